@@ -83,7 +83,7 @@ class traced_model {
     strata::detail::tick_converter const ticks = host_.converter();
     strata::profile made;
     store_.take(made, {}, ticks);
-    host_.copy_to(made, true);  // as a session does, which gives the log back as it copies
+    host_.move_to(made);
     for (strata::launch_record& each : made.launches) {
       each.begin = ticks.to_ns(each.begin);
       each.end = ticks.to_ns(each.end);

@@ -20,7 +20,7 @@ import operator
 import os
 import threading
 
-__all__ = ["range", "step", "is_loaded"]
+__all__ = ["step", "is_loaded"]  # a range by its module's name: it would replace Python's own
 
 _NAMES = ("strata_push", "strata_push_indexed", "strata_pop", "strata_step_begin", "strata_step_end")
 _INJECTED = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")

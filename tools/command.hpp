@@ -26,6 +26,8 @@ class subcommand {
   virtual ~subcommand() = default;
   virtual char const* name() const = 0;
   virtual char const* about() const = 0;
+  /// The first line of `--help`, where the arguments do not make it.
+  virtual char const* usage() const { return ""; }
   /// What `--help` prints below the options; nothing by itself.
   virtual std::string details() const { return {}; }
   /// Names the arguments and where their values go.

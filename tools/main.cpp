@@ -8,8 +8,10 @@
 #include <strata/version.hpp>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -30,6 +32,16 @@ constexpr char codes[] =
   1  found: a regression, bytes that do not add up, a file that could not be written
   2  unusable: an argument or a file is not what it should be
   3  undecided: the runs that were compared do not tell)";
+
+/// Says the usage in words of the command's own.
+class formatter_with_usage final : public CLI::Formatter {
+ public:
+  explicit formatter_with_usage(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(CLI::App const*, std::string) const override { return usage_ + "\n"; }
+
+ private:
+  std::string usage_;
+};
 
 /// What is wrong on the command line, as one line.
 std::string problem_of(CLI::ParseError const& error) {
@@ -98,6 +110,8 @@ int run(int count, char** words) {
   std::vector<CLI::App*> apps;
   for (subcommand_pointer const& command : commands) {
     CLI::App* const own = app.add_subcommand(command->name(), command->about());
+    if (*command->usage() != '\0')
+      own->formatter(std::make_shared<formatter_with_usage>(command->usage()));
     own->footer(command->details());
     arguments takes(*own);
     command->declare(takes);

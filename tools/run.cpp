@@ -10,12 +10,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #if defined(__linux__)
+#include <elf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -69,8 +71,12 @@ bool has_other_rights(char const* path, struct stat const& file) {
 /// What keeps one file from being run, with the code that shells have for it.
 found_file look_at(std::string const& path) {
   struct stat file {};
-  if (stat(path.c_str(), &file) != 0)
+  if (stat(path.c_str(), &file) != 0) {
+    if (errno == EACCES)
+      return {path, "You may not search one of its folders: chmod +x opens a folder.",
+              exit_code::not_runnable};
     return {path, "There is no such program: check its path.", exit_code::not_found};
+  }
   if (S_ISDIR(file.st_mode))
     return {path, "It is a folder: name a program in it.", exit_code::not_runnable};
   if (!S_ISREG(file.st_mode) || access(path.c_str(), X_OK) != 0)
@@ -132,6 +138,24 @@ found_file find_library(std::string const& wish) {
   return found;
 }
 
+/// Whether no loader comes with a program, which then loads no library.
+bool is_static(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr head{};
+  file.read(reinterpret_cast<char*>(&head), sizeof head);
+  bool const is_elf = file && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+                      head.e_ident[EI_CLASS] == ELFCLASS64;
+  bool const is_loader = fs::path(path).filename().string().compare(0, 2, "ld") == 0;
+  if (!is_elf || is_loader || head.e_phentsize != sizeof(Elf64_Phdr)) return false;
+  file.seekg(static_cast<std::streamoff>(head.e_phoff));
+  for (unsigned i = 0; i < head.e_phnum; ++i) {
+    Elf64_Phdr part{};
+    file.read(reinterpret_cast<char*>(&part), sizeof part);
+    if (!file || part.p_type == PT_INTERP) return false;
+  }
+  return true;
+}
+
 /// Whether a variable names a tool, and not this library.
 bool names_other_tool(char const* variable, std::string const& library) {
   char const* const value = std::getenv(variable);
@@ -157,6 +181,9 @@ class run_command final : public subcommand {
  public:
   char const* name() const override { return "run"; }
   char const* about() const override { return "Record a program as it is, without a rebuild"; }
+  char const* usage() const override {
+    return "Usage: strata run [OPTIONS] [KEY=VALUE ...] -- PROGRAM [ARGUMENTS ...]";
+  }
   std::string details() const override {
     return "The program is what follows --, with its arguments; KEY=VALUE is a key of STRATA=,\n"
            "of which those of the environment come first. strata help lists them.\n\n"
@@ -166,11 +193,20 @@ class run_command final : public subcommand {
            "The exit code is the program's; 126: it cannot be run; 127: there is none.";
   }
   void declare(arguments& takes) override {
-    takes.option("--counters", counters_, "hardware counters joined by +, such as findings");
-    takes.option("--steps", steps_,
+    auto const text = [](std::string& to) {
+      return [&to](std::string const& given) {
+        to = given;
+        return true;
+      };
+    };
+    takes.option("--counters", text(counters_), "names joined by +, such as findings",
+                 "hardware counters joined by +, such as findings");
+    takes.option("--steps", text(steps_), "the name of a range, such as 'Train step'",
                  "the range whose calls are the steps, such as 'Train step'; or graph, sync, auto");
-    takes.option("--out", out_, "the folder of the files: strata-out");
-    takes.option("--every", every_, "a window of steps at the end of each so many");
+    takes.option("--out", text(out_), "a folder, such as run1",
+                 "the folder of the files: strata-out");
+    takes.option("--every", text(every_), "a number of steps, such as 100",
+                 "a window of steps at the end of each so many");
     auto const take = [this](std::string const& text) {
       seconds_ = seconds_of(text);
       return seconds_ != 0;
@@ -186,13 +222,13 @@ class run_command final : public subcommand {
     if (program_ == nullptr || *program_ == nullptr) return refuse_no_program();
     std::string request = "trace,formats=table+csv+json+trace+recording";
     if (char const* const given = std::getenv("STRATA")) request += std::string(",") + given;
-    if (!add("counters", counters_) || !add("step", steps_) || !add("out", out_) ||
-        !add("every", every_))
+    if (!add("counters", counters_) || !add("step", steps_) || !add("every", every_) ||
+        !is_one_value(out_))
       return exit_code::unusable;
     if (seconds_ != 0) keys_.push_back("for=" + std::to_string(seconds_));
     for (std::string const& key : keys_) request += "," + key;
     if (!is_sound(request)) return exit_code::unusable;
-    return become_program(request);
+    return become_program(request + ",out=" + folder_from_root(request));
   }
 
  private:
@@ -205,14 +241,15 @@ class run_command final : public subcommand {
   }
 
   /// An option is one key: a comma would begin another one.
+  bool is_one_value(std::string const& value) const {
+    if (value.find(',') == value.npos) return true;
+    refuse(name(), value, "A comma begins another key of STRATA=: lists are joined by +.");
+    return false;
+  }
   bool add(char const* key, std::string const& value) {
     if (value.empty()) return true;
-    if (value.find(',') != value.npos) {
-      refuse(name(), value, "A comma begins another key of STRATA=: lists are joined by +.");
-      return false;
-    }
     keys_.push_back(std::string(key) + "=" + value);
-    return true;
+    return is_one_value(value);
   }
 
   /// Whether the session takes all of the request: who waits for a run learns of a mistake before.
@@ -231,6 +268,17 @@ class run_command final : public subcommand {
     return problems.empty();
   }
 
+  /// The folder of the files by its whole path: the program may change its own before it records.
+  std::string folder_from_root(std::string const& request) const {
+    strata::vec<std::string> said;
+    std::string const out = out_.empty() ? strata::options::parse(request, said).out : out_;
+    if (out.empty() || out.front() == '~') return out;
+    std::error_code error;
+    std::string const path = fs::absolute(out, error).string();
+    bool const is_value = !error && path.find(',') == path.npos;  // a comma would end it
+    return is_value ? path : out;
+  }
+
 #if defined(__linux__)
   exit_code refuse_file(found_file const& file) const {
     refuse(name(), file.path, file.why);
@@ -246,6 +294,10 @@ class run_command final : public subcommand {
     for (char const* const variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
       if (names_other_tool(variable, library.path))
         return refuse(name(), variable, "It names another tool, and one is loaded: unset it.");
+    if (is_static(program.path))
+      refuse(name(), program.path,
+             "It is linked statically, and no library can be loaded into it: nothing of it is "
+             "recorded, but the programs that it starts are.");
     set_environment(library.path, request);
     (void)execv(program.path.c_str(), program_);
     std::string why = std::strerror(errno);

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -39,6 +41,45 @@ void work() {
   fake_kernel kernel;
   kernel.name = "kernel";
   (void)CONTROL(fake_launch)(&kernel);
+}
+
+void make_graph(std::uint32_t stream_of_own) {
+  STRATA_RANGE("graph");
+  (void)CONTROL(fake_begin_capture)(stream_of_own);
+  fake_kernel kernel;
+  kernel.stream = stream_of_own;
+  (void)CONTROL(fake_launch)(&kernel);
+  fake_graph_t const captured = CONTROL(fake_end_capture)(stream_of_own);
+  fake_graph_t const executable = CONTROL(fake_graph_clone)(captured);
+  (void)CONTROL(fake_graph_launch)(executable, stream_of_own);
+  CONTROL(fake_graph_destroy)(executable);
+  CONTROL(fake_graph_destroy)(captured);
+}
+
+/// Threads that launch and make graphs until the process has ended, and one that lets threads come
+/// and go.
+void launch_beside() {
+  constexpr std::uint32_t threads = 3;
+  static std::atomic<std::uint32_t> begun{0};
+  auto const round = [](std::uint32_t own) {
+    STRATA_RANGE("beside");
+    work();
+    make_graph(stream + own);
+    usleep(50);
+  };
+  CONTROL(fake_set_auto_delivery)(1000);
+  for (std::uint32_t own = 1; own <= threads; ++own) {
+    std::thread([round, own] {
+      for (bool first = true;; first = false) {
+        round(own);
+        begun.fetch_add(first ? 1 : 0);
+      }
+    }).detach();
+  }
+  std::thread([round] {
+    for (;;) std::thread(round, threads + 1).join();
+  }).detach();
+  test::await([] { return begun.load() == threads; }, [] { usleep(100); });
 }
 
 /// From now on no file gets a byte.
@@ -82,6 +123,12 @@ struct state {
       if (which == "pending") step.reset();  // its window ends, but the capture does not
     }
     if (which == "threads") endings::start_worker();
+    if (which == "launching" || which == "storm") launch_beside();
+    for (int i = 0; which == "storm" && i < 20; ++i) {
+      strata::scoped_step const timed;
+      work();
+      usleep(500);
+    }
     return which != "child" || fork_child();
   }
 

@@ -50,6 +50,8 @@ constexpr state_row states[] = {
     {"ended", ",every=1,active=1,keep=1"},
     {"watched", ",watchdog=30"},
     {"late", ",attach=window,every=9,active=9,keep=1"},
+    {"launching", ""},
+    {"storm", ",attach=window,every=2,active=1,keep=1"},
 };
 
 /// Sorted: a report flushes what the program has printed so far.
@@ -114,7 +116,8 @@ struct trial {
     CHECK(longest < most_seconds + margin_seconds);
     CAPTURE(by_environment.err);
     bool const has_room = state.name != std::string("full");
-    if (state.name == std::string("ended")) {  // its reports come while it runs, or not at all
+    if (state.name == std::string("ended") || state.name == std::string("storm")) {
+      // Its reports come while it runs, or not at all.
       CHECK(count_of(by_environment.err, "aborted: nothing") <= 1);
       return;
     }
@@ -157,6 +160,12 @@ TEST_CASE("every state with every way to end") {
       // the child waits for the lock of ASan's allocator for ever.
       if (state.name == std::string("child")) continue;
 #endif
+      // Its threads do not end with main, and in a child they hold locks of the stand-ins for ever.
+      bool const outlives =
+          state.name == std::string("launching") || state.name == std::string("storm");
+      if (outlives &&
+          (way.name == std::string("pthread_exit") || way.name == std::string("daemon")))
+        continue;
       trials.push_back({state, way, {}, {}, {}});
     }
   std::atomic<std::size_t> next{0};

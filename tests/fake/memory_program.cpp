@@ -33,7 +33,7 @@ void print(char const* name, std::uint64_t number) {
 
 /// The stand-in's own copies of records would need the memory while its thread has no turn.
 void let_deliver() {
-  while (fake_pending() > 20'000) std::this_thread::yield();
+  while (fake_pending() > 4'000) std::this_thread::yield();
 }
 
 /// Names that live as long as the program, as CUPTI's do.
@@ -152,7 +152,8 @@ int main(int count, char** texts) {
   if (!records) return 0;
   session.stop();
   strata::profile const& made = session.profile();
-  print("peak_with_stop_kb", static_cast<std::uint64_t>(memory_kb("VmHWM:") - most_before));
+  if (!session.report().ok()) return 5;
+  print("peak_with_report_kb", static_cast<std::uint64_t>(memory_kb("VmHWM:") - most_before));
   print("log_bytes", made.cost.log_bytes);
   print("activity_bytes", made.cost.activity_bytes);
   std::uint64_t kernels = 0;

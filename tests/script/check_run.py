@@ -52,6 +52,7 @@ os.chdir(here)
 names = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "STRATA")
 show = "import os, json; print(json.dumps({k: os.environ.get(k) for k in %r}))" % (names,)
 usual = "trace,formats=table+csv+json+trace+recording"
+usual_out = f"out={here}/strata-out"
 
 
 def given(*words, **more):
@@ -59,12 +60,18 @@ def given(*words, **more):
     return json.loads(told or "{}")
 
 
-that(given() == {**dict.fromkeys(names, str(library)), "STRATA": usual}, f"the environment: {given()}")
+that(given() == {**dict.fromkeys(names, str(library)), "STRATA": f"{usual},{usual_out}"}, f"the environment: {given()}")
 all_keys = given("--counters", "hbm+l1", "--steps", "Train step", "--out", "o", "--every", 9, "--for", "2m", "sort=order", "sync")["STRATA"]
-that(all_keys == f"{usual},sort=order,sync,counters=hbm+l1,step=Train step,out=o,every=9,for=120", f"the keys: {all_keys}")
-that(given("skip=2", STRATA="skip=1,host")["STRATA"] == f"{usual},skip=1,host,skip=2", "keys of the environment do not come first")
+that(all_keys == f"{usual},sort=order,sync,counters=hbm+l1,step=Train step,every=9,for=120,out={here}/o", f"the keys: {all_keys}")
+that(given("skip=2", STRATA="skip=1,host")["STRATA"] == f"{usual},skip=1,host,skip=2,{usual_out}", "keys of the environment do not come first")
 that(given(LD_PRELOAD=str(library))["LD_PRELOAD"] == f"{library}:{library}", "another preloaded library is lost")
 that(given("--library", library)["LD_PRELOAD"] == str(library), "--library is not taken")
+
+for place in ("~/o", "/o"):
+    that(given("--out", place)["STRATA"].endswith(f",out={place}"), f"--out {place} has another place")
+that(given("out=key", STRATA="out=environment")["STRATA"].endswith(f",out={here}/key"), "out= of a key has another place")
+usage = ran(0, "--help").stdout
+that("Usage: strata run [OPTIONS] [KEY=VALUE ...] -- PROGRAM [ARGUMENTS ...]\n" in usage, f"the usage: {usage}")
 
 # The program is its own: process, exit code, signals, stdin, terminal; words behind -- are not read.
 nothing = ("strata: nothing was recorded: this program made no CUDA context and had no range; a program that it started has a report "
@@ -75,6 +82,12 @@ two = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', ''])"
 that(ran(0, "--", sys.executable, "-S", "-c", two).stderr == nothing, "a child says it, too")
 that(ran(0, "--", "echo", "--help", "--", "-x").stdout == "--help -- -x\n", "words of the program are taken")
 that(ran(0, "--", "cat", input="from stdin\n").stdout == "from stdin\n", "stdin is lost")
+pathlib.Path("static.c").write_text("int main(void) { return 4; }\n")
+if subprocess.run(["cc", "-static", "-o", "static", "static.c"], stderr=subprocess.DEVNULL).returncode == 0:
+    that(ran(4, "--", "./static").stderr == "strata run: ./static: It is linked statically, and no library can be loaded into it: nothing of it "
+         "is recorded, but the programs that it starts are.\n", "nothing is said of a static program")
+else:
+    print("LEFT OUT: a static program, which needs a static C library")
 child = subprocess.Popen([str(program), "run", "--", "sh", "-c", "echo $$; exec sleep 60"], env=environment, stdout=subprocess.PIPE, universal_newlines=True)
 that(int(child.stdout.readline()) == child.pid, "there is a process in between")
 child.send_signal(signal.SIGTERM)
@@ -103,6 +116,15 @@ refused(126, "./text: Its interpreter is missing: see its first line.", "--", ".
 os.chmod("text", 0o644)
 refused(126, "./text: It is not executable: chmod +x makes it so, and a script may follow its interpreter, as in "
              "strata run -- python3 train.py", "--", "text", env={**environment, "PATH": "."})
+pathlib.Path("closed").mkdir()
+shutil.copy(shutil.which("true"), "closed")
+os.chmod("closed", 0)
+as_nobody = {"preexec_fn": lambda: os.setuid(65534)} if os.geteuid() == 0 else {}
+try:
+    refused(126, "./closed/true: You may not search one of its folders: chmod +x opens a folder.", "--", "./closed/true", **as_nobody)
+except PermissionError:
+    print("LEFT OUT: a program in a closed folder, since another user may not run strata here")
+os.chmod("closed", 0o755)
 shutil.copy(shutil.which("true"), "privileged")
 if os.geteuid() == 0:
     os.chown("privileged", 65534, -1)
@@ -125,6 +147,9 @@ refused(2, 'STRATA: there is no key "foo", did you mean for? STRATA=help prints 
 refused(2, "hbm,l1: A comma begins another key of STRATA=: lists are joined by +.", "--counters", "hbm,l1", "--", "true")
 that("no-such-metric" in ran(2, "--counters", "no-such-metric", "--", "true").stderr, "an unknown metric is taken")
 refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help tells all options", "--for", "soon", "--", "true")
+for option, takes in (("--out", "a folder, such as run1"), ("--steps", "the name of a range, such as 'Train step'"),
+                      ("--counters", "names joined by +, such as findings"), ("--every", "a number of steps, such as 100")):
+    refused(2, f"{option} takes {takes}\nstrata run --help tells all options", option, "", "--", "true")
 refused(2, "CUDA_INJECTION64_PATH: It names another tool, and one is loaded: unset it.", "--", "true",
         env={**environment, "CUDA_INJECTION64_PATH": "/opt/other.so"})
 
@@ -156,6 +181,10 @@ if with_stand_ins:
     done = ran(5, "--out", "out", "--", sys.executable, "-S", "-c", parent, fake_program, "init", "context", "work=2", env=with_fakes)
     that([row["count"] for row in rows("out", "kernels")] == ["2"], f"a child is not recorded: {done.stderr}")
     that(done.stderr.endswith(nothing), f"a program is taken for its child: {done.stderr}")
+    # The place of the files is that of the command, wherever the program goes.
+    pathlib.Path("elsewhere").mkdir()
+    ran(5, "--out", "moved-away", "--", "sh", "-c", f"cd elsewhere && exec '{fake_program}' init context work=2", env=with_fakes)
+    that([row["count"] for row in rows("moved-away", "kernels")] == ["2"] and not os.listdir("elsewhere"), "--out follows the program")
     # Counters, which need steps: the calls of a range are.
     ran(5, "--steps", "own", "--counters", "dram__bytes_read.sum", "--out", "counted", "--", fake_program.with_name("injected_ranges"), "init",
         "context", *["work=2"] * 9, env=with_fakes)
@@ -182,6 +211,7 @@ else:
 # Python: ranges and steps by python/strata.py, which does nothing where the library is not loaded.
 pathlib.Path("marked.py").write_text('''
 import strata, sys
+from strata import *  # leaves Python's range as it is
 
 @strata.range("sample")
 def sample(value):
@@ -219,6 +249,22 @@ ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "mar
 answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
 that(answer["next"][0] == f"strata run --out after --steps 'bl*'\\''k' -- {sys.executable} marked.py", f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
+# Children that multiprocessing forks record nothing: the first that has a range says so.
+pathlib.Path("forks.py").write_text("""
+import multiprocessing, strata
+
+def work(number):
+    with strata.range("child"), strata.range("inner"):
+        return number
+
+with strata.range("parent"), multiprocessing.get_context("fork").Pool(3) as pool:
+    print(sum(pool.map(work, [1] * 30, 1)))
+""", encoding="utf-8")
+shutil.rmtree("marked")
+done = ran(0, "--out", "marked", "host", "--", sys.executable, "forks.py", env=python)
+that(done.stdout == "30\n" and done.stderr.count("strata: a forked child has ranges, which are not recorded: start it by exec") == 1
+     and done.stderr.count("strata: wrote") == 1, f"forked children: {done.stdout}{done.stderr}")
+that([row["path"] for row in rows("marked", "ranges") if row["path"]] == ["parent"], "forked children are recorded")
 pathlib.Path("waits.py").write_text("import strata, time\nwith strata.range('a'): pass\ntime.sleep(2)\nwith strata.range('late'): pass\n")
 for more, code in (((), 0), (("strict", "step=b"), 3)):  # strict: the exit code is the report's, though it came before
     shutil.rmtree("marked", ignore_errors=True)

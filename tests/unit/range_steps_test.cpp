@@ -172,6 +172,21 @@ TEST_CASE("one thread drives the steps; another one follows when it has ended") 
   CHECK(s.all.problems().empty());
 }
 
+TEST_CASE("a step that ends in another thread does not end, which is said") {
+  stepped s("step");
+  for (int i = 0; i < 3; ++i) {
+    phases step;
+    step.next("step");
+    std::thread([&step] { step.end(); }).join();
+  }
+  CHECK(s.made().steps.size() <= 1);
+  CHECK(s.says("step=step: 3 ranges ended in another thread than they began in"));
+  stepped other("train");
+  loop(2);
+  CHECK(numbers_of(other.made()) == numbers{0, 1});
+  CHECK(!other.says("ended in another thread"));
+}
+
 TEST_CASE("a later session has steps of its own") {
   for (int round = 0; round < 2; ++round) {
     stepped s("train");

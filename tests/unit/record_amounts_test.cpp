@@ -60,7 +60,7 @@ struct store_run {
     detail::tick_converter const ticks = host.converter();
     profile made;
     store.take(made, {}, ticks);
-    host.copy_to(made);
+    host.move_to(made);
     return made;
   }
 };

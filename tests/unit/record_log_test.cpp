@@ -163,7 +163,7 @@ struct spans {
   spans() { budget.set(8 << 20); }
   strata::profile ended() {
     strata::profile made;
-    log.copy_to(made, true);
+    log.move_to(made);
     return made;
   }
 };

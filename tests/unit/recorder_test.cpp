@@ -398,7 +398,7 @@ TEST_CASE("a full log: sums of known durations are exact") {
     own.end(1);
   }
   profile p;
-  own.copy_to(p, 1, false);
+  own.move_to(p, 1);
   REQUIRE(p.folded.size() == 1);
   CHECK(p.ranges.empty());
   CHECK(p.attributes.empty());

@@ -23,6 +23,10 @@
 #include <cstring>
 #include <string>
 
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
 STRATA_BEGIN
 namespace detail {
 
@@ -42,6 +46,34 @@ class late_ranges {
     return {};
   }
   static constexpr listener late_listener{
+      &begin,      []() noexcept {}, []() noexcept { return false; }, []() noexcept {},
+      &no_current, &no_inherit,      []() noexcept { return false; }};
+};
+
+/// Ranges of a forked child, which nobody records: the first child that has one says so, and all
+/// ranges of a child idle after its first.
+class child_ranges {
+ public:
+  /// Requires: silence_child() came before.
+  static void listen() noexcept { set(&child_listener); }
+
+ private:
+  /// Without a lock, whose owner may not exist here.
+  static void set(listener const* next) noexcept {
+    process_block& ours = block();
+    ours.installed = next;
+    for (std::size_t i = 0; i < ours.slot_count; ++i) ours.slots[i]->store(next);
+  }
+  static range_token begin(name_cache*, char const*, std::size_t, std::int64_t,
+                           range_attributes const*, bool) noexcept {
+    set(nullptr);
+    quiet_writes const quiet;
+    if (exit_hooks::is_first_child())
+      say("a forked child has ranges, which are not recorded: start it by exec, as Python's "
+          "multiprocessing does by spawn");
+    return {};
+  }
+  static constexpr listener child_listener{
       &begin,      []() noexcept {}, []() noexcept { return false; }, []() noexcept {},
       &no_current, &no_inherit,      []() noexcept { return false; }};
 };
@@ -106,6 +138,9 @@ class environment_session {
     }
     if (wanted.for_s != 0) exit_hooks::end_after(wanted.for_s);
     exit_hooks::install(&finish);  // from here on nothing that fails leaves a session unreported
+#if defined(__linux__)
+    pthread_atfork(nullptr, nullptr, &child_ranges::listen);
+#endif
     made->add_said_problems(problems);
     return true;
   }

@@ -59,6 +59,13 @@ class exit_hooks {
     instance().latest.store(monotonic_ns() + std::int64_t{seconds} * 1'000'000'000);
   }
 
+  /// In a forked child: whether it is the first one of the process that recorded to ask, while that
+  /// one has no report yet.
+  static bool is_first_child() noexcept {
+    hooks& all = instance();
+    return !all.shared->reported.load() && !all.shared->child_spoke.exchange(true);
+  }
+
   static void install(finisher* finish) noexcept {
     hooks& all = instance();
     if (all.finish.exchange(finish) != nullptr) return;
@@ -84,11 +91,16 @@ class exit_hooks {
  private:
   static constexpr std::int64_t never = INT64_MAX;
 
+  /// With forked children.
+  struct shared_account {
+    atomic<bool> reported{false};
+    atomic<bool> child_spoke{false};
+  };
   struct hooks {
     atomic<finisher*> finish{nullptr};
     std::terminate_handler previous_terminate = nullptr;
-    atomic<bool> own_account{false};
-    atomic<bool>* reported = &own_account;  // shared with forked children
+    shared_account own_account;
+    shared_account* shared = &own_account;
     atomic<int> wanted{0};     // for which the watcher reports: a signal, or number_of an exit
     atomic<int> exit_code{0};  // that replaces the program's; 0: none
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
@@ -144,7 +156,7 @@ class exit_hooks {
     note_reporter();
     finisher* const finish = instance().finish.load();
     instance().exit_code.store(finish == nullptr ? 0 : finish(how));
-    instance().reported->store(true);
+    instance().shared->reported.store(true);
     phase().store(process_phase::reported);
   }
 
@@ -212,12 +224,12 @@ class exit_hooks {
 #endif
   }
 
-  /// A page that forked children share: whether the report was written.
+  /// On a page that forked children share.
   static void share_account() noexcept {
 #if defined(__linux__)
-    void* const page = mmap(nullptr, sizeof(atomic<bool>), PROT_READ | PROT_WRITE,
+    void* const page = mmap(nullptr, sizeof(shared_account), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED) instance().reported = new (page) atomic<bool>{false};
+    if (page != MAP_FAILED) instance().shared = new (page) shared_account;
 #endif
   }
 
@@ -230,7 +242,7 @@ class exit_hooks {
     char path[40];
     std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(recorder));
     bool const gone = kill(recorder, 0) != 0 || machine::main_has_ended(path);
-    if (instance().reported->load() || !gone || said.exchange(true)) return;
+    if (instance().shared->reported.load() || !gone || said.exchange(true)) return;
     say("the process that recorded ended without a report, by _exit, daemon() or a signal, and a "
         "forked child records nothing: let the first range come after daemon()");
 #endif

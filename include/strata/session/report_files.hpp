@@ -226,24 +226,15 @@ class report_files {
                kept_reports* earlier = nullptr) {
     trace_ = trace;
     if (earlier != nullptr) number_ = earlier->next();
-    profile_tables tables(source);
-    table_input& plain = tables.input();
-    plain.sort = options_->sort;
-    plain.trace_file = options_->chrome_trace ? "trace.json"
-                       : options_->perfetto   ? "trace.perfetto-trace"
-                                              : "";
-    bool const shows_answer = options_->table || options_->json || options_->html;
     status outcome;
-    auto const write_all = [&](table_input& input, made_reports const* reports) {
-      reports_ = reports;
-      outcome = write_files(input);
+    auto const write_all = [&](table_input const* input) {
+      outcome = write_files(source, input);
       print(source, input, said, earlier);
     };
-    if (report_side const* const side = installed_reports()) {
-      side->make(tables, shows_answer, write_all);
+    if (wants_tables()) {
+      use_tables(source, write_all);
     } else {
-      if (shows_answer) plain.find_steps(tables.folded());
-      write_all(plain, nullptr);
+      write_all(nullptr);
     }
     finish(source, outcome, earlier);
     return outcome;
@@ -255,6 +246,33 @@ class report_files {
   static bool wants_files(options const& wanted) noexcept {
     return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html ||
            wanted.recording;
+  }
+
+  /// A recording is the profile as it is: who wants no more does not pay for tables, which take as
+  /// much memory as the profile of many ranges.
+  bool wants_tables() const noexcept {
+    return options_->table || options_->csv || options_->json || options_->html ||
+           options_->chrome_trace || options_->perfetto;
+  }
+
+  /// Makes the tables of a profile, and what the reports' side finds in them, for `use`.
+  void use_tables(profile const& source, callback<void(table_input const*)> use) {
+    profile_tables tables(source);
+    table_input& plain = tables.input();
+    plain.sort = options_->sort;
+    plain.trace_file = options_->chrome_trace ? "trace.json"
+                       : options_->perfetto   ? "trace.perfetto-trace"
+                                              : "";
+    bool const shows_answer = options_->table || options_->json || options_->html;
+    if (report_side const* const side = installed_reports()) {
+      side->make(tables, shows_answer, [&](table_input& input, made_reports const* reports) {
+        reports_ = reports;
+        use(&input);
+      });
+    } else {
+      if (shows_answer) plain.find_steps(tables.folded());
+      use(&plain);
+    }
   }
 
   /// In the folder of temporary files.
@@ -309,7 +327,8 @@ class report_files {
     return rank < 0 ? out : sentence(out) << "/rank" << rank;
   }
 
-  void print(profile& source, table_input const& input, std::size_t said,
+  /// `input`: null where no tables are wanted.
+  void print(profile& source, table_input const* input, std::size_t said,
              kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
@@ -320,11 +339,11 @@ class report_files {
                           source.problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
     if (earlier != nullptr) earlier->leave_new(source.problems);
-    if (options_->table) {
+    if (options_->table && input != nullptr) {
       std::string table;
       {
         text_writer out(table);
-        write_table(out, input, around_.table);
+        write_table(out, *input, around_.table);
       }
       if (around_.on_stdout) {
         std::fwrite(table.data(), 1, table.size(), stdout);
@@ -349,34 +368,42 @@ class report_files {
     return found;
   }
 
+  /// `input`: null where no tables are wanted.
   /// Errors: input_output, with the files that are not where they should be.
-  status write_files(table_input const& input) {
+  status write_files(profile const& source, table_input const* input) {
     if (!wants_files(*options_)) return {};
     status outcome;
     output_directory made;
     trace_gone_ = trace_ != nullptr && trace_->directory().gone();
     if (trace_ != nullptr && !trace_gone_) {
       made = trace_->directory();
-    } else if (!make_directory(*options_, input.source.environment.rank, around_.spare, made,
-                               outcome, number_)) {
+    } else if (!make_directory(*options_, source.environment.rank, around_.spare, made, outcome,
+                               number_)) {
       return outcome;
     }
     files_.add(made);
-    write_tables(input);
-    write_page(input);
-    write_traces(input);
+    // The small files come before the large ones: a disk that becomes full keeps what fits.
+    if (input != nullptr) {
+      write_tables(*input);
+      write_page(*input);
+    }
+    if (records())
+      (void)write_file(source, "profile.strata",
+                       [&](text_writer& out) { write_recording(out, source); });
+    if (input != nullptr) write_traces(*input);
     return outcome.ok() ? files_.outcome() : outcome;
   }
 
+  bool write_file(profile const& source, char const* name, file_content const& content) {
+    return files_.write(name, content, [&] { return add_place(source.environment.rank); });
+  }
   bool write_file(table_input const& input, char const* name, file_content const& content) {
-    return files_.write(name, content, [&] { return add_place(input.source.environment.rank); });
+    return write_file(input.source, name, content);
   }
   void write_file(table_input const& input, char const* name,
                   void (*fill)(text_writer&, table_input const&)) {
     (void)write_file(input, name, [&](text_writer& out) { fill(out, input); });
   }
-
-  // The small files come before the large ones: a disk that becomes full keeps what fits.
 
   void write_tables(table_input const& input) {
     if (options_->csv) {
@@ -402,9 +429,6 @@ class report_files {
   void write_page(table_input const& input) {
     if (options_->html && reports_ != nullptr)
       (void)write_file(input, "report.html", [&](text_writer& out) { reports_->write_page(out); });
-    if (records())
-      (void)write_file(input, "profile.strata",
-                       [&](text_writer& out) { write_recording(out, input.source); });
   }
 
   void write_traces(table_input const& input) {

@@ -259,6 +259,17 @@ inline void explain_left_out_steps(vec<status>& problems, std::string_view range
   }
 }
 
+/// With `step=`: ranges that another thread ended stay open in their own, be they steps.
+inline void explain_lasting_steps(vec<status>& problems, std::string_view range,
+                                  std::uint64_t ended_elsewhere) {
+  if (range.empty() || ended_elsewhere == 0) return;
+  problems.emplace_back(errc::bad_argument,
+                        sentence("step=")
+                            << range << ": " << ended_elsewhere
+                            << " ranges ended in another thread than they began in, where no step "
+                               "ends: end a step in its own thread");
+}
+
 /// Calls of the program that are left out.
 inline void explain_refused_calls(vec<status>& problems) {
   if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {

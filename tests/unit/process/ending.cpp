@@ -188,9 +188,11 @@ TEST_CASE("abort with a full stderr ends by SIGABRT") {
         SIGABRT);
 }
 
-TEST_CASE("a forked child is silent, and its signals are its own") {
+TEST_CASE(
+    "a forked child records nothing, which its first range says, and its signals are its own") {
   recorded const r("fork");
   CHECK(r.end.code == 0);
+  CHECK(count_of(r.end.err, "a forked child has ranges, which are not recorded") == 1);
   CHECK(has(r.end.out, "child 0\n"));
   CHECK(r.calls() == with({{"open", 1}}));
   recorded const s("fork-signal");

@@ -453,6 +453,8 @@ class activity_collector {
       return;
     bool const first = cupti_.saw_managed_allocation();
     if (!first || !window_open_.load() || !chosen_.memory || follows_migrations_.load()) return;
+    detail::cupti_presence::use const answers(cupti_.presence());
+    if (!answers) return;
     (void)follow_migrations();
     if (!window_open_.load()) ignore_migrations();  // it ended meanwhile, in another thread
   }
@@ -567,6 +569,8 @@ class activity_collector {
     if (!window_open_.load(detail::memory_order_acquire) ||
         !counts_graphs_.load(detail::memory_order_relaxed))
       return;
+    detail::cupti_presence::use const answers(cupti_.presence());
+    if (!answers) return;
     buffers_.graph_launch_begins(call.correlation_id,
                                  call.function_params == nullptr
                                      ? nullptr
@@ -617,7 +621,8 @@ class activity_collector {
       return;
     }
     cupti_.saw_graph();
-    if (data.descriptor == nullptr) return;
+    detail::cupti_presence::use const answers(cupti_.presence());
+    if (!answers || data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     detail::cupti_library const& library = *cupti_.library();
     std::uint64_t const node = library.graph_node_id(graph.node);

@@ -188,7 +188,10 @@ class activity_buffers {
   }
 
   /// CUPTI may not be called any more.
-  void forget() noexcept { attached_.store(false); }
+  void forget() noexcept {
+    attached_.store(false);
+    presence_.end();
+  }
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
@@ -363,6 +366,8 @@ class activity_buffers {
     guest const as_guest;
     activity_buffers& self = instance();
     if (buffer == nullptr) return;
+    cupti_presence::use const answers(self.presence_);
+    if (!answers) return self.pool_.give_back(buffer, valid);
     tick_source const& clock = recorder::instance().clock();
     std::int64_t const begin = clock.now();
     cupti::table const& api = self.library_->api;
@@ -405,7 +410,8 @@ class activity_buffers {
   }
 
   cupti_library const* library_ = nullptr;
-  atomic<bool> attached_{false};           // CUPTI has the callbacks
+  atomic<bool> attached_{false};  // CUPTI has the callbacks
+  cupti_presence presence_;
   clock_bridge bridge_;                    // guarded by the store's mutex
   system_mutex asking_{held_over::calls};  // while CUPTI's clock is read; before the store's
   atomic<std::int64_t> next_sample_{0};

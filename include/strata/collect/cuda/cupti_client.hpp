@@ -75,8 +75,11 @@ class cupti_client {
   bool is_silent() const noexcept { return calls_apart_.load() == calls_apart::given_up; }
 
   /// Whether the program's exit handlers have come to CUPTI, which may not be called any more.
-  bool is_gone() const noexcept { return gone_.load(); }
-  void set_gone() noexcept { gone_.store(true); }
+  bool is_gone() const noexcept { return presence_.has_ended(); }
+  /// As cupti_presence::end.
+  void set_gone() noexcept { presence_.end(); }
+  /// Callbacks that call CUPTI do so within a cupti_presence::use of it.
+  cupti_presence& presence() noexcept { return presence_; }
 
   /// A forked child has this object, but neither CUDA nor CUPTI.
   bool in_own_process() const noexcept { return process_ == process_id(); }
@@ -231,7 +234,7 @@ class cupti_client {
   atomic<cupti::callback_function*> handler_{nullptr};
   atomic<bool> subscribed_{false};
   atomic<calls_apart> calls_apart_{calls_apart::none};
-  atomic<bool> gone_{false};
+  cupti_presence presence_;
   unsigned long process_ = 0;  // that subscribed
   bool (*follows_)(cupti::step_call) = nullptr;
   bool keeps_subscription_ = false;

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
@@ -199,6 +200,37 @@ struct cupti_file {
   }
 
 #endif
+};
+
+/// CUPTI's objects until the exit of the program destroys them: a callback that calls CUPTI
+/// afterwards crashes. Threads: any.
+class cupti_presence {
+ public:
+  bool has_ended() const noexcept { return ended_.load(); }
+  /// Waits for the callbacks that call CUPTI just now, in threads that work beside the exit.
+  void end() noexcept {
+    constexpr std::int64_t longest_ns = 500'000'000;  // this thread may have interrupted one
+    ended_.store(true);
+    std::int64_t const latest = monotonic_ns() + longest_ns;
+    for (unsigned turn = 0; uses_.load() != 0 && monotonic_ns() < latest; ++turn) wait_a_turn(turn);
+  }
+
+  /// While it lasts CUPTI may be called, if it is true.
+  class use {
+   public:
+    explicit use(cupti_presence& of) noexcept : of_(of) { of_.uses_.fetch_add(1); }
+    use(use const&) = delete;
+    use& operator=(use const&) = delete;
+    ~use() { of_.uses_.fetch_sub(1); }
+    explicit operator bool() const noexcept { return !of_.has_ended(); }
+
+   private:
+    cupti_presence& of_;
+  };
+
+ private:
+  atomic<bool> ended_{false};
+  atomic<std::uint32_t> uses_{0};
 };
 
 /// CUPTI: found and opened at first use, once a process, never closed.

@@ -238,7 +238,22 @@ class overflow_log {
     return true;
   }
 
-  vec<overflow_sums> const& all() const noexcept { return sums_; }
+  std::uint64_t calls() const noexcept {
+    std::uint64_t sum = 0;
+    for (overflow_sums const& each : sums_) sum += each.durations.count();
+    return sum;
+  }
+  /// Nothing stays here.
+  void move_to(vec<overflow_sums>& to) {
+    if (to.empty()) {
+      to.swap(sums_);
+    } else {
+      to.reserve(to.size() + sums_.size());
+      for (overflow_sums& each : sums_) to.push_back(std::move(each));
+    }
+    sums_ = {};
+    position_of_node_ = {};
+  }
 
   void clear() noexcept {
     sums_.clear();
@@ -377,15 +392,10 @@ class span_log {
     add(made);
   }
 
-  /// In the order of their begins; times stay in ticks. `last`: nothing stays here.
-  void copy_to(profile& to, bool last) {
+  /// In the order of their begins; times stay in ticks. Nothing stays here.
+  void move_to(profile& to) {
     system_lock lock(mutex_);
-    auto const add = [&](span_record const& span) { to.spans.push_back(span); };
-    if (last) {
-      ended_.drain(add);
-    } else {
-      ended_.for_each(add);
-    }
+    ended_.drain([&](span_record const& span) { to.spans.push_back(span); });
     to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
     to.losses.spans_dropped = dropped_;
     to.losses.spans_left_open = open_now_;

@@ -224,35 +224,29 @@ class recorder {
     steps_.swap(kept);
   }
 
-  /// Copies everything that this session recorded, in ticks; `converter()` makes ns of them.
-  /// `last`: nothing stays here, and the memory of each piece is free when the next one is copied.
-  /// Requires: `last` once, while nothing is recorded, and after device work was joined to its
-  /// calls.
-  void copy_to(profile& to, bool last = false) {
+  /// Hands over everything that this session recorded, in ticks; `converter()` makes ns of them.
+  /// Nothing stays here, and the memory of each piece is free when the next one is handed over.
+  /// Requires: once, while nothing is recorded, and after device work was joined to its calls.
+  void move_to(profile& to) {
     own_lock const lock(mutex_);
     to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used()) +
                         state_.launches.bytes_beyond_budget() + state_.names.bytes();
-    for (thread_recorder* const t : threads_) t->copy_to(to, session(), last);
-    auto const add_launch = [&to](launch_record launch, bool worked, bool kept) {
+    for (thread_recorder* const t : threads_) t->move_to(to, session());
+    state_.launches.drain([&to](launch_record launch, bool worked, bool kept) {
       if (launch.is_left_out()) return;
       if (worked) launch.flags &= launch_record::adopted;
       if (kept) to.launches.push_back(launch);
-    };
-    if (last) {
-      state_.launches.drain(add_launch);
-    } else {
-      state_.launches.for_each(add_launch);
-    }
-    state_.spans.copy_to(to, last);
+    });
+    state_.spans.move_to(to);
     to.steps = steps_;
     to.folded_steps = folded_steps_;
     to.losses.steps_folded = folded_steps_.count();
     to.has_steps = steps_begun() != 0;
     to.threads = threads_in(to);
     to.names = state_.names.texts();
-    for (node_table::node const& n : state_.nodes.nodes()) {
+    state_.nodes.each_from(0, [&to](node_table::node const& n) {
       to.nodes.push_back({n.parent, n.name, n.index, n.depth, true});
-    }
+    });
     node_table::refusals const refused = state_.nodes.refused();
     to.losses.nodes_refused = refused.nodes - nodes_refused_before_.nodes;
     to.losses.indices_refused = refused.indices - nodes_refused_before_.indices;

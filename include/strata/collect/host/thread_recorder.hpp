@@ -305,9 +305,9 @@ class thread_recorder : public range_owner {
     folded_ = true;  // their last blocks are the owner's, which may be writing a record
   }
 
-  /// Threads: any. Adds what was recorded in this session; times stay in ticks. `last`: the memory
-  /// of the logs is freed piece by piece.
-  void copy_to(profile& to, std::uint32_t session, bool last) {
+  /// Threads: any. Hands over what was recorded in this session; times stay in ticks. The memory of
+  /// the logs is freed piece by piece. Requires: nothing is recorded.
+  void move_to(profile& to, std::uint32_t session) {
     system_lock lock(mutex_);
     if (session_ != session) return;
     auto const first_attribute = static_cast<std::uint32_t>(to.attributes.size());
@@ -316,17 +316,12 @@ class thread_recorder : public range_owner {
       to.ranges.push_back(r);
     };
     auto const add_attribute = [&](attribute_record const& a) { to.attributes.push_back(a); };
-    if (!folded_ && last) {
+    if (!folded_) {
       ranges_.drain(add_range);
       attributes_.drain(add_attribute);
-    } else if (!folded_) {
-      ranges_.for_each(add_range);
-      attributes_.for_each(add_attribute);
     }
-    for (overflow_sums const& f : sums_.all()) {
-      to.folded.push_back(f);
-      to.losses.ranges_folded += f.durations.count();
-    }
+    to.losses.ranges_folded += sums_.calls();
+    sums_.move_to(to.folded);
     inherited_.copy_to(to.inherited);
   }
 
