@@ -251,10 +251,10 @@ if [ $quick = 1 ]; then
   configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
-  # What the tests run is optimised, the tests are not: that takes half of their compiler's time.
+  # Unit tests that are not optimised take half of their compiler's time.
   built=$rings
   if [ $device = 0 ] && [ $full = 0 ]; then built=$(tr , '\n' <<<"$rings" | grep -v '^gpu$' | paste -sd,); fi
-  configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0 \
+  configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_UNIT_TEST_FLAGS=-O0 \
     -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then

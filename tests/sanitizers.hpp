@@ -1,4 +1,4 @@
-// g++'s names of the sanitizers, for clang++ too.
+// g++'s names of the sanitizers, for clang++ too, and whether one of them watches.
 #ifndef STRATA_TESTS_SANITIZERS_HPP
 #define STRATA_TESTS_SANITIZERS_HPP
 
@@ -10,5 +10,15 @@
 #define __SANITIZE_THREAD__ 1
 #endif
 #endif
+
+namespace test {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+}  // namespace test
 
 #endif  // STRATA_TESTS_SANITIZERS_HPP

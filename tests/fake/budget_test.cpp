@@ -12,11 +12,6 @@ using namespace process_test;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 #if defined(__OPTIMIZE__)
 constexpr bool whole = true;
 #else  // tests/run.sh --quick
@@ -57,7 +52,7 @@ struct growth {
 growth grow(char const* what) {
   work_folder const folder;
   growth made{measure(what, smallest + (folder / "out")), 0, 0, 0};
-  if (sanitized) return made;
+  if (test::sanitized) return made;
   numbers const bare = measure(what);
   made.grown_kb = made.with["grown_kb"] - bare.at("grown_kb");
   made.peak_kb = made.with["peak_with_report_kb"] - bare.at("peak_kb");
@@ -66,7 +61,7 @@ growth grow(char const* what) {
 }
 
 void check_memory(growth const& made) {
-  if (sanitized) return;
+  if (test::sanitized) return;
   CAPTURE(made.grown_kb);
   CAPTURE(made.peak_kb);
   CAPTURE(made.printed_kb);
@@ -88,7 +83,7 @@ TEST_CASE("8,000 ranges with kernels of varied durations: within the budget, tot
 }
 
 TEST_CASE("10^5 ranges of 50 kernels: within the budget, totals exact" *
-          doctest::skip(sanitized || !whole)) {
+          doctest::skip(test::sanitized || !whole)) {
   growth made = grow("ranges");
   check_memory(made);
   CHECK(made.with["kernels"] == 5'000'000);

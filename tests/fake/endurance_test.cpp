@@ -22,11 +22,6 @@ using strata::profile;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 #if defined(__OPTIMIZE__)
 constexpr std::int64_t most_steps = 100'000;
 constexpr std::uint64_t captures = 1'500;
@@ -47,7 +42,7 @@ std::int64_t memory_mb(char const* what) {
 }  // namespace
 
 TEST_CASE("ten million kernels, or one, at small limits: memory is flat and the sums are whole") {
-  constexpr std::int64_t steps = sanitized ? 2'000 : most_steps;
+  constexpr std::int64_t steps = test::sanitized ? 2'000 : most_steps;
   constexpr std::int64_t each = 50;  // kernels of 3 ns in one range, of 5 ns in the other
   constexpr std::int64_t limit_mb = 16 + 16;
   traced s("log=16,buffers=16");
@@ -68,11 +63,11 @@ TEST_CASE("ten million kernels, or one, at small limits: memory is flat and the 
   }
   s.stop();
   profile const& p = s.profile();
-  if (!sanitized) CHECK(memory_mb("VmHWM:") - before < limit_mb + 64);
+  if (!test::sanitized) CHECK(memory_mb("VmHWM:") - before < limit_mb + 64);
   CHECK(p.losses.activity_dropped == 0);
   CHECK(p.losses.launches_dropped == 0);
   CHECK(p.losses.uncorrelated == 0);
-  if (!sanitized) CHECK(p.losses.activity_folded > 0);
+  if (!test::sanitized) CHECK(p.losses.activity_folded > 0);
   std::int64_t const expected = steps * each;
   strata::range_row const few = row(p, "short");
   CHECK(few.host.count() == static_cast<std::uint64_t>(steps));
@@ -86,7 +81,7 @@ TEST_CASE("ten million kernels, or one, at small limits: memory is flat and the 
 }
 
 TEST_CASE("32,000 windows: each has its own work, and none has another's") {
-  constexpr std::uint64_t windows = sanitized ? 2'000 : 32'000;
+  constexpr std::uint64_t windows = test::sanitized ? 2'000 : 32'000;
   traced s("skip=1,active=1,repeat=0");
   for (std::uint64_t step = 0; step < 2 * windows; ++step) {
     STRATA_STEP();
@@ -168,7 +163,7 @@ TEST_CASE("graphs captured anew between windows leave nothing behind") {
 TEST_CASE("decode beside windows with reports: memory is flat") {
   // STRATA_TEST_STEPS: 180,000 are an hour of steps of 20 ms, with 1,800 windows.
   char const* const wanted = std::getenv("STRATA_TEST_STEPS");
-  int const steps = wanted != nullptr ? std::atoi(wanted) : sanitized ? 2'000 : 6'000;
+  int const steps = wanted != nullptr ? std::atoi(wanted) : test::sanitized ? 2'000 : 6'000;
   constexpr std::uint32_t stream = 9;
   test::work_folder const folder;
   strata::session s(
@@ -204,7 +199,7 @@ TEST_CASE("decode beside windows with reports: memory is flat") {
   std::int64_t const late = memory_mb("VmRSS:");
   CAPTURE(early);
   CAPTURE(late);
-  if (!sanitized) CHECK(late - early <= 3);
+  if (!test::sanitized) CHECK(late - early <= 3);
   s.stop();
   CHECK(fake_misuse_count() == 0);
 }

@@ -20,11 +20,9 @@ using namespace process_test;
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
 constexpr double margin_seconds = 80.0;  // its threads work all the while
 constexpr unsigned usual = 12;
 #else
-constexpr bool sanitized = false;
 constexpr double margin_seconds = 8.0;
 constexpr unsigned usual = 24;
 #endif
@@ -111,7 +109,7 @@ TEST_CASE("random programs with hangs, windows, captures, small budgets and sign
   for (unsigned seed = first; seed <= last; ++seed) trials.push_back({seed});
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> runners;
-  for (int i = 0; i < (sanitized ? 2 : 4); ++i)
+  for (int i = 0; i < (test::sanitized ? 2 : 4); ++i)
     runners.emplace_back([&] {
       for (std::size_t row = next++; row < trials.size(); row = next++) trials[row].run_all();
     });

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "../sanitizers.hpp"
+
 using strata::comparison;
 using strata::comparison_verdict;
 using strata::profile_file;
@@ -383,7 +385,8 @@ TEST_CASE("a few interrupted calls are no slower range of two runs, but of three
 
 /// How often equal runs are blamed, and 5 % in one of 100 ranges is found, with 20 steps. Fixed
 /// seeds; the random numbers of the standard library may differ between its makers.
-TEST_CASE("false alarms and power with 20 steps") {
+TEST_CASE("false alarms and power with 20 steps" *
+          doctest::skip(test::sanitized)) {  // rates of many runs
   std::mt19937 random(7);
   int const equal = 150, planted = 100;  // 2000 and 1000: docs/reference/comparison.md
   for (double const limit : {0.01, 0.02, 0.05}) {
@@ -411,7 +414,8 @@ TEST_CASE("false alarms and power with 20 steps") {
   }
 }
 
-TEST_CASE("a noisy machine makes no regression of one run a side, three find a slower range") {
+TEST_CASE("a noisy machine makes no regression of one run a side, three find a slower range" *
+          doctest::skip(test::sanitized)) {  // rates of many runs
   std::mt19937 random(11);
   machine loud;
   loud.run = 0.08;
@@ -437,7 +441,8 @@ TEST_CASE("a noisy machine makes no regression of one run a side, three find a s
   CHECK(found >= times * 95 / 100);
 }
 
-TEST_CASE("of many ranges that differ between runs, none looks quiet by chance") {
+TEST_CASE("of many ranges that differ between runs, none looks quiet by chance" *
+          doctest::skip(test::sanitized)) {  // rates of many runs
   std::mt19937 random(13);
   machine loud;
   loud.range_in_run = 0.05;
