@@ -156,7 +156,7 @@ class activity_buffers {
   /// Gives CUPTI the callbacks, unless it has them, and makes some buffers ready.
   /// Source: cuptiActivityRegisterCallbacks.
   status attach(cupti_library const& library) {
-    if (!attached_) {
+    if (!cupti_.has_callbacks) {
       cupti::table const& api = library.api;
       std::uint8_t zeroed = 1;
       std::size_t size = sizeof zeroed;
@@ -167,7 +167,7 @@ class activity_buffers {
       auto const code = api.register_callbacks(&request, &complete);
       if (code != cupti::result::success)
         return {errc::unavailable, library.describe("cuptiActivityRegisterCallbacks", code)};
-      attached_ = true;
+      cupti_.has_callbacks = true;
       std::uint64_t const ours = dropped_.load();
       count_dropped();
       dropped_.store(ours);
@@ -183,14 +183,14 @@ class activity_buffers {
   /// The subscription was given back: another client may give CUPTI callbacks of its own, and the
   /// next window gives ours again. Source: cuptiActivityFlushPeriod.
   void detach() noexcept {
-    if (attached_.exchange(false) && library_->api.flush_period != nullptr)
+    if (cupti_.has_callbacks.exchange(false) && library_->api.flush_period != nullptr)
       (void)library_->api.flush_period(0);
   }
 
   /// CUPTI may not be called any more.
   void forget() noexcept {
-    attached_.store(false);
-    presence_.end();
+    cupti_.has_callbacks.store(false);
+    cupti_.presence.end();
   }
 
   /// A new session begins: what came too late for the last one is forgotten.
@@ -214,7 +214,7 @@ class activity_buffers {
   /// Source: cuptiGetTimestamp.
   void sample_clocks(bool needed = true) {
     system_lock const asking(asking_);
-    if (!attached_) return;
+    if (!cupti_.has_callbacks) return;
     auto const get = library_->api.get_timestamp;
     std::int64_t const after = monotonic_ns();
     clock_sample sample = sample_clock(recorder::instance().clock(), [get] {
@@ -234,7 +234,7 @@ class activity_buffers {
 
   /// Has CUPTI deliver what it holds. No lock is held here: CUPTI calls back from within.
   void flush(cupti::flush_flag flag) {
-    if (!attached_) return;
+    if (!cupti_.has_callbacks) return;
     auto const code = library_->api.flush_all(flag);
     if (code != cupti::result::success && problem_.ok()) {
       problem_ = {errc::unavailable, "device activity is incomplete; " +
@@ -326,6 +326,11 @@ class activity_buffers {
   status const& problem() const noexcept { return problem_; }
 
  private:
+  struct cupti_side {
+    atomic<bool> has_callbacks{false};
+    cupti_presence presence;
+  };
+
   static constexpr std::size_t ready_buffers = 4;
   static constexpr std::uint32_t flush_period_ms = 100;
 
@@ -366,7 +371,7 @@ class activity_buffers {
     guest const as_guest;
     activity_buffers& self = instance();
     if (buffer == nullptr) return;
-    cupti_presence::use const answers(self.presence_);
+    cupti_presence::use const answers(self.cupti_.presence);
     if (!answers) return self.pool_.give_back(buffer, valid);
     tick_source const& clock = recorder::instance().clock();
     std::int64_t const begin = clock.now();
@@ -410,8 +415,7 @@ class activity_buffers {
   }
 
   cupti_library const* library_ = nullptr;
-  atomic<bool> attached_{false};  // CUPTI has the callbacks
-  cupti_presence presence_;
+  cupti_side cupti_;
   clock_bridge bridge_;                    // guarded by the store's mutex
   system_mutex asking_{held_over::calls};  // while CUPTI's clock is read; before the store's
   atomic<std::int64_t> next_sample_{0};
