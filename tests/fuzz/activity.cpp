@@ -76,7 +76,7 @@ class traced_bytes {
     detail::tick_converter const ticks({now, 0}, {now + 1'000'000, 1'000'000});
     profile made;
     store_.take(made, {}, ticks);
-    host_.copy_to(made);
+    host_.move_to(made);
     made.traced = true;
     return made;
   }
