@@ -253,7 +253,8 @@ if [ $quick = 1 ]; then
 else
   # Unit tests that are not optimised take half of their compiler's time.
   built=$rings
-  if [ $device = 0 ] && [ $full = 0 ]; then built=$(tr , '\n' <<<"$rings" | grep -v '^gpu$' | paste -sd,); fi
+  # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
+  if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
   configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_UNIT_TEST_FLAGS=-O0 \
     -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi

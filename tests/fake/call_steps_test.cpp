@@ -17,6 +17,7 @@
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 
+using fake::has_problem;
 using fake::launch;
 using fake::traced;
 using strata::profile;
@@ -56,12 +57,6 @@ struct graphs {
   fake_graph_t captured;
   fake_graph_t executable;
 };
-
-bool says(profile const& p, std::string const& part) {
-  for (std::string const& each : p.problems)
-    if (each.find(part) != std::string::npos) return true;
-  return false;
-}
 
 /// Launches of kernels in each step, by its number.
 std::vector<std::size_t> launches_by_step(profile const& p) {
@@ -155,19 +150,21 @@ TEST_CASE(
   for (int token = 0; token < 20; ++token) (void)fake_graph_launch(second.executable, 7);
   profile const& p = s.profile();
   CHECK(p.steps.size() == 13 + 12);
-  CHECK(says(p,
-             "step=graph: 26 steps, begun by one graph, with 65 % of 40 launches of graphs; 2 "
-             "graphs in turn: the steps speak of these alone"));
+  CHECK(
+      has_problem(p,
+                  "step=graph: 26 steps, begun by one graph, with 65 % of 40 launches of graphs; 2 "
+                  "graphs in turn: the steps speak of these alone"));
 }
 
 TEST_CASE("step=graph: without graphs it says so") {
   traced s("step=graph,skip=1,active=1");
   for (int i = 0; i < 20; ++i) train();
-  CHECK(says(s.profile(), "step=graph: no CUDA graph was launched 8 times, so that there are no"));
+  CHECK(has_problem(s.profile(),
+                    "step=graph: no CUDA graph was launched 8 times, so that there are no"));
   graphs const once;
   traced next("step=graph");
   for (int i = 0; i < 7; ++i) (void)fake_graph_launch(once.executable, 7);
-  CHECK(says(next.profile(), "step=graph: no CUDA graph was launched 8 times"));
+  CHECK(has_problem(next.profile(), "step=graph: no CUDA graph was launched 8 times"));
   CHECK_FALSE(next.profile().has_steps);
 }
 
@@ -276,9 +273,10 @@ TEST_CASE("step=auto: without a period it says so, and records all of it") {
   profile const& p = s.profile();
   CHECK_FALSE(p.has_steps);
   CHECK(p.kernels.size() == 5000);
-  CHECK(says(p,
-             "step=auto: no period was found in 5000 launches, so that there are no steps: name "
-             "the step with step=NAME"));
+  CHECK(has_problem(
+      p,
+      "step=auto: no period was found in 5000 launches, so that there are no steps: name "
+      "the step with step=NAME"));
 }
 
 TEST_CASE("step=auto: an evaluation is outside of steps") {
@@ -411,5 +409,5 @@ TEST_CASE("host: no calls are followed, which is said") {
   strata::session s(fake::configure("host,formats=none,step=auto"));
   REQUIRE(s.start().ok());
   train();
-  CHECK(says(s.profile(), "step=auto: no launch was followed"));
+  CHECK(has_problem(s.profile(), "step=auto: no launch was followed"));
 }

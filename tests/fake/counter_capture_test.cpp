@@ -287,10 +287,7 @@ TEST_CASE("a capture whose thread is gone is told after a bounded number of step
   fake_set_call_time(0);
   run_steps(130, step);
   CHECK(fake_capture_broken() == 0);
-  bool told = false;
-  for (std::string const& each : s.profile().problems)
-    told = told || says(each, "130 steps in a row, so no pass could begin");
-  CHECK(told);
+  CHECK(fake::has_problem(s.profile(), "130 steps in a row, so no pass could begin"));
   CHECK(fake_end_capture(9) != 0);
 }
 

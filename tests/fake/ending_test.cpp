@@ -22,11 +22,7 @@ namespace {
 
 // What the end may take longer than without Strata, and a loaded machine's share.
 constexpr double most_seconds = 2.0;
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr double margin_seconds = 30.0;
-#else
-constexpr double margin_seconds = 4.0;
-#endif
+constexpr double margin_seconds = test::sanitized ? 30.0 : 4.0;
 
 struct state_row {
   char const* name;
@@ -155,11 +151,9 @@ TEST_CASE("every state with every way to end") {
 #if defined(__SANITIZE_THREAD__)  // has a thread of its own that keeps the process alive
       if (way.name == std::string("pthread_exit")) continue;
 #endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
       // TSan ends a child of several threads. Where one of them allocates while the child is made,
       // the child waits for the lock of ASan's allocator for ever.
-      if (state.name == std::string("child")) continue;
-#endif
+      if (test::sanitized && state.name == std::string("child")) continue;
       // Its threads do not end with main, and in a child they hold locks of the stand-ins for ever.
       bool const outlives =
           state.name == std::string("launching") || state.name == std::string("storm");

@@ -53,6 +53,12 @@ void nothing_lost(profile const& p) {
   CHECK(fake_buffers_outstanding() == 0);
 }
 
+bool has_problem(profile const& p, std::string const& part) {
+  for (std::string const& problem : p.problems)
+    if (problem.find(part) != std::string::npos) return true;
+  return false;
+}
+
 void check_tracing(bool on) {
   for (kind const k : all_kinds) {
     CAPTURE(k);

@@ -64,6 +64,8 @@ inline bool about(std::int64_t is, std::int64_t expected) {
 using test::row;
 
 void nothing_lost(profile const& p);
+/// Whether one of its sentences says this.
+bool has_problem(profile const& p, std::string const& part);
 
 /// Whether the records and the launch callbacks are all on, or all off. Launches of graphs may be
 /// looked at between windows, until one was seen.

@@ -19,13 +19,8 @@ using namespace process_test;
 
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr double margin_seconds = 80.0;  // its threads work all the while
-constexpr unsigned usual = 12;
-#else
-constexpr double margin_seconds = 8.0;
-constexpr unsigned usual = 24;
-#endif
+constexpr double margin_seconds = test::sanitized ? 80.0 : 8.0;  // its threads work all the while
+constexpr unsigned usual = test::sanitized ? 12 : 24;
 /// What a step may wait for a device that hangs, and the end for the same.
 constexpr double most_seconds = 2.0;
 

@@ -24,13 +24,8 @@ constexpr bool thread_sanitized = true;
 #else
 constexpr bool thread_sanitized = false;
 #endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr double margin_seconds = 30.0;
-constexpr unsigned deadline_s = 60;  // of one program
-#else
-constexpr double margin_seconds = 4.0;
-constexpr unsigned deadline_s = 20;  // of one program
-#endif
+constexpr double margin_seconds = test::sanitized ? 30.0 : 4.0;
+constexpr unsigned deadline_s = test::sanitized ? 60 : 20;  // of one program
 
 /// What the session of STRATA says at such an end.
 enum class word { report, sentence, nothing };

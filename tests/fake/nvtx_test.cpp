@@ -21,6 +21,7 @@
 
 extern "C" int InitializeInjectionNvtx2(strata::detail::nvtx::export_table_function*);
 
+using fake::has_problem;
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -47,13 +48,6 @@ struct no_tool {
 };
 
 std::string name_of(profile const& p, std::uint32_t name) { return p.names.at(name); }
-
-bool has_problem(profile const& p, std::string const& part) {
-  for (std::string const& problem : p.problems) {
-    if (problem.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
 
 template <class Write>
 std::string written(profile const& p, Write write) {

@@ -142,7 +142,7 @@ class finding_rules : private kernel_rules {
     }
     entitle(before, sentence("Managed memory moves ")
                         << bytes_text(all.to_device_bytes) << " to the GPU and "
-                        << bytes_text(all.to_host_bytes) << " back in " << whole());
+                        << bytes_text(all.to_host_bytes) << " back in " << in_.steps.one_whole());
     return true;
   }
   void prove_migrations(finding& made, own_migrations const& own) const {
@@ -157,12 +157,10 @@ class finding_rules : private kernel_rules {
     device_work const& work = rows_[row].self;
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
-  /// What amounts in titles are of.
-  char const* whole() const noexcept { return in_.steps.from_steps ? "a step" : "the run"; }
   char const* in_each() const noexcept { return in_.steps.from_steps ? " a step" : " in the run"; }
   std::string idle_title(idle_cause cause, idle_work const& all) const {
     std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
-                            << " idle for " << time(all.ns) << " of " << whole();
+                            << " idle for " << time(all.ns) << " of " << in_.steps.one_whole();
     std::string const idle = gpu + " while ";
     switch (cause) {
       case idle_cause::launch:  // before a kernel is launched, and before it begins

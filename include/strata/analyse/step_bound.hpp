@@ -35,7 +35,7 @@ class step_bound : protected finding_context {
     // Work that overlaps the next step's is no part of this one.
     double const busy =
         steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / steps.active_ns) : 0.0;
-    std::string const whole = steps.from_steps ? "step" : "run";
+    std::string const whole = steps.whole();
     if (busy >= gpu_bound) return bound_by_kernels(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
       return sentence(busy_text(whole, busy))
@@ -69,7 +69,7 @@ class step_bound : protected finding_context {
            << whole << ".";
   }
   std::string longest_on_host() const {
-    std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
+    std::string const whole = sentence(" of ") << in_.steps.one_whole();
     std::string first;
     if (in_.steps.without_first)
       first = sentence("; without the first step, which took ") << time(in_.steps.first_ns);

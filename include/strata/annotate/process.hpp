@@ -288,13 +288,20 @@ inline bool in_forked_child() noexcept {
          (owner != 0 && owner != process_id());
 }
 
-/// In a forked child: all ranges idle. No lock is taken, since its owner may not exist here.
+/// Makes `next` the listener of every copy; null: ranges idle. Requires: the block's mutex, but in
+/// a forked child, where its owner may not exist.
+inline void store_listener(process_block& ours, listener const* next) noexcept {
+  ours.installed = next;
+  ours.decided = true;
+  for (std::size_t i = 0; i < ours.slot_count; ++i)
+    ours.slots[i]->store(next, memory_order_release);
+}
+
+/// In a forked child: all ranges idle.
 inline void silence_child() noexcept {
   process_block& ours = block();
   ours.phase.store(process_phase::child);
-  ours.installed = nullptr;
-  ours.decided = true;
-  for (std::size_t i = 0; i < ours.slot_count; ++i) ours.slots[i]->store(nullptr);
+  store_listener(ours, nullptr);
 }
 
 /// A range that nobody can record any more: one sentence a process.
@@ -304,14 +311,11 @@ STRATA_DETAIL_COLD inline void say_late() noexcept {
       "destructor of a static or thread_local object: such ranges are not recorded");
 }
 
-/// Makes `next` the listener of every copy; null: ranges idle.
+/// As store_listener, with its lock.
 inline void install_listener(listener const* next) noexcept {
   process_block& ours = block();
   spin_lock lock(ours.mutex);
-  ours.installed = next;
-  ours.decided = true;
-  for (std::size_t i = 0; i < ours.slot_count; ++i)
-    ours.slots[i]->store(next, memory_order_release);
+  store_listener(ours, next);
 }
 
 /// Whether a tool other than Strata receives NVTX. libcupti is none: it passes NVTX on to its

@@ -29,7 +29,7 @@ namespace detail {
 /// most that could be gained where that is not predicted.
 inline std::string gain_text(finding const& of, steps_summary const& steps) {
   double const step_ns = steps.typical_ns();
-  std::string const whole = steps.from_steps ? "step" : "run";
+  std::string const whole = steps.whole();
   if (!(of.cost_ns_per_step > 0.0)) return {};
   if (of.leaves_step(step_ns))
     return sentence("Fixing only this would not shorten the ") << whole << ".";

@@ -30,6 +30,12 @@
 STRATA_BEGIN
 namespace detail {
 
+/// A listener that hears of ranges, and records none.
+constexpr listener unrecorded(decltype(listener::begin) begin) noexcept {
+  return {begin,       []() noexcept {}, []() noexcept { return false; }, []() noexcept {},
+          &no_current, &no_inherit,      []() noexcept { return false; }};
+}
+
 /// Ranges of exit handlers and static destructors that run after the report: a sentence says that
 /// they are not in it. Other threads' ranges idle.
 class late_ranges {
@@ -45,9 +51,7 @@ class late_ranges {
     if (exit_hooks::end_here()) say_late();
     return {};
   }
-  static constexpr listener late_listener{
-      &begin,      []() noexcept {}, []() noexcept { return false; }, []() noexcept {},
-      &no_current, &no_inherit,      []() noexcept { return false; }};
+  static constexpr listener late_listener = unrecorded(&begin);
 };
 
 /// Ranges of a forked child, which nobody records: the first child that has one says so, and all
@@ -55,27 +59,19 @@ class late_ranges {
 class child_ranges {
  public:
   /// Requires: silence_child() came before.
-  static void listen() noexcept { set(&child_listener); }
+  static void listen() noexcept { store_listener(block(), &child_listener); }
 
  private:
-  /// Without a lock, whose owner may not exist here.
-  static void set(listener const* next) noexcept {
-    process_block& ours = block();
-    ours.installed = next;
-    for (std::size_t i = 0; i < ours.slot_count; ++i) ours.slots[i]->store(next);
-  }
   static range_token begin(name_cache*, char const*, std::size_t, std::int64_t,
                            range_attributes const*, bool) noexcept {
-    set(nullptr);
+    store_listener(block(), nullptr);
     quiet_writes const quiet;
     if (exit_hooks::is_first_child())
       say("a forked child has ranges, which are not recorded: start it by exec, as Python's "
           "multiprocessing does by spawn");
     return {};
   }
-  static constexpr listener child_listener{
-      &begin,      []() noexcept {}, []() noexcept { return false; }, []() noexcept {},
-      &no_current, &no_inherit,      []() noexcept { return false; }};
+  static constexpr listener child_listener = unrecorded(&begin);
 };
 
 /// The session that STRATA=... asks for: begun by the first range, reported when the process ends.

@@ -260,14 +260,12 @@ inline void explain_left_out_steps(vec<status>& problems, std::string_view range
 }
 
 /// With `step=`: ranges that another thread ended stay open in their own, be they steps.
-inline void explain_lasting_steps(vec<status>& problems, std::string_view range,
-                                  std::uint64_t ended_elsewhere) {
-  if (range.empty() || ended_elsewhere == 0) return;
-  problems.emplace_back(errc::bad_argument,
-                        sentence("step=")
-                            << range << ": " << ended_elsewhere
-                            << " ranges ended in another thread than they began in, where no step "
-                               "ends: end a step in its own thread");
+inline status lasting_steps(std::string_view range, std::uint64_t ended_elsewhere) {
+  if (range.empty() || ended_elsewhere == 0) return {};
+  return {errc::bad_argument, sentence("step=")
+                                  << range << ": " << ended_elsewhere
+                                  << " ranges ended in another thread than they began in, where no "
+                                     "step ends: end a step in its own thread"};
 }
 
 /// Calls of the program that are left out.

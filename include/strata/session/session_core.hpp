@@ -198,9 +198,7 @@ class session_core {
       if (!why.empty()) problem_log::say(why);
       if (has_steps && options_.steps_are_calls())
         problem_log::say(describe_call_steps(options_.step, trace_.seen_steps()));
-      vec<status> lasting;
-      explain_lasting_steps(lasting, options_.step, recorder.state().ended_elsewhere.load());
-      for (status const& each : lasting) problems_.say_now(each);
+      problems_.say_now(lasting_steps(options_.step, recorder.state().ended_elsewhere.load()));
       problems_.say_now(windows_.late());
       return {};
     }
@@ -542,7 +540,7 @@ class session_core {
     if (options_.steps_are_calls()) say_steps();
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
-    explain_lasting_steps(problems_.all(), options_.step, profile_.losses.ranges_ended_elsewhere);
+    keep(lasting_steps(options_.step, profile_.losses.ranges_ended_elsewhere));
     explain_refused_calls(problems_.all());
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());

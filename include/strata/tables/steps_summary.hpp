@@ -80,6 +80,10 @@ struct steps_summary {
   vec<stream_time> streams;     ///< the busiest first
   vec<device_time> devices;     ///< that ran kernels, the busiest first
 
+  /// What the amounts are of, in sentences.
+  char const* whole() const noexcept { return from_steps ? "step" : "run"; }
+  char const* one_whole() const noexcept { return from_steps ? "a step" : "the run"; }
+
   /// The part of an amount that lies in the steps which `mean_ns` is of.
   double part(step_part const& of) const noexcept {
     return without_first ? of.typical : of.in_steps;

@@ -79,8 +79,7 @@ class period_finder {
   bool has_wait() const noexcept { return (mark_ & 1) == 0; }
   /// How many others there were, one after the other.
   std::uint32_t periods_found() const noexcept { return periods_found_; }
-  /// The periods that were as the one before, and those that were not.
-  std::uint64_t regular() const noexcept { return regular_; }
+  /// The periods that were not as the one before.
   std::uint64_t irregular() const noexcept { return irregular_; }
 
  private:
@@ -115,13 +114,9 @@ class period_finder {
   /// The mark of the period comes while a step is open.
   step_change mark() noexcept {
     std::uint32_t const distance = position_ - last_mark_;
-    if (!are_near(distance, period_)) {
-      last_mark_ = position_;
-      return lose();
-    }
     last_mark_ = position_;
+    if (!are_near(distance, period_)) return lose();
     period_ = distance;
-    ++regular_;
     return step_change::next;
   }
 
@@ -208,7 +203,6 @@ class period_finder {
   std::uint32_t last_mark_ = 0;
   std::uint32_t lost_at_ = 0;
   std::uint32_t periods_found_ = 0;
-  std::uint64_t regular_ = 0;
   std::uint64_t irregular_ = 0;
   candidate waits_[most_waits];
   candidate table_[most_launches];
