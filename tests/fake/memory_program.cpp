@@ -14,6 +14,7 @@
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/tables/call_tree.hpp>
+#include "../sanitizers.hpp"
 #include "fake.hpp"
 
 namespace {
@@ -46,7 +47,8 @@ std::vector<std::string> const& kernel_names() {
   return names;
 }
 
-std::uint64_t launched_ns = 0;  // of kernels that ran
+std::uint64_t launched = 0;  // kernels that ran
+std::uint64_t launched_ns = 0;
 
 void launch(int kernel, std::uint64_t duration_ns, std::uint32_t stream = 7) {
   fake_kernel made;
@@ -73,6 +75,7 @@ void ranges(int count, int kernels, int rounds) {
       for (int kernel = 0; kernel < kernels; ++kernel) {
         std::uint64_t const duration_ns = varied_ns(state);
         launch(kernel, duration_ns);
+        ++launched;
         launched_ns += duration_ns;
       }
       let_deliver();
@@ -90,6 +93,7 @@ void graphs(int count) {
     fake_graph_t const captured = fake_end_capture(stream);
     fake_graph_t const executable = fake_graph_clone(captured);
     (void)fake_graph_launch(executable, stream);
+    launched += 20;
     launched_ns += 20 * 1000;
     made.push_back(captured);
     made.push_back(executable);
@@ -124,10 +128,10 @@ void listen_and_forget() {
 }
 
 void act(std::string const& what) {
-  if (what == "nodes") ranges(8'000, 5, 20);
+  if (what == "nodes") ranges(8'000, 5, test::sanitized ? 5 : 20);
   if (what == "ranges") ranges(100'000, 50, 1);
   if (what == "graphs") graphs(10'000);
-  if (what == "allocations") allocations(1'000'000);
+  if (what == "allocations") allocations(test::sanitized ? 500'000 : 1'000'000);
 }
 
 }  // namespace
@@ -170,6 +174,7 @@ int main(int count, char** texts) {
   for (strata::kernel_sums const& sums : made.device.kernels) launches += sums.count;
   print("kernels", kernels);
   print("kernel_ns", static_cast<std::uint64_t>(kernel_ns));
+  print("launched", launched);
   print("launched_ns", launched_ns);
   print("allocations", allocations_made);
   print("allocated_bytes", allocated);

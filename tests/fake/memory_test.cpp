@@ -136,10 +136,10 @@ TEST_CASE("launches beyond the limit are missing in the timeline alone") {
 
 TEST_CASE("launches without memory for their table are lost, which is said") {
   traced s("log=1");
-  many(200'000);  // and nothing is delivered, so that none of them is done
+  many(800'000);  // and nothing is delivered, so that none of them is done
   profile const& p = s.profile();
   CHECK(p.losses.launches_dropped > 0);
-  CHECK(p.launches.size() + p.losses.launches_folded + p.losses.launches_dropped == 200'000);
+  CHECK(p.launches.size() + p.losses.launches_folded + p.losses.launches_dropped == 800'000);
   CHECK(p.losses.uncorrelated == p.losses.launches_dropped);
-  CHECK(row(p, "").total.kernels == 200'000);
+  CHECK(row(p, "").total.kernels == 800'000);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "../sanitizers.hpp"
 #include "page_sample.hpp"
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
@@ -66,7 +67,9 @@ gpt2_sample with_hostile_names() {
   return s;
 }
 
-/// Many ranges, each with a long name, a kernel, an allocation and counted values.
+constexpr std::uint32_t many = test::sanitized ? 3'000 : 10'000;
+
+/// So many ranges, each with a long name, a kernel, an allocation and counted values.
 sample::maker many_ranges(std::uint32_t count) {
   gpt2_sample s(1, 2);
   std::uint32_t const top = s.node(0, "many");
@@ -399,9 +402,8 @@ TEST_CASE("the page begins with the order that was asked for") {
 }
 
 TEST_CASE("a page of many ranges is bounded and says what it folds") {
-  constexpr std::uint32_t count = 10000;
-  sample::maker const many = many_ranges(count);
-  page_tables const tables(many.made);
+  sample::maker const sample = many_ranges(many);
+  page_tables const tables(sample.made);
   std::string const page = tables.page();
   CHECK(page.size() < 2'000'000);
   nlohmann::json const data = nlohmann::json::parse(data_of(page));
@@ -604,7 +606,7 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   write("gpt2.strata", report_test::recording_of(page_test::with_counted_kernels().made));
   write("hostile.html", page_tables(with_hostile_names().made).page());
   write("hostile.strata", report_test::recording_of(with_hostile_names().made));
-  write("huge.html", page_tables(many_ranges(10000).made).page());
+  write("huge.html", page_tables(many_ranges(many).made).page());
   {
     gpt2_sample s(2, 3);
     counter_set& cpu = add_cpu_counters(s.made);
