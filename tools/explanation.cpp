@@ -7,6 +7,7 @@
 #include <strata/tables/table.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -101,6 +102,7 @@ class explainer {
 
   void add_ranges() {
     strata::report_input const& input = input_;
+    made_.time_of_ranges = input.folded[0].gpu_busy_ns == 0 ? "host self" : "GPU busy";
     inner::step_amounts const amounts(input.folded, input.steps);
     for (std::size_t i = 1; i < input.folded.size(); ++i) {
       explained_range range;
@@ -188,9 +190,11 @@ class explainer {
 std::string shown(std::string const& path) { return path.empty() ? "(the whole step)" : path; }
 
 std::string value_text(explained_evidence const& value) {
+  if (value.unit == "ns") return inner::time_text(value.value);
+  bool const whole = value.value == std::floor(value.value);
   std::string const number =
-      value.unit == "ns" ? inner::time_text(value.value) : inner::significant(value.value);
-  return value.unit.empty() || value.unit == "ns" ? number : number + " " + value.unit;
+      whole ? inner::fixed_string(value.value, 0) : inner::significant(value.value);
+  return value.unit.empty() ? number : number + " " + value.unit;
 }
 
 std::string percent_text(double share) { return inner::fixed_string(100 * share, 1) + " %"; }
@@ -281,8 +285,9 @@ std::string text_of(explanation const& all) {
     text += "\n" + std::to_string(all.causes_left_out) + " more findings in findings.json\n";
   std::vector<std::string> rows;
   for (explained_range const& range : all.ranges)
-    rows.push_back(range.path + ": " + inner::time_text(range.time_ns) + ", " +
-                   percent_text(range.share) + (range.limiter.empty() ? "" : ", ") + range.limiter);
+    rows.push_back(range.path + ": " + all.time_of_ranges + " " + inner::time_text(range.time_ns) +
+                   ", " + percent_text(range.share) + (range.limiter.empty() ? "" : ", ") +
+                   range.limiter);
   if (all.ranges_left_out > 0)
     rows.push_back(std::to_string(all.ranges_left_out) + " more in ranges.csv");
   text += "\n";
@@ -304,7 +309,8 @@ std::string markdown_of(explanation const& all) {
   if (all.causes.empty()) text += "None.\n";
   if (all.causes_left_out > 0)
     text += "\n" + std::to_string(all.causes_left_out) + " more in findings.json.\n";
-  text += "\n## Ranges\n\n| range | a step | of it | limiter |\n|---|--:|--:|---|\n";
+  text += "\n## Ranges\n\n| range | " + all.time_of_ranges +
+          " | of the step | limiter |\n|---|--:|--:|---|\n";
   for (explained_range const& range : all.ranges)
     text += "| `" + range.path + "` | " + inner::time_text(range.time_ns) + " | " +
             percent_text(range.share) + " | " + range.limiter + " |\n";

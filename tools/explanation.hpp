@@ -53,6 +53,7 @@ struct explanation {
   std::string bound;  ///< what bounds the step
   std::vector<explained_cause> causes;
   std::size_t causes_left_out = 0;
+  std::string time_of_ranges;  ///< which time of a range it is, in words
   std::vector<explained_range> ranges;
   std::size_t ranges_left_out = 0;
   std::vector<std::string> not_examined;

@@ -3,7 +3,9 @@
 #include <strata/recording.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -58,7 +60,7 @@ bool read_recording(char const* command, std::string const& path, strata::profil
 std::string read_file(std::string const& path, std::string& text) {
   constexpr std::size_t most = std::size_t{1} << 30;
   std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return "It cannot be opened.";
+  if (file == nullptr) return std::string("It cannot be opened: ") + std::strerror(errno) + '.';
   char part[1 << 16];
   for (std::size_t got; text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;)
     text.append(part, got);

@@ -26,6 +26,7 @@ explained_message const messages[] = {
 };
 
 constexpr std::string_view any_text = "…";
+constexpr std::string_view columns_head = "Columns of the table:";
 
 /// The parts of a message that do not differ, in order, are all in the text.
 bool is_message(std::string_view message, std::string_view text) {
@@ -58,7 +59,7 @@ class help_command final : public subcommand {
            "  strata help 'no CUDA device is visible'";
   }
   void declare(arguments& takes) override {
-    takes.rest("TOPIC", words_, 0, "a key, a metric, a preset, a stall, a finding, or a message");
+    takes.rest("TOPIC", words_, 0, "a key, column, metric, preset, stall, finding or message");
   }
   exit_code run() override {
     std::string topic;
@@ -68,14 +69,16 @@ class help_command final : public subcommand {
       return exit_code::fine;
     }
     explain_key(topic);
+    explain_column(topic);
     explain_metric(topic);
     explain_stall(topic);
     explain_finding(topic);
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
-    return refuse(name(), topic,
-                  "it is no key, metric, preset, stall, finding or message" + meant(topic) +
-                      ": strata help lists the keys, strata metrics what can be counted");
+    return refuse(
+        name(), topic,
+        "it is no key, column, metric, preset, stall, finding or message" + meant(topic) +
+            " strata help lists the keys and columns, strata metrics what can be counted");
   }
 
  private:
@@ -84,8 +87,7 @@ class help_command final : public subcommand {
     std::printf("%s\n", text.c_str());
   }
 
-  /// The lines of the list of keys that begin with it.
-  /// The topic that this one is near to, as ", did you mean sort?"; nothing where it is near to
+  /// The topic that this one is near to, as ", did you mean sort?"; a colon where it is near to
   /// none.
   static std::string meant(std::string_view topic) {
     std::string wanted;
@@ -96,25 +98,45 @@ class help_command final : public subcommand {
     for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules)
       nearest.consider(rule.id);
     for_each_key([&](std::string_view key, std::string_view) { nearest.consider(key); });
+    for_each_column([&](std::string_view name, std::string_view) { nearest.consider(name); });
     strata::vec<std::string> const best = nearest.best(1);
-    return best.empty() ? std::string() : ", did you mean " + best.front() + "?";
+    return best.empty() ? std::string(":") : ", did you mean " + best.front() + "?";
   }
 
-  /// Calls `look(key, line)` for each key of STRATA= and its line of the help.
-  static void for_each_key(std::function<void(std::string_view, std::string_view)> const& look) {
-    std::string const all = strata::detail::options_reader::help();
-    for (std::size_t begin = 0; begin < all.size();) {
-      std::size_t const end = (std::min)(all.find('\n', begin), all.size());
-      std::string_view const line = std::string_view(all).substr(begin, end - begin);
-      begin = end + 1;
+  using look_at_line = std::function<void(std::string_view, std::string_view)>;
+
+  /// Calls `look(name, line)` for each indented line of a text; its name ends where one of these
+  /// letters stands.
+  static void for_each_line(std::string_view text, char const* ends, look_at_line const& look) {
+    while (!text.empty()) {
+      std::size_t const end = (std::min)(text.find('\n'), text.size());
+      std::string_view const line = text.substr(0, end);
+      text.remove_prefix((std::min)(end + 1, text.size()));
       if (line.size() < 3 || line.substr(0, 2) != "  " || line[2] == ' ') continue;
-      look(line.substr(2, line.find_first_of(" =[", 2) - 2), line.substr(2));
+      look(line.substr(2, line.find_first_of(ends, 2) - 2), line.substr(2));
     }
+  }
+  /// For each key of STRATA= and its line of the help.
+  static void for_each_key(look_at_line const& look) {
+    std::string const all = strata::detail::options_reader::help();
+    for_each_line(std::string_view(all).substr(0, all.find(columns_head)), " =[", look);
+  }
+  /// For each column of the table that the help explains.
+  static void for_each_column(look_at_line const& look) {
+    std::string const all = strata::detail::options_reader::help();
+    for_each_line(std::string_view(all).substr((std::min)(all.find(columns_head), all.size())), ":",
+                  look);
   }
 
   void explain_key(std::string_view wanted) {
     for_each_key([&](std::string_view key, std::string_view line) {
       if (key == wanted) say("STRATA=" + std::string(line));
+    });
+  }
+
+  void explain_column(std::string_view wanted) {
+    for_each_column([&](std::string_view name, std::string_view line) {
+      if (name == wanted) say("column " + std::string(line));
     });
   }
 

@@ -29,7 +29,7 @@ class report_command final : public subcommand {
                  "these; table+html");
     takes.option("--out", out_, "the folder of the files: report-out; a used one is left alone");
     takes.option("--sort", sort_, {"cost", "order", "name"},
-                 "ranges: the dearest first, as they ran, or by name");
+                 "ranges: the longest first, as they ran, or by name");
   }
   exit_code run() override {
     strata::vec<std::string> problems;

@@ -277,13 +277,12 @@ inline std::string ceilings_text(measured_ceilings const& of) {
   std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %8s\n", "", "measured", "theory",
                 "share", "clock", "spread");
   text += line;
-  auto const rate_of = [](device_ceiling const& each, double rate) {
-    return rate <= 0.0
-               ? std::string("-")
-               : detail::fixed_string(rate / (each.memory ? 1e9 : 1e12), each.memory ? 0 : 2) +
-                     (each.memory                  ? " GB/s"
-                      : each.name == "INT8 tensor" ? " TOP/s"
-                                                   : " TFLOP/s");
+  auto const rate_of = [&of](device_ceiling const& each, double rate) {
+    if (rate <= 0.0) return std::string("-");
+    if (of.cpu) return detail::fixed_string(rate / 1e9, 1) + (each.memory ? " GB/s" : " GFLOP/s");
+    if (each.memory) return detail::fixed_string(rate / 1e9, 0) + " GB/s";
+    return detail::fixed_string(rate / 1e12, 2) +
+           (each.name == "INT8 tensor" ? " TOP/s" : " TFLOP/s");
   };
   for (device_ceiling const& each : of.device.ceilings) {
     std::string const share =

@@ -262,9 +262,9 @@ STRATA_END_SWITCH_LIGHT
   STRATA_DETAIL_RANGE(__COUNTER__, true, __func__) \
   STRATA_DETAIL_COUNTER_END
 /// A step until the end of the enclosing scope.
-#define STRATA_STEP()                                                         \
-  STRATA_DETAIL_COUNTER_BEGIN                                                 \
-  ::strata::scoped_step const STRATA_DETAIL_CAT(strata_step_, __COUNTER__) {} \
+#define STRATA_STEP()             \
+  STRATA_DETAIL_COUNTER_BEGIN     \
+  STRATA_DETAIL_STEP(__COUNTER__) \
   STRATA_DETAIL_COUNTER_END
 // Clang 22 warns of __COUNTER__ with -Wpedantic, in the program's own lines.
 #if defined(__clang__) && defined(__has_warning)
@@ -285,16 +285,21 @@ STRATA_END_SWITCH_LIGHT
         STRATA_DETAIL_CAT(strata_range_needs_braces_, number)},                              \
         __VA_ARGS__                                                                          \
   }
+// Behind `if (...)` without braces the second declaration does not find the first.
+#define STRATA_DETAIL_STEP(number)                                                    \
+  using STRATA_DETAIL_CAT(strata_step_needs_braces_, number) = ::strata::scoped_step; \
+  STRATA_DETAIL_CAT(strata_step_needs_braces_, number)                                \
+  const STRATA_DETAIL_CAT(strata_step_, number) {}
 #endif
 
 /// The purpose of all memory that is allocated until the end of the enclosing scope, a literal:
 /// STRATA_MEMORY("weights"). It is a range of the name `memory:weights`: so is any other range of
 /// such a name, of C or NVTX too, and of several the innermost counts.
 #define STRATA_MEMORY(purpose) STRATA_DETAIL_MEMORY(purpose)
-#define STRATA_DETAIL_MEMORY(purpose)                                          \
-  static_assert((#purpose)[sizeof(#purpose) - 2] == '"',                       \
-                "the purpose is a literal: STRATA_MEMORY(\"weights\"), or "    \
-                "STRATA_RANGE(\"memory:\" + kind) for a text of the program"); \
-  STRATA_RANGE("memory:" purpose)
+#define STRATA_DETAIL_MEMORY(purpose)                                       \
+  STRATA_RANGE("memory:" purpose);                                          \
+  static_assert((#purpose)[sizeof(#purpose) - 2] == '"',                    \
+                "the purpose is a literal: STRATA_MEMORY(\"weights\"), or " \
+                "STRATA_RANGE(\"memory:\" + kind) for a text of the program")
 
 #endif  // STRATA_RANGE_HPP

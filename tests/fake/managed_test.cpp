@@ -158,7 +158,9 @@ TEST_CASE("steps: migrations of a window that come after its end are of it") {
     fake_migrate(to_host, 32768, now(), now() + 700);  // of this step
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  for (int i = 0; i < 2; ++i) STRATA_STEP();
+  for (int i = 0; i < 2; ++i) {
+    STRATA_STEP();
+  }
   CHECK(fake_kind_enabled(unified_memory) == 0);
   profile const& p = s.profile();
   fake::nothing_lost(p);

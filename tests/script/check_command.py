@@ -118,19 +118,22 @@ text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
               "not examined  ", "next          strata run --out next skip=1 warmup=1 active=2 counters=findings"):
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
+that(re.search(r"^ranges        block\[\*\]: GPU busy [\d.]+ ms, ", text, re.M), f"explain does not say which time:\n{text}")
+that(re.search(r": kernels_self \d+$", text, re.M), f"explain has a count with decimals:\n{text}")
 that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
 
 # help: of keys, metrics, presets, findings and messages.
-for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hbm: bytes moved"), ("hbm", "counters=hbm: "), ("atomics", "finding atomics, try: "),
+for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hbm: bytes moved"), ("hbm", "counters=hbm: "), ("limiter", "column limiter: the unit used most"),
+                     ("GPU busy", "column GPU busy: overlapping work"), ("atomics", "finding atomics, try: "),
                      ("strata: no NVIDIA driver: libcuda.so.1 was not found (in a container, start it with --gpus all)", "no NVIDIA driver: libcuda.so.1"),
                      ('STRATA: there is no key "tarce", did you mean trace?', "misspelt, or a ; or blank")):
     that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
 for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short", "scoreboard"], ["Short Scoreboard"]):
     that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
-that("it is no key, metric, preset, stall, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
-for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes")):
-    that(f", did you mean {near}?" in ran(2, "help", word).stderr, f"help {word}")
+that("it is no key, column, metric, preset, stall, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
+for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"), ("limitr", "limiter")):
+    that(f", did you mean {near}? strata help lists" in ran(2, "help", word).stderr, f"help {word}")
 with open("/dev/full", "w") as full:  # what it prints goes nowhere
     for words, code in ((["explain", recordings[0]], 1), (["help", "skip"], 1), (["help", "no such thing"], 2)):
         lost = subprocess.run([str(program), *map(str, words)], env=environment, stdout=full, stderr=subprocess.PIPE, universal_newlines=True)
@@ -146,7 +149,7 @@ that(told.stdout.startswith("No metrics can be listed: ") and "Metrics of the CP
 
 # ceilings: of the GPU, or without one of the CPU.
 quiet = ran(0, "ceilings")
-rate = r" +[\d.]+ (?:GB/s|TFLOP/s|TOP/s) "
+rate = r" +[\d.]+ (?:GB/s|[GT]FLOP/s|TOP/s) "
 if re.search(r"^HBM read ", quiet.stdout, re.M):
     names = ["HBM read", "HBM write", "HBM copy", "L2 read", "L1 read", "shared read", "FP32", "FP64", "FP16", "BF16 tensor"]
     kept = list(pathlib.Path("cache/strata").glob("*-*-*-*-*.txt"))

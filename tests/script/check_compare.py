@@ -106,7 +106,7 @@ usage = compared(0, "--help")
 says(usage, "Exit code: 0 no regression, 1 a regression")
 if usage.stderr or compared(0, a, "-h").stdout != usage.stdout:
     failures.append("--help is not on stdout")
-says(compared(2, a, "missing.json"), "missing.json: It cannot be opened.")
+says(compared(2, a, "missing.json"), "missing.json: It cannot be opened: No such file or directory.")
 says(compared(2, written("cut.json", golden.read_text(encoding="utf-8")[:3000]), a), "cut.json: It is no JSON: line ")
 says(compared(2, a, root / "tests/unit/golden/trace_cpu.json"), "It is no profile of Strata")
 other = copy.deepcopy(before)
@@ -176,7 +176,7 @@ says(compared(0, "--accepted", "accepted.csv", a, b), "note: The step is 24.9 % 
 says(compared(0, "--accepted", "accepted.csv", a, a), "note: The step is accepted to be slower but is not any more (0.0 %): remove its line.")
 written("accepted.csv", "\nforward,host,10,x\n")
 says(compared(2, "--accepted", "accepted.csv", a, b), "accepted.csv: Line 2: the limit is a percentage such as 10%.")
-says(compared(2, "--accepted", "none.csv", a, b), "none.csv: It cannot be opened.")
+says(compared(2, "--accepted", "none.csv", a, b), "none.csv: It cannot be opened: No such file or directory.")
 
 # For programs and for people; docs/reference/comparison.md tells each member.
 compared(1, "--json", "result.json", "--markdown", "result.md", a, b)

@@ -107,7 +107,7 @@ def literals(source):
     token = re.compile(LITERAL + r"|'(?:[^'\\\n]|\\.)+'|//[^\n]*|/\*.*?\*/", re.S)
     source = token.sub(lambda m: "" if m.group().startswith("/") else m.group(), source)
     source = source.replace("\\\n", "\n")  # a macro over several lines
-    source = re.sub(r"static_assert\(.*?\);|is_one_of\([^()]*\)|_Pragma\([^\n]*|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
+    source = re.sub(r"static_assert\(.*?\)(?:;|$)|is_one_of\([^()]*\)|_Pragma\([^\n]*|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
     source = re.sub(r"constexpr key_row keys\[\] = \{.*?\n  \};", "", source, flags=re.S)  # each key has its entry
     for group in re.findall(rf"{LITERAL}(?:\s*{LITERAL})*", source):
         text = "".join(part[1:-1] for part in re.findall(LITERAL, group))
@@ -170,7 +170,7 @@ everything = plain("\0".join(all_texts))
 other_words = {"undefined reference to 'dlopen'", "undefined reference to strata::…::session",  # the linker's
                "strata::…::session … has incomplete type", "… has initializer but incomplete…",
                "variable has incomplete type 'strata::session'", "'status' is not a member…",
-               "'strata_range_needs_braces_…' was not declared"}  # the compiler's
+               "'strata_…_needs_braces_…' was not declared"}  # the compiler's
 for name, text in ((MESSAGES, pages[MESSAGES].split("## STRATA and its keys")[-1]), (METRICS, section(METRICS, "Notes"))):
     for message in heads(text):
         for part in [] if message in other_words or re.fullmatch(r"[a-z_]+", message) else re.split("…", message):

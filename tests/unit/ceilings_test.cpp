@@ -211,6 +211,17 @@ TEST_CASE("the table has a line for each, and the reason of what was refused") {
   CHECK(table.find("refused: FP64: it is 121 %") != std::string::npos);
 }
 
+TEST_CASE("the table of a CPU has units of its size") {
+  measured_ceilings made;
+  made.cpu = true;
+  made.device.ceilings.push_back(ceiling("CPU copy", true, 6.54e9));
+  made.device.ceilings.push_back(ceiling("CPU FP32", false, 3.21e9));
+  std::string const table = ceilings_text(made);
+  INFO(table);
+  CHECK(table.find(" 3.2 GFLOP/s ") != std::string::npos);
+  CHECK(table.find(" 6.5 GB/s ") != std::string::npos);
+}
+
 TEST_CASE("the kernels' text: every loop ends, and every result is stored") {
   using kernel = detail::ceiling_kernel;
   vec<std::string> all = {kernel::read("cg", 8),     kernel::read("ca", 4),

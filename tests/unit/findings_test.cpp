@@ -743,6 +743,42 @@ TEST_CASE("host times only: the answer is of a step, and says what is in no rang
         std::string::npos);
 }
 
+TEST_CASE("steps that end before their work are said to be empty") {
+  for (bool const traced : {false, true}) {
+    for (bool const in_block : {false, true}) {
+      program p;
+      p.made.traced = traced;
+      auto const work = [&] {
+        p.in(p.attention, [&](std::uint32_t at) {
+          if (traced) p.kernel_of(at, 300 * us);
+          p.now += 300 * us;
+        });
+      };
+      for (int i = 0; i < 10; ++i) {
+        p.run(1, [&] {
+          p.now += us;
+          if (!in_block) work();
+        });
+        if (in_block) work();
+      }
+      p.made.end = p.now;
+      p.made.cost.seconds_in_window = static_cast<double>(p.now) * 1e-9;
+      std::string const bound = answer(p.made).input.findings.bound;
+      INFO(bound);
+      CHECK((bound.find("The steps are empty, since") == 0) == in_block);
+    }
+  }
+}
+
+TEST_CASE("ranges before steps without ranges do not make the steps empty") {
+  program p;
+  p.made.traced = false;
+  std::uint32_t const load = p.node(0, "load");
+  p.in(load, [&](std::uint32_t) { p.now += 500'000 * us; });
+  p.run(10, [&] { p.now += 300 * us; });
+  CHECK(answer(p.made).input.findings.bound.find("empty") == std::string::npos);
+}
+
 TEST_CASE("host times of other threads run beside the step and are no part of it") {
   program p;
   p.made.traced = false;

@@ -564,7 +564,9 @@ TEST_CASE("steps that begin within a step of another thread are told") {
   session s(quiet());
   auto const in_other_thread = [](int steps) {
     std::thread([steps] {
-      for (int i = 0; i < steps; ++i) STRATA_STEP();
+      for (int i = 0; i < steps; ++i) {
+        STRATA_STEP();
+      }
     }).join();
   };
   for (int others : {0, 1, 3}) {

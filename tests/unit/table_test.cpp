@@ -35,6 +35,16 @@ TEST_CASE("the tables are as they were") {
   }
 }
 
+TEST_CASE("a count of a mean step is whole where only a share rounds it off") {
+  auto const shown = [](double value) {
+    return detail::console_table::cell_of(detail::console_form::count, value).text;
+  };
+  CHECK(shown(11.999999999999998) == "12");
+  CHECK(shown(203.99999999999997) == "204");
+  CHECK(shown(12.5) == "12.5");
+  CHECK(shown(0.0) == "0");
+}
+
 TEST_CASE("steps that are kept in sums only have a part in the headline") {
   report_sample s = cpu_sample(2, 3);
   for (int i = 0; i < 1'000'000; ++i) s.source.folded_steps.add(5'000'000);

@@ -11,6 +11,7 @@
 #include <strata/tables/steps.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,9 @@ class step_bound : protected finding_context {
     constexpr double gpu_bound = 0.7;  // of the time
     steps_summary const& steps = in_.steps;
     if (in_.source.hang.found) return hang_text(in_.source.hang);
+    if (are_steps_empty())
+      return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
+             "into the body of the loop.";
     if (!in_.source.traced) return longest_on_host();
     if (!has_device_work()) return "The GPU had nothing to do.";
     // Work that overlaps the next step's is no part of this one.
@@ -67,6 +71,33 @@ class step_bound : protected finding_context {
     return sentence(many ? "At least one of " : "")
            << (many ? gpus() : std::string("The GPU")) << " is busy " << percent(busy) << " of the "
            << whole << ".";
+  }
+  /// Whether most time from the first step to the last lies between them.
+  bool has_long_gaps() const {
+    vec<step_record> const& steps = in_.source.steps;
+    if (steps.empty()) return false;
+    std::int64_t in_steps = 0;
+    std::int64_t first = steps.front().begin;
+    std::int64_t last = steps.front().end;
+    for (step_record const& step : steps) {
+      in_steps += step.end - step.begin;
+      first = smaller(first, step.begin);
+      last = larger(last, step.end);
+    }
+    return last - first > 2 * in_steps;
+  }
+  /// Whether steps end before their work begins: STRATA_STEP() in a block of its own.
+  bool are_steps_empty() const {
+    if (!in_.steps.from_steps || !has_long_gaps()) return false;
+    if (has_device_work() && rows_[0].step_launch_share.in_steps > 0.0) return false;
+    step_amounts const amounts(rows_, in_.steps);
+    bool any = false;
+    for (std::size_t i = 1; i < rows_.size(); ++i) {
+      if (rows_[i].host.count() == 0) continue;
+      if (!amounts.is_outside(i)) return false;
+      any = true;
+    }
+    return any;
   }
   std::string longest_on_host() const {
     std::string const whole = sentence(" of ") << in_.steps.one_whole();

@@ -72,7 +72,7 @@ class options_reader {
       {"out", "=DIRECTORY", "where the files go", "strata-out"},
       {"formats", "=table+csv+json+trace+perfetto+html+recording", "what is written, or none",
        "the first four"},
-      {"sort", "=cost|order|name", "ranges below one: the dearest first, as they ran, or by name",
+      {"sort", "=cost|order|name", "ranges below one: the longest first, as they ran, or by name",
        "cost"},
       {"step", "=NAME|graph|sync|auto",
        "the calls of these ranges are the steps; or launches of the main CUDA graph, the periodic "
@@ -82,11 +82,11 @@ class options_reader {
       {"warmup", "=N", "steps of a window that are recorded and dropped", "0"},
       {"active", "=N", "steps of a window that are kept", "all that follow"},
       {"repeat", "=N", "how many windows; 0: until the program ends", "1"},
-      {"every", "=N", "a window of warmup + active steps at the end of each so many steps", ""},
+      {"every", "=N", "a window of warmup + active steps at the end of each N steps", ""},
       {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
        ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
-      {"for", "=S", "the report comes after so many seconds, and the program goes on", ""},
+      {"for", "=S", "the report comes after S seconds, and the program goes on", ""},
       {"attach", "=start|window",
        "when CUPTI comes into the process: at the start, or with the first window", "start"},
       {"adopt", "=on|off",
@@ -105,8 +105,8 @@ class options_reader {
       {"log", "=MB", "memory limit of ranges, launches and names", "256"},
       {"buffers", "=MB", "memory limit of GPU activity and its sums", "512"},
       {"drain", "=MS", "how long the end waits for a GPU that does not answer", "1000"},
-      {"watchdog", "=S",
-       "says where the program is after so many seconds without any progress; 0: never", "0"},
+      {"watchdog", "=S", "says where the program is after S seconds without any progress; 0: never",
+       "0"},
       {"verbose", "", "says what is opened, and when windows begin and end", ""},
       {"strict", "", "exit code 3 when the program exits by itself and there was any problem", ""},
       {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
@@ -268,6 +268,8 @@ class options_reader {
     std::string const text = sentence("STRATA: there is no key \"") << quoted(key) << '"';
     if (key.find_first_of(" \t;|&") != key.npos)
       return text + ": keys are separated by commas, as in STRATA=trace,skip=1.";
+    if (bit_of(all_formats, std::size(all_formats), key) != 0)
+      return text + ": formats are joined by +, as in formats=table+html.";
     std::string const hint = meant(nearest, "");
     if (hint.empty()) return text + "; the keys are " + all + '.';
     return text + hint + " STRATA=help prints the keys.";

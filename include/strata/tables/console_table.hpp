@@ -201,8 +201,7 @@ class console_table {
     if (!is_finite(value)) return {};
     switch (form) {
       case console_form::count:
-        if (value < 100.0 && rounded_down(value) != value) return {significant(value)};
-        return cell_of(human_count(static_cast<std::uint64_t>(value)));
+        return count_cell(value);
       case console_form::amount:
         return cell_of(in_units(value, 1000.0, thousands));
       case console_form::time:
@@ -223,6 +222,13 @@ class console_table {
   }
 
  private:
+  /// A count of a mean step is the nearest whole number, but for what a share rounds off.
+  static cell count_cell(double value) {
+    double const whole = rounded_down(value + 0.5);
+    bool const is_whole = larger(value, whole) - smaller(value, whole) <= 1e-9 * whole;
+    if (value < 100.0 && !is_whole) return {significant(value)};
+    return cell_of(human_count(static_cast<std::uint64_t>(whole)));
+  }
   static constexpr std::size_t gap = 2;
 
   struct layout {
