@@ -92,18 +92,18 @@ struct call_steps_seen {
 };
 
 /// `step=graph`, `step=sync`, `step=auto`: begins and ends steps at calls of the program into the
-/// driver. The calls of all threads are looked at as one stream, whose steps threads may launch in
-/// turns, and where there are several, those of each thread by themselves. The stream drives the
-/// steps while its periods outlast the turns; else the first thread in which steps are found, until
-/// they are lost, it ends, or stands still. A call that comes while another one is looked at waits
+/// driver. The calls of a thread are looked at by themselves, and where there are several threads,
+/// first as one stream, whose steps they may launch in turns. The stream drives the steps while its
+/// periods outlast the turns; else the first thread in which steps are found, until they are lost,
+/// it ends, or stands still. A call that comes while another one is looked at waits
 /// for nothing: it is no part of the stream, and threads that launch at the same time are looked at
 /// by themselves alone for a while.
 ///
 /// A step changes within CUPTI's callback, before a launch begins or after a wait has ended, where
 /// the driver may be called; never while a stream captures. Each session has its own, as calls may
 /// still be under way when the next one begins; `before` keeps them. Threads: any. Cost: that of
-/// shared_period, of period_finder where there are several threads, and some 10 ns a call; no lock
-/// that is waited for but at a step, and no allocation but the recorder's of a new thread.
+/// period_finder and some 5 ns a call; with several threads that of shared_period and 10 ns more.
+/// Nothing is waited for, and nothing allocated but the recorder's of a new thread.
 class call_steps {
  public:
   /// Threads whose launches are followed; calls of others are left out.
@@ -156,14 +156,16 @@ class call_steps {
   }
   STRATA_DETAIL_END_CODE
 
-  /// A thread ends, and so does a step that it drives. The main thread ends with the process, and
-  /// its last step is not whole.
+  /// A thread ends, and so does a step that it drives beside others. The main thread ends with the
+  /// process, and its last step is not whole.
   void leave(thread_recorder const* self) noexcept {
     lane* const own = lane_of(self);
     if (own == nullptr) return;
-    if (driver_.load(memory_order_relaxed) == own) change_step(*own, own, own, step_change::end);
-    if (loop* const left = own->alone.exchange(nullptr))
-      left->taken.store(false, memory_order_release);
+    if (several_.load(memory_order_acquire)) {
+      if (driver_.load(memory_order_relaxed) == own) change_step(*own, own, own, step_change::end);
+      if (loop* const left = own->alone.exchange(nullptr))
+        left->taken.store(false, memory_order_release);
+    }
     own->still = {};
     threads_[own - lanes_].store(nullptr, memory_order_release);
   }
@@ -188,6 +190,7 @@ class call_steps {
     atomic<bool> taken{false};
     graph_choice graphs;
     period_finder periods{period_finder::marks::any};
+    bool missed_calls = false;  // while the stream had the steps
   };
 
   /// Of one thread, or of all as one stream. What is atomic is read by others.
@@ -243,21 +246,35 @@ class call_steps {
     return reinterpret_cast<std::uintptr_t>(handle);
   }
 
-  /// One call: as one of the stream, and, where there are several threads, as one of its own.
+  /// One call: as one of its thread, and, where there are several threads, of the stream. While
+  /// that has the steps, nobody's own are looked for.
   template <class Shared, class Own>
   STRATA_DETAIL_ALWAYS_INLINE void follow(lane& own, Shared shared, Own alone) noexcept {
-    if (!are_apart(own)) {
-      turn const mine(*this);
-      if (static_cast<bool>(mine)) {
-        step_change const change = shared();
-        if (change != step_change::none) stream_says(own, change);
-        if (stream_.calls() == calls_of_look) look_at_turns();
+    loop* const by_itself = own.alone.load(memory_order_relaxed);
+    if (several_.load(memory_order_acquire)) {
+      follow_stream(own, by_itself, shared);
+      if (by_itself == nullptr) return;
+      if (driver_.load(memory_order_relaxed) == &all_) {
+        by_itself->missed_calls = true;
+        return;
       }
+      if (by_itself->missed_calls) by_itself->periods.skip();
+      by_itself->missed_calls = false;
     }
-    loop* const by_itself = loop_of(own);
     if (by_itself == nullptr) return;
     step_change const change = alone(by_itself->periods);
     if (change != step_change::none) thread_says(own, *by_itself, change);
+  }
+  template <class Shared>
+  STRATA_DETAIL_ALWAYS_INLINE void follow_stream(lane& own, loop* by_itself,
+                                                 Shared shared) noexcept {
+    if (are_apart(own)) return;
+    turn const mine(*this);
+    if (!static_cast<bool>(mine)) return;
+    if (STRATA_DETAIL_UNLIKELY(&own == first_ && !has_given_)) give_to_stream(own, by_itself);
+    step_change const change = shared();
+    if (change != step_change::none) stream_says(own, change);
+    if (stream_.calls() == calls_of_look) look_at_turns();
   }
 
   /// Whether threads launch at the same time, so that there is no stream to look at. It is tried
@@ -277,16 +294,10 @@ class call_steps {
       if (shared == step_change::next) change_step(own, &all_, driver_.load(), shared);
     }
     if (shared == step_change::next) add_one(own.in_steps);
-    loop* const by_itself = loop_of(own);
-    if (by_itself == nullptr) return;
+    loop* const by_itself = own.alone.load(memory_order_relaxed);
+    if (by_itself == nullptr || !several_.load(memory_order_relaxed)) return;
     bool const is_own = by_itself->graphs.launch(graph) == step_change::next;
     if (is_own && shared == step_change::none) recorder::instance().leave_out_step();
-  }
-
-  /// Null where nothing is looked at but the stream.
-  loop* loop_of(lane const& own) const noexcept {
-    if (!several_.load(memory_order_acquire)) return nullptr;
-    return own.alone.load(memory_order_relaxed);
   }
 
   lane* lane_of(thread_recorder const* self) noexcept {
@@ -317,28 +328,47 @@ class call_steps {
     return nullptr;
   }
 
+  /// A new thread. Threads that come one after the other go on with the first one's loop.
   STRATA_DETAIL_COLD void take_loop(lane& own) noexcept {
-    system_lock const lock(loops_mutex_);
-    for (loop& each : loops_) {
-      if (each.taken.load(memory_order_acquire)) continue;
-      each.taken.store(true, memory_order_relaxed);
-      each.periods.forget();
-      each.graphs = {};
-      own.alone.store(&each, memory_order_relaxed);
-      break;
+    {
+      system_lock const lock(loops_mutex_);
+      if (first_ == nullptr) first_ = &own;
+      bool const is_alone = first_ == &own && !several_.load(memory_order_relaxed);
+      if (is_alone && own.alone.load(memory_order_relaxed) != nullptr) return;
+      if (!is_alone && !several_.load(memory_order_relaxed)) begin_stream(own);
+      choose_loop(own);
+      if (is_alone || several_.exchange(true)) return;
     }
-    if (first_ == nullptr) first_ = &own;
-    if (first_ != &own && !several_.load(memory_order_relaxed)) tell_apart();
+    // A step of the first thread would have this one's in it.
+    if (wanted_ != step_calls::graph) change_step(own, &own, first_, step_change::end);
   }
-  /// A second thread comes: until now the steps of the first one were those of the stream.
-  void tell_apart() noexcept {
-    turn const mine(*this);
-    loop* const of_first = first_->alone.load(memory_order_relaxed);
-    if (static_cast<bool>(mine) && of_first != nullptr) {
-      of_first->periods = stream_.periods();
-      of_first->graphs = graphs_;
+  void choose_loop(lane& own) noexcept {
+    loop* chosen = own.alone.load(memory_order_relaxed);
+    for (loop& each : loops_) {
+      if (chosen != nullptr) break;
+      if (!each.taken.load(memory_order_acquire)) chosen = &each;
     }
-    several_.store(true, memory_order_release);
+    if (chosen == nullptr) return;
+    chosen->taken.store(true, memory_order_relaxed);
+    chosen->periods.forget();
+    chosen->graphs = {};
+    chosen->missed_calls = false;
+    own.alone.store(chosen, memory_order_relaxed);
+  }
+
+  /// A second thread comes. Where the first one has ended, the stream goes on with what it found
+  /// and its step.
+  void begin_stream(lane const& own) noexcept {
+    if (threads_[first_ - lanes_].load(memory_order_acquire) != nullptr) return;
+    give_to_stream(own, first_->alone.load(memory_order_relaxed));
+    lane* driver = first_;
+    if (stream_.in_step()) (void)driver_.compare_exchange_strong(driver, &all_);
+  }
+  /// The first thread comes again: the stream goes on with what it found while it was alone.
+  STRATA_DETAIL_COLD void give_to_stream(lane const& caller, loop const* by_itself) noexcept {
+    has_given_ = true;
+    bool const is_new = by_itself != nullptr && by_itself->periods.found();
+    if (is_new && !stream_.periods().found()) stream_.go_on(&caller, by_itself->periods);
   }
 
   /// Enough calls came to tell threads that take turns from threads that launch at the same time.
@@ -365,7 +395,8 @@ class call_steps {
     lane* const driver = driver_.load(memory_order_relaxed);
     if (driver != &self) {
       if (change == step_change::end || driver == &all_ || driver == &changing_) return;
-      if (driver == nullptr && !stream_.doubt()) return;
+      bool const are_several = several_.load(memory_order_relaxed);
+      if (driver == nullptr && are_several && !stream_.doubt()) return;
       if (driver != nullptr && !stands_still(self, *driver))
         return recorder::instance().leave_out_step();
     }
@@ -417,8 +448,8 @@ class call_steps {
   [[maybe_unused]] call_steps const* before_;  // keeps it in reach
   step_calls wanted_;
   atomic<bool> apart_{false};
-  atomic<bool> several_{false};  // threads, whose loops are looked at
-  lane* first_ = nullptr;
+  atomic<bool> several_{false};    // threads, whose loops are looked at
+  lane* first_ = nullptr;          // it is alone until there are several
   atomic<lane*> driver_{nullptr};  // null: no step is open
   atomic<thread_recorder const*> threads_[most_threads];
   lane all_;
@@ -427,6 +458,7 @@ class call_steps {
   loop loops_[most_loops];
   alignas(64) atomic<bool> busy_{false};
   atomic<bool> has_met_{false};  // a call came while another one was looked at
+  bool has_given_ = false;       // the first one, to the stream
   shared_period stream_{marks_of(wanted_)};
   graph_choice graphs_;
   system_mutex loops_mutex_;

@@ -52,6 +52,14 @@ class shared_period {
     changes_ = 0;
   }
 
+  /// One thread was alone until now, and this is its period.
+  void go_on(void const* caller, period_finder const& periods) noexcept {
+    periods_ = periods;
+    caller_ = caller;
+    has_changed_ = false;
+    in_step_ = periods.in_step();
+  }
+
   /// Calls were not seen.
   void forget() noexcept {
     periods_.forget();
