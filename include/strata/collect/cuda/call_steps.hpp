@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
@@ -203,6 +204,7 @@ class call_steps {
     struct stillness {
       std::uint64_t launches = 0;  // the driver's
       std::uint32_t steps = 0;
+      std::int64_t since_ns = 0;
     } still;
   };
 
@@ -405,12 +407,14 @@ class call_steps {
   }
 
   /// A thread may stop to launch without an end of its own. Others' steps that pass meanwhile say
-  /// so.
+  /// so; one that waits for its turn on a processor comes back sooner.
   static bool stands_still(lane& self, lane const& driver) noexcept {
-    constexpr std::uint32_t most = 16;
+    constexpr std::uint32_t most_steps = 16;
+    constexpr std::int64_t longest_ns = 100'000'000;
     std::uint64_t const launches = driver.launches.load(memory_order_relaxed);
-    if (launches != self.still.launches) self.still = {launches, 0};
-    return ++self.still.steps > most;
+    std::int64_t const now = monotonic_ns();
+    if (launches != self.still.launches) self.still = {launches, 0, now};
+    return ++self.still.steps > most_steps && now - self.still.since_ns > longest_ns;
   }
 
   void note_found(period_finder const& periods) noexcept {
