@@ -82,9 +82,9 @@ for recording in recordings:
     folder = pathlib.Path(f"trace-{recording.stem}")
     shutil.rmtree(folder, ignore_errors=True)
     ran(0, "report", recording, "--formats", "trace+perfetto", "--out", folder)
-    ran(0, "trace", recording, "--out", "one.json")
-    ran(0, "trace", recording, "--out", "one.perfetto-trace")
     for name in ("json", "perfetto-trace"):
+        told = ran(0, "trace", recording, "--out", f"one.{name}").stderr
+        that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
 that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written.\n", "no place is no failure")
 
