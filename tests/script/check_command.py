@@ -128,7 +128,9 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
 for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short", "scoreboard"], ["Short Scoreboard"]):
     that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
-that("it is no key, metric, preset, stall, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
+for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue"):
+    that(f"limiter {limiter}: " in ran(0, "help", limiter).stdout, f"help {limiter}")
+that("it is no key, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
 for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes")):
     that(f", did you mean {near}?" in ran(2, "help", word).stderr, f"help {word}")
 with open("/dev/full", "w") as full:  # what it prints goes nowhere
