@@ -278,12 +278,11 @@ inline std::string ceilings_text(measured_ceilings const& of) {
                 "share", "clock", "spread");
   text += line;
   auto const rate_of = [](device_ceiling const& each, double rate) {
-    return rate <= 0.0
-               ? std::string("-")
-               : detail::fixed_string(rate / (each.memory ? 1e9 : 1e12), each.memory ? 0 : 2) +
-                     (each.memory                  ? " GB/s"
-                      : each.name == "INT8 tensor" ? " TOP/s"
-                                                   : " TFLOP/s");
+    if (rate <= 0.0) return std::string("-");
+    if (each.memory) return detail::fixed_string(rate / 1e9, 0) + " GB/s";
+    bool const is_small = rate < 1e11;  // of one thread of a CPU
+    return detail::fixed_string(rate / (is_small ? 1e9 : 1e12), 2) + (is_small ? " G" : " T") +
+           (each.name == "INT8 tensor" ? "OP/s" : "FLOP/s");
   };
   for (device_ceiling const& each : of.device.ceilings) {
     std::string const share =

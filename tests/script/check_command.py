@@ -148,7 +148,7 @@ that(told.stdout.startswith("No metrics can be listed: ") and "Metrics of the CP
 
 # ceilings: of the GPU, or without one of the CPU.
 quiet = ran(0, "ceilings")
-rate = r" +[\d.]+ (?:GB/s|TFLOP/s|TOP/s) "
+rate = r" +[\d.]+ (?:GB/s|[GT]FLOP/s|TOP/s) "
 if re.search(r"^HBM read ", quiet.stdout, re.M):
     names = ["HBM read", "HBM write", "HBM copy", "L2 read", "L1 read", "shared read", "FP32", "FP64", "FP16", "BF16 tensor"]
     kept = list(pathlib.Path("cache/strata").glob("*-*-*-*-*.txt"))
@@ -158,6 +158,7 @@ else:  # no GPU
     that(not pathlib.Path("cache").exists(), "ceilings of a CPU were kept")
 for name in names:
     that(re.search(rf"^{re.escape(name)}{rate}", quiet.stdout, re.M), f"no row for {name}:\n{quiet.stdout}")
+that(not re.search(r"^CPU FP32 +0\.00 ", quiet.stdout, re.M), f"a rate of nothing:\n{quiet.stdout}")
 that(not quiet.stderr, f"it says: {quiet.stderr}")
 
 # It is installed where it was built, and every source file is in all builds.

@@ -211,6 +211,14 @@ TEST_CASE("the table has a line for each, and the reason of what was refused") {
   CHECK(table.find("refused: FP64: it is 121 %") != std::string::npos);
 }
 
+TEST_CASE("a rate of one thread of a CPU is no 0.00 TFLOP/s") {
+  measured_ceilings cpu = measured();
+  cpu.device.ceilings.resize(1);
+  cpu.device.ceilings[0].memory = false;
+  cpu.device.ceilings[0].rate = 3.7e9;
+  CHECK(ceilings_text(cpu).find(" 3.70 GFLOP/s ") != std::string::npos);
+}
+
 TEST_CASE("the kernels' text: every loop ends, and every result is stored") {
   using kernel = detail::ceiling_kernel;
   vec<std::string> all = {kernel::read("cg", 8),     kernel::read("ca", 4),
