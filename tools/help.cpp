@@ -1,5 +1,6 @@
 // strata help: what a key of STRATA=, a metric, a finding or a message means.
 #include <strata/analyse/finding_rules.hpp>
+#include <strata/analyse/speed_of_light.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
 
@@ -59,7 +60,8 @@ class help_command final : public subcommand {
            "  strata help 'no CUDA device is visible'";
   }
   void declare(arguments& takes) override {
-    takes.rest("TOPIC", words_, 0, "a key, column, metric, preset, stall, finding or message");
+    takes.rest("TOPIC", words_, 0,
+               "a key, column, metric, preset, stall, limiter, finding or message");
   }
   exit_code run() override {
     std::string topic;
@@ -72,12 +74,13 @@ class help_command final : public subcommand {
     explain_column(topic);
     explain_metric(topic);
     explain_stall(topic);
+    explain_limiter(topic);
     explain_finding(topic);
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
     return refuse(
         name(), topic,
-        "it is no key, column, metric, preset, stall, finding or message" + meant(topic) +
+        "it is no key, column, metric, preset, stall, limiter, finding or message" + meant(topic) +
             " strata help lists the keys and columns, strata metrics what can be counted");
   }
 
@@ -165,6 +168,30 @@ class help_command final : public subcommand {
     if (meaning.empty()) return;
     say("latency: " + strata::detail::stall_name(name) + ": warps " + std::string(meaning));
     explain_metric("stall_" + name + "_share");
+  }
+
+  /// What the column `limiter` says.
+  void explain_limiter(std::string_view word) {
+    struct limiter_word {
+      std::string_view word;
+      std::string_view meaning;
+    };
+    static constexpr limiter_word words[] = {
+        {"copies", "they take more than half of the range's GPU time"},
+        {"launch", "the host takes twice the GPU's time, and kernels take less than 20 us"},
+        {"latency",
+         "no unit is used to 60 %, so kernels wait for their own results; counters=stalls says for "
+         "what"},
+        {"above the roof", "more work than the time allows, by 5 %: numbers contradict each other"},
+    };
+    for (limiter_word const& each : words)
+      if (each.word == word) say("limiter " + std::string(word) + ": " + std::string(each.meaning));
+    for (strata::gpu_unit_entry const& unit : strata::gpu_unit_table) {
+      if (strata::detail::edit_distance(unit.name, word) != 0) continue;
+      say("limiter " + std::string(unit.name) +
+          ": of all units the range uses this one most, at 60 % of its peak or more");
+      explain_metric(unit.metric);
+    }
   }
 
   void explain_finding(std::string_view id) {

@@ -41,6 +41,7 @@ class trace_command final : public subcommand {
                         : strata::write_perfetto(out, tables.input()).problem;
     });
     if (!problem.empty()) std::fprintf(stderr, "strata trace: %s\n", problem.c_str());
+    if (written) std::fprintf(stderr, "strata trace: wrote %s\n", out_.c_str());
     return written ? exit_code::fine : exit_code::found;
   }
 

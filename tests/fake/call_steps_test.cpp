@@ -4,8 +4,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
 #include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
@@ -74,6 +80,81 @@ bool are_all(std::vector<std::size_t> const& counts, std::size_t wanted) {
   for (std::size_t const each : counts)
     if (each != wanted) return false;
   return !counts.empty();
+}
+std::size_t count_of(std::vector<std::size_t> const& counts, std::size_t wanted) {
+  std::size_t whole = 0;
+  for (std::size_t const each : counts) whole += each == wanted ? 1u : 0u;
+  return whole;
+}
+
+/// Steps are numbered in the order of their begins, and none overlaps the one before.
+void are_in_order(profile const& p) {
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    CHECK(p.steps[i].begin < p.steps[i].end);
+    if (i == 0) continue;
+    CHECK(p.steps[i].step == p.steps[i - 1].step + 1);
+    CHECK(p.steps[i].begin >= p.steps[i - 1].end);
+  }
+}
+
+/// A thread that does what it is given, one after the other.
+class worker {
+ public:
+  worker() : thread_([this] { work(); }) {}
+  ~worker() {
+    run(nullptr);
+    thread_.join();
+  }
+  worker(worker const&) = delete;
+  worker& operator=(worker const&) = delete;
+
+  /// Comes back when it is done.
+  void run(std::function<void()> task) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    task_ = std::move(task);
+    has_task_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !has_task_; });
+  }
+
+ private:
+  void work() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (bool ends = false; !ends;) {
+      changed_.wait(lock, [this] { return has_task_; });
+      ends = task_ == nullptr;
+      if (!ends) task_();
+      has_task_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> task_;
+  bool has_task_ = false;
+  std::thread thread_;
+};
+
+/// A runtime's threads.
+struct pool {
+  explicit pool(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) workers.push_back(std::make_unique<worker>());
+  }
+  void run(std::size_t which, std::function<void()> task) { workers[which]->run(std::move(task)); }
+  /// The thread ends, and a new one has its place.
+  void renew(std::size_t which) {
+    workers[which].reset();
+    workers[which] = std::make_unique<worker>();
+  }
+  std::vector<std::unique_ptr<worker>> workers;
+};
+
+/// A step without a wait.
+void train_ahead() {
+  launch("embedding");
+  launch_layers();
+  launch("loss");
 }
 
 }  // namespace
@@ -323,10 +404,224 @@ TEST_CASE("step=auto: another thread drives the steps when the first one has end
   for (int i = 0; i < 50; ++i) train();
   profile const& p = s.profile();
   CHECK(p.steps.size() >= 60);
-  // The last step of a thread ends with it.
+  CHECK(p.steps.size() >= 120);
+  CHECK(are_all(launches_by_step(p), launches_in_step));
+  are_in_order(p);
+}
+
+TEST_CASE("step=auto: the threads of a pool launch the steps in turns") {
+  // Until it is found, a wait takes 27 steps and a launch 84; before, the first thread is alone.
+  struct program {
+    void (*step)();
+    std::size_t lost;
+  };
+  for (program const each : {program{&train, 29}, program{&train_ahead, 87}})
+    for (std::size_t const threads : {2u, 4u, 8u, 16u})
+      for (bool const is_random : {false, true}) {
+        CAPTURE(each.lost);
+        CAPTURE(threads);
+        CAPTURE(is_random);
+        traced s("step=auto");
+        pool runtime(threads);
+        std::mt19937 random(static_cast<std::uint32_t>(threads));
+        constexpr std::size_t steps = 200;
+        for (std::size_t i = 0; i < steps; ++i)
+          runtime.run((is_random ? random() : i) % threads, each.step);
+        profile const& p = s.profile();
+        fake::nothing_lost(p);
+        CHECK(p.steps.size() >= steps - each.lost);
+        CHECK(are_all(launches_by_step(p), launches_in_step));
+        CHECK(p.problems.empty());
+        are_in_order(p);
+      }
+}
+
+TEST_CASE("step=auto: threads hand a step over within it") {
+  traced s("step=auto");
+  pool runtime(3);
+  std::mt19937 random(5);
+  for (int i = 0; i < 100; ++i) {
+    runtime.run(random() % 3, [] { launch("embedding"); });
+    runtime.run(random() % 3, [] { launch_layers(); });
+    runtime.run(random() % 3, [] {
+      launch("loss");
+      (void)fake_sync(3, 7, 10);
+    });
+  }
+  profile const& p = s.profile();
+  CHECK(p.steps.size() >= 70);
+  CHECK(are_all(launches_by_step(p), launches_in_step));
+  are_in_order(p);
+}
+
+TEST_CASE("step=auto: a pool's threads end and are made anew") {
+  for (std::size_t const lifetime : {1u, 3u, 20u}) {
+    CAPTURE(lifetime);
+    traced s("step=auto");
+    pool runtime(4);
+    for (std::size_t i = 0; i < 120; ++i) {
+      if (i % lifetime == lifetime - 1) runtime.renew((i + 1) % 4);
+      runtime.run(i % 4, &train);
+    }
+    profile const& p = s.profile();
+    CHECK(p.steps.size() >= 90);
+    CHECK(are_all(launches_by_step(p), launches_in_step));
+    are_in_order(p);
+  }
+}
+
+TEST_CASE("step=auto: a step that is taken over is of the thread that launched it") {
+  for (void (*const step)() : {&train, &train_ahead}) {
+    traced s("step=auto");
+    pool runtime(3);
+    for (std::size_t i = 0; i < 120; ++i) runtime.run(i % 3, step);
+    profile const& p = s.profile();
+    REQUIRE(p.steps.size() >= 30);
+    for (strata::step_record const& each : p.steps) {
+      std::size_t of_thread = 0;
+      for (strata::launch_record const& one : p.launches)
+        of_thread += one.step == each.step && one.thread == each.thread ? 1u : 0u;
+      CHECK(of_thread >= launches_in_step / 2);
+    }
+  }
+}
+
+TEST_CASE("step=auto: an evaluation by another thread of the pool is outside of steps") {
+  traced s("step=auto");
+  pool runtime(4);
+  std::size_t next = 0;
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    for (int i = 0; i < 40; ++i) runtime.run(next++ % 4, &train);
+    for (int i = 0; i < 3; ++i)
+      runtime.run(next++ % 4, [] {
+        launch_layers("evaluate");
+        launch_layers("evaluate");
+        (void)fake_sync(3, 7, 10);
+      });
+  }
+  profile const& p = s.profile();
+  std::vector<std::size_t> const counts = launches_by_step(p);
+  // 27 until it is found, two after each evaluation; one step ends early in each.
+  std::size_t const whole = count_of(counts, launches_in_step);
+  CHECK(whole >= 200 - 28 - 4 * 3);
+  CHECK(counts.size() - whole <= 5);
+  are_in_order(p);
+}
+
+TEST_CASE("step=auto: of two loops at once, one has the steps, and the other is said") {
+  // B's step is a fifth of A's, and they go on launch by launch.
+  traced s("step=auto");
+  pool runtime(2);
+  std::size_t calls_of_a = 0;
+  std::size_t calls_of_b = 0;
+  auto const a = [&] {
+    std::size_t const call = calls_of_a++ % launches_in_step;
+    launch(("a" + std::to_string(call)).c_str());
+    if (call == launches_in_step - 1) (void)fake_sync(3, 7, 10);
+  };
+  auto const b = [&] {
+    std::size_t const call = calls_of_b++ % 19;
+    launch(("b" + std::to_string(call)).c_str());
+    if (call == 18) (void)fake_sync(3, 8, 10);
+  };
+  for (std::size_t i = 0; i < 40 * launches_in_step; ++i) runtime.run(0, a);
+  for (std::size_t i = 0; i < 60 * launches_in_step; ++i) {
+    runtime.run(0, a);
+    runtime.run(1, b);
+  }
+  profile const& p = s.profile();
+  CHECK(p.steps.size() >= 60);
+  are_in_order(p);
+  std::uint32_t const driver = p.steps.front().thread;
   std::size_t whole = 0;
-  for (std::size_t const each : launches_by_step(p)) whole += each == launches_in_step ? 1u : 0u;
-  CHECK(p.steps.size() - whole <= 2);
+  for (strata::step_record const& step : p.steps) {
+    CHECK(step.thread == driver);
+    std::size_t own = 0;
+    for (strata::launch_record const& each : p.launches)
+      own +=
+          each.step == step.step && each.thread == driver && each.kind == strata::api_kind::launch
+              ? 1u
+              : 0u;
+    whole += own == launches_in_step ? 1u : 0u;
+  }
+  CHECK(p.steps.size() - whole <= 1);  // the one in which B began
+  CHECK(has_problem(p, "steps of step=auto not counted: begun while another thread was within"));
+}
+
+TEST_CASE("step=auto: two loops that run freely have steps in order") {
+  traced s("step=auto");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 150; ++i) train();
+    });
+  for (std::thread& each : threads) each.join();
+  profile const& p = s.profile();
+  CHECK(p.steps.size() >= 20);
+  CHECK(p.steps.size() <= 300);
+  are_in_order(p);
+}
+
+TEST_CASE("step=auto: a thread that stands still hands the steps over") {
+  // Two loops begin at once, so that one of them drives by itself; it lives on without a launch.
+  traced s("step=auto");
+  pool runtime(2);
+  auto const layer = [](char const* name) { launch(name); };
+  for (int i = 0; i < 60 * 20; ++i) {
+    runtime.run(0, [&] {
+      layer(("a" + std::to_string(i % 20)).c_str());
+      if (i % 20 == 19) (void)fake_sync(3, 7, 10);
+    });
+    runtime.run(1, [&] {
+      layer(("b" + std::to_string(i % 23)).c_str());
+      if (i % 23 == 22) (void)fake_sync(3, 7, 10);
+    });
+  }
+  for (int i = 0; i < 150; ++i) {
+    runtime.run(1, &train);
+    usleep(5000);
+  }
+  profile const& p = s.profile();
+  // 27 until its period is found, 100 ms until it is believed that the other one stands still.
+  CHECK(count_of(launches_by_step(p), launches_in_step) >= 150 - 27 - 24);
+  are_in_order(p);
+}
+
+TEST_CASE("step=graph: the threads of a pool launch the graph in turns") {
+  graphs const decode;
+  for (std::size_t const threads : {2u, 8u}) {
+    CAPTURE(threads);
+    traced s("step=graph");
+    pool runtime(threads);
+    for (std::size_t token = 0; token < 60; ++token)
+      runtime.run(token % threads, [&] {
+        (void)fake_graph_launch(decode.executable, 7);
+        launch("sample");
+      });
+    profile const& p = s.profile();
+    CHECK(p.steps.size() == 60 - 8);
+    CHECK(are_all(launches_by_step(p), 1));
+    CHECK(p.problems.empty());
+    are_in_order(p);
+  }
+}
+
+TEST_CASE("step=auto: windows and counters of steps that threads launch in turns") {
+  {
+    traced s("step=auto,skip=5,warmup=1,active=4");
+    pool runtime(4);
+    for (std::size_t i = 0; i < 60; ++i) runtime.run(i % 4, &train);
+    profile const& p = s.profile();
+    REQUIRE(p.steps.size() == 4);
+    CHECK(p.kernels.size() == 4 * launches_in_step);
+    CHECK(are_all(launches_by_step(p), launches_in_step));
+  }
+  fake::counting s(std::string(fake::hbm_read) + "+" + fake::l2_bytes, "step=auto");
+  pool runtime(4);
+  for (std::size_t i = 0; i < 100; ++i) runtime.run(i % 4, &train);
+  profile const& p = s.profile();
+  fake::no_problem(p);
+  CHECK(p.steps.size() == 1);
 }
 
 TEST_CASE("step=auto: many threads at once") {

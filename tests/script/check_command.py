@@ -82,9 +82,9 @@ for recording in recordings:
     folder = pathlib.Path(f"trace-{recording.stem}")
     shutil.rmtree(folder, ignore_errors=True)
     ran(0, "report", recording, "--formats", "trace+perfetto", "--out", folder)
-    ran(0, "trace", recording, "--out", "one.json")
-    ran(0, "trace", recording, "--out", "one.perfetto-trace")
     for name in ("json", "perfetto-trace"):
+        told = ran(0, "trace", recording, "--out", f"one.{name}").stderr
+        that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
 that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written.\n", "no place is no failure")
 
@@ -131,7 +131,9 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
 for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short", "scoreboard"], ["Short Scoreboard"]):
     that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
-that("it is no key, column, metric, preset, stall, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
+for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue"):
+    that(f"limiter {limiter}: " in ran(0, "help", limiter).stdout, f"help {limiter}")
+that("it is no key, column, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
 for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"), ("limitr", "limiter")):
     that(f", did you mean {near}? strata help lists" in ran(2, "help", word).stderr, f"help {word}")
 with open("/dev/full", "w") as full:  # what it prints goes nowhere
@@ -159,6 +161,7 @@ else:  # no GPU
     that(not pathlib.Path("cache").exists(), "ceilings of a CPU were kept")
 for name in names:
     that(re.search(rf"^{re.escape(name)}{rate}", quiet.stdout, re.M), f"no row for {name}:\n{quiet.stdout}")
+that(not re.search(r"^CPU FP32 +0\.00 ", quiet.stdout, re.M), f"a rate of nothing:\n{quiet.stdout}")
 that(not quiet.stderr, f"it says: {quiet.stderr}")
 
 # It is installed where it was built, and every source file is in all builds.

@@ -1,6 +1,7 @@
-// The period of a thread's launches and waits, found while they come.
+// The period of launches and waits, found while they come: of one thread, and of several.
 #include <doctest/doctest.h>
 #include <strata/collect/host/period_finder.hpp>
+#include <strata/collect/host/shared_period.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <vector>
 
 using strata::detail::period_finder;
+using strata::detail::shared_period;
 using strata::detail::step_change;
 
 namespace {
@@ -87,6 +89,52 @@ struct program {
   bool open = false;
   std::size_t begin = 0;
 };
+
+/// A program of several threads, and the steps of its stream while that is trusted.
+struct threads_program {
+  void run(std::size_t thread, call each) {
+    bool const is_wait = each >= wait_id;
+    step_change const change =
+        is_wait ? finder.wait(&callers[thread], each)
+                : finder.launch(&callers[thread], each, period_finder::weight_of_launch);
+    std::size_t const where = history.size() + (is_wait ? 1 : 0);
+    history.push_back(each);
+    by.push_back(thread);
+    if (change == step_change::none) return;
+    if (open) steps.push_back({begin, where});
+    open = change == step_change::next && finder.is_trusted();
+    begin = where;
+  }
+  bool has_change(program::step const& one) const {
+    for (std::size_t i = one.begin + 1; i < one.end; ++i)
+      if (by[i] != by[i - 1]) return true;
+    return false;
+  }
+  std::size_t count_with_change() const {
+    std::size_t found = 0;
+    for (program::step const& each : steps) found += has_change(each) ? 1u : 0u;
+    return found;
+  }
+
+  shared_period finder{period_finder::marks::any};
+  char callers[8] = {};
+  calls history;
+  std::vector<std::size_t> by;
+  std::vector<program::step> steps;
+  bool open = false;
+  std::size_t begin = 0;
+};
+
+/// The shortest period of the second half, by looking at each; 0: none up to `most`.
+std::size_t shortest_period(calls const& all, std::size_t most = 1000) {
+  for (std::size_t period = 1; period <= most; ++period) {
+    bool same = true;
+    for (std::size_t i = all.size() / 2; same && i < all.size(); ++i)
+      same = all[i] == all[i - period];
+    if (same) return period;
+  }
+  return 0;
+}
 
 calls const start_up = joined({kernels(9000, 40), {wait_id + 9}, kernels(9000, 7)});
 
@@ -268,18 +316,96 @@ TEST_CASE("the period that brute force finds") {
     for (std::size_t i = 0; i < first; ++i) before.push_back(any(random));
     program p;
     p.run(joined({before, repeated(part, 20 + 20'000 / size)}));
-    calls const& all = p.history;
-    std::size_t shortest = 0;
-    for (std::size_t period = 1; shortest == 0 && period <= 1000; ++period) {
-      bool same = true;
-      for (std::size_t i = all.size() / 2; same && i < all.size(); ++i)
-        same = all[i] == all[i - period];
-      if (same) shortest = period;
-    }
+    std::size_t const shortest = shortest_period(p.history);
     REQUIRE(shortest == size);
     CHECK(p.finder.periods_found() == 1);
     CHECK(p.finder.has_wait() == waits);
     CHECK(p.steps.size() >= 10);
     for (program::step const& each : p.steps) CHECK(each.end - each.begin == shortest);
   }
+}
+
+TEST_CASE("threads that take turns, between steps or within, have the period of brute force") {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    std::size_t const threads = 1 + seed % 8;
+    std::size_t const size = 20 + random() % 400;
+    calls part = kernels(static_cast<call>(1 + random() % 500), size);
+    if (seed % 2 == 0) part[random() % size] = wait_id;
+    bool const between = seed % 3 == 0;
+    threads_program p;
+    std::size_t thread = 0;
+    for (std::size_t step = 0; step < 20 + 20'000 / size; ++step) {
+      thread = random() % threads;
+      for (call const each : part) {
+        if (!between && random() % 50 == 0) thread = random() % threads;
+        p.run(thread, each);
+      }
+    }
+    REQUIRE(shortest_period(p.history) == size);
+    CHECK(p.finder.is_trusted());
+    CHECK(p.finder.periods().periods_found() == 1);
+    CHECK(p.steps.size() >= 10);
+    for (program::step const& each : p.steps) CHECK(each.end - each.begin == size);
+  }
+}
+
+TEST_CASE("loops at once have no period together, and their stream is trusted no more") {
+  // The threads go on in turns of so many calls, at most.
+  for (std::uint32_t const longest : {1u, 10u, 100u, 1000u, 10'000u})
+    for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+      CAPTURE(longest);
+      CAPTURE(seed);
+      std::mt19937 random(seed);
+      calls const loops[] = {layered(6, 20, {wait_id}), joined({kernels(400, 90), {wait_id + 1}}),
+                             layered(9, 11, {wait_id})};
+      std::size_t next[] = {0, 0, 0};
+      std::size_t const threads = 2 + seed % 2;
+      threads_program p;
+      while (p.history.size() < 400'000) {
+        std::size_t const thread = random() % threads;
+        for (std::size_t left = 1 + random() % longest; left != 0; --left)
+          p.run(thread, loops[thread][next[thread]++ % loops[thread].size()]);
+      }
+      CHECK(shortest_period(p.history) == 0);
+      if (!p.steps.empty()) CHECK_FALSE(p.finder.is_trusted());
+      CHECK(p.count_with_change() <= 10);
+      CHECK(p.steps.size() <= 400);
+    }
+}
+
+TEST_CASE("a stream is trusted again when threads take turns") {
+  calls const step = layered(12, 20, {wait_id});
+  threads_program p;
+  for (std::size_t i = 0; i < 60; ++i)
+    for (call const each : step) p.run(0, each);
+  // Another loop begins at the same time, and ends.
+  calls const other = layered(9, 11, {wait_id + 1});
+  std::mt19937 random(3);
+  std::size_t next = 0;
+  std::size_t next_other = 0;
+  for (std::size_t i = 0; i < 100; ++i) {
+    for (std::size_t left = random() % 1500; left != 0; --left)
+      p.run(0, step[next++ % step.size()]);
+    for (std::size_t left = random() % 1500; left != 0; --left)
+      p.run(1, other[next_other++ % other.size()]);
+  }
+  CHECK_FALSE(p.finder.is_trusted());
+  for (std::size_t i = 0; i < 60; ++i)
+    for (call const each : step) p.run(i % 3, each);
+  CHECK(p.finder.is_trusted());
+  CHECK(p.finder.in_step());
+}
+
+TEST_CASE("a thread's own period lets a stream without one be trusted no more") {
+  threads_program p;
+  calls const step = layered(12, 20, {wait_id});
+  for (std::size_t i = 0; i < 100; ++i)
+    for (call const each : step) p.run(i % 3, each);
+  CHECK(p.finder.is_trusted());
+  int doubts = 0;
+  while (!p.finder.doubt()) ++doubts;
+  CHECK(doubts == 8);
+  CHECK_FALSE(p.finder.is_trusted());
 }

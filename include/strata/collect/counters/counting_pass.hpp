@@ -165,9 +165,11 @@ class pass_driver {
   }
 
   /// Ends the counting of a pass, of which is not known yet whether it counts. While a capture is
-  /// open, or a device has not done its work, it goes on until the next call.
+  /// open, or a device has not done its work, it goes on until the next call. The pass is the
+  /// calling thread's from now on, which has taken over its step.
   void stop(bool goes_on = true) noexcept {
     if (stage_ != stage::counting) return;
+    thread_ = recorder::thread_id();
     progress_.erase();
     step_.unwatch(this);
     bool const ended = attempt_.dropped || step_.await_pass();

@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
@@ -10,6 +11,7 @@
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/period_finder.hpp>
 #include <strata/collect/host/recorder.hpp>
+#include <strata/collect/host/shared_period.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 
 #include <cstddef>
@@ -91,21 +93,28 @@ struct call_steps_seen {
 };
 
 /// `step=graph`, `step=sync`, `step=auto`: begins and ends steps at calls of the program into the
-/// driver. Each thread's calls are looked at by themselves; the first one in which steps are found
-/// drives them, until they are lost or it ends. A step changes within CUPTI's callback, before a
-/// launch begins or after a wait has ended, where no lock is held and the driver may be called;
-/// never while a stream captures. Each session has its own, as calls may still be under way when
-/// the next one begins; `before` keeps them. Threads: any. Cost: that of period_finder and some 5
-/// ns a call; no lock and no allocation but the recorder's of a new thread.
+/// driver. The calls of a thread are looked at by themselves, and where there are several threads,
+/// first as one stream, whose steps they may launch in turns. The stream drives the steps while its
+/// periods outlast the turns; else the first thread in which steps are found, until they are lost,
+/// it ends, or stands still. A call that comes while another one is looked at waits
+/// for nothing: it is no part of the stream, and threads that launch at the same time are looked at
+/// by themselves alone for a while.
+///
+/// A step changes within CUPTI's callback, before a launch begins or after a wait has ended, where
+/// the driver may be called; never while a stream captures. Each session has its own, as calls may
+/// still be under way when the next one begins; `before` keeps them. Threads: any. Cost: that of
+/// period_finder and some 5 ns a call; with several threads that of shared_period and 10 ns more.
+/// Nothing is waited for, and nothing allocated but the recorder's of a new thread.
 class call_steps {
  public:
-  /// Threads that are looked at; calls of others are left out.
-  static constexpr std::size_t most_threads = 8;
+  /// Threads whose launches are followed; calls of others are left out.
+  static constexpr std::size_t most_threads = 64;
+  /// Threads that may have steps of their own.
+  static constexpr std::size_t most_loops = 8;
 
   call_steps(step_calls wanted, call_steps const* before) noexcept
       : before_(before), wanted_(wanted) {
-    if (wanted != step_calls::automatic)
-      for (lane& each : lanes_) each.periods = period_finder(period_finder::marks::waits);
+    for (loop& each : loops_) each.periods = period_finder(marks_of(wanted));
   }
 
   /// The calls that are followed, with step=graph and otherwise.
@@ -124,18 +133,16 @@ class call_steps {
     lane* own = self == nullptr ? nullptr : lane_of(self);
     if (own == nullptr) own = new_lane();
     if (own == nullptr || own->changes || capture_guard::capturing()) return;
-    step_change change = step_change::none;
     std::uint64_t const what = launched(kind, call.function_params);
-    if (wanted_ == step_calls::graph) {
-      change = own->graphs.launch(what);
-    } else {
-      change = own->periods.launch(
-          what, is_graph ? period_finder::weight_of_graph : period_finder::weight_of_launch);
-    }
-    if (change != step_change::none) apply(*own, change);
     add_one(own->launches);
-    bool const counts = wanted_ == step_calls::graph ? change == step_change::next : own->in_step;
-    if (counts) add_one(own->in_steps);
+    if (wanted_ == step_calls::graph) return launches_graph(*own, what);
+    std::uint32_t const weight =
+        is_graph ? period_finder::weight_of_graph : period_finder::weight_of_launch;
+    follow(
+        *own, [&] { return stream_.launch(own, what, weight); },
+        [&](period_finder& periods) { return periods.launch(what, weight); });
+    lane const* const driver = driver_.load(memory_order_relaxed);
+    if (driver == &all_ || driver == own) add_one(own->in_steps);
   }
 
   /// A call has ended; `id` is its function.
@@ -144,56 +151,87 @@ class call_steps {
     thread_recorder const* const self = thread_recorder::current();
     lane* const own = self == nullptr ? nullptr : lane_of(self);  // one that launched nothing: none
     if (own == nullptr || own->changes || capture_guard::capturing()) return;
-    step_change const change = own->periods.wait(id);
-    if (change != step_change::none) apply(*own, change);
+    follow(
+        *own, [&] { return stream_.wait(own, id); },
+        [&](period_finder& periods) { return periods.wait(id); });
   }
   STRATA_DETAIL_END_CODE
 
-  /// A thread ends, and so does its step. The main thread ends with the process, and its last step
-  /// is not whole.
-  void leave(thread_recorder const* own) noexcept {
-    for (lane& each : lanes_) {
-      if (each.thread.load(memory_order_relaxed) != own) continue;
-      apply(each, step_change::end);
-      each.periods.forget();
-      each.graphs = {};
-      each.thread.store(nullptr, memory_order_release);
+  /// A thread ends, and so does a step that it drives beside others. The main thread ends with the
+  /// process, and its last step is not whole.
+  void leave(thread_recorder const* self) noexcept {
+    lane* const own = lane_of(self);
+    if (own == nullptr) return;
+    if (several_.load(memory_order_acquire)) {
+      if (driver_.load(memory_order_relaxed) == own) change_step(*own, own, own, step_change::end);
+      if (loop* const left = own->alone.exchange(nullptr))
+        left->taken.store(false, memory_order_release);
     }
+    own->still = {};
+    threads_[own - lanes_].store(nullptr, memory_order_release);
   }
 
   call_steps_seen seen() const noexcept {
-    call_steps_seen all;
+    call_steps_seen made;
+    made.steps = steps_.load(memory_order_relaxed);
+    made.found = found_.load(memory_order_relaxed);
+    made.ends_with_wait = ends_with_wait_.load(memory_order_relaxed);
     for (lane const& each : lanes_) {
-      std::uint64_t const launches = each.launches.load(memory_order_relaxed);
-      std::uint64_t const steps = each.steps.load(memory_order_relaxed);
-      if (steps == 0) {
-        if (all.steps == 0) all.launches = larger(all.launches, launches);
-        continue;
-      }
-      if (all.steps == 0) all.launches = 0;
-      all.launches += launches;
-      all.in_steps += each.in_steps.load(memory_order_relaxed);
-      all.steps += steps;
-      all.found = larger(all.found, each.found.load(memory_order_relaxed));
-      all.ends_with_wait = each.ends_with_wait.load(memory_order_relaxed);
+      std::uint64_t const in_steps = each.in_steps.load(memory_order_relaxed);
+      bool const counts = made.steps == 0 || in_steps != 0 || wanted_ == step_calls::graph;
+      if (counts) made.launches += each.launches.load(memory_order_relaxed);
+      made.in_steps += in_steps;
     }
-    return all;
+    return made;
   }
 
  private:
-  /// Of one thread. What is atomic is read by the session.
-  struct alignas(64) lane {
-    atomic<thread_recorder const*> thread{nullptr};
-    bool changes = false;  // a step begins or ends: calls meanwhile are Strata's
-    bool in_step = false;
-    atomic<std::uint64_t> launches{0};
-    atomic<std::uint64_t> in_steps{0};
-    atomic<std::uint64_t> steps{0};
-    atomic<std::uint32_t> found{0};
-    atomic<bool> ends_with_wait{false};
+  /// What one thread has by itself.
+  struct loop {
+    atomic<bool> taken{false};
     graph_choice graphs;
     period_finder periods{period_finder::marks::any};
+    bool missed_calls = false;  // while the stream had the steps
   };
+
+  /// Of one thread, or of all as one stream. What is atomic is read by others.
+  struct alignas(64) lane {
+    bool changes = false;          // a step begins or ends: calls meanwhile are Strata's
+    atomic<loop*> alone{nullptr};  // null beyond the limit of loops
+    atomic<std::uint64_t> launches{0};
+    atomic<std::uint64_t> in_steps{0};
+    /// Steps of this thread in which the driver launched nothing.
+    struct stillness {
+      std::uint64_t launches = 0;  // the driver's
+      std::uint32_t steps = 0;
+      std::int64_t since_ns = 0;
+    } still;
+  };
+
+  /// Who looks at the stream now. Nobody waits: a call of another thread meanwhile is passed by.
+  class turn {
+   public:
+    explicit turn(call_steps& all) noexcept : all_(&all) {
+      has_ =
+          !all.busy_.load(memory_order_relaxed) && !all.busy_.exchange(true, memory_order_acquire);
+      if (STRATA_DETAIL_UNLIKELY(!has_)) all.has_met_.store(true, memory_order_relaxed);
+    }
+    ~turn() {
+      if (has_) all_->busy_.store(false, memory_order_release);
+    }
+    turn(turn const&) = delete;
+    turn& operator=(turn const&) = delete;
+    explicit operator bool() const noexcept { return has_; }
+
+   private:
+    call_steps* all_;
+    bool has_;
+  };
+
+  static period_finder::marks marks_of(step_calls wanted) noexcept {
+    return wanted == step_calls::automatic ? period_finder::marks::any
+                                           : period_finder::marks::waits;
+  }
 
   STRATA_DETAIL_HOT_CODE
   /// By one thread.
@@ -210,48 +248,227 @@ class call_steps {
     return reinterpret_cast<std::uintptr_t>(handle);
   }
 
-  lane* lane_of(thread_recorder const* own) noexcept {
-    for (lane& each : lanes_)
-      if (each.thread.load(memory_order_relaxed) == own) return &each;
+  /// One call: as one of its thread, and, where there are several threads, of the stream. While
+  /// that has the steps, nobody's own are looked for.
+  template <class Shared, class Own>
+  STRATA_DETAIL_ALWAYS_INLINE void follow(lane& own, Shared shared, Own alone) noexcept {
+    loop* const by_itself = own.alone.load(memory_order_relaxed);
+    if (several_.load(memory_order_acquire)) {
+      follow_stream(own, by_itself, shared);
+      if (by_itself == nullptr) return;
+      if (driver_.load(memory_order_relaxed) == &all_) {
+        by_itself->missed_calls = true;
+        return;
+      }
+      if (by_itself->missed_calls) by_itself->periods.skip();
+      by_itself->missed_calls = false;
+    }
+    if (by_itself == nullptr) return;
+    step_change const change = alone(by_itself->periods);
+    if (change != step_change::none) thread_says(own, *by_itself, change);
+  }
+  template <class Shared>
+  STRATA_DETAIL_ALWAYS_INLINE void follow_stream(lane& own, loop* by_itself,
+                                                 Shared shared) noexcept {
+    if (are_apart(own)) return;
+    turn const mine(*this);
+    if (!static_cast<bool>(mine)) return;
+    if (STRATA_DETAIL_UNLIKELY(&own == first_ && !has_given_)) give_to_stream(own, by_itself);
+    step_change const change = shared();
+    if (change != step_change::none) stream_says(own, change);
+    if (stream_.calls() == calls_of_look) look_at_turns();
+  }
+
+  /// Whether threads launch at the same time, so that there is no stream to look at. It is tried
+  /// again now and then.
+  bool are_apart(lane const& own) noexcept {
+    if (!apart_.load(memory_order_relaxed)) return false;
+    if (own.launches.load(memory_order_relaxed) % launches_apart != 0) return true;
+    apart_.store(false, memory_order_relaxed);
+    return false;
+  }
+
+  void launches_graph(lane& own, std::uint64_t graph) noexcept {
+    step_change shared = step_change::none;
+    turn const mine(*this);
+    if (static_cast<bool>(mine)) {
+      shared = graphs_.launch(graph);
+      if (shared == step_change::next) change_step(own, &all_, driver_.load(), shared);
+    }
+    if (shared == step_change::next) add_one(own.in_steps);
+    loop* const by_itself = own.alone.load(memory_order_relaxed);
+    if (by_itself == nullptr || !several_.load(memory_order_relaxed)) return;
+    bool const is_own = by_itself->graphs.launch(graph) == step_change::next;
+    if (is_own && shared == step_change::none) recorder::instance().leave_out_step();
+  }
+
+  lane* lane_of(thread_recorder const* self) noexcept {
+    for (std::size_t i = 0; i < most_threads; ++i) {
+      std::size_t const where = (first_lane(self) + i) % most_threads;
+      if (threads_[where].load(memory_order_relaxed) == self) return &lanes_[where];
+    }
     return nullptr;
+  }
+  static std::size_t first_lane(thread_recorder const* self) noexcept {
+    std::uint64_t const bits = reinterpret_cast<std::uintptr_t>(self);
+    return static_cast<std::size_t>(bits * 0x9e3779b97f4a7c15u >> 32);
   }
   STRATA_DETAIL_END_CODE
 
   /// Null beyond the limit of threads.
   STRATA_DETAIL_COLD lane* new_lane() noexcept {
-    thread_recorder const* const own = recorder::instance().of_this_thread();
-    for (lane& each : lanes_) {
+    thread_recorder const* const self = recorder::instance().of_this_thread();
+    if (self == nullptr) return nullptr;
+    for (std::size_t i = 0; i < most_threads; ++i) {
+      std::size_t const where = (first_lane(self) + i) % most_threads;
       thread_recorder const* nobody = nullptr;
-      bool const is_free = own != nullptr && each.thread.load(memory_order_relaxed) == nullptr;
-      if (is_free && each.thread.compare_exchange_strong(nobody, own)) return &each;
+      if (threads_[where].load(memory_order_relaxed) != nullptr) continue;
+      if (!threads_[where].compare_exchange_strong(nobody, self)) continue;
+      take_loop(lanes_[where]);
+      return &lanes_[where];
     }
     return nullptr;
   }
 
-  STRATA_DETAIL_COLD void apply(lane& own, step_change change) noexcept {
-    recorder& all = recorder::instance();
-    own.found.store(
-        wanted_ == step_calls::graph ? own.graphs.chosen() : own.periods.periods_found(),
-        memory_order_relaxed);
-    own.ends_with_wait.store(own.periods.has_wait(), memory_order_relaxed);
-    lane* driver = nullptr;
-    bool const drives = driver_.compare_exchange_strong(driver, &own) || driver == &own;
-    if (!drives) {
-      if (change == step_change::next) all.leave_out_step();
-      return;
+  /// A new thread. Threads that come one after the other go on with the first one's loop.
+  STRATA_DETAIL_COLD void take_loop(lane& own) noexcept {
+    {
+      system_lock const lock(loops_mutex_);
+      if (first_ == nullptr) first_ = &own;
+      bool const is_alone = first_ == &own && !several_.load(memory_order_relaxed);
+      if (is_alone && own.alone.load(memory_order_relaxed) != nullptr) return;
+      if (!is_alone && !several_.load(memory_order_relaxed)) begin_stream(own);
+      choose_loop(own);
+      if (is_alone || several_.exchange(true)) return;
     }
-    own.changes = true;
-    if (own.in_step) all.end_step();
-    own.in_step = change == step_change::next && all.begin_step();
-    if (own.in_step) add_one(own.steps);
-    own.changes = false;
-    if (!own.in_step) driver_.store(nullptr, memory_order_release);
+    // A step of the first thread would have this one's in it.
+    if (wanted_ != step_calls::graph) change_step(own, &own, first_, step_change::end);
   }
+  void choose_loop(lane& own) noexcept {
+    loop* chosen = own.alone.load(memory_order_relaxed);
+    for (loop& each : loops_) {
+      if (chosen != nullptr) break;
+      if (!each.taken.load(memory_order_acquire)) chosen = &each;
+    }
+    if (chosen == nullptr) return;
+    chosen->taken.store(true, memory_order_relaxed);
+    chosen->periods.forget();
+    chosen->graphs = {};
+    chosen->missed_calls = false;
+    own.alone.store(chosen, memory_order_relaxed);
+  }
+
+  /// A second thread comes. Where the first one has ended, the stream goes on with what it found
+  /// and its step.
+  void begin_stream(lane const& own) noexcept {
+    if (threads_[first_ - lanes_].load(memory_order_acquire) != nullptr) return;
+    give_to_stream(own, first_->alone.load(memory_order_relaxed));
+    lane* driver = first_;
+    if (stream_.in_step()) (void)driver_.compare_exchange_strong(driver, &all_);
+  }
+  /// The first thread comes again: the stream goes on with what it found while it was alone.
+  STRATA_DETAIL_COLD void give_to_stream(lane const& caller, loop const* by_itself) noexcept {
+    has_given_ = true;
+    bool const is_new = by_itself != nullptr && by_itself->periods.found();
+    if (is_new && !stream_.periods().found()) stream_.go_on(&caller, by_itself->periods);
+  }
+
+  /// Enough calls came to tell threads that take turns from threads that launch at the same time.
+  STRATA_DETAIL_COLD void look_at_turns() noexcept {
+    bool const have_met = has_met_.exchange(false, memory_order_relaxed);
+    if (have_met && stream_.is_mixed() && !stream_.in_step()) {
+      stream_.forget();
+      apart_.store(true, memory_order_relaxed);
+    }
+    stream_.count_anew();
+  }
+
+  /// Requires: the turn.
+  STRATA_DETAIL_COLD void stream_says(lane& self, step_change change) noexcept {
+    lane* const driver = driver_.load(memory_order_relaxed);
+    bool const drives = driver == &all_;
+    if (drives && !stream_.is_trusted()) change = step_change::end;
+    if (!drives && (change == step_change::end || !stream_.is_trusted())) return;
+    note_found(stream_.periods());
+    change_step(self, &all_, driver, change);
+  }
+
+  STRATA_DETAIL_COLD void thread_says(lane& self, loop const& own, step_change change) noexcept {
+    lane* const driver = driver_.load(memory_order_relaxed);
+    if (driver != &self) {
+      if (change == step_change::end || driver == &all_ || driver == &changing_) return;
+      bool const are_several = several_.load(memory_order_relaxed);
+      if (driver == nullptr && are_several && !stream_.doubt()) return;
+      if (driver != nullptr && !stands_still(self, *driver))
+        return recorder::instance().leave_out_step();
+    }
+    note_found(own.periods);
+    change_step(self, &self, driver, change);
+  }
+
+  /// A thread may stop to launch without an end of its own. Others' steps that pass meanwhile say
+  /// so; one that waits for its turn on a processor comes back sooner.
+  static bool stands_still(lane& self, lane const& driver) noexcept {
+    constexpr std::uint32_t most_steps = 16;
+    constexpr std::int64_t longest_ns = 100'000'000;
+    std::uint64_t const launches = driver.launches.load(memory_order_relaxed);
+    std::int64_t const now = monotonic_ns();
+    if (launches != self.still.launches) self.still = {launches, 0, now};
+    return ++self.still.steps > most_steps && now - self.still.since_ns > longest_ns;
+  }
+
+  void note_found(period_finder const& periods) noexcept {
+    found_.store(larger(found_.load(memory_order_relaxed), periods.periods_found()),
+                 memory_order_relaxed);
+    ends_with_wait_.store(periods.has_wait(), memory_order_relaxed);
+  }
+
+  /// Ends the step that is open, and begins one of `next_driver`, unless the driver is no more who
+  /// it was.
+  STRATA_DETAIL_COLD void change_step(lane& self, lane* next_driver, lane* driver,
+                                      step_change change) noexcept {
+    bool const is_over = driver == nullptr && change == step_change::end;
+    if (is_over || driver == &changing_ || !driver_.compare_exchange_strong(driver, &changing_))
+      return;
+    recorder& all = recorder::instance();
+    self.changes = true;
+    if (driver != nullptr) {
+      bool const is_whole = change == step_change::next;
+      all.take_step(is_whole && ends_with_wait_.load(memory_order_relaxed));
+      all.end_step();
+    }
+    bool const begun = change == step_change::next && all.begin_step();
+    if (begun) add_one(steps_);
+    if (wanted_ == step_calls::graph) found_.store(graphs_.chosen(), memory_order_relaxed);
+    driver_.store(begun ? next_driver : nullptr, memory_order_release);
+    self.changes = false;
+  }
+
+  /// Calls after which it is asked whether threads take turns; launches of a thread until it is
+  /// asked again where they did not.
+  static constexpr std::uint32_t calls_of_look = 1024;
+  static constexpr std::uint32_t launches_apart = 8192;
 
   [[maybe_unused]] call_steps const* before_;  // keeps it in reach
   step_calls wanted_;
-  atomic<lane*> driver_{nullptr};
+  atomic<bool> apart_{false};
+  atomic<bool> several_{false};    // threads, whose loops are looked at
+  lane* first_ = nullptr;          // it is alone until there are several
+  atomic<lane*> driver_{nullptr};  // null: no step is open
+  atomic<thread_recorder const*> threads_[most_threads];
+  lane all_;
+  lane changing_;  // the driver while a step ends or begins
   lane lanes_[most_threads];
+  loop loops_[most_loops];
+  alignas(64) atomic<bool> busy_{false};
+  atomic<bool> has_met_{false};  // a call came while another one was looked at
+  bool has_given_ = false;       // the first one, to the stream
+  shared_period stream_{marks_of(wanted_)};
+  graph_choice graphs_;
+  system_mutex loops_mutex_;
+  atomic<std::uint64_t> steps_{0};
+  atomic<std::uint32_t> found_{0};
+  atomic<bool> ends_with_wait_{false};
 };
 
 }  // namespace detail

@@ -73,6 +73,13 @@ class period_finder {
     *this = fresh;
   }
 
+  /// Calls were not seen: the step that is open is not whole.
+  void skip() noexcept {
+    if (state_ == state::in_step) (void)lose();
+    lost_at_ = position_;
+  }
+
+  bool in_step() const noexcept { return state_ == state::in_step; }
   /// Whether a period was found.
   bool found() const noexcept { return periods_found_ != 0; }
   /// Whether the last one has a wait as its mark.
