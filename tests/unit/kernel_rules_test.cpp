@@ -734,6 +734,47 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
   CHECK(answer(one_kernel().made).find("latency-bound")->needs == "counters=stalls");
 }
 
+TEST_CASE("counts of other work than was timed prove nothing of the kernels") {
+  for (std::uint32_t const launches : {1u, 3u}) {  // of a counted step; a timed one has one
+    CAPTURE(launches);
+    auto const rules_of = [launches](program& p) {
+      for (std::uint32_t pass = 0; pass < 3; ++pass)
+        p.counted().work.push_back({p.attention, pass, launches, 0, 5, 6, 100});
+      return causes_of(p.made);
+    };
+    bool const same = launches == 1;
+    program p = one_kernel();
+    CHECK(rules_of(p) == (same ? "latency-bound " : ""));
+    p = one_kernel();
+    p.set(p.attention, "lts__t_sectors_op_red.sum", 0.5 * 0.2 * 4.8e9 / 32);
+    CHECK(rules_of(p) == (same ? "atomics " : ""));
+    p = one_kernel();
+    for (range_record& call : p.made.ranges) p.describe(call).flops = 1e9;
+    p.use(p.attention, "fma", 0.5);
+    p.set(p.attention, fused_adds, 1e9);
+    CHECK(rules_of(p) == (same ? "declared-work " : ""));
+  }
+}
+
+TEST_CASE("a kernel is far from all limits only where all units were counted") {
+  // Of a product of 90 % the tensor cores, and of a copy of 80 % device memory, was not counted.
+  for (char const* const lost : {"sm__pipe_tensor_cycles_active.sum", "dram__bytes_read.sum"}) {
+    CAPTURE(lost);
+    program p = one_kernel(150);
+    for (kernel_record& kernel : p.made.kernels) kernel.registers = 255;
+    p.set(p.attention, "lts__t_sectors_op_red.sum", 0.5 * 0.2 * 4.8e9 / 32);
+    p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 8);
+    p.drop(lost);
+    CHECK(causes_of(p.made) == "");
+    answer const a(p.made);
+    CHECK(a.input.roofline.limits[1].text == "");
+    std::string undecided;
+    for (undecided_rule const& rule : a.input.findings.undecided)
+      undecided += std::string(rule.rule) + " ";
+    CHECK(undecided.find("tail-wave low-occupancy latency-bound") != std::string::npos);
+  }
+}
+
 TEST_CASE("ranges of several kernels are left to kernels=") {
   for (std::int64_t const second : {199, 201}) {
     program p;

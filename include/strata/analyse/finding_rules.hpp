@@ -314,8 +314,9 @@ class finding_rules : private kernel_rules {
   // --- numbers to doubt ---
 
   /// Operations of a step in a range with those below it, of all pipes; NaN where the tensor cores
-  /// worked on formats that were not counted.
+  /// worked on formats that were not counted, and where other work was counted than timed.
   double counted_flops(std::size_t row) const noexcept {
+    if (!is_timed_work(row, counter_scope::total)) return not_a_number;
     double const plain = counted_value(in_.counters, row, "flop");
     double const fp32 = counted_value(in_.counters, row, "flop_fp32");
     double const tensor = tensor_flops(row, counter_scope::total);
