@@ -451,6 +451,15 @@ TEST_CASE("atomics: from 8 % of L2's sectors on, where no unit is used by a thir
   CHECK(cost_of(p.made, "atomics") == 0.0);
 }
 
+TEST_CASE("atomics: more sectors than L2 has in all are a contradiction and no cause") {
+  program p = one_kernel();
+  double const sectors = 0.2 * 4.8e9 / 32;
+  p.set(p.attention, "lts__t_sectors_op_red.sum", sectors);
+  CHECK(cost_of(p.made, "atomics") == exactly(above(0.25)));
+  p.set(p.attention, "lts__t_sectors_op_red.sum", 1.1 * sectors);
+  CHECK(cost_of(p.made, "atomics") == 0.0);
+}
+
 // --- fp32-without-tensor ---
 
 namespace {

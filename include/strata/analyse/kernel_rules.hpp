@@ -93,7 +93,7 @@ class kernel_rules : protected step_bound {
   bool may_fill_memory(std::size_t row, kernel_row const& kernel) const noexcept {
     constexpr double usual = 1.0 / 3.0;  // of the SMs
     double const least = blocks_of_memory_ > 0.0 ? blocks_of_memory_ : usual * multiprocessors_;
-    bool const is_counted = load(row).units.is_known() && kernel_of(row) == &kernel;
+    bool const is_counted = load(row).units.are_whole() && kernel_of(row) == &kernel;
     return !is_counted && kernel.blocks_mean >= least;
   }
   /// Whether a kernel of a warp or two was counted: what it waits for is a chain of its own
@@ -274,8 +274,9 @@ class kernel_rules : protected step_bound {
   bool atomics(finding_rule const& by) {
     constexpr double noticed = 0.08;  // of L2's sectors
     return each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
-      double const share = own(row, "l2_atomic_sectors") / own(row, "l2_sectors");
-      if (!(share > noticed) || load(row).fraction() > far_use) return;
+      double const share = share_of(own(row, "l2_atomic_sectors"), own(row, "l2_sectors"));
+      if (!(share > noticed) || !load(row).units.are_whole()) return;
+      if (load(row).fraction() > far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
@@ -407,7 +408,10 @@ class kernel_rules : protected step_bound {
   bool each_waiting(std::string_view rule,
                     callback<void(std::size_t, double, kernel_row const&)> look) {
     std::size_t mixed = 0;
-    bool const any = each_counted("issue_ns", [&](std::size_t row, double ns) {
+    bool any = false;
+    each_counted("issue_ns", [&](std::size_t row, double ns) {
+      if (!load(row).units.are_whole()) return;
+      any = true;
       if (load(row).fraction() >= latency_use || is_explained(row)) return;
       kernel_row const* const kernel = kernel_of(row);
       if (kernel != nullptr && mean_duration(*kernel) >= shortest_kernel)
