@@ -965,6 +965,7 @@ TEST_CASE("what does not shorten the step is folded on the console") {
   // The host takes 100 us for each launch; kernels of 4 blocks take 90 us of them.
   program p;
   p.run(4, [&] {
+    if (p.step == 0) p.now += 20'000 * us;
     p.in(p.attention, [&](std::uint32_t where) {
       for (int i = 0; i < 20; ++i) {
         p.kernel_of(where, 90 * us, 4);
@@ -980,13 +981,17 @@ TEST_CASE("what does not shorten the step is folded on the console") {
   CHECK(blocks->cost_ns_per_step == exactly(20 * 90 * us * (1 - 4 / 132.0)));
   CHECK(blocks->leaves_step(a.steps().typical_ns()));
   CHECK(a.findings()[0].rule == "host-work");  // it gains more, whatever it costs
+  REQUIRE(a.findings().size() == 4);
+  CHECK(a.findings()[2].rule == "first-step");
+  CHECK(a.findings().back().rule == "few-blocks");
   std::string const text = text_of(a, false);
   INFO(text);
   CHECK(text.find("finding: few-blocks") == std::string::npos);
   CHECK(text.find("would not shorten the step alone: few-blocks") != std::string::npos);
   nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
   for (nlohmann::json const& cause : json["findings"])
-    CHECK((cause["rule"] == "few-blocks") == !cause["shortens_step"].get<bool>());
+    CHECK((cause["rule"] == "few-blocks" || cause["rule"] == "first-step") ==
+          !cause["shortens_step"].get<bool>());
 }
 
 TEST_CASE("the console has three causes, in the order of what they gain, and the rest by number") {

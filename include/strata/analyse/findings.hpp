@@ -123,8 +123,9 @@ struct undecided_rule {
 
 /// What the rules say of a profile.
 struct findings_table {
-  std::string bound;      ///< one sentence: what bounds the step
-  vec<finding> findings;  ///< one a cause, what gains most first
+  std::string bound;  ///< one sentence: what bounds the step
+  /// One a cause: what gains most first, then doubts, then what does not shorten the step alone.
+  vec<finding> findings;
   vec<undecided_rule> undecided;
 };
 
