@@ -418,6 +418,25 @@ TEST_CASE("few-blocks: a kernel of less than 10 us is not blamed") {
   CHECK(cost_of(with_blocks(4, 10 * us - 1, 50).made, "few-blocks") == 0.0);
 }
 
+TEST_CASE("few-blocks: small launches of a kernel beside a large one leave few SMs idle") {
+  for (std::int64_t const large : {20 * us, 1000 * us, 2000 * us}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        for (int i = 0; i < 40; ++i) p.kernel_of(at, 12 * us, 4);
+        p.kernel_of(at, large, 1000);
+      });
+      p.wait();
+    });
+    double const all = static_cast<double>(40 * 12 * us + large);
+    double const by_time = (all - 40 * 12 * us * (1.0 - 4 / 132.0)) / all;
+    double const by_launch = (40 * 4 + 1000) / 41.0 / 132.0;
+    double const filled = by_time > by_launch ? by_time : by_launch;
+    CHECK((filled > 0.75) == (large == 2000 * us));
+    CHECK(cost_of(p.made, "few-blocks") == exactly(filled > 0.75 ? 0.0 : all * (1.0 - filled)));
+  }
+}
+
 TEST_CASE("few-blocks: counted, it is held against what the units do") {
   CHECK(cost_of(one_kernel(33).made, "few-blocks") == exactly(above(0.25)));
   CHECK(cost_of(counted_idle(33).made, "few-blocks") == exactly(0.75 * kernel_ns));
@@ -633,6 +652,22 @@ TEST_CASE("tail-wave: the SMs that the last wave leaves idle") {
   CHECK(cost_of(p.made, "tail-wave") == exactly(above(0.59)));
   p.use(p.attention, "issue", 0.601);  // no kernel that waits
   CHECK(cost_of(p.made, "tail-wave") == 0.0);
+}
+
+TEST_CASE("tail-wave: launches of whole waves have no tail, though their mean has") {
+  for (std::uint32_t const second : {2112u, 1600u}) {  // blocks; 1,056 at a time
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        p.kernel_of(at, 300 * us, second == 1600 ? 1600 : 1056);
+        p.kernel_of(at, 300 * us, second == 1600 ? 1600 : 1056);
+        p.kernel_of(at, 400 * us, second == 1600 ? 1500 : second);
+      });
+      p.wait();
+    });
+    p.count_nothing(p.attention);
+    CHECK((cost_of(p.made, "tail-wave") > 0.0) == (second == 1600));
+  }
 }
 
 TEST_CASE("tail-wave: from 20 % of the time on, of one to three waves") {

@@ -57,13 +57,22 @@ class kernel_rules : protected step_bound {
     return detail::mean_duration(kernel, in_.steps);
   }
 
+  /// The part of the SMs that a kernel's blocks reach. Launches of other grids count by their time:
+  /// many small ones beside a large one leave few SMs idle.
+  double filled_by(kernel_row const& kernel) const noexcept {
+    double const by_launch = kernel.blocks_mean / multiprocessors_;
+    if (kernel.blocks_min == kernel.blocks_max) return by_launch;
+    double const by_time = gpu_fill_in_step(kernel, in_.steps) / kernel.sm_utilisation;
+    return known(by_time) ? larger(by_launch, by_time) : by_launch;
+  }
+
   bool few_blocks(finding_rule const& by) {
     constexpr double filled = 0.75;  // of the SMs
     if (multiprocessors_ == 0.0) return true;
     undecided_rule open;
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_short = mean_duration(kernel) < shortest_kernel;
-      if (is_short || kernel.blocks_mean > filled * multiprocessors_) continue;
+      if (is_short || filled_by(kernel) > filled) continue;
       std::size_t const row = row_of(kernel);
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
@@ -73,7 +82,7 @@ class kernel_rules : protected step_bound {
       }
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
-      double const idle = alone * (1.0 - kernel.blocks_mean / multiprocessors_);
+      double const idle = alone * (1.0 - filled_by(kernel));
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) continue;
       finding& made = add_kernels(by, row, gain,
@@ -400,8 +409,21 @@ class kernel_rules : protected step_bound {
   }
   /// Waves of blocks of a kernel; 0 where the device is unknown.
   double waves_of(kernel_row const& kernel) const noexcept {
+    return waves_of(kernel, kernel.blocks_mean);
+  }
+  double waves_of(kernel_row const& kernel, double blocks) const noexcept {
     double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
-    return room > 0.0 ? kernel.blocks_mean / room : 0.0;
+    return room > 0.0 ? blocks / room : 0.0;
+  }
+  /// The part of the time in which SMs wait for the last wave. Of launches with other grids the
+  /// mean may have part of a wave where no launch has: the middle one has to have it too.
+  double part_of_tail(kernel_row const& kernel) const noexcept {
+    constexpr double exact = 0.99;  // the middle one is not
+    double const waves = waves_of(kernel);
+    double const tail = 1.0 - waves / rounded_up(waves);
+    if (kernel.blocks_min == kernel.blocks_max) return tail;
+    double const middle = waves_of(kernel, static_cast<double>(kernel.blocks_median));
+    return smaller(tail, 1.0 - middle / rounded_up(exact * middle));
   }
   /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
   /// no other cause explains it. Ranges of several kernels are left to `kernels=`.
@@ -427,7 +449,7 @@ class kernel_rules : protected step_bound {
     constexpr double noticed = 0.2;  // of the time
     return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
       double const waves = waves_of(kernel);
-      double const idle = ns * (1.0 - waves / rounded_up(waves));
+      double const idle = ns * part_of_tail(kernel);
       if (!(waves > 1.0) || waves > 3.0 || idle < noticed * ns) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) return;
