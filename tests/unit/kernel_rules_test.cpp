@@ -347,6 +347,20 @@ TEST_CASE("bank-conflicts: from 30 % of the wavefronts on, by both counts") {
   CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
 }
 
+TEST_CASE("bank-conflicts: without the bytes that threads ask for there is no second count") {
+  program p = conflicting(0.8, 0.5);
+  p.drop(shared_loads);  // as beside CUDA graphs
+  CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
+  answer const a(p.made);
+  bool undecided = false;
+  for (undecided_rule const& rule : a.input.findings.undecided)
+    undecided = undecided || rule.rule == "bank-conflicts";
+  CHECK(undecided);
+  p.set(p.attention, shared_loads, 0.0);
+  p.set(p.attention, bank_conflicts, 2.0 * 0.8 * program::l1_peak * kernel_ns);
+  CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
+}
+
 TEST_CASE("bank-conflicts: what moves through device memory stays, as in good copies") {
   program p = conflicting(0.9, 0.9);
   p.use(p.attention, "issue", 0.05);

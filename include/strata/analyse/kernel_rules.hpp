@@ -252,13 +252,14 @@ class kernel_rules : protected step_bound {
 
   bool bank_conflicts(finding_rule const& by) {
     constexpr double noticed = 0.3;  // of the wavefronts
-    return each_counted("shared_bank_conflicts", [&](std::size_t row, double) {
+    return each_counted("shared_load_bytes", [&](std::size_t row, double) {
       double const wavefronts = own(row, "shared_wavefronts");
       double const bytes = own(row, "shared_load_bytes") + own(row, "shared_store_bytes");
       // Wide loads need more wavefronts than their bytes, and some wait for each other without a
       // conflict: both counts must say so.
-      double more = own(row, "shared_bank_conflicts");
-      if (known(bytes)) more = smaller(more, wavefronts - bytes / wavefront_bytes);
+      double const counted = own(row, "shared_bank_conflicts");
+      if (!(bytes > 0.0) || !known(counted)) return;
+      double const more = smaller(counted, wavefronts - bytes / wavefront_bytes);
       double const conflicts = part_of(more, wavefronts);
       if (!(conflicts > noticed)) return;
       double const shared =
