@@ -109,7 +109,7 @@ class explainer {
       range.time_ns = time_of(amounts, i);
       if (!(range.time_ns > 0)) continue;
       range.path = path_of(input.folded[i].path);
-      range.share = made_.step_ns > 0 ? range.time_ns / made_.step_ns : 0;
+      range.share = inner::share_of(range.time_ns, made_.step_ns);
       if (i < input.roofline.limits.size()) range.limiter = line_of(input.roofline.limits[i].text);
       made_.ranges.push_back(std::move(range));
     }
@@ -197,7 +197,10 @@ std::string value_text(explained_evidence const& value) {
   return value.unit.empty() ? number : number + " " + value.unit;
 }
 
-std::string percent_text(double share) { return inner::fixed_string(100 * share, 1) + " %"; }
+/// Empty where it is not known.
+std::string percent_text(double share) {
+  return inner::is_nan(share) ? std::string() : inner::fixed_string(100 * share, 1) + " %";
+}
 
 /// `label` stands before the first line; the others are indented as far.
 void add_lines(std::string& text, std::string const& label, std::vector<std::string> const& lines) {
@@ -284,10 +287,13 @@ std::string text_of(explanation const& all) {
   if (all.causes_left_out > 0)
     text += "\n" + std::to_string(all.causes_left_out) + " more findings in findings.json\n";
   std::vector<std::string> rows;
-  for (explained_range const& range : all.ranges)
-    rows.push_back(range.path + ": " + all.time_of_ranges + " " + inner::time_text(range.time_ns) +
-                   ", " + percent_text(range.share) + (range.limiter.empty() ? "" : ", ") +
-                   range.limiter);
+  for (explained_range const& range : all.ranges) {
+    std::string row =
+        range.path + ": " + all.time_of_ranges + " " + inner::time_text(range.time_ns);
+    for (std::string const& part : {percent_text(range.share), range.limiter})
+      if (!part.empty()) row += ", " + part;
+    rows.push_back(row);
+  }
   if (all.ranges_left_out > 0)
     rows.push_back(std::to_string(all.ranges_left_out) + " more in ranges.csv");
   text += "\n";

@@ -39,7 +39,7 @@ struct explained_range {
   std::string path;
   double time_ns =
       0;  ///< of a step: the GPU was busy for it; its own host time where none was traced
-  double share = 0;  ///< of the step, a fraction
+  double share = 0;  ///< of the step, a fraction; NaN where its work goes on beside other steps
   std::string limiter;
 };
 

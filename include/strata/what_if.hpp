@@ -148,7 +148,7 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
 /// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
 /// together. It is no shorter than the cost of the finding says; where the host's own time goes,
 /// the cost becomes what the step gains, if that is more. Orders them by what the step gains, and
-/// by their cost where that is the same.
+/// by their cost where that is the same; those without which it is no shorter come last.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
   if (findings.empty()) return;
@@ -168,6 +168,7 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, now - cause.predicted_step_ns);
   }
   findings.sort([now](finding const& a, finding const& b) {
+    if (a.leaves_step(now) != b.leaves_step(now)) return b.leaves_step(now);
     double const gain_of_a = a.gain_ns(now);
     double const gain_of_b = b.gain_ns(now);
     if (gain_of_a != gain_of_b) return gain_of_a > gain_of_b;

@@ -1070,8 +1070,9 @@ TEST_CASE("without steps the start of a program is apart from its device work") 
   p.made.cost.seconds_in_window = static_cast<double>(p.made.end) * 1e-9;
   std::string const bound = answer(p.made).input.findings.bound;
   INFO(bound);
-  CHECK(bound.find("GPU-bound: the GPU is busy ") == 0);
-  CHECK(bound.find("91 % of the run") != std::string::npos);
+  CHECK(bound.find("GPU-bound: the GPU is busy 100 % of the run from its first work on the GPU to "
+                   "its last. Most time: mlp") == 0);
+  CHECK(bound.find("91 % of the run.") != std::string::npos);
 }
 
 TEST_CASE("a cause that explains less than half of the idle time is not named") {

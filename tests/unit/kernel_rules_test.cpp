@@ -347,6 +347,20 @@ TEST_CASE("bank-conflicts: from 30 % of the wavefronts on, by both counts") {
   CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
 }
 
+TEST_CASE("bank-conflicts: without the bytes that threads ask for there is no second count") {
+  program p = conflicting(0.8, 0.5);
+  p.drop(shared_loads);  // as beside CUDA graphs
+  CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
+  answer const a(p.made);
+  bool undecided = false;
+  for (undecided_rule const& rule : a.input.findings.undecided)
+    undecided = undecided || rule.rule == "bank-conflicts";
+  CHECK(undecided);
+  p.set(p.attention, shared_loads, 0.0);
+  p.set(p.attention, bank_conflicts, 2.0 * 0.8 * program::l1_peak * kernel_ns);
+  CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
+}
+
 TEST_CASE("bank-conflicts: what moves through device memory stays, as in good copies") {
   program p = conflicting(0.9, 0.9);
   p.use(p.attention, "issue", 0.05);
@@ -418,6 +432,25 @@ TEST_CASE("few-blocks: a kernel of less than 10 us is not blamed") {
   CHECK(cost_of(with_blocks(4, 10 * us - 1, 50).made, "few-blocks") == 0.0);
 }
 
+TEST_CASE("few-blocks: small launches of a kernel beside a large one leave few SMs idle") {
+  for (std::int64_t const large : {20 * us, 1000 * us, 2000 * us}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        for (int i = 0; i < 40; ++i) p.kernel_of(at, 12 * us, 4);
+        p.kernel_of(at, large, 1000);
+      });
+      p.wait();
+    });
+    double const all = static_cast<double>(40 * 12 * us + large);
+    double const by_time = (all - 40 * 12 * us * (1.0 - 4 / 132.0)) / all;
+    double const by_launch = (40 * 4 + 1000) / 41.0 / 132.0;
+    double const filled = by_time > by_launch ? by_time : by_launch;
+    CHECK((filled > 0.75) == (large == 2000 * us));
+    CHECK(cost_of(p.made, "few-blocks") == exactly(filled > 0.75 ? 0.0 : all * (1.0 - filled)));
+  }
+}
+
 TEST_CASE("few-blocks: counted, it is held against what the units do") {
   CHECK(cost_of(one_kernel(33).made, "few-blocks") == exactly(above(0.25)));
   CHECK(cost_of(counted_idle(33).made, "few-blocks") == exactly(0.75 * kernel_ns));
@@ -448,6 +481,15 @@ TEST_CASE("atomics: from 8 % of L2's sectors on, where no unit is used by a thir
   p.use(p.attention, "issue", 0.333);
   CHECK(cost_of(p.made, "atomics") == exactly(above(0.333)));
   p.use(p.attention, "issue", 0.334);
+  CHECK(cost_of(p.made, "atomics") == 0.0);
+}
+
+TEST_CASE("atomics: more sectors than L2 has in all are a contradiction and no cause") {
+  program p = one_kernel();
+  double const sectors = 0.2 * 4.8e9 / 32;
+  p.set(p.attention, "lts__t_sectors_op_red.sum", sectors);
+  CHECK(cost_of(p.made, "atomics") == exactly(above(0.25)));
+  p.set(p.attention, "lts__t_sectors_op_red.sum", 1.1 * sectors);
   CHECK(cost_of(p.made, "atomics") == 0.0);
 }
 
@@ -600,6 +642,9 @@ TEST_CASE("declared-work: from 1.25 times on; less than 0.8 times is a doubt tha
   finding const* const doubt = fewer.find("declared-work");
   REQUIRE(doubt != nullptr);
   CHECK(doubt->cost_ns_per_step == 0.0);
+  CHECK(doubt->title == "Measured 0.80 times the declared operations");
+  CHECK(answer(recomputing(0.8, 0.004).made).find("declared-work")->title ==
+        "Measured less than 0.01 times the declared operations");
   CHECK_FALSE(doubt->shortens_step(fewer.steps().typical_ns()));
   CHECK_FALSE(doubt->leaves_step(fewer.steps().typical_ns()));
   nlohmann::json const answered = nlohmann::json::parse(text_of(fewer, true));
@@ -621,6 +666,22 @@ TEST_CASE("tail-wave: the SMs that the last wave leaves idle") {
   CHECK(cost_of(p.made, "tail-wave") == exactly(above(0.59)));
   p.use(p.attention, "issue", 0.601);  // no kernel that waits
   CHECK(cost_of(p.made, "tail-wave") == 0.0);
+}
+
+TEST_CASE("tail-wave: launches of whole waves have no tail, though their mean has") {
+  for (std::uint32_t const second : {2112u, 1600u}) {  // blocks; 1,056 at a time
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        p.kernel_of(at, 300 * us, second == 1600 ? 1600 : 1056);
+        p.kernel_of(at, 300 * us, second == 1600 ? 1600 : 1056);
+        p.kernel_of(at, 400 * us, second == 1600 ? 1500 : second);
+      });
+      p.wait();
+    });
+    p.count_nothing(p.attention);
+    CHECK((cost_of(p.made, "tail-wave") > 0.0) == (second == 1600));
+  }
 }
 
 TEST_CASE("tail-wave: from 20 % of the time on, of one to three waves") {
@@ -732,6 +793,47 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
             "wait for L1, L2 or device memory (long scoreboard).") != std::string::npos);
   CHECK(a.input.roofline.limits[1].text == "latency: long scoreboard");
   CHECK(answer(one_kernel().made).find("latency-bound")->needs == "counters=stalls");
+}
+
+TEST_CASE("counts of other work than was timed prove nothing of the kernels") {
+  for (std::uint32_t const launches : {1u, 3u}) {  // of a counted step; a timed one has one
+    CAPTURE(launches);
+    auto const rules_of = [launches](program& p) {
+      for (std::uint32_t pass = 0; pass < 3; ++pass)
+        p.counted().work.push_back({p.attention, pass, launches, 0, 5, 6, 100});
+      return causes_of(p.made);
+    };
+    bool const same = launches == 1;
+    program p = one_kernel();
+    CHECK(rules_of(p) == (same ? "latency-bound " : ""));
+    p = one_kernel();
+    p.set(p.attention, "lts__t_sectors_op_red.sum", 0.5 * 0.2 * 4.8e9 / 32);
+    CHECK(rules_of(p) == (same ? "atomics " : ""));
+    p = one_kernel();
+    for (range_record& call : p.made.ranges) p.describe(call).flops = 1e9;
+    p.use(p.attention, "fma", 0.5);
+    p.set(p.attention, fused_adds, 1e9);
+    CHECK(rules_of(p) == (same ? "declared-work " : ""));
+  }
+}
+
+TEST_CASE("a kernel is far from all limits only where all units were counted") {
+  // Of a product of 90 % the tensor cores, and of a copy of 80 % device memory, was not counted.
+  for (char const* const lost : {"sm__pipe_tensor_cycles_active.sum", "dram__bytes_read.sum"}) {
+    CAPTURE(lost);
+    program p = one_kernel(150);
+    for (kernel_record& kernel : p.made.kernels) kernel.registers = 255;
+    p.set(p.attention, "lts__t_sectors_op_red.sum", 0.5 * 0.2 * 4.8e9 / 32);
+    p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 8);
+    p.drop(lost);
+    CHECK(causes_of(p.made) == "");
+    answer const a(p.made);
+    CHECK(a.input.roofline.limits[1].text == "");
+    std::string undecided;
+    for (undecided_rule const& rule : a.input.findings.undecided)
+      undecided += std::string(rule.rule) + " ";
+    CHECK(undecided.find("tail-wave low-occupancy latency-bound") != std::string::npos);
+  }
 }
 
 TEST_CASE("ranges of several kernels are left to kernels=") {
@@ -915,6 +1017,7 @@ TEST_CASE("what does not shorten the step is folded on the console") {
   // The host takes 100 us for each launch; kernels of 4 blocks take 90 us of them.
   program p;
   p.run(4, [&] {
+    if (p.step == 0) p.now += 20'000 * us;
     p.in(p.attention, [&](std::uint32_t where) {
       for (int i = 0; i < 20; ++i) {
         p.kernel_of(where, 90 * us, 4);
@@ -930,13 +1033,17 @@ TEST_CASE("what does not shorten the step is folded on the console") {
   CHECK(blocks->cost_ns_per_step == exactly(20 * 90 * us * (1 - 4 / 132.0)));
   CHECK(blocks->leaves_step(a.steps().typical_ns()));
   CHECK(a.findings()[0].rule == "host-work");  // it gains more, whatever it costs
+  REQUIRE(a.findings().size() == 4);
+  CHECK(a.findings()[2].rule == "first-step");
+  CHECK(a.findings().back().rule == "few-blocks");
   std::string const text = text_of(a, false);
   INFO(text);
   CHECK(text.find("finding: few-blocks") == std::string::npos);
   CHECK(text.find("would not shorten the step alone: few-blocks") != std::string::npos);
   nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
   for (nlohmann::json const& cause : json["findings"])
-    CHECK((cause["rule"] == "few-blocks") == !cause["shortens_step"].get<bool>());
+    CHECK((cause["rule"] == "few-blocks" || cause["rule"] == "first-step") ==
+          !cause["shortens_step"].get<bool>());
 }
 
 TEST_CASE("the console has three causes, in the order of what they gain, and the rest by number") {

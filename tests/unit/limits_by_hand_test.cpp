@@ -229,6 +229,10 @@ TEST_CASE("limiters in words: copies, launches, a unit from 60 % on, and the lon
   CHECK(one.text() == "copies");
   one = one_range();
   one.set("issue_ns", 0.59e6);
+  CHECK(one.text() == "");  // another unit may bound it
+  for (gpu_unit_entry const& unit : gpu_unit_table)
+    if (unit.metric != "issue_ns") one.set(std::string(unit.metric), 0);
+  CHECK(one.text() == "latency");
   one.set("stall_selected_share", 50);
   one.set("stall_not_selected_share", 40);
   one.set("stall_long_scoreboard_share", 30);

@@ -314,8 +314,9 @@ class finding_rules : private kernel_rules {
   // --- numbers to doubt ---
 
   /// Operations of a step in a range with those below it, of all pipes; NaN where the tensor cores
-  /// worked on formats that were not counted.
+  /// worked on formats that were not counted, and where other work was counted than timed.
   double counted_flops(std::size_t row) const noexcept {
+    if (!is_timed_work(row, counter_scope::total)) return not_a_number;
     double const plain = counted_value(in_.counters, row, "flop");
     double const fp32 = counted_value(in_.counters, row, "flop_fp32");
     double const tensor = tensor_flops(row, counter_scope::total);
@@ -361,9 +362,10 @@ class finding_rules : private kernel_rules {
                                             computing_ns(load, counted) * (1.0 - part));
       if (part < 1.0 && !is_worth(gain)) continue;
       found.push_back(row);
+      double const times = counted / declared;
+      std::string const measured = times < 0.005 ? "less than 0.01" : fixed_string(times, 2);
       finding& made = add(by, row, part < 1.0 ? gain : 0.0,
-                          sentence("Measured ") << fixed_string(counted / declared, 2)
-                                                << " times the declared operations");
+                          sentence("Measured ") << measured << " times the declared operations");
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
       for (std::size_t other = row; part < 1.0 && other < end_of(row); ++other)

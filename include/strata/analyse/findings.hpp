@@ -123,8 +123,9 @@ struct undecided_rule {
 
 /// What the rules say of a profile.
 struct findings_table {
-  std::string bound;      ///< one sentence: what bounds the step
-  vec<finding> findings;  ///< one a cause, what gains most first
+  std::string bound;  ///< one sentence: what bounds the step
+  /// One a cause: what gains most first, then doubts, then what does not shorten the step alone.
+  vec<finding> findings;
   vec<undecided_rule> undecided;
 };
 
@@ -316,6 +317,10 @@ class finding_context {
   }
   double own(std::size_t row, std::string_view key) const noexcept {
     return counted_value(in_.counters, row, key, counter_scope::self);
+  }
+  /// Whether the counts of a row are of the work that its times are of.
+  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
+    return in_.counters == nullptr || in_.counters->is_timed_work(row, scope);
   }
   double own(std::size_t row, char const* key) const noexcept {
     return own(row, std::string_view(key));

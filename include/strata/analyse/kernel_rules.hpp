@@ -57,13 +57,22 @@ class kernel_rules : protected step_bound {
     return detail::mean_duration(kernel, in_.steps);
   }
 
+  /// The part of the SMs that a kernel's blocks reach. Launches of other grids count by their time:
+  /// many small ones beside a large one leave few SMs idle.
+  double filled_by(kernel_row const& kernel) const noexcept {
+    double const by_launch = kernel.blocks_mean / multiprocessors_;
+    if (kernel.blocks_min == kernel.blocks_max) return by_launch;
+    double const by_time = gpu_fill_in_step(kernel, in_.steps) / kernel.sm_utilisation;
+    return known(by_time) ? larger(by_launch, by_time) : by_launch;
+  }
+
   bool few_blocks(finding_rule const& by) {
     constexpr double filled = 0.75;  // of the SMs
     if (multiprocessors_ == 0.0) return true;
     undecided_rule open;
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_short = mean_duration(kernel) < shortest_kernel;
-      if (is_short || kernel.blocks_mean > filled * multiprocessors_) continue;
+      if (is_short || filled_by(kernel) > filled) continue;
       std::size_t const row = row_of(kernel);
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
@@ -73,7 +82,7 @@ class kernel_rules : protected step_bound {
       }
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
-      double const idle = alone * (1.0 - kernel.blocks_mean / multiprocessors_);
+      double const idle = alone * (1.0 - filled_by(kernel));
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) continue;
       finding& made = add_kernels(by, row, gain,
@@ -93,7 +102,7 @@ class kernel_rules : protected step_bound {
   bool may_fill_memory(std::size_t row, kernel_row const& kernel) const noexcept {
     constexpr double usual = 1.0 / 3.0;  // of the SMs
     double const least = blocks_of_memory_ > 0.0 ? blocks_of_memory_ : usual * multiprocessors_;
-    bool const is_counted = load(row).units.is_known() && kernel_of(row) == &kernel;
+    bool const is_counted = load(row).units.are_whole() && kernel_of(row) == &kernel;
     return !is_counted && kernel.blocks_mean >= least;
   }
   /// Whether a kernel of a warp or two was counted: what it waits for is a chain of its own
@@ -104,15 +113,15 @@ class kernel_rules : protected step_bound {
 
   // --- kernels, from counters ---
 
-  /// Calls `look(row, time)` for each range whose own kernels are worth it. False where `key` has
-  /// no value in any.
+  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted in the
+  /// work that was timed. False where `key` has no value in any.
   bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
       if (rows_[row].self.kernels == 0 || !is_worth(ns) || !known(own(row, key))) continue;
       any = true;
-      look(row, ns);
+      if (is_timed_work(row, counter_scope::self)) look(row, ns);
     }
     return any;
   }
@@ -243,13 +252,14 @@ class kernel_rules : protected step_bound {
 
   bool bank_conflicts(finding_rule const& by) {
     constexpr double noticed = 0.3;  // of the wavefronts
-    return each_counted("shared_bank_conflicts", [&](std::size_t row, double) {
+    return each_counted("shared_load_bytes", [&](std::size_t row, double) {
       double const wavefronts = own(row, "shared_wavefronts");
       double const bytes = own(row, "shared_load_bytes") + own(row, "shared_store_bytes");
       // Wide loads need more wavefronts than their bytes, and some wait for each other without a
       // conflict: both counts must say so.
-      double more = own(row, "shared_bank_conflicts");
-      if (known(bytes)) more = smaller(more, wavefronts - bytes / wavefront_bytes);
+      double const counted = own(row, "shared_bank_conflicts");
+      if (!(bytes > 0.0) || !known(counted)) return;
+      double const more = smaller(counted, wavefronts - bytes / wavefront_bytes);
       double const conflicts = part_of(more, wavefronts);
       if (!(conflicts > noticed)) return;
       double const shared =
@@ -274,8 +284,9 @@ class kernel_rules : protected step_bound {
   bool atomics(finding_rule const& by) {
     constexpr double noticed = 0.08;  // of L2's sectors
     return each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
-      double const share = own(row, "l2_atomic_sectors") / own(row, "l2_sectors");
-      if (!(share > noticed) || load(row).fraction() > far_use) return;
+      double const share = share_of(own(row, "l2_atomic_sectors"), own(row, "l2_sectors"));
+      if (!(share > noticed) || !load(row).units.are_whole()) return;
+      if (load(row).fraction() > far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
@@ -399,15 +410,31 @@ class kernel_rules : protected step_bound {
   }
   /// Waves of blocks of a kernel; 0 where the device is unknown.
   double waves_of(kernel_row const& kernel) const noexcept {
+    return waves_of(kernel, kernel.blocks_mean);
+  }
+  double waves_of(kernel_row const& kernel, double blocks) const noexcept {
     double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
-    return room > 0.0 ? kernel.blocks_mean / room : 0.0;
+    return room > 0.0 ? blocks / room : 0.0;
+  }
+  /// The part of the time in which SMs wait for the last wave. Of launches with other grids the
+  /// mean may have part of a wave where no launch has: the middle one has to have it too.
+  double part_of_tail(kernel_row const& kernel) const noexcept {
+    constexpr double exact = 0.99;  // the middle one is not
+    double const waves = waves_of(kernel);
+    double const tail = 1.0 - waves / rounded_up(waves);
+    if (kernel.blocks_min == kernel.blocks_max) return tail;
+    double const middle = waves_of(kernel, static_cast<double>(kernel.blocks_median));
+    return smaller(tail, 1.0 - middle / rounded_up(exact * middle));
   }
   /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
   /// no other cause explains it. Ranges of several kernels are left to `kernels=`.
   bool each_waiting(std::string_view rule,
                     callback<void(std::size_t, double, kernel_row const&)> look) {
     std::size_t mixed = 0;
-    bool const any = each_counted("issue_ns", [&](std::size_t row, double ns) {
+    bool any = false;
+    each_counted("issue_ns", [&](std::size_t row, double ns) {
+      if (!load(row).units.are_whole()) return;
+      any = true;
       if (load(row).fraction() >= latency_use || is_explained(row)) return;
       kernel_row const* const kernel = kernel_of(row);
       if (kernel != nullptr && mean_duration(*kernel) >= shortest_kernel)
@@ -423,7 +450,7 @@ class kernel_rules : protected step_bound {
     constexpr double noticed = 0.2;  // of the time
     return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
       double const waves = waves_of(kernel);
-      double const idle = ns * (1.0 - waves / rounded_up(waves));
+      double const idle = ns * part_of_tail(kernel);
       if (!(waves > 1.0) || waves > 3.0 || idle < noticed * ns) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) return;

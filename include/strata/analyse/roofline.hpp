@@ -397,7 +397,7 @@ class roofline_builder {
     } else if (host > 2.0 * time && row.total.kernels > 0 &&
                row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels)) {
       limit.text = "launch";
-    } else if (limit.counted) {
+    } else if (limit.counted && (!limit.units.is_known() || limit.units.are_whole())) {
       limit.text = "latency";
       limit.stall = longest_stall(counters_, place, counter_scope::total);
       if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);

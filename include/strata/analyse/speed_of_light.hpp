@@ -96,6 +96,15 @@ class unit_times {
     return longest;
   }
   bool is_known() const noexcept { return longest() != gpu_unit::count; }
+  /// Whether the units were counted that bound most kernels. Without one of them a kernel that it
+  /// bounds looks far from every limit.
+  bool are_whole() const noexcept {
+    for (gpu_unit const unit :
+         {gpu_unit::tensor, gpu_unit::fma, gpu_unit::alu, gpu_unit::xu, gpu_unit::lsu,
+          gpu_unit::issue, gpu_unit::l1, gpu_unit::l2, gpu_unit::hbm})
+      if (!detail::is_finite((*this)[unit])) return false;
+    return true;
+  }
 
   void scale(double factor) noexcept {
     for (double& ns : ns_) ns *= factor;

@@ -39,7 +39,9 @@ class step_bound : protected finding_context {
     // Work that overlaps the next step's is no part of this one.
     double const busy =
         steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / steps.active_ns) : 0.0;
-    std::string const whole = steps.whole();
+    bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
+    std::string const whole =
+        is_part ? "run from its first work on the GPU to its last" : steps.whole();
     if (busy >= gpu_bound) return bound_by_kernels(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
       return sentence(busy_text(whole, busy))
