@@ -270,8 +270,8 @@ if [ $sanitize = 1 ]; then
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
-# Tests under a sanitizer wait much of their time: meanwhile the next tree is built, at a lower priority. What the first
-# tree measures is measured alone.
+# Tests wait much of their time: meanwhile the next tree is built, at a lower priority. With --full the first tree has a
+# measurement, which is made alone.
 ahead=
 for number in "${!planned[@]}"; do
   name=${planned[number]}
@@ -279,7 +279,7 @@ for number in "${!planned[@]}"; do
   if [ -n "$ahead" ]; then wait "$ahead"; else build "$name"; fi ||
     problems+=("$name: build failed (all of it: build/logs/$name.build)")
   ahead=
-  if [ "$number" != 0 ] && [ -n "$next" ]; then
+  if [ -n "$next" ] && [ "$number-$full" != 0-1 ]; then
     (renice -n 19 -p "$BASHPID" >/dev/null; build "$next") &
     ahead=$!
   fi
