@@ -92,17 +92,18 @@ class explainer {
     made_.causes_left_out = all.size() - made_.causes.size();
   }
 
+  bool has_gpu_work() const { return input_.folded[0].gpu_busy_ns != 0; }
   /// Of a step: the GPU was busy for it; host time by itself where the GPU did nothing that is
   /// known.
   double time_of(inner::step_amounts const& amounts, std::size_t row) const {
     strata::range_row const& range = input_.folded[row];
-    if (input_.folded[0].gpu_busy_ns == 0) return amounts.stepping_self_ns(row);
+    if (!has_gpu_work()) return amounts.stepping_self_ns(row);
     return input_.steps.per_step(static_cast<double>(range.gpu_busy_ns), range.step_busy_share);
   }
 
   void add_ranges() {
     strata::report_input const& input = input_;
-    made_.time_of_ranges = input.folded[0].gpu_busy_ns == 0 ? "host self" : "GPU busy";
+    made_.time_of_ranges = has_gpu_work() ? "GPU busy" : "host self";
     inner::step_amounts const amounts(input.folded, input.steps);
     for (std::size_t i = 1; i < input.folded.size(); ++i) {
       explained_range range;

@@ -1,8 +1,9 @@
-// strata help: what a key of STRATA=, a metric, a finding or a message means.
+// strata help: what a key of STRATA=, a column, a metric, a limiter, a finding or a message means.
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/speed_of_light.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
+#include <strata/tables/range_table.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -49,7 +50,7 @@ class help_command final : public subcommand {
  public:
   char const* name() const override { return "help"; }
   char const* about() const override {
-    return "Explain a key of STRATA=, a metric, a finding or a message";
+    return "Explain a key of STRATA=, a column, a metric, a finding or a message";
   }
   std::string details() const override {
     return "  strata help                     the keys of STRATA=\n"
@@ -126,9 +127,7 @@ class help_command final : public subcommand {
   }
   /// For each column of the table that the help explains.
   static void for_each_column(look_at_line const& look) {
-    std::string const all = strata::detail::options_reader::help();
-    for_each_line(std::string_view(all).substr((std::min)(all.find(columns_head), all.size())), ":",
-                  look);
+    for_each_line(strata::detail::range_table::help(), ":", look);
   }
 
   void explain_key(std::string_view wanted) {

@@ -148,7 +148,7 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
 /// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
 /// together. It is no shorter than the cost of the finding says; where the host's own time goes,
 /// the cost becomes what the step gains, if that is more. Orders them by what the step gains, and
-/// by their cost where that is the same; those without which it is no shorter come last.
+/// by their cost where that is the same. Causes without which the step is no shorter come last.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
   if (findings.empty()) return;

@@ -318,12 +318,11 @@ class finding_context {
   double own(std::size_t row, std::string_view key) const noexcept {
     return counted_value(in_.counters, row, key, counter_scope::self);
   }
-  /// Whether the counts of a row are of the work that its times are of.
-  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
-    return in_.counters == nullptr || in_.counters->is_timed_work(row, scope);
-  }
   double own(std::size_t row, char const* key) const noexcept {
     return own(row, std::string_view(key));
+  }
+  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
+    return detail::is_timed_work(in_.counters, row, scope);
   }
   /// Operations of the tensor cores in a step, of the formats that were counted; NaN where none
   /// was.

@@ -416,10 +416,11 @@ class kernel_rules : protected step_bound {
     double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
     return room > 0.0 ? blocks / room : 0.0;
   }
-  /// The part of the time in which SMs wait for the last wave. Of launches with other grids the
-  /// mean may have part of a wave where no launch has: the middle one has to have it too.
+  /// The part of the time in which SMs wait for the last wave. Where launches have other grids, the
+  /// mean of their blocks may have part of a wave that no launch has: their median has to have it,
+  /// too.
   double part_of_tail(kernel_row const& kernel) const noexcept {
-    constexpr double exact = 0.99;  // the middle one is not
+    constexpr double exact = 0.99;  // the median may be 0.8 % more blocks than a launch had
     double const waves = waves_of(kernel);
     double const tail = 1.0 - waves / rounded_up(waves);
     if (kernel.blocks_min == kernel.blocks_max) return tail;

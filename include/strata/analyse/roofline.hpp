@@ -321,7 +321,8 @@ class roofline_builder {
     double const time = busy_ns(row);
     double const parallel = devices_at_a_time(row);
     amounts real;
-    if (is_timed_work(place, counter_scope::total)) real = counted(place, counter_scope::total);
+    if (is_timed_work(counters_, place, counter_scope::total))
+      real = counted(place, counter_scope::total);
     amounts said;  // of an unknown format: no roof of compute
     said.flops = steps_.per_step(row.flops, row.step_call_share);
     said.bytes[0] = steps_.per_step(row.bytes, row.step_call_share);
@@ -331,7 +332,8 @@ class roofline_builder {
     bool const leaf = row.self.kernels == row.total.kernels;
     double const own = static_cast<double>(smaller(row.self.kernel_ns, row.gpu_busy_ns));
     amounts alone;
-    if (is_timed_work(place, counter_scope::self)) alone = counted(place, counter_scope::self);
+    if (is_timed_work(counters_, place, counter_scope::self))
+      alone = counted(place, counter_scope::self);
     table_.own[place] = nearest(alone, leaf ? limiting : amounts(),
                                 steps_.per_step(own, row.step_self_share), parallel);
     if (!is_positive(time)) return;
@@ -342,9 +344,6 @@ class roofline_builder {
                 parallel);
     add_point(place, 0, said.bytes[0], said, work_evidence::declared, time, parallel);
     describe(place, table_.limits[place]);
-  }
-  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
-    return counters_ == nullptr || counters_->is_timed_work(row, scope);
   }
 
   /// The unit, or else the roof, that takes the longest for this work. `time`: of a step;

@@ -124,6 +124,12 @@ inline double counted_value(counter_table const* counters, std::size_t row, std:
   return column == counter_table::none ? not_a_number : counters->at(row, column, scope).value;
 }
 
+/// Whether the counts of a row are of the work that its times are of; so where nothing was counted.
+inline bool is_timed_work(counter_table const* counters, std::size_t row,
+                          counter_scope scope) noexcept {
+  return counters == nullptr || counters->is_timed_work(row, scope);
+}
+
 constexpr std::string_view stall_prefix = "stall_";
 constexpr std::string_view stall_suffix = "_share";
 

@@ -131,12 +131,12 @@ class step_bound : protected finding_context {
     return sentence("Host times only: ")
            << rows_[longest].path << " takes the longest by itself, " << part(most) << first << ".";
   }
-  /// What the sentence leaves out: a dear first step; without steps what is before the first work
-  /// on the device, and after the last.
+  /// Without steps: what of the run is before its first work on the device, and after its last.
   std::string rest_of_run() const {
-    double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
+    constexpr double noticed = 0.1;  // of the run
     if (in_.steps.from_steps) return {};
-    if (!(rest > 0.1)) return {};
+    double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
+    if (!(rest > noticed)) return {};
     return sentence(" Before its first work and after its last: ")
            << percent(rest) << " of the run.";
   }
@@ -168,6 +168,7 @@ class step_bound : protected finding_context {
       std::string_view name;
       std::string_view cause;
     };
+    // By idle_cause.
     constexpr host_bound bounds[] = {
         {"Launch-bound", "waiting for kernel launches"},
         {"CPU-bound", "while the program computes on the CPU"},
@@ -178,7 +179,7 @@ class step_bound : protected finding_context {
     std::string const idle = sentence(gpus())
                              << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
                              << percent(1.0 - busy) << " of the " << whole;
-    for (std::size_t i = 0; i < 6; ++i)
+    for (std::size_t i = 0; i < std::size(bounds); ++i)
       if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * active_idle_ns())
         return sentence(bounds[i].name) << ": " << idle << ", mostly " << bounds[i].cause << ".";
     return sentence("Idle: ") << idle << ", for several causes.";

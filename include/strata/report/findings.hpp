@@ -31,7 +31,7 @@ namespace detail {
 struct answer_on_page {
   vec<std::uint32_t> const& places;  ///< by row of the folded tree, or of the nearest above it
   vec<std::uint32_t> const& shown;   ///< rows of the folded tree, by place
-  std::size_t findings;              ///< the dearest
+  std::size_t findings;              ///< the first ones
   std::size_t points;                ///< the longest
   std::size_t name;                  ///< columns
 };
@@ -208,8 +208,8 @@ class answer_json {
 
 }  // namespace detail
 
-/// findings.json: what is wrong, the dearest first, with the rows that prove it; the mean step, and
-/// the roofs with each range beside them. Requires: report_input::find_answer().
+/// findings.json: what is wrong, what gains most first, with the rows that prove it; the mean step,
+/// and the roofs with each range beside them. Requires: report_input::find_answer().
 inline void write_findings(detail::text_writer& out, report_input const& input) {
   detail::json_writer json(out);
   json.object();

@@ -272,7 +272,7 @@ class call_steps {
                                                  Shared shared) noexcept {
     if (are_apart(own)) return;
     turn const mine(*this);
-    if (!static_cast<bool>(mine)) return;
+    if (!mine) return;
     if (STRATA_DETAIL_UNLIKELY(&own == first_ && !has_given_)) give_to_stream(own, by_itself);
     step_change const change = shared();
     if (change != step_change::none) stream_says(own, change);
@@ -291,7 +291,7 @@ class call_steps {
   void launches_graph(lane& own, std::uint64_t graph) noexcept {
     step_change shared = step_change::none;
     turn const mine(*this);
-    if (static_cast<bool>(mine)) {
+    if (mine) {
       shared = graphs_.launch(graph);
       if (shared == step_change::next) change_step(own, &all_, driver_.load(), shared);
     }
@@ -444,9 +444,9 @@ class call_steps {
     self.changes = false;
   }
 
-  /// Calls after which it is asked whether threads take turns; launches of a thread until it is
-  /// asked again where they did not.
+  /// Calls of the stream between two looks at whether threads take turns.
   static constexpr std::uint32_t calls_of_look = 1024;
+  /// Launches of a thread beside others at the same time, until the stream is tried again.
   static constexpr std::uint32_t launches_apart = 8192;
 
   [[maybe_unused]] call_steps const* before_;  // keeps it in reach

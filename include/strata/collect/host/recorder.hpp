@@ -47,6 +47,8 @@ class recorder {
   static constexpr std::size_t most_steps = 1'000'000;
   /// Ranges that left the logs and wait to be streamed.
   static constexpr std::int64_t most_overdue_bytes = std::int64_t{24} << 20;
+  /// Steps that wait to be streamed.
+  static constexpr std::size_t most_fresh_steps = 65'536;
 
   static recorder& instance() {
     static recorder& only = of_process();
@@ -309,8 +311,8 @@ class recorder {
     return true;
   }
 
-  /// The step that is open, of whichever thread, is this thread's, so that it can end it. `worked`:
-  /// its work is this thread's too.
+  /// Makes the open step this thread's, whichever thread began it, so that `end_step` ends it.
+  /// `worked`: this thread launched its work, so that its record has this thread.
   void take_step(bool worked) noexcept {
     std::uint64_t const self = thread_id();
     if (step_thread_.load(memory_order_relaxed) == self) return;
@@ -342,7 +344,7 @@ class recorder {
       if (steps_.size() < most_kept_steps_ && folded_steps_.count() != 0)
         most_kept_steps_ = steps_.size();  // no memory: it is not asked for again
       if (state_.streaming.load(memory_order_relaxed)) {
-        if (fresh_steps_.size() < most_threads && fresh_steps_.make_room(1)) {
+        if (fresh_steps_.size() < most_fresh_steps && fresh_steps_.make_room(1)) {
           fresh_steps_.push_back(ended);
         } else {
           state_.stream_dropped.fetch_add(1, memory_order_relaxed);
