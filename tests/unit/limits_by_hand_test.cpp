@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/report/html_budget.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/what_if.hpp>
 
@@ -230,9 +231,11 @@ TEST_CASE("limiters in words: copies, launches, a unit from 60 % on, and the lon
   one = one_range();
   one.set("issue_ns", 0.59e6);
   CHECK(one.text() == "");  // another unit may bound it
+  CHECK(detail::limiter_name(one.roofline().limits[1]) == "not known");
   for (gpu_unit_entry const& unit : gpu_unit_table)
     if (unit.metric != "issue_ns") one.set(std::string(unit.metric), 0);
   CHECK(one.text() == "latency");
+  CHECK(detail::limiter_name(one.roofline().limits[1]) == "latency");
   one.set("stall_selected_share", 50);
   one.set("stall_not_selected_share", 40);
   one.set("stall_long_scoreboard_share", 30);

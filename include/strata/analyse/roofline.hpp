@@ -92,6 +92,12 @@ struct range_limit {
     if (!(time_ns > 0.0) || !detail::is_finite(units[unit])) return 0.0;
     return detail::smaller(1.0, units[unit] / time_ns);
   }
+  /// Whether its kernels are far from each limit, as far as was counted: where units were, all
+  /// that bound most kernels.
+  bool is_latency() const noexcept {
+    bool const is_far = fraction() < latency_use;
+    return is_far && counted && (!units.is_known() || units.are_whole());
+  }
 };
 
 struct roofline_table {
@@ -396,7 +402,7 @@ class roofline_builder {
     } else if (host > 2.0 * time && row.total.kernels > 0 &&
                row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels)) {
       limit.text = "launch";
-    } else if (limit.counted && (!limit.units.is_known() || limit.units.are_whole())) {
+    } else if (limit.is_latency()) {
       limit.text = "latency";
       limit.stall = longest_stall(counters_, place, counter_scope::total);
       if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);

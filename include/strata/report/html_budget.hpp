@@ -27,7 +27,7 @@ namespace detail {
 inline std::string limiter_name(range_limit const& limit) {
   if (limit.above_roof) return "not known";
   if (limit.fraction() >= latency_use) return std::string(limit.roof);
-  return limit.counted ? "latency" : "not known";
+  return limit.is_latency() ? "latency" : "not known";
 }
 
 /// The same of a range without ranges below it, as its limit says it in words.

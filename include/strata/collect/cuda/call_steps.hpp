@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -96,9 +97,9 @@ struct call_steps_seen {
 /// driver. The calls of a thread are looked at by themselves, and where there are several threads,
 /// first as one stream, whose steps they may launch in turns. The stream drives the steps while its
 /// periods outlast the turns; else the first thread in which steps are found, until they are lost,
-/// it ends, or stands still. A call that comes while another one is looked at waits
-/// for nothing: it is no part of the stream, and threads that launch at the same time are looked at
-/// by themselves alone for a while.
+/// it ends, or stands still. A call that comes while another one is looked at waits for nothing:
+/// it is no part of the stream, and threads that launch at the same time are looked at by
+/// themselves alone for a while.
 ///
 /// A step changes within CUPTI's callback, before a launch begins or after a wait has ended, where
 /// the driver may be called; never while a stream captures. Each session has its own, as calls may
@@ -173,9 +174,9 @@ class call_steps {
 
   call_steps_seen seen() const noexcept {
     call_steps_seen made;
-    made.steps = steps_.load(memory_order_relaxed);
-    made.found = found_.load(memory_order_relaxed);
-    made.ends_with_wait = ends_with_wait_.load(memory_order_relaxed);
+    made.steps = seen_.steps.load(memory_order_relaxed);
+    made.found = seen_.found.load(memory_order_relaxed);
+    made.ends_with_wait = seen_.ends_with_wait.load(memory_order_relaxed);
     for (lane const& each : lanes_) {
       std::uint64_t const in_steps = each.in_steps.load(memory_order_relaxed);
       bool const counts = made.steps == 0 || in_steps != 0 || wanted_ == step_calls::graph;
@@ -212,12 +213,12 @@ class call_steps {
   class turn {
    public:
     explicit turn(call_steps& all) noexcept : all_(&all) {
-      has_ =
-          !all.busy_.load(memory_order_relaxed) && !all.busy_.exchange(true, memory_order_acquire);
-      if (STRATA_DETAIL_UNLIKELY(!has_)) all.has_met_.store(true, memory_order_relaxed);
+      has_ = !all.turns_.busy.load(memory_order_relaxed) &&
+             !all.turns_.busy.exchange(true, memory_order_acquire);
+      if (STRATA_DETAIL_UNLIKELY(!has_)) all.turns_.have_met.store(true, memory_order_relaxed);
     }
     ~turn() {
-      if (has_) all_->busy_.store(false, memory_order_release);
+      if (has_) all_->turns_.busy.store(false, memory_order_release);
     }
     turn(turn const&) = delete;
     turn& operator=(turn const&) = delete;
@@ -273,7 +274,7 @@ class call_steps {
     if (are_apart(own)) return;
     turn const mine(*this);
     if (!mine) return;
-    if (STRATA_DETAIL_UNLIKELY(&own == first_ && !has_given_)) give_to_stream(own, by_itself);
+    if (STRATA_DETAIL_UNLIKELY(&own == first_ && !turns_.has_given)) give_to_stream(own, by_itself);
     step_change const change = shared();
     if (change != step_change::none) stream_says(own, change);
     if (stream_.calls() == calls_of_look) look_at_turns();
@@ -282,9 +283,9 @@ class call_steps {
   /// Whether threads launch at the same time, so that there is no stream to look at. It is tried
   /// again now and then.
   bool are_apart(lane const& own) noexcept {
-    if (!apart_.load(memory_order_relaxed)) return false;
+    if (!turns_.apart.load(memory_order_relaxed)) return false;
     if (own.launches.load(memory_order_relaxed) % launches_apart != 0) return true;
-    apart_.store(false, memory_order_relaxed);
+    turns_.apart.store(false, memory_order_relaxed);
     return false;
   }
 
@@ -317,6 +318,7 @@ class call_steps {
 
   /// Null beyond the limit of threads.
   STRATA_DETAIL_COLD lane* new_lane() noexcept {
+    if (in_forked_child()) return nullptr;  // locks may be held by threads that it has not
     thread_recorder const* const self = recorder::instance().of_this_thread();
     if (self == nullptr) return nullptr;
     for (std::size_t i = 0; i < most_threads; ++i) {
@@ -368,17 +370,17 @@ class call_steps {
   }
   /// The first thread comes again: the stream goes on with what it found while it was alone.
   STRATA_DETAIL_COLD void give_to_stream(lane const& caller, loop const* by_itself) noexcept {
-    has_given_ = true;
+    turns_.has_given = true;
     bool const is_new = by_itself != nullptr && by_itself->periods.found();
     if (is_new && !stream_.periods().found()) stream_.go_on(&caller, by_itself->periods);
   }
 
   /// Enough calls came to tell threads that take turns from threads that launch at the same time.
   STRATA_DETAIL_COLD void look_at_turns() noexcept {
-    bool const have_met = has_met_.exchange(false, memory_order_relaxed);
+    bool const have_met = turns_.have_met.exchange(false, memory_order_relaxed);
     if (have_met && stream_.is_mixed() && !stream_.in_step()) {
       stream_.forget();
-      apart_.store(true, memory_order_relaxed);
+      turns_.apart.store(true, memory_order_relaxed);
     }
     stream_.count_anew();
   }
@@ -418,9 +420,9 @@ class call_steps {
   }
 
   void note_found(period_finder const& periods) noexcept {
-    found_.store(larger(found_.load(memory_order_relaxed), periods.periods_found()),
-                 memory_order_relaxed);
-    ends_with_wait_.store(periods.has_wait(), memory_order_relaxed);
+    std::uint32_t const before = seen_.found.load(memory_order_relaxed);
+    seen_.found.store(larger(before, periods.periods_found()), memory_order_relaxed);
+    seen_.ends_with_wait.store(periods.has_wait(), memory_order_relaxed);
   }
 
   /// Ends the step that is open, and begins one of `next_driver`, unless the driver is no more who
@@ -428,18 +430,19 @@ class call_steps {
   STRATA_DETAIL_COLD void change_step(lane& self, lane* next_driver, lane* driver,
                                       step_change change) noexcept {
     bool const is_over = driver == nullptr && change == step_change::end;
-    if (is_over || driver == &changing_ || !driver_.compare_exchange_strong(driver, &changing_))
+    if (is_over || in_forked_child() || driver == &changing_ ||
+        !driver_.compare_exchange_strong(driver, &changing_))
       return;
     recorder& all = recorder::instance();
     self.changes = true;
     if (driver != nullptr) {
       bool const is_whole = change == step_change::next;
-      all.take_step(is_whole && ends_with_wait_.load(memory_order_relaxed));
+      all.take_step(is_whole && seen_.ends_with_wait.load(memory_order_relaxed));
       all.end_step();
     }
     bool const begun = change == step_change::next && all.begin_step();
-    if (begun) add_one(steps_);
-    if (wanted_ == step_calls::graph) found_.store(graphs_.chosen(), memory_order_relaxed);
+    if (begun) add_one(seen_.steps);
+    if (wanted_ == step_calls::graph) seen_.found.store(graphs_.chosen(), memory_order_relaxed);
     driver_.store(begun ? next_driver : nullptr, memory_order_release);
     self.changes = false;
   }
@@ -451,7 +454,6 @@ class call_steps {
 
   [[maybe_unused]] call_steps const* before_;  // keeps it in reach
   step_calls wanted_;
-  atomic<bool> apart_{false};
   atomic<bool> several_{false};    // threads, whose loops are looked at
   lane* first_ = nullptr;          // it is alone until there are several
   atomic<lane*> driver_{nullptr};  // null: no step is open
@@ -460,15 +462,20 @@ class call_steps {
   lane changing_;  // the driver while a step ends or begins
   lane lanes_[most_threads];
   loop loops_[most_loops];
-  alignas(64) atomic<bool> busy_{false};
-  atomic<bool> has_met_{false};  // a call came while another one was looked at
-  bool has_given_ = false;       // the first one, to the stream
+  struct alignas(64) stream_turns {
+    atomic<bool> busy{false};
+    atomic<bool> have_met{false};  // a call came while another one was looked at
+    atomic<bool> apart{false};     // threads launch at the same time: there is no stream
+    bool has_given = false;        // the first thread, to the stream
+  } turns_;
   shared_period stream_{marks_of(wanted_)};
   graph_choice graphs_;
   system_mutex loops_mutex_;
-  atomic<std::uint64_t> steps_{0};
-  atomic<std::uint32_t> found_{0};
-  atomic<bool> ends_with_wait_{false};
+  struct seen_by_all {
+    atomic<std::uint64_t> steps{0};
+    atomic<std::uint32_t> found{0};
+    atomic<bool> ends_with_wait{false};
+  } seen_;
 };
 
 }  // namespace detail

@@ -300,14 +300,14 @@ class recorder {
       return false;
     }
     std::uint32_t const step = steps_begun_.fetch_add(1, memory_order_relaxed);
-    step_worker_ = 0;
+    open_step_.worker = 0;
     if (thread_recorder* const own = of_this_thread()) {
       own->drive_steps();
-      step_worker_ = own->ordinal();
+      open_step_.worker = own->ordinal();
     }
     if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
     state_.step.store(step, memory_order_relaxed);
-    step_begin_ = state_.clock.now();
+    open_step_.begin = state_.clock.now();
     return true;
   }
 
@@ -320,24 +320,25 @@ class recorder {
     system_lock lock(step_mutex_);
     if (step_thread_.load(memory_order_relaxed) == 0) return;
     step_thread_.store(self, memory_order_relaxed);
-    if (worked && own != nullptr) step_worker_ = own->ordinal();
+    if (worked && own != nullptr) open_step_.worker = own->ordinal();
   }
 
   /// Ends the step of this thread; a step that its session did not outlive is no more.
   void end_step() noexcept {
     std::int64_t const now = state_.clock.now();
-    if (step_thread_.load(memory_order_relaxed) != thread_id()) return;
+    std::uint64_t const self = thread_id();
+    if (step_thread_.load(memory_order_relaxed) != self) return;
     system_lock lock(step_mutex_);
-    if (!stepping_.on) return;
+    if (!stepping_.on || step_thread_.load(memory_order_relaxed) != self) return;
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
-      step_record const ended{step_begin_, now, step, step_worker_};
+      step_record const ended{open_step_.begin, now, step, open_step_.worker};
       if (steps_.size() < most_kept_steps_ && steps_.make_room(1)) {
         steps_.push_back(ended);
         state_.budget.charge(sizeof ended);
-      } else if (folded_steps_.make_room(now - step_begin_)) {
-        folded_steps_.add(now - step_begin_);
+      } else if (folded_steps_.make_room(now - open_step_.begin)) {
+        folded_steps_.add(now - open_step_.begin);
       } else {
         lose();
       }
@@ -683,8 +684,10 @@ class recorder {
   atomic<std::uint32_t> steps_begun_{0};
   atomic<std::uint64_t> step_thread_{0};
   atomic<std::uint64_t> steps_elsewhere_{0};
-  std::int64_t step_begin_ = 0;
-  std::uint32_t step_worker_ = 0;  // the ordinal of the thread that has the step's work
+  struct open_step {
+    std::int64_t begin = 0;
+    std::uint32_t worker = 0;  // the ordinal of the thread that has the step's work
+  } open_step_;
   clock_sample first_;
   clock_sample last_;
   recorded_periods periods_;
