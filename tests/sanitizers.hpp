@@ -13,11 +13,17 @@
 
 namespace test {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
+#if defined(__SANITIZE_THREAD__)
+constexpr bool thread_sanitized = true;
 #else
-constexpr bool sanitized = false;
+constexpr bool thread_sanitized = false;
 #endif
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool address_sanitized = true;
+#else
+constexpr bool address_sanitized = false;
+#endif
+constexpr bool sanitized = thread_sanitized || address_sanitized;
 
 }  // namespace test
 

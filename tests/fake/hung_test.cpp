@@ -19,11 +19,6 @@ namespace {
 
 // What the end may take longer than without Strata: the drain, and a loaded machine's share.
 constexpr double most_seconds = 2.0;
-#if defined(__SANITIZE_THREAD__)
-constexpr bool thread_sanitized = true;
-#else
-constexpr bool thread_sanitized = false;
-#endif
 constexpr double margin_seconds = test::sanitized ? 30.0 : 4.0;
 constexpr unsigned deadline_s = test::sanitized ? 60 : 20;  // of one program
 
@@ -138,7 +133,7 @@ TEST_CASE("a hung GPU with every way to end") {
     for (way_row const& way : ways) {
       // TSan ends a child of several threads, and has one of its own beside the last one.
       std::string const name = way.name;
-      if (thread_sanitized && (name == "fork" || name == "pthread_exit")) continue;
+      if (test::thread_sanitized && (name == "fork" || name == "pthread_exit")) continue;
       // A thread that waits for the GPU keeps the process alive, with Strata and without.
       if (state.name == std::string("thread") && name == "pthread_exit") continue;
       trials.push_back({state.name, way.name, state.options, fake_blocks_all, false, way.what});

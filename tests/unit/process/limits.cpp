@@ -1,4 +1,5 @@
 // What fills the tables of the process: in a process of its own.
+#include "../../sanitizers.hpp"
 #include "../recording.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +33,8 @@ TEST_CASE("steps beyond the limit are counted and have a part in the median") {
   CHECK(p.folded_steps.mean() < mean * 10);
 }
 
-TEST_CASE("threads beyond the limit are one thread, and lose nothing") {
+TEST_CASE("threads beyond the limit are one thread, and lose nothing" *
+          doctest::skip(test::address_sanitized)) {  // a thread costs it 20 ms
   constexpr std::size_t count = detail::recorder::most_threads + 100;
   recording all;
   { STRATA_RANGE("own"); }
