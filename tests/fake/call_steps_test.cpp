@@ -150,6 +150,16 @@ struct pool {
   std::vector<std::unique_ptr<worker>> workers;
 };
 
+/// Threads that each have a loop.
+void train_at_once(int count, int steps) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < count; ++t)
+    threads.emplace_back([steps] {
+      for (int i = 0; i < steps; ++i) train();
+    });
+  for (std::thread& each : threads) each.join();
+}
+
 /// A step without a wait.
 void train_ahead() {
   launch("embedding");
@@ -550,12 +560,7 @@ TEST_CASE("step=auto: of two loops at once, one has the steps, and the other is 
 
 TEST_CASE("step=auto: two loops that run freely have steps in order") {
   traced s("step=auto");
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 2; ++t)
-    threads.emplace_back([] {
-      for (int i = 0; i < 150; ++i) train();
-    });
-  for (std::thread& each : threads) each.join();
+  train_at_once(2, 150);
   profile const& p = s.profile();
   CHECK(p.steps.size() >= 20);
   CHECK(p.steps.size() <= 300);
@@ -626,12 +631,7 @@ TEST_CASE("step=auto: windows and counters of steps that threads launch in turns
 
 TEST_CASE("step=auto: many threads at once") {
   traced s("step=auto");
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 12; ++t)
-    threads.emplace_back([] {
-      for (int i = 0; i < 60; ++i) train();
-    });
-  for (std::thread& each : threads) each.join();
+  train_at_once(12, 60);
   profile const& p = s.profile();
   CHECK(p.has_steps);
   CHECK(p.kernels.size() == 12 * 60 * launches_in_step);

@@ -170,9 +170,10 @@ def one_unit(checks):
     for compiler in filter(shutil.which, ("gcc", "clang")):
         errors = run([compiler, f"-I{INCLUDE}", "-fsyntax-only", "-x", "c", "-"], stdin="#include <strata/strata.hpp>\n").stderr
         checks.that(errors.count(" error: ") == 1 and "This header is C++: C sources include strata/c.h" in errors, f"C++ in C is one error with its cure: {compiler}", errors)
-    for line in ('if (c) STRATA_RANGE("a");', 'switch (c) default: STRATA_FUNCTION();', 'if (c) STRATA_STEP();', 'if (c) STRATA_MEMORY("w");'):
+    for line, what in (('if (c) STRATA_RANGE("a");', "range"), ('switch (c) default: STRATA_FUNCTION();', "range"),
+                       ('if (c) STRATA_STEP();', "step"), ('if (c) STRATA_MEMORY("w");', "range")):
         errors = run(syntax, stdin=f"#include <strata/range.hpp>\nvoid f(int c) {{ {line} }}\n").stderr
-        checks.that("_needs_braces_" in errors.partition(" error: ")[2].partition("\n")[0], f"a range without a scope of its own: {line}", errors)
+        checks.that(f"strata_{what}_needs_braces_" in errors.partition(" error: ")[2].partition("\n")[0], f"a range without a scope of its own: {line}", errors)
     checks.that(errors_of("c.h", "g++") == "", "<strata/c.h> is for C++14 too", errors_of("c.h", "g++"))
     # Macros that are defined after the header do not reach what its macros expand to.
     checks.succeeds("hostile macros after the header", syntax,

@@ -21,6 +21,10 @@ using test::row;
 
 namespace {
 
+/// More than are known at a time.
+constexpr std::uint64_t many_nodes =
+    detail::graph_captures::most_nodes * (test::sanitized ? 3 : 6) / 2;
+
 /// A session of the host log with calls into the driver, and a store of device records.
 struct traced_run {
   detail::recorder& host = detail::recorder::instance();
@@ -229,9 +233,8 @@ TEST_CASE("nodes of destroyed graphs make room, after their last records") {
   captures.destroy(1);  // no window is open
   CHECK(captures.size() == 0);
   captures.await_records(true);
-  constexpr std::uint64_t nodes = 3 * detail::graph_captures::most_nodes / 2;
   std::uint32_t range = 0;
-  for (std::uint64_t node = 1; node <= nodes; ++node) {
+  for (std::uint64_t node = 1; node <= many_nodes; ++node) {
     captures.add(node, ++range);
     if (node % 1000 == 0) {
       CHECK(captures.range_of(node, 0) == range);
@@ -242,7 +245,7 @@ TEST_CASE("nodes of destroyed graphs make room, after their last records") {
   CHECK(captures.refused() == 0);
   CHECK(captures.size() < detail::graph_captures::most_nodes / 2);
   captures.await_records(false);
-  CHECK(captures.size() == nodes % 1000);  // never destroyed
+  CHECK(captures.size() == many_nodes % 1000);  // never destroyed
 }
 
 TEST_CASE("graph nodes beyond the limit are counted and harm none that is known") {
@@ -388,7 +391,7 @@ TEST_CASE("a session that begins with high ids keeps calls until their work has 
 
 TEST_CASE("a graph that is updated at each step leaves room for others") {
   detail::graph_captures captures;
-  for (std::uint32_t step = 1; step <= 3 * detail::graph_captures::most_nodes / 2; ++step) {
+  for (std::uint32_t step = 1; step <= many_nodes; ++step) {
     captures.add(1, step);
     captures.update(1, 2, 0);
     captures.update(1, 3, step);

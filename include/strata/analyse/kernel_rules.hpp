@@ -72,7 +72,8 @@ class kernel_rules : protected step_bound {
     undecided_rule open;
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_short = mean_duration(kernel) < shortest_kernel;
-      if (is_short || filled_by(kernel) > filled) continue;
+      double const reached = filled_by(kernel);
+      if (is_short || reached > filled) continue;
       std::size_t const row = row_of(kernel);
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
@@ -82,7 +83,7 @@ class kernel_rules : protected step_bound {
       }
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
-      double const idle = alone * (1.0 - filled_by(kernel));
+      double const idle = alone * (1.0 - reached);
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) continue;
       finding& made = add_kernels(by, row, gain,
