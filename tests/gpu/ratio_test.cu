@@ -45,7 +45,7 @@ constexpr bounds table[] = {
     {"stall_short_scoreboard_share", "shared chase", 85.0},
     {"stall_barrier_share", "barrier", 85.0},
     // Its parts are counted in passes whose times differ.
-    {"stall_membar_share", "fence", 85.0, 105.0},
+    {"stall_membar_share", "fence", 80.0, 105.0},
     {"stall_wait_share", "dependent", 65.0},  // in one cycle of four it issues
     {"stall_math_pipe_throttle_share", "fp64 product", 85.0},
     {"stall_lg_throttle_share", "store", 85.0},
