@@ -5,7 +5,8 @@
     benchmarks/planted.py --pairs OUTDIR [CASE...]     OUTDIR/pairs.md
 
 A planted case is right where the first finding has one of the expected rules, and names the expected range where one is
-given; a sound one where no finding predicts a gain of more than 5 % of the step. In neither may a share be above 100 %.
+given; a sound one where no finding predicts a gain of more than 5 % of the step. In neither may a share be above 100 %, and a
+training step has less than 1 % of the GPU's time outside ranges.
 Exits with 1 where a case is wrong. PLANTED_BINARY is a program that is built already, PLANTED_INJECT a libstrata_inject.so.
 The programs of PyTorch run where `python3` (or PLANTED_PYTHON) has one that sees a GPU, and are left out elsewhere.
 
@@ -94,6 +95,9 @@ TORCH_CASES = {
 }
 # The range that has to have so much of the step's busy GPU time.
 SHARES = {"training_backward": ("backward", 0.4), "backward_thread": ("backward", 0.2), "sound_backward_thread": ("backward", 0.4)}
+# Programs whose work is all in ranges, also what another thread launches: so little of the GPU's time may be in none.
+ALL_IN_RANGES = {case for case in TORCH_CASES if case.startswith("training")} | {"backward_thread", "sound_backward_thread"}
+OUTSIDE, MOST_OUTSIDE = "(outside ranges)", 0.01
 MOST = 0.05
 # These cost a mean step nothing, so any place in the list is right.
 WITHOUT_COST = {"first-step"}
@@ -160,7 +164,9 @@ def shares(path):
     if not path.exists():
         return {}
     with open(path, newline="", encoding="utf8") as file:
-        busy = {row["path"]: float(row["gpu_busy_ns"] or 0) for row in csv.DictReader(file)}
+        rows = list(csv.DictReader(file))
+    busy = {row["path"]: float(row["gpu_busy_ns"] or 0) for row in rows}
+    busy[OUTSIDE] = sum(float(row[key] or 0) for row in rows if not row["path"] for key in ("gpu_kernel_self_ns", "gpu_copy_self_ns"))
     return {name.split("/")[-1]: time / busy[""] for name, time in busy.items() if name and busy.get("")}
 
 
@@ -195,6 +201,11 @@ def judge(made, case, expected, path=None):
     name, least = SHARES.get(case, (None, 0.0))
     if name and made["shares"].get(name, 0.0) < least:
         return False, f"{name} has {100 * made['shares'].get(name, 0.0):.0f} % of the GPU's time; {said}"
+    if case in ALL_IN_RANGES:
+        outside = made["shares"].get(OUTSIDE, 1.0)
+        said = f"{100 * outside:.2f} % outside ranges; {said}"
+        if outside >= MOST_OUTSIDE:
+            return False, said
     if expected is None:
         return True, said
     if set(expected) & WITHOUT_COST:

@@ -127,7 +127,7 @@ char const* mark(strata::compared_range const& of) {
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  std::printf("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "change",
+  std::printf("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "difference",
               "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unsure = 0;

@@ -171,20 +171,23 @@ class help_command final : public subcommand {
 
   /// What the column `limiter` says.
   void explain_limiter(std::string_view word) {
-    struct limiter_word {
-      std::string_view word;
-      std::string_view meaning;
+    struct limiter_meaning {
+      strata::limiter kind;
+      char const* text;
     };
-    static constexpr limiter_word words[] = {
-        {"copies", "they take more than half of the range's GPU time"},
-        {"launch", "the host takes twice the GPU's time, and kernels take less than 20 us"},
-        {"latency",
+    static constexpr limiter_meaning meanings[] = {
+        {strata::limiter::copies, "they take more than half of the range's GPU time"},
+        {strata::limiter::launch,
+         "the host takes twice the GPU's time, and kernels take less than 20 us"},
+        {strata::limiter::latency,
          "no unit is used to 60 %, so kernels wait for their own results; counters=stalls says for "
          "what"},
-        {"above the roof", "more work than the time allows, by 5 %: numbers contradict each other"},
+        {strata::limiter::above_roof,
+         "more work than the time allows, by 5 %: numbers contradict each other"},
     };
-    for (limiter_word const& each : words)
-      if (each.word == word) say("limiter " + std::string(word) + ": " + std::string(each.meaning));
+    for (limiter_meaning const& meaning : meanings)
+      if (to_string(meaning.kind) == word)
+        say("limiter " + std::string(word) + ": " + meaning.text);
     for (strata::gpu_unit_entry const& unit : strata::gpu_unit_table) {
       if (strata::detail::edit_distance(unit.name, word) != 0) continue;
       say("limiter " + std::string(unit.name) +

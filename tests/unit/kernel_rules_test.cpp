@@ -680,7 +680,13 @@ TEST_CASE("tail-wave: launches of whole waves have no tail, though their mean ha
       p.wait();
     });
     p.count_nothing(p.attention);
-    CHECK((cost_of(p.made, "tail-wave") > 0.0) == (second == 1600));
+    answer const a(p.made);
+    finding const* const made = a.find("tail-wave");
+    REQUIRE((made != nullptr) == (second == 1600));
+    if (made == nullptr) continue;
+    // Of a launch of 1,600, the median: not of their mean, 1,567.
+    CHECK(made->cost_ns_per_step > 0.0);
+    CHECK(made->title == "work has 1.52 waves of blocks: the last one leaves 48 % of the SMs idle");
   }
 }
 

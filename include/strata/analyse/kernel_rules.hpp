@@ -417,16 +417,22 @@ class kernel_rules : protected step_bound {
     double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
     return room > 0.0 ? blocks / room : 0.0;
   }
-  /// The part of the time in which SMs wait for the last wave. Where launches have other grids, the
-  /// mean of their blocks may have part of a wave that no launch has: their median has to have it,
-  /// too.
-  double part_of_tail(kernel_row const& kernel) const noexcept {
+  struct last_wave {
+    double waves = 0.0;  ///< of the launch
+    double idle = 0.0;   ///< the part of the time in which SMs wait for the last of them
+  };
+  static last_wave last_wave_of(double waves, double full = 1.0) noexcept {
+    return {waves, waves > 0.0 ? 1.0 - waves / rounded_up(full * waves) : 0.0};
+  }
+  /// Where launches have other grids, the mean of their blocks may have part of a wave that no
+  /// launch has: their median has to have it, too, and the shorter wait counts.
+  last_wave last_wave_of(kernel_row const& kernel) const noexcept {
     constexpr double exact = 0.99;  // the median may be 0.8 % more blocks than a launch had
-    double const waves = waves_of(kernel);
-    double const tail = 1.0 - waves / rounded_up(waves);
-    if (kernel.blocks_min == kernel.blocks_max) return tail;
-    double const middle = waves_of(kernel, static_cast<double>(kernel.blocks_median));
-    return smaller(tail, 1.0 - middle / rounded_up(exact * middle));
+    last_wave const mean = last_wave_of(waves_of(kernel));
+    if (kernel.blocks_min == kernel.blocks_max) return mean;
+    double const blocks = static_cast<double>(kernel.blocks_median);
+    last_wave const median = last_wave_of(waves_of(kernel, blocks), exact);
+    return median.idle < mean.idle ? median : mean;
   }
   /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
   /// no other cause explains it. Ranges of several kernels are left to `kernels=`.
@@ -451,16 +457,16 @@ class kernel_rules : protected step_bound {
   bool tail_wave(finding_rule const& by) {
     constexpr double noticed = 0.2;  // of the time
     return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
+      last_wave const last = last_wave_of(kernel);
       double const waves = waves_of(kernel);
-      double const idle = ns * part_of_tail(kernel);
-      if (!(waves > 1.0) || waves > 3.0 || idle < noticed * ns) return;
-      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
+      if (!(waves > 1.0) || waves > 3.0 || last.idle < noticed) return;
+      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
       if (!is_worth(gain)) return;
-      finding& made = add_kernels(by, row, gain,
-                                  sentence(kernel.short_name)
-                                      << " has " << fixed_string(waves, 2)
-                                      << " waves of blocks: the last one leaves "
-                                      << percent(rounded_up(waves) - waves) << " of the SMs idle");
+      finding& made = add_kernels(
+          by, row, gain,
+          sentence(kernel.short_name)
+              << " has " << fixed_string(last.waves, 2) << " waves of blocks: the last one leaves "
+              << percent(rounded_up(last.waves) - last.waves) << " of the SMs idle");
       prove(made, "blocks_mean", kernel.blocks_mean, "");
       prove(made, "blocks_at_a_time", kernel.blocks_mean / waves, "");
     });

@@ -71,6 +71,16 @@ struct roofline_point {
   bool above_roof = false;  ///< units, clocks or declarations are wrong: no result
 };
 
+/// What a range's limit is, where a word says it.
+enum class limiter : unsigned char { unknown, unit, copies, launch, latency, above_roof };
+
+/// The word of a limiter in the column `limiter`; "" for a unit, which has its own name, and where
+/// none is known.
+constexpr std::string_view to_string(limiter kind) noexcept {
+  constexpr std::string_view words[] = {"", "", "copies", "launch", "latency", "above the roof"};
+  return words[static_cast<std::size_t>(kind)];
+}
+
 /// What limits a range: the unit with the highest use, or, where units were not counted, the roof
 /// that its work is nearest to.
 struct range_limit {
@@ -82,6 +92,7 @@ struct range_limit {
   bool above_roof = false;
   unit_times units;             ///< of a step
   std::string_view stall = {};  ///< of latency, what most warps wait for: `short_scoreboard`; or ""
+  limiter kind = limiter::unknown;  ///< of ranges that `text` describes
 
   /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
   /// differ a little, and by how much work is too much `above_roof` says.
@@ -394,19 +405,22 @@ class roofline_builder {
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (limit.above_roof) {
-      limit.text = "above the roof";
+      limit.kind = limiter::above_roof;
     } else if (mean_.work(place).copy_ns > time / 2) {
-      limit.text = "copies";
+      limit.kind = limiter::copies;
     } else if (limit.fraction() >= latency_use) {
+      limit.kind = limiter::unit;
       limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
+      return;
     } else if (host > 2.0 * time && row.total.kernels > 0 &&
                row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels)) {
-      limit.text = "launch";
+      limit.kind = limiter::launch;
     } else if (limit.is_latency()) {
-      limit.text = "latency";
+      limit.kind = limiter::latency;
       limit.stall = longest_stall(counters_, place, counter_scope::total);
-      if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
     }
+    limit.text = to_string(limit.kind);
+    if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
   }
   profile const& source_;
   vec<range_row> const& rows_;

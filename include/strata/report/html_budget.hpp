@@ -27,13 +27,13 @@ namespace detail {
 inline std::string limiter_name(range_limit const& limit) {
   if (limit.above_roof) return "not known";
   if (limit.fraction() >= latency_use) return std::string(limit.roof);
-  return limit.is_latency() ? "latency" : "not known";
+  return limit.is_latency() ? std::string(to_string(limiter::latency)) : "not known";
 }
 
 /// The same of a range without ranges below it, as its limit says it in words.
 inline std::string limiter_name_of_leaf(range_limit const& limit) {
-  bool const in_words = limit.text == "launch" || limit.text == "copies";
-  return in_words ? limit.text : limiter_name(limit);
+  bool const is_of_host = limit.kind == limiter::launch || limit.kind == limiter::copies;
+  return is_of_host ? limit.text : limiter_name(limit);
 }
 
 /// Writes the mean step as a budget: GPU time by what limits it and idle time by its cause, each
