@@ -820,6 +820,10 @@ TEST_CASE("counts of other work than was timed prove nothing of the kernels") {
     p.use(p.attention, "fma", 0.5);
     p.set(p.attention, fused_adds, 1e9);
     CHECK(rules_of(p) == (same ? "declared-work " : ""));
+    p = queueing(550.0 * 1e3);  // loads wait, whatever the units do
+    CHECK(rules_of(p) == (same ? "uncoalesced " : ""));
+    p = spilling(0.5);
+    CHECK(rules_of(p) == (same ? "register-spills " : ""));
   }
 }
 

@@ -114,15 +114,16 @@ class kernel_rules : protected step_bound {
 
   // --- kernels, from counters ---
 
-  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted in the
-  /// work that was timed. False where `key` has no value in any.
+  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted. Of
+  /// counts of other work than was timed no unit is known, so that nothing gains. False where `key`
+  /// has no value in any.
   bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
       if (rows_[row].self.kernels == 0 || !is_worth(ns) || !known(own(row, key))) continue;
       any = true;
-      if (is_timed_work(row, counter_scope::self)) look(row, ns);
+      look(row, ns);
     }
     return any;
   }
