@@ -235,6 +235,13 @@ if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/nu
     --root-user-action=ignore --target "$root/build/jsonschema" 'jsonschema==4.*'
 fi
 
+# What reads gauges as Prometheus and OpenTelemetry do; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client, opentelemetry.proto' 2>/dev/null; then
+  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi 'prometheus-client and opentelemetry-proto' ||
+    python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/fleet" \
+      'prometheus-client==0.*' 'opentelemetry-proto==1.*'
+fi
+
 # What checks pages for people who do not see them or have no mouse; without it that part is left out.
 if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
@@ -325,7 +332,7 @@ optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "p
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",
-                 "unit.script.check_schemas"}
+                 "unit.script.check_schemas", "unit.script.check_fleet_metrics"}
 
 
 def read(build):

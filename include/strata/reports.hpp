@@ -10,6 +10,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/options.hpp>
 #include <strata/report/findings.hpp>
+#include <strata/report/fleet_metrics.hpp>
 #include <strata/report/html.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/report_input.hpp>
@@ -33,6 +34,10 @@ class session_reports final : public made_reports {
 
   void write_findings(text_writer& out) const override { strata::write_findings(out, input_); }
   void write_page(text_writer& out) const override { write_html(out, input_); }
+  void write_openmetrics(text_writer& out) const override {
+    strata::write_openmetrics(out, input_);
+  }
+  void write_otlp(text_writer& out) const override { strata::write_otlp(out, input_); }
   std::string write_trace(text_writer& out, std::uint64_t most_events) const override {
     trace_options wanted;
     if (most_events != 0) wanted.max_events = most_events;

@@ -4,6 +4,7 @@
 
 #include <strata/recording.hpp>
 #include <strata/report/findings.hpp>
+#include <strata/report/fleet_metrics.hpp>
 #include <strata/report/html.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/trace.hpp>
@@ -18,7 +19,7 @@
 
 namespace report_test {
 
-inline constexpr std::size_t report_count = 8;
+inline constexpr std::size_t report_count = 10;
 
 /// The report of this number; the tables of ranges, kernels and so on are one.
 inline void write_report(detail::text_writer& out, report_input const& input, std::size_t number) {
@@ -42,6 +43,10 @@ inline void write_report(detail::text_writer& out, report_input const& input, st
       return (void)write_trace(out, input);
     case 6:
       return (void)write_perfetto(out, input);
+    case 7:
+      return write_openmetrics(out, input);
+    case 8:
+      return write_otlp(out, input);
     default:
       return write_html(out, input);
   }

@@ -70,8 +70,8 @@ class options_reader {
       {"host", "", "ranges and host times only", ""},
       {"off", "", "nothing is recorded or printed", ""},
       {"out", "=DIRECTORY", "where the files go", "strata-out"},
-      {"formats", "=table+csv+json+trace+perfetto+html+recording", "what is written, or none",
-       "the first four"},
+      {"formats", "=table+csv+json+trace+perfetto+html+recording+openmetrics+otlp",
+       "what is written, or none", "the first four"},
       {"sort", "=cost|order|name", "ranges below one: the longest first, as they ran, or by name",
        "cost"},
       {"step", "=NAME|graph|sync|auto",
@@ -153,7 +153,8 @@ class options_reader {
       {"table", &options::table},         {"csv", &options::csv},
       {"json", &options::json},           {"trace", &options::chrome_trace},
       {"perfetto", &options::perfetto},   {"html", &options::html},
-      {"recording", &options::recording},
+      {"recording", &options::recording}, {"openmetrics", &options::openmetrics},
+      {"otlp", &options::otlp},
   };
   static constexpr flag_row all_kinds[] = {
       {"kernels", &options::trace_kernels}, {"copies", &options::trace_copies},

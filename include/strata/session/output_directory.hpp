@@ -71,14 +71,19 @@ class output_directory {
     return failure(path, EEXIST);
   }
 
-  /// Lets `WANTED-latest` beside it lead to this directory, so that the last of several runs is
-  /// found. What has that name and is no link stays.
+  /// Lets `WANTED-latest` beside the wanted directory lead to this one, or to this report of a
+  /// window in it, so that the last of several is found. What has that name and is no link stays.
   void link_latest(std::string wanted) const {
     while (wanted.size() > 1 && wanted.back() == '/') wanted.pop_back();
-    std::string const parent = parent_of(path_);
+    std::string const parent = parent_of(wanted);
+    std::string const folder_of_windows = parent_of(path_);
+    std::string target = name_of(path_);
+    if (folder_of_windows != parent) {
+      if (parent_of(folder_of_windows) != parent) return;
+      target = name_of(folder_of_windows) + "/" + target;
+    }
     open_folder const folder(parent);
-    bool const beside = parent_of(wanted) == parent;
-    if (beside && folder.error() == 0) folder.link(name_of(wanted) + "-latest", name_of(path_));
+    if (folder.error() == 0) folder.link(name_of(wanted) + "-latest", target);
   }
 
   /// Whether it is not there any more, or is another one.

@@ -244,15 +244,19 @@ class report_files {
   static constexpr std::size_t most_rows = 60;
 
   static bool wants_files(options const& wanted) noexcept {
-    return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html ||
-           wanted.recording;
+    return wanted.recording || wanted.csv || wanted.chrome_trace || wanted.perfetto ||
+           wants_answer(wanted);
+  }
+  /// Files that have the answer, or what it is found in.
+  static bool wants_answer(options const& wanted) noexcept {
+    return wanted.json || wanted.html || wanted.openmetrics || wanted.otlp;
   }
 
   /// A recording is the profile as it is: who wants no more does not pay for tables, which take as
   /// much memory as the profile of many ranges.
   bool wants_tables() const noexcept {
-    return options_->table || options_->csv || options_->json || options_->html ||
-           options_->chrome_trace || options_->perfetto;
+    return options_->table || options_->csv || options_->chrome_trace || options_->perfetto ||
+           wants_answer(*options_);
   }
 
   /// Makes the tables of a profile, and what the reports' side finds in them, for `use`.
@@ -263,7 +267,7 @@ class report_files {
     plain.trace_file = options_->chrome_trace ? "trace.json"
                        : options_->perfetto   ? "trace.perfetto-trace"
                                               : "";
-    bool const shows_answer = options_->table || options_->json || options_->html;
+    bool const shows_answer = options_->table || wants_answer(*options_);
     if (report_side const* const side = installed_reports()) {
       side->make(tables, shows_answer, [&](table_input& input, made_reports const* reports) {
         reports_ = reports;
@@ -290,13 +294,14 @@ class report_files {
     files_.remove_empty();
     // A window that the end of the program cut off takes no whole one's place.
     bool const broken = files_.refused();
-    if (earlier != nullptr && !files_.in_wanted().empty() && !broken && !source.steps.empty())
-      earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
-    if (earlier != nullptr && broken)
-      output_directory::remove(files_.wanted().path(), files_.in_wanted(), files_.wanted().which());
-    bool const of_one_run = !options_->reports_windows() && source.environment.rank < 0;
-    if (of_one_run && !files_.in_wanted().empty())
+    bool const whole = !broken && !source.steps.empty() && !files_.in_wanted().empty();
+    bool const is_last = options_->reports_windows() ? whole : !files_.in_wanted().empty();
+    if (is_last && source.environment.rank < 0)
       files_.wanted().link_latest(machine::absolute(options_->out));
+    if (earlier == nullptr) return;
+    if (whole) earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
+    if (broken)
+      output_directory::remove(files_.wanted().path(), files_.in_wanted(), files_.wanted().which());
   }
 
   /// A message names the option by which the place of the files was given.
@@ -385,6 +390,7 @@ class report_files {
     // The small files come before the large ones: a disk that becomes full keeps what fits.
     if (input != nullptr) {
       write_tables(*input);
+      write_gauges(*input);
       write_page(*input);
     }
     if (records())
@@ -424,6 +430,16 @@ class report_files {
       (void)write_file(input, "findings.json",
                        [&](text_writer& out) { reports_->write_findings(out); });
     write_file(input, "profile.json", &write_json);
+  }
+
+  void write_gauges(table_input const& input) {
+    if (reports_ == nullptr) return;
+    if (options_->openmetrics)
+      (void)write_file(input, "metrics.prom",
+                       [&](text_writer& out) { reports_->write_openmetrics(out); });
+    if (options_->otlp)
+      (void)write_file(input, "metrics.otlp.json",
+                       [&](text_writer& out) { reports_->write_otlp(out); });
   }
 
   void write_page(table_input const& input) {

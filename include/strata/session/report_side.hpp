@@ -51,6 +51,8 @@ class made_reports {
  public:
   virtual void write_findings(text_writer& out) const = 0;
   virtual void write_page(text_writer& out) const = 0;
+  virtual void write_openmetrics(text_writer& out) const = 0;
+  virtual void write_otlp(text_writer& out) const = 0;
   /// `most_events` 0: the usual limit. Returns: a sentence where something was left out.
   virtual std::string write_trace(text_writer& out, std::uint64_t most_events) const = 0;
   virtual std::string write_perfetto(text_writer& out) const = 0;

@@ -381,6 +381,7 @@ TEST_CASE("every=N,keep=K: each window has its report, and the last K stay") {
   }
   CHECK(s.session.report().ok());
   CHECK(s.session.problems().empty());
+  CHECK(fs::read_symlink(s.out + "-latest") == "out/005");
   for (char const* gone : {"001", "002", "003", "006"}) CHECK_FALSE(fs::exists(s.report(gone)));
   CHECK(fs::exists(s.report("004/ranges.csv")));
 }
@@ -443,6 +444,7 @@ TEST_CASE("keep=: a window that the end cuts off takes no whole one's place") {
   STRATA_RANGE("request", 2);
   CHECK(s.session.report().ok());
   CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 1}});
+  CHECK(fs::read_symlink(s.out + "-latest") == "out/001");
 }
 
 TEST_CASE("trigger= with keep=: the last reports stay") {

@@ -28,7 +28,8 @@ struct outcome {
   }
 };
 
-char const* const all_formats = "formats=table+csv+json+trace+perfetto+html+recording";
+char const* const all_formats =
+    "formats=table+csv+json+trace+perfetto+html+recording+openmetrics+otlp";
 
 }  // namespace
 

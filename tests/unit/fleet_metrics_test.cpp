@@ -1,0 +1,211 @@
+#include <doctest/doctest.h>
+#include <strata/report/fleet_metrics.hpp>
+
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "finding_sample.hpp"
+#include "report_sample.hpp"
+
+using namespace report_test;
+using finding_test::us;
+
+namespace {
+
+std::string prometheus(report_input const& input) {
+  return text_of([&](detail::text_writer& out) { write_openmetrics(out, input); });
+}
+std::string prometheus(report_sample const& sample) { return prometheus(sample.input()); }
+std::string prometheus(profile const& made) { return prometheus(report_tables(made).input()); }
+
+std::string otlp(report_sample const& sample) {
+  return text_of([&](detail::text_writer& out) { write_otlp(out, sample.input()); });
+}
+
+/// The values by what stands before them: the name with its labels.
+std::map<std::string, double> values(std::string const& text) {
+  std::map<std::string, double> found;
+  for (std::string const& line : lines(text)) {
+    if (line.empty() || line.front() == '#') continue;
+    std::size_t const blank = line.rfind(' ');
+    CHECK_MESSAGE(found.count(line.substr(0, blank)) == 0, line, " is there twice");
+    found[line.substr(0, blank)] = std::stod(line.substr(blank + 1));
+  }
+  return found;
+}
+
+std::size_t count_of(std::string const& text, std::string const& begin) {
+  std::size_t found = 0;
+  for (std::string const& line : lines(text)) found += line.compare(0, begin.size(), begin) == 0;
+  return found;
+}
+
+/// Ranges of one program, the last the longest.
+profile with_ranges(std::size_t many, std::string const& prefix) {
+  sample::maker maker;
+  for (std::size_t i = 0; i < many; ++i) {
+    auto const begin = static_cast<std::int64_t>(i) * 1'000'000;
+    maker.call(maker.node(strata::root_node, prefix + std::to_string(i) + "x"), begin,
+               begin + 1'000 * static_cast<std::int64_t>(i + 1));
+  }
+  return maker.made;
+}
+
+}  // namespace
+
+TEST_CASE("metrics.prom and metrics.otlp.json are as they were") {
+  report_sample const gpu = gpu_sample();
+  CHECK(prometheus(gpu) == golden("metrics_gpu.prom", prometheus(gpu)));
+  CHECK(otlp(gpu) == golden("metrics_gpu.otlp.json", otlp(gpu)));
+}
+
+TEST_CASE("metrics.prom has the mean step in seconds, its ranges and what limits them") {
+  finding_test::program p;
+  p.made.environment.command = "/usr/bin/server --port 80";
+  p.made.environment.rank = 3;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t range) {
+      p.kernel_of(range, 600 * us);
+      p.kernel_of(range, 200 * us);
+      p.wait(range);
+    });
+    p.in(p.mlp, [&](std::uint32_t range) {
+      p.copy_of(range, copy_kind::host_to_device, 100 * us, false, 4096);
+    });
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  p.hbm(p.attention, 0.5);
+  std::string const text = prometheus(p.made);
+  std::map<std::string, double> const found = values(text);
+  auto const value = [&](std::string const& name, std::string const& labels) {
+    std::string const whole = name + "{program=\"server\",rank=\"3\"" + labels + "}";
+    auto const place = found.find(whole);
+    REQUIRE_MESSAGE(place != found.end(), whole, " is not in\n", text);
+    return place->second;
+  };
+  report_tables const tables(p.made);
+  report_input const input = tables.input();
+  double const step = input.steps.mean_ns * 1e-9;
+  CHECK(value("strata_step_seconds", "") == doctest::Approx(step).epsilon(1e-5));
+  CHECK(value("strata_steps", "") == 4.0);
+  CHECK(value("strata_step_gpu_busy_seconds", "") ==
+        doctest::Approx(input.steps.gpu_busy_ns * 1e-9).epsilon(1e-5));
+  CHECK(value("strata_problems", "") == 0.0);
+  CHECK(value("strata_range_gpu_busy_seconds", ",range=\"attention\"") == doctest::Approx(800e-6));
+  CHECK(value("strata_range_gpu_busy_seconds", ",range=\"mlp\"") == doctest::Approx(100e-6));
+  CHECK(value("strata_range_host_seconds", ",range=\"mlp\"") == doctest::Approx(105e-6));
+  CHECK(value("strata_range_kernels", ",range=\"attention\"") == 2.0);
+  CHECK(value("strata_range_kernels", ",range=\"mlp\"") == 0.0);
+  CHECK(value("strata_range_copied_bytes", ",range=\"mlp\"") == 4096.0);
+  CHECK(value("strata_range_hbm_bytes", ",range=\"attention\"") ==
+        doctest::Approx(0.5 * p.hbm_peak * 1e6));
+  // Half of 1 ms at the peak, of 0.8 ms.
+  CHECK(value("strata_range_use_ratio", ",range=\"attention\",unit=\"HBM\"") ==
+        doctest::Approx(0.625));
+  CHECK(value("strata_ranges_left_out", "") == 0.0);
+  CHECK(count_of(text, "strata_finding_gain_seconds{") > 0);
+  for (finding const& cause : input.findings.findings) {
+    if (!cause.shortens_step(input.steps.typical_ns())) continue;
+    std::string const range = cause.path.empty() ? "(outside ranges)" : cause.path;
+    CHECK(value("strata_finding_gain_seconds",
+                ",range=\"" + range + "\",rule=\"" + std::string(cause.rule) + "\"") ==
+          doctest::Approx(cause.gain_ns(input.steps.typical_ns()) * 1e-9).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("metrics.prom: each gauge is described once, and the text has an end") {
+  std::string const text = prometheus(gpu_sample());
+  for (detail::fleet_gauge const& gauge : detail::fleet_gauges) {
+    std::string const name(gauge.prometheus_name);
+    bool const is_there = count_of(text, name + "{") > 0 || count_of(text, name + " ") > 0;
+    CHECK(count_of(text, "# TYPE " + name + " gauge") == (is_there ? 1 : 0));
+    CHECK(count_of(text, "# HELP " + name + " ") == (is_there ? 1 : 0));
+    bool const has_unit = is_there && !gauge.prometheus_unit.empty();
+    CHECK(count_of(text, "# UNIT " + name + " " + std::string(gauge.prometheus_unit)) ==
+          (has_unit ? 1 : 0));
+    if (has_unit) CHECK(detail::ends_with(name, std::string(gauge.prometheus_unit)));
+  }
+  CHECK(lines(text).back() == "# EOF");
+}
+
+TEST_CASE("metrics.prom: the longest ranges have series, and the rest is counted") {
+  std::string const text = prometheus(with_ranges(120, "layer "));
+  CHECK(count_of(text, "strata_range_host_seconds{") == 50);
+  CHECK(has(text, "strata_range_host_seconds{range=\"layer 119x\"} 0.00012\n"));
+  CHECK(has(text, "strata_range_host_seconds{range=\"layer 70x\"} "));
+  CHECK_FALSE(has(text, "\"layer 69x\""));
+  CHECK(has(text, "strata_ranges_left_out 70\n"));
+  // Without a device nothing is said of one.
+  for (char const* name : {"gpu_busy", "kernels", "copied", "memory_peak", "hbm", "use_ratio"})
+    CHECK_FALSE(has(text, name));
+  CHECK(has(text, "strata_steps 0\n"));
+}
+
+TEST_CASE("metrics.prom: names that are one label are one series") {
+  // Cut to 200 columns in their middle, they differ no more.
+  std::string const half(200, 'n');
+  sample::maker maker;
+  for (int i = 0; i < 3; ++i)
+    maker.call(maker.node(strata::root_node, half + std::to_string(i) + half), i * 1000,
+               i * 1000 + 10 * (i + 1));
+  std::string const text = prometheus(maker.made);
+  CHECK(values(text).size() > 0);
+  CHECK(count_of(text, "strata_range_host_seconds{") == 1);
+  CHECK(has(text, "} 3e-08\n"));  // the longest
+  CHECK(has(text, "strata_ranges_left_out 2\n"));
+}
+
+TEST_CASE("metrics.prom: labels are escaped") {
+  sample::maker maker;
+  maker.made.environment.command = "./a\"b";
+  maker.call(maker.node(strata::root_node, "top \"k\" \\ of\nall \xFF"), 0, 1000);
+  std::string const text = prometheus(maker.made);
+  // A line break is the text \\n, whose backslash is escaped.
+  CHECK(has(text,
+            "strata_range_host_seconds{program=\"a\\\"b\",range=\"top \\\"k\\\" \\\\ of\\\\nall "
+            "\xEF\xBF\xBD\"} 1e-06\n"));
+}
+
+TEST_CASE("metrics.otlp.json has what metrics.prom has") {
+  report_sample sample = gpu_sample();
+  sample.source.environment.rank = 7;
+  nlohmann::json const request = nlohmann::json::parse(otlp(sample));
+  REQUIRE(request["resourceMetrics"].size() == 1);
+  nlohmann::json const& all = request["resourceMetrics"][0];
+  std::map<std::string, std::string> about;
+  for (nlohmann::json const& attribute : all["resource"]["attributes"])
+    about[attribute["key"]] = attribute["value"]["stringValue"];
+  CHECK(about["host.name"] == "node7");
+  CHECK(about["strata.rank"] == "7");
+  CHECK(about["service.name"] ==
+        std::string(detail::program_of(sample.source.environment.command)));
+  std::int64_t last = 0;
+  for (step_record const& step : sample.source.steps) last = step.end > last ? step.end : last;
+  std::string const time = std::to_string(sample.source.environment.started_at_unix_ns + last);
+
+  std::map<std::string, double> const expected = values(prometheus(sample));
+  std::string const run = "program=\"" + about["service.name"] + "\",rank=\"7\"";
+  std::size_t points = 0;
+  for (nlohmann::json const& metric : all["scopeMetrics"][0]["metrics"]) {
+    detail::fleet_gauge const* gauge = nullptr;
+    for (detail::fleet_gauge const& known : detail::fleet_gauges)
+      if (metric["name"] == std::string(known.name)) gauge = &known;
+    REQUIRE(gauge != nullptr);
+    CHECK(metric["unit"] == std::string(gauge->unit));
+    for (nlohmann::json const& point : metric["gauge"]["dataPoints"]) {
+      CHECK(point["timeUnixNano"] == time);
+      std::string labels = run;
+      for (nlohmann::json const& attribute : point["attributes"])
+        labels += "," + attribute["key"].get<std::string>() + "=\"" +
+                  attribute["value"]["stringValue"].get<std::string>() + "\"";
+      std::string const name = std::string(gauge->prometheus_name) + "{" + labels + "}";
+      REQUIRE_MESSAGE(expected.count(name) == 1, name);
+      CHECK(point["asDouble"] == expected.at(name));
+      ++points;
+    }
+  }
+  CHECK(points == expected.size());
+}
