@@ -114,6 +114,44 @@ TEST_CASE("a number at the end of a text is the range's index") {
   CHECK(calls(p, "Train step[2]/layers[7]") == 1);
 }
 
+TEST_CASE("of the metadata behind a name of XLA's the first value stays") {
+  struct {
+    char const* text;
+    char const* name;
+  } const texts[] = {{"XlaModule:#hlo_module=jit_update,program_id=4634#", "XlaModule:jit_update"},
+                     {"Thunk:#hlo_op=fusion_3,unique_hlo_op_id=8589934593#", "Thunk:fusion_3"},
+                     {"XlaCompile:#module=jit_stage#", "XlaCompile:jit_stage"},
+                     {"Execute:#a=,b=2#", "Execute:"},
+                     {"Execute:##", "Execute:##"},
+                     {"Execute:#key#", "Execute:#key#"},
+                     {"#key=value#", "#key=value#"},
+                     {"a:#b=c", "a:#b=c"},
+                     {"C#", "C#"},
+                     {"#", "#"},
+                     {":#=#", ":"}};
+  program the;
+  recorded s;
+  auto const domain = the.create("TSL");
+  for (auto const& given : texts) {
+    the.push(given.text);
+    the.pop();
+    the.push(domain, text_event(given.text));
+    the.pop(domain);
+    the.push(domain, registered_event(the.enlist(domain, given.text)));
+    the.pop(domain);
+  }
+  // What is cut has no metadata behind it any more.
+  std::string const long_name = std::string(2000, 'x') + ":#a=b#";
+  the.push(long_name.c_str());
+  the.pop();
+  profile const& p = s.profile();
+  for (auto const& given : texts) {
+    CAPTURE(given.text);
+    CHECK(calls(p, given.name) == 1);
+    CHECK(calls(p, std::string("TSL:") + given.name) == 2);
+  }
+}
+
 TEST_CASE("domains and strings are told apart by their texts") {
   program the;
   recorded s;

@@ -6,6 +6,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -159,12 +161,14 @@ class nvtx_name {
 
   void read(char const* text) noexcept {
     std::string_view const given = text == nullptr ? no_text : std::string_view(text);
-    if (domain_ == nullptr) {
+    bool const may_have_metadata = !given.empty() && given.back() == '#';
+    if (domain_ == nullptr && !may_have_metadata) {
       full_ = given;
       return;
     }
     begin();
     add(given);
+    if (may_have_metadata) drop_metadata();
   }
 
   STRATA_DETAIL_COLD void read(wchar_t const* text) noexcept {
@@ -197,6 +201,21 @@ class nvtx_name {
       while (length > 0 && (static_cast<unsigned char>(part[length]) & 0xC0) == 0x80) --length;
     part.copy(buffer_ + size_, length);
     size_ += length;
+    full_ = {buffer_, size_};
+  }
+
+  /// XLA's names have numbers that differ between processes behind them, as in
+  /// `Thunk:#hlo_op=fusion_3,unique_hlo_op_id=17#`: of the metadata the first value stays,
+  /// `Thunk:fusion_3`.
+  STRATA_DETAIL_COLD void drop_metadata() noexcept {
+    std::size_t const mark = full_.find(":#", text_);
+    if (mark == full_.npos || full_.back() != '#') return;
+    std::size_t const key_end = full_.find('=', mark);
+    if (key_end == full_.npos) return;
+    std::size_t const begin = key_end + 1;
+    std::size_t const end = smaller(full_.find(',', begin), full_.size() - 1);
+    std::memmove(buffer_ + mark + 1, buffer_ + begin, end - begin);
+    size_ = mark + 1 + end - begin;
     full_ = {buffer_, size_};
   }
 
