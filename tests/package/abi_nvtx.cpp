@@ -8,6 +8,9 @@
 #include <cupti.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtSync.h>
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#endif
 
 #include <generated_nvtx_meta.h>  // includes no NVTX by itself
 
@@ -66,6 +69,23 @@ SAME_FIELD(NvtxExportTableCallbacks, GetModuleFunctionTable, nvtx::export_callba
            get_module_table);
 static_assert(sizeof(NvtxExportTableCallbacks) == sizeof(nvtx::export_callbacks));
 SAME_CALLBACK(NvtxGetExportTableFunc_t, nvtx::export_table_function);
+
+// ---- the extension with payloads ----
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+SAME_VALUE(NVTX_EXT_PAYLOAD_MODULEID, nvtx::payload_extension);
+SAME_VALUE(NVTX3EXT_CBID_nvtxRangePushPayload, nvtx::payload_id::push);
+SAME_VALUE(NVTX3EXT_CBID_nvtxRangePopPayload, nvtx::payload_id::pop);
+SAME_VALUE(NVTX3EXT_CBID_nvtxRangeStartPayload, nvtx::payload_id::start);
+SAME_VALUE(NVTX3EXT_CBID_nvtxRangeEndPayload, nvtx::payload_id::end);
+static_assert(sizeof(nvtxExtModuleSegment_t) == sizeof(nvtx::extension_segment));
+SAME_FIELD(nvtxExtModuleSegment_t, slotCount, nvtx::extension_segment, slot_count);
+SAME_FIELD(nvtxExtModuleSegment_t, functionSlots, nvtx::extension_segment, slots);
+static_assert(sizeof(nvtxExtModuleInfo_t) == sizeof(nvtx::extension));
+SAME_FIELD(nvtxExtModuleInfo_t, structSize, nvtx::extension, struct_size);
+SAME_FIELD(nvtxExtModuleInfo_t, moduleId, nvtx::extension, which);
+SAME_FIELD(nvtxExtModuleInfo_t, segmentsCount, nvtx::extension, segment_count);
+SAME_FIELD(nvtxExtModuleInfo_t, segments, nvtx::extension, segments);
+#endif
 
 // ---- CUPTI's callbacks ----
 using ours::nvtx_id;

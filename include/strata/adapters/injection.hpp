@@ -105,6 +105,10 @@ class injection {
   static int initialize_nvtx(nvtx::export_table_function* get_table) {
     return wanted().enabled ? nvtx_injection::attach(get_table) : 0;
   }
+  /// The same at the first call of an extension of NVTX.
+  static int initialize_nvtx_extension(nvtx::extension* program) {
+    return wanted().enabled ? nvtx_injection::attach_extension(program) : 0;
+  }
 
  private:
   enum class stage { idle, subscribing, subscribed, begun };
@@ -221,6 +225,14 @@ extern "C" STRATA_DETAIL_EXPORT int InitializeInjectionNvtx2(
 extern "C" STRATA_DETAIL_BODY int InitializeInjectionNvtx2(
     strata::detail::nvtx::export_table_function* get_table) {
   return strata::detail::injection::initialize_nvtx(get_table);
+}
+
+/// The entry point for extensions of NVTX in the same library.
+extern "C" STRATA_DETAIL_EXPORT int InitializeInjectionNvtxExtension(
+    strata::detail::nvtx::extension* program);
+extern "C" STRATA_DETAIL_BODY int InitializeInjectionNvtxExtension(
+    strata::detail::nvtx::extension* program) {
+  return strata::detail::injection::initialize_nvtx_extension(program);
 }
 
 // The calls of <strata/c.h> for ctypes and other foreign functions. In C they are inline, so that

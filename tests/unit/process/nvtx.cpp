@@ -36,6 +36,22 @@ TEST_CASE("NVTX ranges of a program that knows nothing of Strata" * doctest::ski
   }
 }
 
+TEST_CASE("ranges that end with a payload, as NCCL's do, end" * doctest::skip(!has_nvtx())) {
+  work_folder const folder;
+  std::string const out = folder / "out";
+  ending const e = run({program("nvtx_program"), "payload"},
+                       strata_is_the_tool("host,formats=table+csv,out=" + out));
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  if (e.out == "no payloads\n") return;  // in this NVTX's headers
+  CHECK(e.out == "enabled\n");
+  CHECK_FALSE(has(e.err, "lost:"));
+  CHECK(calls_in(out) == call_counts{{"pool:task", 3}, {"after", 3}, {"pool:[no text]", 1}});
+  std::string const spans = content(out + "/spans.csv");
+  CAPTURE(spans);
+  CHECK(has(spans, ",range,pool,[no text],,0,0,"));
+}
+
 TEST_CASE("nothing of NVTX is heard with nvtx=off, nor without STRATA" *
           doctest::skip(!has_nvtx())) {
   work_folder const folder;

@@ -251,7 +251,46 @@ class nvtx_injection {
     return 1;
   }
 
+  /// The same for an extension, which the program's first call of it asks for: ranges with payloads
+  /// begin and end like others. 1; 0 where it is none that Strata knows.
+  static int attach_extension(nvtx::extension* program) noexcept {
+    bool const known = program != nullptr && program->struct_size >= sizeof(nvtx::extension) &&
+                       program->which == nvtx::payload_extension && program->segment_count > 0 &&
+                       program->segments != nullptr;
+    if (!known) return 0;
+    nvtx::extension_segment const& functions = program->segments[0];
+    set(functions, nvtx::payload_id::push, reinterpret_cast<std::intptr_t>(&push_payload));
+    set(functions, nvtx::payload_id::pop, reinterpret_cast<std::intptr_t>(&pop_payload));
+    set(functions, nvtx::payload_id::start, reinterpret_cast<std::intptr_t>(&start_payload));
+    set(functions, nvtx::payload_id::end, reinterpret_cast<std::intptr_t>(&end_payload));
+    return 1;
+  }
+
  private:
+  static void set(nvtx::extension_segment const& in, nvtx::payload_id which,
+                  std::intptr_t function) noexcept {
+    auto const slot = static_cast<std::size_t>(which);
+    if (slot < in.slot_count && in.slots != nullptr) in.slots[slot] = function;
+  }
+  /// What a payload says is not read: its range has no text.
+  static nvtx_name without_text(void const* domain) noexcept {
+    return {static_cast<nvtx_domain const*>(domain), static_cast<char const*>(nullptr)};
+  }
+  static int push_payload(void const* domain, void const*, std::size_t) {
+    return nvtx_ranges::push(without_text(domain));
+  }
+  static int pop_payload(void const* domain, void const*, std::size_t) {
+    return nvtx_ranges::pop(static_cast<nvtx_domain const*>(domain));
+  }
+  static nvtx::range_id start_payload(void const* domain, void const*, std::size_t) {
+    nvtx::range_id const id = nvtx_ranges::next_id();
+    nvtx_ranges::start(without_text(domain), id);
+    return id;
+  }
+  static void end_payload(void const*, nvtx::range_id id, void const*, std::size_t) {
+    nvtx_ranges::end(id);
+  }
+
   struct slots {
     nvtx::function** table = nullptr;
     unsigned last = 0;

@@ -94,6 +94,31 @@ struct export_callbacks {
 /// NvtxGetExportTableFunc_t.
 using export_table_function = void const*(std::uint32_t table);
 
+/// NVTX_EXT_PAYLOAD_MODULEID: the extension by which NCCL ends its ranges.
+inline constexpr std::uint16_t payload_extension = 2;
+
+/// NVTX3EXT_CBID_*: slots of that extension's functions.
+enum class payload_id : std::size_t { push = 3, pop = 4, start = 5, end = 6 };
+
+/// nvtxExtModuleSegment_t.
+struct extension_segment {
+  std::size_t number;
+  std::size_t slot_count;
+  std::intptr_t* slots;  // functions of the tool
+};
+
+/// nvtxExtModuleInfo_t: an extension of one module of the program.
+struct extension {
+  std::uint16_t version;
+  std::uint16_t struct_size;
+  std::uint16_t which;
+  std::uint16_t compatibility;
+  std::size_t segment_count;
+  extension_segment* segments;
+  void* get_export_function;
+  void const* about;
+};
+
 }  // namespace nvtx
 
 /// A named domain of the program's NVTX calls; the default one has none.
