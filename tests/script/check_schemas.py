@@ -1,5 +1,6 @@
 """docs/schema: what Strata writes as JSON is what the schemas say, and no member is missing in them. Validated are the answers,
-profiles and comparisons of the recordings in examples/report, the golden files, and what other tests left in the build tree."""
+profiles, findings and comparisons of the recordings in examples/report, the golden files, the report of a program whose GPU hangs,
+and what other tests left in the build tree."""
 
 import copy
 import json
@@ -46,20 +47,27 @@ def closed(schema):
     return made
 
 
+HANG = "hang"  # a member of profile.json, which has a schema for itself, and the version of the profile
+texts = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted((root / "docs/schema").glob("*.json"))}
 schemas = {}
-for path in sorted((root / "docs/schema").glob("*.json")):
-    schema = json.loads(path.read_text(encoding="utf-8"))
+for name, schema in texts.items():
     jsonschema.Draft202012Validator.check_schema(schema)
-    version = schema["properties"]["schema"]["properties"]["version"]["const"]
-    that(schema["$id"] == f"urn:strata:{path.stem}:{version}", f"{path.name}: $id is {schema['$id']}")
-    schemas[f"strata.{path.stem}"] = (jsonschema.Draft202012Validator(schema), jsonschema.Draft202012Validator(closed(schema)))
+    version = texts["profile" if name == HANG else name]["properties"]["schema"]["properties"]["version"]["const"]
+    that(schema["$id"] == f"urn:strata:{name}:{version}", f"{name}.json: $id is {schema['$id']}")
+    schemas[f"strata.{name}"] = (jsonschema.Draft202012Validator(schema), jsonschema.Draft202012Validator(closed(schema)))
+own = ("$schema", "$id", "title", "description")
+that({key: part for key, part in texts[HANG].items() if key not in own} == texts["profile"]["properties"][HANG],
+     "hang.json is not what profile.json says of hang")
 
 
 def check(text, where):
     document = json.loads(text)
-    name = document["schema"]["name"]
-    if name not in schemas:
-        return document
+    if HANG in document:
+        validate(document[HANG], f"strata.{HANG}", where)
+    return validate(document, document["schema"]["name"], where)
+
+
+def validate(document, name, where):
     checked[name] = checked.get(name, 0) + 1
     valid, whole = schemas[name]
     if whole.is_valid(document):  # and so it is without the rule that all has to be named
@@ -90,13 +98,24 @@ for recording in recordings:
     ran("report", recording, "--formats", "json", "--out", here / recording.stem)
     profiles.append(here / recording.stem / "profile.json")
     check(profiles[-1].read_text(encoding="utf-8"), profiles[-1])
+    check((here / recording.stem / "findings.json").read_text(encoding="utf-8"), f"findings of {recording.name}")
 for before, after in zip(profiles, [*profiles[1:], profiles[0]]):
     ran("compare", before, after, "--anyway", "--json", here / "comparison.json")
     check((here / "comparison.json").read_text(encoding="utf-8"), f"compare {before.parent.name} {after.parent.name}")
 for path in sorted((root / "tests/unit/golden").glob("profile_*.json")):
     check(path.read_text(encoding="utf-8"), path.name)
-left = [path for name in ("profile", "comparison") for path in sorted((build / "tests/work").rglob(f"{name}.json"))]
-for path in left[:2000]:
+hung_program, fakes = build / "tests/fake/fake_hung_program", build / "tests/fake/lib"
+if hung_program.exists():
+    with_fakes = {**environment, "STRATA": f"trace,drain=300,formats=json,out={here}/hung", "FAKE_HANG": "9", "ASAN_OPTIONS": "detect_leaks=0",
+                  "STRATA_CUPTI": str(fakes / "libcupti.so.13"), "STRATA_LIBCUDA": str(fakes / "libcuda.so.1"), "FAKE_CUPTI_FILE": str(fakes / "libcupti.so.13")}
+    told = subprocess.run([str(hung_program), "thread", "SIGTERM"], env=with_fakes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    that("the GPU does not answer" in told.stderr, f"no GPU hangs: {told}")
+    hung = check((here / "hung/profile.json").read_text(encoding="utf-8"), "the profile of a GPU that hangs")
+    that(hung.get(HANG, {}).get("open_ranges") and hung[HANG]["unfinished"], f"hang is {hung.get(HANG)}")
+else:
+    print("LEFT OUT: a GPU that hangs, which needs the stand-ins of the ring fake")
+    del schemas[f"strata.{HANG}"]
+for path in [path for name in ("profile", "findings", "comparison") for path in sorted((build / "tests/work").rglob(f"{name}.json"))[:2000]]:
     try:
         text = path.read_text(encoding="utf-8")
         if json.loads(text).get("schema", {}).get("version") != 1:
@@ -115,8 +134,46 @@ for break_it in (lambda a: a.pop("step_ns"), lambda a: a.update(step_ns="1"), la
 more = {**answer, "later": 1}
 that(schemas["strata.explanation"][0].is_valid(more), "a member that came later makes an answer invalid")
 
+
+def mutations(value, where=""):
+    """Whichever member has a name for the first time is of another type; whichever object comes first has a member more."""
+    rows = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in rows:
+        place = f"{where}.{key}" if isinstance(value, dict) else f"{where}[]"
+        if place in seen:
+            continue
+        seen.add(place)
+        kept, value[key] = part, "text" if isinstance(part, (dict, list)) else {"another": "type"}
+        yield f"{place} of another type"
+        value[key] = kept
+        yield from mutations(part, place)
+    if isinstance(value, dict):
+        value["another_member"] = 1
+        yield f"{where}.another_member"
+        del value["another_member"]
+
+
+broken = 0
+for name, path in (("findings", here / recordings[0].stem / "findings.json"), (HANG, here / "hung/profile.json")):
+    if not path.exists():
+        continue
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document = document[HANG] if name == HANG else document
+    whole = schemas[f"strata.{name}"][1]
+    that(whole.is_valid(document), f"{name}: invalid before anything is changed")
+    seen = set()
+    for what in mutations(document):
+        broken += 1
+        that(not whole.is_valid(document), f"{name}.json does not see {what}")
+    that(whole.is_valid(document), f"{name}: the changes were not taken back")
+    for member in list(document):
+        kept = document.pop(member)
+        that(not whole.is_valid(document), f"{name}.json does not miss {member}")
+        document[member] = kept
+that(broken > 50, f"only {broken} changes")
+
 that(set(checked) == set(schemas), f"only {sorted(checked)} were seen")
 for failure in failures[:30]:
     print(f"FAILED: {failure}")
-print(f"schemas: {', '.join(f'{count} of {name}' for name, count in sorted(checked.items()))}; {len(failures)} failures")
+print(f"schemas: {', '.join(f'{count} of {name}' for name, count in sorted(checked.items()))}; {broken} changes seen; {len(failures)} failures")
 sys.exit(1 if failures else 0)
