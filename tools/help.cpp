@@ -58,7 +58,7 @@ class help_command final : public subcommand {
            "  strata help hbm_bytes\n"
            "  strata help launch-bound\n"
            "  strata help short scoreboard\n"
-           "  strata help 'no CUDA device is visible'";
+           "  strata help 'no NVIDIA driver'";
   }
   void declare(arguments& takes) override {
     takes.rest("TOPIC", words_, 0,

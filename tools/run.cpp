@@ -110,14 +110,15 @@ found_file find_program(std::string const& word) {
   return best;
 }
 
-/// The library that was asked for, or the one that was built or installed with this command.
+/// The library that was asked for, or the one that was installed (by CMake or Meson, else by a
+/// wheel) or built with this command.
 found_file find_library(std::string const& wish) {
   std::error_code error;
   fs::path const own = fs::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<fs::path> places{wish};
   if (wish.empty())
     places = {own / STRATA_LIBRARY_FOLDER / library_name, own / library_name,
-              own / "../examples/inject" / library_name};
+              own / "../libexec/strata" / library_name, own / "../examples/inject" / library_name};
   found_file found{wish.empty() ? library_name : wish, {}, exit_code::unusable};
   for (fs::path const& place : places) {
     fs::path const file = fs::canonical(place, error);

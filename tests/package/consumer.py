@@ -50,6 +50,12 @@ def cmake(checks, name, *options, **environment):
     return build
 
 
+def files_of_tools():
+    """What is installed with the command, beside it and its library."""
+    schemas = [f"share/strata/schema/{path.name}" for path in (ROOT / "docs/schema").iterdir()]
+    return ["share/man/man1/strata.1", "share/strata/python/strata.py", "share/strata/python/strata_mcp.py", *schemas]
+
+
 def install(checks, prefix):
     """CMake and Meson install every header of the tree, and the package files; nothing else."""
     expected = sorted([*headers(adapters=True), "strata/implementation.cpp", "strata/recorder.cpp"])
@@ -62,8 +68,11 @@ def install(checks, prefix):
     checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "every header",
                 "\n".join(installed))
     rest = [n for n in installed if not n.startswith("include/")]
-    checks.that(rest == ["share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
-                         "share/cmake/strata/strataTargets.cmake", "share/pkgconfig/strata.pc"], "the package files and nothing else", "\n".join(rest))
+    with_tools = "STRATA_BUILD_TOOLS:BOOL=ON" in pathlib.Path("build/CMakeCache.txt").read_text()
+    of_tools = files_of_tools() if with_tools else []
+    checks.that(rest == sorted([*of_tools, "share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
+                                "share/cmake/strata/strataTargets.cmake", "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]),
+                "the package files and nothing else", "\n".join(rest))
     text = "".join((pathlib.Path(prefix) / n).read_text() for n in rest)
     checks.that(str(ROOT) not in text and str(prefix) not in text, "no path of this machine in them", text)
 
@@ -81,7 +90,9 @@ def install(checks, prefix):
     installed = tree(meson_prefix)
     checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "meson: every header",
                 "\n".join(installed))
-    checks.that("share/pkgconfig/strata.pc" in installed, "meson: pkg-config file", "\n".join(installed))
+    of_tools = files_of_tools() if tools == "enabled" else []
+    rest = [n for n in installed if not n.startswith(("include/", "bin/", "lib"))]
+    checks.that(rest == sorted([*of_tools, "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]), "meson: the package files", "\n".join(rest))
     checks.that(("bin/strata" in installed) == (tools == "enabled"), "meson: the command", "\n".join(installed))
     if tools == "enabled":
         library = next((meson_prefix / n for n in installed if n.endswith("/libstrata_inject.so")), None)

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -129,6 +130,10 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
                      ('STRATA: there is no key "tarce", did you mean trace?', "misspelt, or a ; or blank")):
     that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
+examples = re.findall(r"^  strata help (\S.*)", ran(0, "help", "--help").stdout.replace("  the keys of STRATA=", ""), re.M)
+that(len(examples) >= 5, f"examples of help: {examples}")
+for example in examples:
+    ran(0, "help", *shlex.split(example))
 for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short", "scoreboard"], ["Short Scoreboard"]):
     that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
 for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue"):

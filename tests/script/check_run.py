@@ -289,9 +289,13 @@ shutil.rmtree("prefix", ignore_errors=True)
 done = subprocess.run(["cmake", "--install", str(build), "--prefix", "prefix", "--component", "tools"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 os.rename("prefix", "moved")
 installed = sorted(path.relative_to("moved").as_posix() for path in pathlib.Path("moved").rglob("*") if path.is_file())
-that(done.returncode == 0 and installed[0] == "bin/strata" and installed[-1].endswith("/libstrata_inject.so"), f"installed: {installed}")
+libraries = [name for name in installed if name.endswith("/libstrata_inject.so")]
+shared = ["share/man/man1/strata.1", "share/strata/python/strata.py", "share/strata/python/strata_mcp.py",
+          *(f"share/strata/schema/{path.name}" for path in (root / "docs/schema").iterdir())]
+that(done.returncode == 0 and len(libraries) == 1 and libraries[0].startswith("lib") and installed == sorted(["bin/strata", *libraries, *shared]),
+     f"installed: {installed}")
 told = json.loads(ran(0, "--", sys.executable, "-S", "-c", show, by="moved/bin/strata").stdout or "{}")
-that(told.get("LD_PRELOAD") == str((here / "moved" / installed[-1]).resolve()), f"the installed command takes {told.get('LD_PRELOAD')}")
+that(told.get("LD_PRELOAD") == str((here / "moved" / libraries[0]).resolve()), f"the installed command takes {told.get('LD_PRELOAD')}")
 if with_stand_ins:
     records("moved/bin/strata")
 

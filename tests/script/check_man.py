@@ -1,0 +1,70 @@
+"""tools/strata.1, the manual page, is what the command and docs/reference/command.md say, and roff takes it without a warning."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve() / "tools/strata"
+if not program.exists():
+    print("SKIPPED: the command strata was not built")
+    sys.exit(77)
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def ran(*words):
+    return subprocess.run([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+
+# In a copy, it is written anew, with the same bytes, and a change of the document or of the page is seen.
+page = root / "tools/strata.1"
+copy = pathlib.Path("copy").resolve()
+shutil.rmtree(copy, ignore_errors=True)
+for name in ("tools/man.py", "tools/strata.1", "docs/reference/command.md"):
+    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(root / name, copy / name)
+man = (sys.executable, "-B", copy / "tools/man.py", program)
+that(ran(*man, "--check").returncode == 0, "tools/strata.1 is not of the command and its document: python3 tools/man.py build/tools/strata")
+(copy / "tools/strata.1").unlink()
+that(ran(*man, "--check").returncode == 1, "a page that is missing is taken")
+that(ran(*man).returncode == 0 and (copy / "tools/strata.1").read_bytes() == page.read_bytes(), "other bytes for the same input")
+document = copy / "docs/reference/command.md"
+document.write_text(document.read_text(encoding="utf-8").replace("It becomes the program", "It is the program"), encoding="utf-8")
+that(ran(*man, "--check").returncode == 1, "a change of the document is not seen")
+
+# What it says: each subcommand with all of its options, and all exit codes.
+text = page.read_text(encoding="utf-8")
+that(all(ord(letter) < 128 for letter in text), "a character that not every roff has")
+plain = re.sub(r"\\f[BIR]", "", text).replace("\\-", "-")
+commands = re.findall(r"^  (\w+) {2,}[A-Z]", ran(program, "--help").stdout.split("Subcommands:")[1], re.M)
+for name in commands:
+    that(f".SS strata {name}\n" in plain, f"nothing on strata {name}")
+    for option in re.findall(r"^  (--[a-z-]+)", ran(program, name, "--help").stdout, re.M):
+        that(re.search(rf"^\.TP\n{option}\b", plain.split(f".SS strata {name}\n")[-1].split(".SS")[0], re.M), f"nothing on {option} of {name}")
+for code in range(4):
+    that(re.search(rf"^\.TP\n{code}\n", plain.split(".SH EXIT STATUS")[-1], re.M), f"nothing on exit code {code}")
+
+# How it looks.
+for name, words in (("groff", ("-man", "-ww", "-Tutf8")), ("mandoc", ("-Tlint", "-Wwarning"))):
+    if not shutil.which(name):
+        print(f"LEFT OUT: {name} is not installed")
+        continue
+    shown = ran(name, *words, page)
+    that(shown.returncode == 0 and not shown.stderr, f"{name} says: {shown.stderr}")
+    if name == "groff":
+        lines = re.sub(r"\x1b\[\d*m|.\x08", "", shown.stdout)
+        that(re.search(r"^ +--steps TEXT", lines, re.M) and "strata run -- PROGRAM" in lines, f"groff shows: {lines[:2000]}")
+        that(not re.search(r"\\\w|^\.[A-Z]", lines, re.M), "a request of roff is shown as text")
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{len(commands)} subcommands; {len(failures)} failures")
+sys.exit(1 if failures else 0)
