@@ -106,12 +106,10 @@ class Command:
             raise Failure("The command strata was not found beside this server or in PATH: build it by cmake -S . -B "
                           "build && cmake --build build --target strata_command, and start this server with --strata "
                           "build/tools/strata.")
-        environment = {name: value for name, value in os.environ.items() if name != "STRATA"}  # it records nothing
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             ending.is_held = True
             try:
-                child = subprocess.Popen([program, *words], env=environment, stdin=subprocess.DEVNULL, stdout=out,
-                                         stderr=err)
+                child = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
             except OSError as problem:
                 ending.is_held = False
                 raise Failure(f"{program} cannot be run: {problem.strerror}: build it for this machine.") from problem

@@ -233,15 +233,21 @@ told = client.fails("explain", file="runs/pipe.strata")  # opened for as long as
 that(told == "strata explain was ended after 0.5 s: record fewer steps, or start this server with --seconds 1.", f"too long: {told}")
 that(0.5 <= time.monotonic() - began < 30, f"it took {time.monotonic() - began} s")
 client.end()
-client = Client(f"--strata={program}")
-client.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "explain", "arguments": {"file": "runs/pipe.strata"}}})
-children = pathlib.Path(f"/proc/{client.process.pid}/task/{client.process.pid}/children")
-while not children.read_text():
-    time.sleep(0.01)
-child = int(children.read_text())
-client.process.send_signal(signal.SIGTERM)
-client.end(128 + signal.SIGTERM)
-that(not pathlib.Path(f"/proc/{child}").exists(), "SIGTERM leaves the command running")
+for moment in range(12):  # SIGTERM comes while the command begins, and later
+    client = Client(f"--strata={program}")
+    children = pathlib.Path(f"/proc/{client.process.pid}/task/{client.process.pid}/children")
+    client.say({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "explain", "arguments": {"file": "runs/pipe.strata"}}})
+    deadline = time.monotonic() + 60
+    child = ""
+    while not child and time.monotonic() < deadline:
+        child = children.read_text().strip()
+    time.sleep(moment * 0.0005)
+    client.process.send_signal(signal.SIGTERM)
+    client.end(128 + signal.SIGTERM)
+    is_left = pathlib.Path(f"/proc/{child}").exists()
+    that(child and not is_left, f"SIGTERM leaves the command running, or it never ran: {child}")
+    if child and is_left:
+        os.kill(int(child), signal.SIGKILL)
 client = Client(f"--strata={program}")
 client.process.stdout.close()  # nobody reads
 client.say({"jsonrpc": "2.0", "id": 1, "method": "ping"})
