@@ -24,9 +24,10 @@ class report_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.required("FILE", file_, "the recording, or the folder of a run that has it");
-    takes.option("--formats", formats_,
-                 "table+csv+json+trace+perfetto+html+recording+openmetrics+otlp, one or more of "
-                 "these; table+html");
+    takes.option(
+        "--formats", formats_,
+        "what is written, joined by +: table, csv, json, trace, perfetto, html, recording, "
+        "openmetrics, otlp; table+html");
     takes.option("--out", out_, "the folder of the files: report-out; a used one is left alone");
     takes.option("--sort", sort_, {"cost", "order", "name"},
                  "ranges: the longest first, as they ran, or by name");
