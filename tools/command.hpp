@@ -13,7 +13,7 @@ class arguments;
 /// The exit codes of all subcommands; docs/reference/command.md has what each means for which.
 enum class exit_code {
   fine = 0,
-  found = 1,           ///< a regression, a sum that does not close, a file that cannot be written
+  found = 1,           ///< a regression, a late rank, a sum that does not close, no place for a file
   unusable = 2,        ///< arguments or files are not what they should be
   undecided = 3,       ///< the runs do not tell
   not_runnable = 126,  ///< of a program that is to be run, as shells say it
@@ -45,6 +45,7 @@ using subcommand_pointer = std::unique_ptr<subcommand>;
 subcommand_pointer make_run();
 subcommand_pointer make_report();
 subcommand_pointer make_compare();
+subcommand_pointer make_ranks();
 subcommand_pointer make_trace();
 subcommand_pointer make_ledger();
 subcommand_pointer make_metrics();

@@ -2,9 +2,6 @@
 #include <strata/compare.hpp>
 #include <strata/recording.hpp>
 #include <strata/report/comparison_files.hpp>
-#include <strata/report/report_input.hpp>
-#include <strata/tables/json.hpp>
-#include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
@@ -12,10 +9,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,29 +24,6 @@ namespace {
 
 constexpr char command_name[] = "compare";
 
-namespace fs = std::filesystem;
-
-/// The file of a run's folder that tells most directly what was measured; empty where it has none.
-std::string profile_of(fs::path const& folder) {
-  std::error_code error;
-  for (char const* const name : {"profile.json", "profile.strata"})
-    if (fs::exists(folder / name, error)) return (folder / name).string();
-  return {};
-}
-
-/// The profile of a folder, or those of its folders in the order of their names.
-std::vector<std::string> profiles_in(std::string const& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return {path};
-  if (std::string own = profile_of(path); !own.empty()) return {own};
-  std::vector<std::string> found;
-  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
-       entry.increment(error))
-    if (std::string inner = profile_of(entry->path()); !inner.empty()) found.push_back(inner);
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 /// Reads profile.json, or makes it of a recording. Returns: why it cannot; nothing where it can.
 std::string read_profile(std::string const& path, std::string& text) {
   std::string problem = read_file(path, text);
@@ -59,12 +31,7 @@ std::string read_profile(std::string const& path, std::string& text) {
   strata::profile recorded;
   strata::status const outcome = strata::read_recording_file(path, recorded);
   if (!outcome.ok()) return outcome.message();
-  text.clear();
-  strata::profile_tables tables(recorded);
-  strata::report_input input(std::move(tables.input()));
-  input.find_answer(tables.folded());
-  strata::detail::text_writer out(text);
-  strata::write_json(out, input);
+  text = profile_json(recorded);
   return {};
 }
 
@@ -77,7 +44,7 @@ bool refuse_run(std::string const& path, std::string const& why) {
 bool read_side(std::vector<std::string> const& paths, std::deque<strata::profile_file>& files,
                strata::vec<strata::profile_file const*>& side) {
   for (std::string const& path : paths) {
-    auto const profiles = profiles_in(path);
+    auto const profiles = profiles_in(path, {"profile.json", "profile.strata"});
     if (profiles.empty())
       return refuse_run(
           path, "Neither the folder nor a folder in it has a profile.json or profile.strata.");

@@ -1,6 +1,9 @@
 #include "files.hpp"
 
 #include <strata/recording.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/table_input.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +12,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace tools {
@@ -29,6 +33,14 @@ std::vector<std::string> folders_with_recording(std::string const& path) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// The first of these files that a folder has; empty where it has none.
+std::string first_file(fs::path const& folder, std::vector<std::string> const& names) {
+  std::error_code error;
+  for (std::string const& name : names)
+    if (fs::exists(folder / name, error)) return (folder / name).string();
+  return {};
 }
 
 /// Why a folder is no run.
@@ -55,6 +67,31 @@ bool read_recording(char const* command, std::string const& path, strata::profil
   strata::status const outcome = strata::read_recording_file(file, recorded);
   if (!outcome.ok()) refuse(command, file, outcome.message());
   return outcome.ok();
+}
+
+std::vector<std::string> profiles_in(std::string const& path,
+                                     std::vector<std::string> const& names) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  if (std::string own = first_file(path, names); !own.empty()) return {own};
+  std::vector<std::string> found;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    if (std::string inner = first_file(entry->path(), names); !inner.empty())
+      found.push_back(inner);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string profile_json(strata::profile const& recorded) {
+  std::string text;
+  strata::profile_tables tables(recorded);
+  strata::report_input input(std::move(tables.input()));
+  input.find_answer(tables.folded());
+  strata::detail::text_writer out(text);
+  strata::write_json(out, input);
+  out.flush();
+  return text;
 }
 
 std::string read_file(std::string const& path, std::string& text) {

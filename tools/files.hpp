@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "command.hpp"
 
@@ -15,6 +16,14 @@ namespace tools {
 /// Reads a recording: a file, or a folder that has profile.strata.
 /// Errors: the sentence is on stderr, and false is returned.
 bool read_recording(char const* command, std::string const& path, strata::profile& recorded);
+
+/// What tells of a run: the file itself, that of the folder, or those of its folders in the order
+/// of their names. Of `names`, in one folder the first that is there.
+std::vector<std::string> profiles_in(std::string const& path,
+                                     std::vector<std::string> const& names);
+
+/// The text of profile.json, made of a recording.
+std::string profile_json(strata::profile const& recorded);
 
 /// Reads all of a file, at most 1 GiB. Returns: why it cannot be read; nothing where it is.
 std::string read_file(std::string const& path, std::string& text);

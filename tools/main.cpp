@@ -29,9 +29,9 @@ namespace {
 constexpr char codes[] =
     R"(Exit codes of all commands:
   0  fine
-  1  found: a regression, bytes that do not add up, a file that could not be written
+  1  found: a regression, a late rank, bytes that do not add up, a file that could not be written
   2  unusable: an argument or a file is not what it should be
-  3  undecided: the runs that were compared do not tell)";
+  3  undecided: the runs or ranks that were compared do not tell)";
 
 /// Says the usage in words of the command's own.
 class formatter_with_usage final : public CLI::Formatter {
@@ -104,8 +104,8 @@ int run(int count, char** words) {
   app.set_version_flag("--version", "strata " + strata::detail::version_text());
   app.footer(codes);
   std::vector<subcommand_pointer> commands;
-  for (auto* const make : {&make_run, &make_report, &make_compare, &make_trace, &make_ledger,
-                           &make_explain, &make_metrics, &make_ceilings, &make_help})
+  for (auto* const make : {&make_run, &make_report, &make_compare, &make_ranks, &make_trace,
+                           &make_ledger, &make_explain, &make_metrics, &make_ceilings, &make_help})
     commands.push_back(make());
   std::vector<CLI::App*> apps;
   for (subcommand_pointer const& command : commands) {

@@ -1,5 +1,5 @@
 """strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. run, report,
-ledger and compare have scripts of their own."""
+ledger, compare and ranks have scripts of their own."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def ran(code, *words):
 page = (root / "docs/reference/command.md").read_text(encoding="utf-8")
 usage = ran(0, "--help").stdout
 commands = re.findall(r"^  (\w+) {2,}[A-Z]", usage.split("Subcommands:")[1], re.M)
-that(commands == "run report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
+that(commands == "run report compare ranks trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
 for name in commands:
     that(f"strata {name}" in page, f"docs/reference/command.md: nothing on strata {name}")
     for option in re.findall(r"--[a-z-]+", ran(0, name, "--help").stdout):

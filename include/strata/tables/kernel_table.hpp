@@ -176,6 +176,12 @@ inline std::string_view short_mangled_name(std::string_view mangled) noexcept {
   }
 }
 
+/// The name of a kernel without namespaces, arguments and template arguments.
+inline std::string short_kernel_name(std::string const& mangled) {
+  std::string const whole = demangled_text(mangled);
+  return std::string(whole.empty() ? short_mangled_name(mangled) : short_function_name(whole));
+}
+
 }  // namespace detail
 
 /// All launches of one kernel in one range.

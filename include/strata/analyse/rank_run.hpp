@@ -1,0 +1,331 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_RANK_RUN_HPP
+#define STRATA_ANALYSE_RANK_RUN_HPP
+
+#include <strata/analyse/profile_file.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/json_reader.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/statistics.hpp>
+#include <strata/tables/steps.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// What one rank of a distributed run did, from its recording or from its profile.json.
+
+STRATA_BEGIN
+
+/// A collective of a rank: one kernel of one range, in which ranks wait for each other.
+/// Units: ns.
+struct rank_collective {
+  std::string path;  ///< with every index as [*]
+  std::string kernel;
+  vec<double> ns;  ///< in each sample; 0 where it did not run
+};
+
+/// The own work of a range, without its collectives and without the ranges below.
+struct rank_range {
+  std::string path;  ///< with every index as [*]; "" outside of ranges
+  double ns = 0.0;   ///< of kernels and copies in a mean step
+};
+
+/// What one rank did. A sample is a step, the first one left out, or the mean step where only that
+/// is known.
+/// Units: ns.
+struct rank_run {
+  std::int32_t rank = -1;
+  std::string host;
+  std::string device;
+  std::string command;
+  std::uint64_t recorded_steps = 0;
+  bool by_step = false;       ///< whether samples are steps
+  double step_ns = 0.0;       ///< the mean step
+  double deviation_ns = 0.0;  ///< of the collective time of a step, where the sample is the mean
+  vec<std::uint32_t> steps;   ///< the number of each sample, ascending; empty where it is the mean
+  vec<double> busy_ns;        ///< by sample: the GPU ran something
+  vec<double> work_ns;        ///< by sample: it ran something that is no collective
+  vec<rank_collective> collectives;
+  vec<rank_range> ranges;
+};
+
+namespace detail {
+
+/// Whether a kernel is one of NCCL's: by its short name, or by a range of NCCL's NVTX domain.
+inline bool is_collective(std::string_view path, std::string_view kernel) noexcept {
+  if (kernel.substr(0, 4) == "nccl") return true;
+  constexpr std::string_view domain = "NCCL:";
+  return path.substr(0, domain.size()) == domain || path.find("/NCCL:") != path.npos;
+}
+
+/// Adds time to the range of this path.
+inline void add_to(vec<rank_range>& ranges, std::string path, double ns) {
+  for (rank_range& range : ranges)
+    if (range.path == path) {
+      range.ns += ns;
+      return;
+    }
+  ranges.push_back({std::move(path), ns});
+}
+
+/// Reads a rank from its records, step by step.
+class rank_recording {
+ public:
+  /// Requires: a whole timeline with steps.
+  explicit rank_recording(profile const& source)
+      : source_(source), tree_(source, folding::by_name), launches_(source) {}
+
+  rank_run read() {
+    describe();
+    find_steps();
+    collect_work();
+    keep_last_steps();
+    add_times();
+    return std::move(made_);
+  }
+
+ private:
+  static constexpr std::uint32_t no_collective = 0xffffffffu;
+  /// Values of collectives that are kept of a rank: 128 KB.
+  static constexpr std::size_t most_values = std::size_t{1} << 14;
+  static constexpr std::size_t fewest_steps = 16;
+
+  /// A kernel or copy in one of the steps.
+  struct work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t sample;
+    std::uint32_t row;         ///< of the tree
+    std::uint32_t collective;  ///< position, or no_collective
+  };
+
+  void describe() {
+    profile_environment const& environment = source_.environment;
+    made_.rank = environment.rank;
+    made_.host = environment.host;
+    made_.command = environment.command;
+    if (!environment.devices.empty()) made_.device = environment.devices[0].name;
+    made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
+    made_.by_step = true;
+    for (range_row const& row : tree_.rows()) paths_.push_back(with_folded_indices(row.path));
+  }
+  /// The first step pays for what the others find done.
+  void find_steps() {
+    for (step_record const& step : source_.steps) made_.steps.push_back(step.step);
+    made_.steps.sort();
+    made_.recorded_steps = made_.steps.size();
+    if (made_.steps.size() > 1) made_.steps.erase(made_.steps.begin());
+  }
+
+  void collect_work() {
+    for (kernel_record const& kernel : source_.kernels) {
+      std::uint32_t const row = tree_.position_of(kernel.node);
+      add_work(kernel, row, collective_of(row, kernel.name));
+    }
+    for (copy_record const& copy : source_.copies)
+      add_work(copy, tree_.position_of(copy.node), no_collective);
+    work_.sort([](work const& a, work const& b) {
+      return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
+    });
+  }
+  template <class Record>
+  void add_work(Record const& record, std::uint32_t row, std::uint32_t collective) {
+    std::uint32_t const launch = launches_.launch_of(record.correlation);
+    if (record.begin == lost_time || launch == launch_index::none) return;
+    std::uint32_t const step = source_.launches[launch].step;
+    std::size_t const sample =
+        made_.steps.count_first([step](std::uint32_t other) { return other < step; });
+    if (sample == made_.steps.size() || made_.steps[sample] != step) return;
+    work_.push_back(
+        {record.begin, record.end, static_cast<std::uint32_t>(sample), row, collective});
+  }
+  /// The position of a kernel in a row among the collectives.
+  std::uint32_t collective_of(std::uint32_t row, std::uint32_t name) {
+    std::uint32_t& place = places_[std::uint64_t{row} << 32 | name];
+    if (place == 0) place = find_collective(row, name) + 2;  // no_collective is 1 then
+    return place - 2;
+  }
+  std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
+    bool const is_named = name != no_reference && name <= source_.kernel_names.size();
+    std::string kernel = is_named ? short_kernel_name(source_.kernel_names[name - 1].mangled) : "";
+    if (!is_collective(paths_[row], kernel)) return no_collective;
+    for (rank_collective const& known : made_.collectives)
+      if (known.path == paths_[row] && known.kernel == kernel)
+        return static_cast<std::uint32_t>(&known - made_.collectives.data());
+    made_.collectives.push_back({paths_[row], std::move(kernel), {}});
+    return static_cast<std::uint32_t>(made_.collectives.size() - 1);
+  }
+
+  /// Of long runs the last steps, so that memory stays bounded.
+  void keep_last_steps() {
+    std::size_t const most =
+        larger(fewest_steps, most_values / larger(std::size_t{1}, made_.collectives.size()));
+    if (made_.steps.size() <= most) return;
+    first_ = made_.steps.size() - most;
+    made_.steps.erase(made_.steps.begin(), made_.steps.begin() + first_);
+    work_.keep_if([this](work const& each) { return each.sample >= first_; });
+  }
+
+  void add_times() {
+    made_.busy_ns.resize(made_.steps.size(), 0.0);
+    made_.work_ns.resize(made_.steps.size(), 0.0);
+    for (rank_collective& collective : made_.collectives)
+      collective.ns.resize(made_.steps.size(), 0.0);
+    vec<double> own(tree_.rows().size(), 0.0);
+    std::int64_t busy_until = lost_time;
+    std::int64_t work_until = lost_time;
+    for (work const& each : work_) {
+      std::size_t const sample = each.sample - first_;
+      made_.busy_ns[sample] += newly_covered(each, busy_until);
+      auto const ns = static_cast<double>(elapsed(each.begin, each.end));
+      if (each.collective != no_collective) {
+        made_.collectives[each.collective].ns[sample] += ns;
+        continue;
+      }
+      made_.work_ns[sample] += newly_covered(each, work_until);
+      own[each.row] += ns;
+    }
+    for (std::size_t row = 0; row < own.size(); ++row)
+      if (own[row] > 0.0)
+        add_to(made_.ranges, paths_[row], own[row] / static_cast<double>(made_.steps.size()));
+  }
+  /// The time of this work behind `until`, which becomes its end.
+  static double newly_covered(work const& each, std::int64_t& until) {
+    std::int64_t const ns = elapsed(larger(each.begin, until), each.end);
+    until = larger(until, each.end);
+    return static_cast<double>(ns);
+  }
+
+  profile const& source_;
+  call_tree tree_;
+  launch_index launches_;
+  rank_run made_;
+  vec<std::string> paths_;  ///< by row of the tree
+  vec<work> work_;
+  std::size_t first_ = 0;  ///< of the samples that are kept
+  number_map<std::uint32_t> places_;
+};
+
+/// Reads a rank from the sums of its profile.json: its mean step. Work in ranges that lie outside
+/// of steps is left out, and so is the first step where its part is known.
+class rank_means {
+ public:
+  explicit rank_means(profile_file const& source) : source_(source), json_(source.json()) {}
+
+  rank_run read() {
+    describe();
+    made_.busy_ns.push_back(0.0);
+    made_.work_ns.push_back(0.0);
+    source_.each("ranges", [this](json_node row) { add_range(row); });
+    once_.sort();
+    source_.each("kernels", [this](json_node row) { add_kernel(row); });
+    for (rank_range const& range : made_.ranges) made_.work_ns[0] += range.ns;
+    made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
+    made_.deviation_ns = std::sqrt(squares_ / steps_);
+    return std::move(made_);
+  }
+
+ private:
+  double number(json_node row, char const* name) const {
+    return json_.number(json_.find(row, name));
+  }
+  bool has(json_node row, char const* name) const {
+    return json_.kind(json_.find(row, name)) == json_kind::number;
+  }
+  /// A sum of the run in a mean step.
+  double per_step(json_node row, char const* sum, char const* first) const {
+    double const all = number(row, sum);
+    if (steps_ < 2.0 || !has(row, first)) return all / steps_;
+    return larger(0.0, all - number(row, first)) / (steps_ - 1.0);
+  }
+
+  void describe() {
+    double const rank = source_.number("environment", "rank", -1.0);
+    if (rank >= 0.0 && rank < 2147483648.0) made_.rank = static_cast<std::int32_t>(rank);
+    made_.host = source_.text("environment", "host");
+    made_.command = source_.text("environment", "command");
+    source_.each("devices", [this](json_node device) {
+      if (made_.device.empty()) made_.device = json_.text(json_.find(device, "name"));
+    });
+    vec<double> const all = source_.steps_ms();
+    made_.recorded_steps = all.size();
+    steps_ = larger(1.0, static_cast<double>(all.size()));
+    double const first = all.size() > 1 ? all[0] : 0.0;
+    made_.step_ns = all.empty() ? 0.0 : mean_without(all, first) * 1e6;
+  }
+  static double mean_without(vec<double> const& all, double first) {
+    auto const count = static_cast<double>(all.size());
+    double const later = count > 1.0 ? count - 1.0 : 1.0;
+    return (mean(all) * count - first) / later;
+  }
+
+  void add_range(json_node row) {
+    std::string_view const path = json_.text(json_.find(row, "path"));
+    if (path.empty()) made_.busy_ns[0] = per_step(row, "gpu_busy_ns", "first_step_gpu_busy_ns");
+    bool const is_outside =
+        number(row, "calls") > 0.0 && json_.number(json_.find(row, "step_share"), 1.0) <= 0.0;
+    if (is_outside) {
+      once_.push_back(std::string(path));
+      return;
+    }
+    double const copies = number(row, "gpu_copy_self_ns") / steps_;
+    if (copies > 0.0) add_to(made_.ranges, with_folded_indices(path), copies);
+  }
+  void add_kernel(json_node row) {
+    std::string const own_path(json_.text(json_.find(row, "path")));
+    std::size_t const place =
+        once_.count_first([&](std::string const& other) { return other < own_path; });
+    if (place < once_.size() && once_[place] == own_path) return;
+    std::string path = with_folded_indices(own_path);
+    std::string_view const kernel = json_.text(json_.find(row, "kernel"));
+    double const ns = per_step(row, "total_ns", "first_step_ns");
+    if (!is_collective(path, kernel)) return add_to(made_.ranges, std::move(path), ns);
+    squares_ += number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
+    for (rank_collective& known : made_.collectives)
+      if (known.path == path && known.kernel == kernel) {
+        known.ns[0] += ns;
+        return;
+      }
+    made_.collectives.push_back({std::move(path), std::string(kernel), {}});
+    made_.collectives.back().ns.push_back(ns);
+  }
+
+  profile_file const& source_;
+  json_document const& json_;
+  rank_run made_;
+  double steps_ = 1.0;
+  double squares_ = 0.0;   // ns squared: of the collectives' launches around their means
+  vec<std::string> once_;  // paths of ranges outside of steps
+};
+
+}  // namespace detail
+
+/// Whether a recording tells what each step of its rank did.
+inline bool has_rank_steps(profile const& recorded) noexcept {
+  return recorded.traced && recorded.has_whole_timeline() && recorded.steps.size() > 1 &&
+         recorded.losses.steps_folded == 0;
+}
+
+/// Reads a rank step by step. Of long runs it keeps the last steps, in 128 KB for the collectives.
+/// Requires: has_rank_steps.
+inline rank_run read_rank(profile const& recorded) {
+  return detail::rank_recording(recorded).read();
+}
+
+/// Reads the mean step of a rank.
+inline rank_run read_rank(profile_file const& file) { return detail::rank_means(file).read(); }
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_RANK_RUN_HPP
