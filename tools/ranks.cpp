@@ -73,14 +73,16 @@ std::string difference(strata::vec<strata::rank_run> const& runs) {
   bool by_step = true;
   for (strata::rank_run const& run : runs) by_step = by_step && run.by_step;
   for (strata::rank_run const& run : runs) {
+    std::string const both =
+        "Of " + rank_name(first.rank) + " and " + rank_name(run.rank) + " the ";
     if (program_of(run) != program_of(first))
-      return rank_name(run.rank) + " ran " + program_of(run) + ", " + rank_name(first.rank) + " " +
-             program_of(first) + ": give the ranks of one run";
+      return both + "programs are " + program_of(first) + " and " + program_of(run) +
+             ": give the ranks of one run";
     if (!by_step && run.recorded_steps != first.recorded_steps)
-      return rank_name(run.rank) + " has " + std::to_string(run.recorded_steps) + " steps, " +
-             rank_name(first.rank) + " " + std::to_string(first.recorded_steps) +
-             ": record the same steps with active=, or with formats=recording, which compares "
-             "those that all have";
+      return both + "means are of " + std::to_string(first.recorded_steps) + " and " +
+             std::to_string(run.recorded_steps) +
+             " steps: record the same with active=, or with formats=recording, of which the steps "
+             "that all have are compared";
   }
   return {};
 }
@@ -311,12 +313,15 @@ class ranks_command final : public subcommand {
   }
   exit_code run() override {
     if (!read_runs() || !check_runs()) return exit_code::unusable;
+    bool const is_uneven = has_other_steps();
     strata::rank_comparison const made = strata::compare_ranks(runs_);
     if (made.steps == 0)
       return refuse(name(), paths_.front(),
                     "The ranks have no step in common: record the same steps with active=.");
     told_.answer = answer_of(made);
     add_notes(made, told_.notes);
+    if (made.by_step && is_uneven)
+      told_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
     auto const write = [&](strata::detail::text_writer& out) { write_result(out, made, told_); };
     if (!write_file(name(), json_, write)) return exit_code::unusable;
     std::printf("%s\n", told_.answer.c_str());
@@ -366,6 +371,12 @@ class ranks_command final : public subcommand {
         [](strata::rank_run const& a, strata::rank_run const& b) { return a.rank < b.rank; });
     return true;
   }
+  /// Whether ranks recorded steps that others did not.
+  bool has_other_steps() const {
+    for (strata::rank_run const& run : runs_)
+      if (run.steps != runs_.front().steps) return true;
+    return false;
+  }
   /// Whether these are the ranks of one run, or are to be compared anyway.
   bool check_runs() {
     if (runs_.size() == 1)
@@ -373,7 +384,8 @@ class ranks_command final : public subcommand {
                                             " alone: give the folder that has all of them.");
     for (std::string const& problem : {difference(runs_), missing_ranks(runs_)}) {
       if (problem.empty()) continue;
-      if (!anyway_) return refuse_run(paths_.front(), problem + ", or compare these with --anyway.");
+      if (!anyway_)
+        return refuse_run(paths_.front(), problem + ", or compare these with --anyway.");
       told_.notes.push_back("Compared all the same: " + problem + ".");
     }
     return true;

@@ -103,9 +103,9 @@ double range_ns(rank_run const& run, std::string const& path) {
   return -1.0;
 }
 
-vec<double> collective_ns(rank_run const& run, std::string const& kernel) {
+vec<double> collective_ns(rank_run const& run, std::string const& path, std::string const& kernel) {
   for (rank_collective const& collective : run.collectives)
-    if (collective.kernel == kernel) return collective.ns;
+    if (collective.path == path && collective.kernel == kernel) return collective.ns;
   return {};
 }
 
@@ -172,9 +172,9 @@ TEST_CASE("a recording is read step by step, without the first step") {
   CHECK(run.busy_ns == vec<double>{257.0, 355.0});
   CHECK(run.work_ns == vec<double>{137.0, 144.0});
   REQUIRE(run.collectives.size() == 2);
-  CHECK(run.collectives[0].path == "block[*]");
+  CHECK(run.collectives[0].path == "block[1]");  // that of block[0] ran in the first step only
   CHECK(run.collectives[0].ns == vec<double>{140.0, 200.0});
-  CHECK(collective_ns(run, "wrapped") == vec<double>{0.0, 11.0});
+  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "wrapped") == vec<double>{0.0, 11.0});
   CHECK(run.ranges.size() == 2);
   CHECK(range_ns(run, "block[*]") == 138.5);  // (100 + 30 + 7 + 140) / 2
   CHECK(range_ns(run, "") == 2.0);
@@ -198,8 +198,8 @@ TEST_CASE("profile.json gives the same mean step where nothing overlaps") {
   CHECK(detail::mean(steps.busy_ns) == 306.0);
   // The copies of the first step are not known apart: 7 ns of three steps, not of two.
   CHECK(means.work_ns[0] == doctest::Approx((100 + 30 + 140 + 4) / 2.0 + 7 / 3.0));
-  CHECK(collective_ns(means, "ncclDevKernel_AllReduce_RING") == vec<double>{160.0});
-  CHECK(collective_ns(means, "wrapped") == vec<double>{5.5});
+  CHECK(collective_ns(means, "block[1]", "ncclDevKernel_AllReduce_RING") == vec<double>{160.0});
+  CHECK(collective_ns(means, "block[1]/NCCL:ncclBroadcast", "wrapped") == vec<double>{5.5});
   CHECK(range_ns(means, "") == 2.0);
 }
 

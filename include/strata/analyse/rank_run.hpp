@@ -30,7 +30,7 @@ STRATA_BEGIN
 /// A collective of a rank: one kernel of one range, in which ranks wait for each other.
 /// Units: ns.
 struct rank_collective {
-  std::string path;  ///< with every index as [*]
+  std::string path;
   std::string kernel;
   vec<double> ns;  ///< in each sample; 0 where it did not run
 };
@@ -69,14 +69,33 @@ inline bool is_collective(std::string_view path, std::string_view kernel) noexce
   return path.substr(0, domain.size()) == domain || path.find("/NCCL:") != path.npos;
 }
 
-/// Adds time to the range of this path.
-inline void add_to(vec<rank_range>& ranges, std::string path, double ns) {
-  for (rank_range& range : ranges)
-    if (range.path == path) {
-      range.ns += ns;
-      return;
+/// Where a rank keeps a collective, by path and name.
+class collective_places {
+ public:
+  /// The position of a collective of this rank, which is added where there was none.
+  std::size_t place_of(rank_run& run, std::string_view path, std::string_view kernel) {
+    std::string key(path);
+    key += '\n';
+    key += kernel;
+    std::size_t& place = places_[key];
+    if (place == 0) {
+      run.collectives.push_back({std::string(path), std::string(kernel), {}});
+      place = run.collectives.size();
     }
-  ranges.push_back({std::move(path), ns});
+    return place - 1;
+  }
+
+ private:
+  flat_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
+};
+
+using work_by_path = flat_map<std::string, double>;
+
+inline vec<rank_range> ranges_of(work_by_path const& work) {
+  vec<rank_range> ranges;
+  for (auto const& [path, ns] : work.entries())
+    if (ns > 0.0) ranges.push_back({path, ns});
+  return ranges;
 }
 
 /// Reads a rank from its records, step by step.
@@ -84,7 +103,7 @@ class rank_recording {
  public:
   /// Requires: a whole timeline with steps.
   explicit rank_recording(profile const& source)
-      : source_(source), tree_(source, folding::by_name), launches_(source) {}
+      : source_(source), tree_(source), launches_(source) {}
 
   rank_run read() {
     describe();
@@ -116,9 +135,9 @@ class rank_recording {
     made_.host = environment.host;
     made_.command = environment.command;
     if (!environment.devices.empty()) made_.device = environment.devices[0].name;
-    made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
+    call_tree const folded(source_, folding::by_name);
+    made_.step_ns = make_steps(source_, folded, tree_.rows()).mean_ns;
     made_.by_step = true;
-    for (range_row const& row : tree_.rows()) paths_.push_back(with_folded_indices(row.path));
   }
   /// The first step pays for what the others find done.
   void find_steps() {
@@ -129,24 +148,23 @@ class rank_recording {
   }
 
   void collect_work() {
-    for (kernel_record const& kernel : source_.kernels) {
-      std::uint32_t const row = tree_.position_of(kernel.node);
-      add_work(kernel, row, collective_of(row, kernel.name));
-    }
-    for (copy_record const& copy : source_.copies)
-      add_work(copy, tree_.position_of(copy.node), no_collective);
+    for (kernel_record const& kernel : source_.kernels) add_work(kernel, kernel.name);
+    for (copy_record const& copy : source_.copies) add_work(copy, no_reference);
     work_.sort([](work const& a, work const& b) {
       return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
     });
   }
   template <class Record>
-  void add_work(Record const& record, std::uint32_t row, std::uint32_t collective) {
+  void add_work(Record const& record, std::uint32_t kernel) {
     std::uint32_t const launch = launches_.launch_of(record.correlation);
     if (record.begin == lost_time || launch == launch_index::none) return;
     std::uint32_t const step = source_.launches[launch].step;
     std::size_t const sample =
         made_.steps.count_first([step](std::uint32_t other) { return other < step; });
     if (sample == made_.steps.size() || made_.steps[sample] != step) return;
+    std::uint32_t const row = tree_.position_of(record.node);
+    std::uint32_t const collective =
+        kernel == no_reference ? no_collective : collective_of(row, kernel);
     work_.push_back(
         {record.begin, record.end, static_cast<std::uint32_t>(sample), row, collective});
   }
@@ -157,14 +175,12 @@ class rank_recording {
     return place - 2;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
-    bool const is_named = name != no_reference && name <= source_.kernel_names.size();
-    std::string kernel = is_named ? short_kernel_name(source_.kernel_names[name - 1].mangled) : "";
-    if (!is_collective(paths_[row], kernel)) return no_collective;
-    for (rank_collective const& known : made_.collectives)
-      if (known.path == paths_[row] && known.kernel == kernel)
-        return static_cast<std::uint32_t>(&known - made_.collectives.data());
-    made_.collectives.push_back({paths_[row], std::move(kernel), {}});
-    return static_cast<std::uint32_t>(made_.collectives.size() - 1);
+    bool const is_named = name <= source_.kernel_names.size();
+    std::string const kernel =
+        is_named ? short_kernel_name(source_.kernel_names[name - 1].mangled) : std::string();
+    std::string const& path = tree_.rows()[row].path;
+    if (!is_collective(path, kernel)) return no_collective;
+    return static_cast<std::uint32_t>(collectives_.place_of(made_, path, kernel));
   }
 
   /// Of long runs the last steps, so that memory stays bounded.
@@ -196,9 +212,11 @@ class rank_recording {
       made_.work_ns[sample] += newly_covered(each, work_until);
       own[each.row] += ns;
     }
+    work_by_path by_path;
     for (std::size_t row = 0; row < own.size(); ++row)
-      if (own[row] > 0.0)
-        add_to(made_.ranges, paths_[row], own[row] / static_cast<double>(made_.steps.size()));
+      by_path[with_folded_indices(tree_.rows()[row].path)] += own[row];
+    made_.ranges = ranges_of(by_path);
+    for (rank_range& range : made_.ranges) range.ns /= static_cast<double>(made_.steps.size());
   }
   /// The time of this work behind `until`, which becomes its end.
   static double newly_covered(work const& each, std::int64_t& until) {
@@ -211,10 +229,10 @@ class rank_recording {
   call_tree tree_;
   launch_index launches_;
   rank_run made_;
-  vec<std::string> paths_;  ///< by row of the tree
   vec<work> work_;
-  std::size_t first_ = 0;  ///< of the samples that are kept
-  number_map<std::uint32_t> places_;
+  std::size_t first_ = 0;             ///< of the samples that are kept
+  number_map<std::uint32_t> places_;  ///< by row and name: the collective's position and 2
+  collective_places collectives_;
 };
 
 /// Reads a rank from the sums of its profile.json: its mean step. Work in ranges that lie outside
@@ -230,6 +248,7 @@ class rank_means {
     source_.each("ranges", [this](json_node row) { add_range(row); });
     once_.sort();
     source_.each("kernels", [this](json_node row) { add_kernel(row); });
+    made_.ranges = ranges_of(work_);
     for (rank_range const& range : made_.ranges) made_.work_ns[0] += range.ns;
     made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
     made_.deviation_ns = std::sqrt(squares_ / steps_);
@@ -279,26 +298,23 @@ class rank_means {
       once_.push_back(std::string(path));
       return;
     }
-    double const copies = number(row, "gpu_copy_self_ns") / steps_;
-    if (copies > 0.0) add_to(made_.ranges, with_folded_indices(path), copies);
+    work_[with_folded_indices(path)] += number(row, "gpu_copy_self_ns") / steps_;
   }
   void add_kernel(json_node row) {
-    std::string const own_path(json_.text(json_.find(row, "path")));
+    std::string const path(json_.text(json_.find(row, "path")));
     std::size_t const place =
-        once_.count_first([&](std::string const& other) { return other < own_path; });
-    if (place < once_.size() && once_[place] == own_path) return;
-    std::string path = with_folded_indices(own_path);
+        once_.count_first([&](std::string const& other) { return other < path; });
+    if (place < once_.size() && once_[place] == path) return;
     std::string_view const kernel = json_.text(json_.find(row, "kernel"));
     double const ns = per_step(row, "total_ns", "first_step_ns");
-    if (!is_collective(path, kernel)) return add_to(made_.ranges, std::move(path), ns);
+    if (!is_collective(path, kernel)) {
+      work_[with_folded_indices(path)] += ns;
+      return;
+    }
     squares_ += number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
-    for (rank_collective& known : made_.collectives)
-      if (known.path == path && known.kernel == kernel) {
-        known.ns[0] += ns;
-        return;
-      }
-    made_.collectives.push_back({std::move(path), std::string(kernel), {}});
-    made_.collectives.back().ns.push_back(ns);
+    vec<double>& sample = made_.collectives[collectives_.place_of(made_, path, kernel)].ns;
+    sample.resize(1, 0.0);
+    sample[0] += ns;
   }
 
   profile_file const& source_;
@@ -307,6 +323,8 @@ class rank_means {
   double steps_ = 1.0;
   double squares_ = 0.0;   // ns squared: of the collectives' launches around their means
   vec<std::string> once_;  // paths of ranges outside of steps
+  work_by_path work_;
+  collective_places collectives_;
 };
 
 }  // namespace detail

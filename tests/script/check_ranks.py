@@ -1,0 +1,168 @@
+"""strata ranks: what it prints, its exit codes and its JSON, on made-up ranks of which one is late."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
+program = build / "tools/strata"
+if not program.exists():
+    print("SKIPPED: the command strata was not built")
+    sys.exit(77)
+environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def ranks(code, *words):
+    done = subprocess.run([str(program), "ranks", *map(str, words)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def refused(told, *words):
+    done = ranks(2, *words)
+    that(done.stderr == f"strata ranks: {told}\n" and not done.stdout, f"{words}: {done.stderr}{done.stdout}")
+
+
+def made(name, count, steps, layers, late, more):
+    """Folders of ranks with recording and profile.json, of which one takes so many ns more in each mlp."""
+    shutil.rmtree(name, ignore_errors=True)
+    done = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/ranks_test.cpp", "--test-case=folders of ranks*"],
+                          stdout=subprocess.PIPE, universal_newlines=True,
+                          env={**environment, "STRATA_TEST_RANKS": f"{pathlib.Path(name).resolve()} {count} {steps} {layers} {late} {more}"})
+    that(done.returncode == 0 and pathlib.Path(f"{name}/rank0/profile.strata").exists(), done.stdout)
+    return pathlib.Path(name)
+
+
+def of_json(folder, name, change=lambda rank, profile: None):
+    """The same ranks with profile.json alone, each changed."""
+    shutil.rmtree(name, ignore_errors=True)
+    for path in sorted(folder.glob("rank*/profile.json")):
+        profile = json.loads(path.read_text(encoding="utf-8"))
+        change(profile["environment"]["rank"], profile)
+        place = pathlib.Path(name) / path.parent.name
+        place.mkdir(parents=True)
+        (place / "profile.json").write_text(json.dumps(profile), encoding="utf-8")
+    return pathlib.Path(name)
+
+
+def numbers(line):
+    return [float(word) for word in line.split()[:7]]
+
+
+late = made("late", 4, 10, 3, 2, 30000)
+told = ranks(1, late, "--json", "late.json").stdout
+result = json.loads(pathlib.Path("late.json").read_text(encoding="utf-8"))
+first = told.splitlines()[0]
+that(re.fullmatch(r"Rank 2 is last in 9 of 9 steps, by (8|9)[\d.]+ us \([\d.]+ % of the step\): its range block\[\*\]/mlp takes (8|9)[\d.]+ us more than "
+                  r"the median of the others\.", first), first)
+that(result["answer"] == first and result["verdict"] == "stands_out" and result["by_step"] and result["steps"] == 9, f"late.json: {result}")
+that(len(told.splitlines()) <= 60, "more than 60 lines")
+rows = {row["rank"]: row for row in result["ranks"]}
+that(sorted(rows) == [0, 1, 2, 3] and result["ranks"][0]["rank"] == 2, f"ranks: {result['ranks']}")
+for rank, row in rows.items():
+    # Three all-reduces of 20 us each; what is not work or transfer is waiting, since nothing overlaps.
+    that(row["transfer_ns"] == 60000 and row["times_last"] == (9 if rank == 2 else 0), f"rank {rank}: {row}")
+    that(abs(row["gpu_busy_ns"] - row["work_ns"] - row["transfer_ns"] - row["wait_ns"]) < 0.01, f"rank {rank}: its times do not add up: {row}")
+    that((row["wait_ns"] == 0) == (rank == 2), f"rank {rank}: {row}")
+ranges = {row["path"]: row for row in result["ranges"]}
+that(ranges["block[*]/attention"]["min_ns"] == ranges["block[*]/attention"]["max_ns"] == 120000, f"attention: {ranges}")
+that(ranges["block[*]/mlp"]["max_rank"] == 2 and list(ranges)[0] == "block[*]/mlp", f"mlp: {ranges}")
+shown = numbers(told.splitlines()[3])
+that(shown[0] == 2 and shown[4] == 0.06 and shown[5] == 0, f"the first row: {told.splitlines()[3]}")
+that(ranks(1, *sorted(late.iterdir())).stdout == told, "the folders one by one are another run")
+that(ranks(1, *sorted(late.glob("*/profile.strata"))).stdout == told, "the files one by one are another run")
+
+# Means alone tell the same rank, not how often.
+means = of_json(late, "means")
+told = ranks(1, means).stdout
+that(told.startswith("Rank 2 is last in the mean of 10 steps, by ") and "its range block[*]/mlp takes " in told.splitlines()[0], told)
+that("note: Mean steps are compared: formats=recording tells how often a rank is last.\n" in told, told)
+mixed = of_json(late, "mixed")
+shutil.copy("late/rank0/profile.strata", "mixed/rank0")
+that(ranks(1, mixed).stdout.startswith("Rank 2 is last in the mean of 9 steps, by "), "a recording beside means")
+
+# No rank stands out; too few steps; more ranks than are shown.
+even = made("even", 12, 10, 2, -1, 0)
+told = ranks(0, even, "--json", "even.json").stdout
+that(re.match(r"No rank stands out: the latest, rank \d+, is last in \d+ of 9 steps, by [\d.]+ [nu]s \([\d.]+ % of the step\), within the noise\.\n", told), told)
+that("\nand 2 ranks that are less late\n" in told, told)
+that(sum(row["times_last"] for row in json.loads(pathlib.Path("even.json").read_text())["ranks"]) == 9, "not one rank is last in each step")
+few = made("few", 2, 4, 1, 1, 30000)
+told = ranks(3, few).stdout
+that(told.startswith("Undecided: 3 steps are too few to tell, record 5 or more beside the first; rank 1 is last in 3 of 3 steps, by "), told)
+
+# A rank whose GPU does nothing more, but which comes late all the same: its host.
+def come_late(rank, profile):
+    for kernel in profile["kernels"]:
+        if rank == 3 and kernel["kernel"].startswith("nccl"):
+            for column in ("total_ns", "first_step_ns", "stddev_ns"):
+                kernel[column] = 0.1 * kernel[column]
+
+
+told = ranks(1, of_json(even, "host", come_late)).stdout
+that(told.startswith("Rank 3 is last in the mean of 10 steps, by ") and "so its host is late: strata explain tells where its GPU is idle.\n" in told, told)
+
+
+# Without collectives work is compared.
+def without_collectives(rank, profile):
+    profile["kernels"] = [kernel for kernel in profile["kernels"] if not kernel["kernel"].startswith("nccl") and "NCCL:" not in kernel["path"]]
+
+
+told = ranks(1, of_json(late, "alone", without_collectives)).stdout
+that(told.startswith("Rank 2 is last in ") and "note: No kernel is a collective of NCCL: work alone is compared, waiting is not known.\n" in told, told)
+
+# What cannot be compared: a sentence with the cure.
+pathlib.Path("empty").mkdir(exist_ok=True)
+refused("empty: Neither the folder nor a folder in it has a profile.strata or profile.json: give the out= of the run.", "empty")
+refused("none: It cannot be opened: No such file or directory.", "none")
+refused("late/rank2: It has rank 2 alone: give the folder that has all of them.", "late/rank2")
+refused("means/rank1/profile.json: It is rank 1, and so is late/rank1/profile.strata: give one run.", "late", "means/rank1")
+part = of_json(late, "part")
+shutil.rmtree("part/rank1")
+refused("part: Of ranks 0 to 3 there is no 1: copy what is missing, or compare these with --anyway.", part)
+told = ranks(1, "--anyway", part).stdout
+that("note: Compared all the same: Of ranks 0 to 3 there is no 1: copy what is missing.\n" in told, told)
+
+
+def far(rank, profile):
+    profile["environment"]["rank"] = 2000000000 if rank == 3 else rank
+
+
+refused("far: Of ranks 0 to 2000000000 there is no 3, 4, 5, 6, 7, ...: copy what is missing, or compare these with --anyway.", of_json(late, "far", far))
+for name, change, told in (
+        ("other", lambda p: p["environment"].update(command="eval"),
+         "other: Of rank 0 and rank 3 the programs are /opt/train and eval: give the ranks of one run, or compare these with --anyway."),
+        ("shorter", lambda p: p["steps"].pop(),
+         "shorter: Of rank 0 and rank 3 the means are of 10 and 9 steps: record the same with active=, or with formats=recording, of which the steps "
+         "that all have are compared, or compare these with --anyway."),
+        ("unranked", lambda p: p["environment"].update(rank=None),
+         "unranked/rank3/profile.json: It has no rank: MPI, torchrun and Slurm give one, and so does RANK=N."),
+        ("stepless", lambda p: p.update(steps=[]), "stepless/rank3/profile.json: It has no steps: mark them with STRATA_STEP() or step=NAME."),
+        ("untraced", lambda p: p.update(traced=False), "untraced/rank3/profile.json: It has no GPU work: record with STRATA=trace.")):
+    refused(told, of_json(late, name, lambda rank, profile: change(profile) if rank == 3 else None))
+(pathlib.Path("part/rank1")).mkdir()
+pathlib.Path("part/rank1/profile.strata").write_text("nothing")
+refused("part/rank1/profile.strata: It is no JSON: line 1: a value was expected.", part)
+refused("no/x.json: It cannot be written.", late, "--json", "no/x.json")
+
+# Recordings of other steps: those that all have.
+longer = made("longer", 4, 12, 3, 2, 30000)
+shutil.copy("longer/rank1/profile.strata", "late/rank1")
+told = ranks(1, late).stdout
+that(told.startswith("Rank 2 is last in 9 of 9 steps, by ") and "note: The ranks recorded other steps: those that all have are compared.\n" in told, told)
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{len(failures)} failures")
+sys.exit(1 if failures else 0)
