@@ -297,7 +297,7 @@ class ranks_command final : public subcommand {
   std::string details() const override {
     return "FOLDER is the out= of a run, whose folders rank0, rank1, ... have a recording or "
            "profile.json; or several of these:\n\n"
-           "  STRATA=trace,formats=recording,out=run torchrun --nproc-per-node 8 train.py\n"
+           "  STRATA=trace,formats=recording,out=run srun -n 8 ./train\n"
            "  strata ranks run\n\n"
            "  work      time in which the GPU ran something that is no collective\n"
            "  transfer  of collectives, the least time of all ranks: what they need\n"

@@ -83,6 +83,10 @@ that(shown[0] == 2 and shown[4] == 0.06 and shown[5] == 0, f"the first row: {tol
 that(ranks(1, *sorted(late.iterdir())).stdout == told, "the folders one by one are another run")
 that(ranks(1, *sorted(late.glob("*/profile.strata"))).stdout == told, "the files one by one are another run")
 
+# What docs/how-to/several-ranks.md shows is printed.
+guide = re.search(r"```\n(.*?)```", (root / "docs/how-to/several-ranks.md").read_text(encoding="utf-8"), re.S).group(1)
+that(ranks(1, made("guide", 8, 40, 12, 5, 30000)).stdout.splitlines()[0] == " ".join(guide.split()), "docs/how-to/several-ranks.md shows another sentence")
+
 # Means alone tell the same rank, not how often.
 means = of_json(late, "means")
 told = ranks(1, means).stdout

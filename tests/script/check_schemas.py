@@ -1,6 +1,6 @@
 """docs/schema: what Strata writes as JSON is what the schemas say, and no member is missing in them. Validated are the answers,
-profiles, findings and comparisons of the recordings in examples/report, the golden files, the report of a program whose GPU hangs,
-and what other tests left in the build tree."""
+profiles, findings, comparisons and ranks of the recordings in examples/report, the golden files, the report of a program whose
+GPU hangs, and what other tests left in the build tree."""
 
 import copy
 import json
@@ -102,6 +102,12 @@ for recording in recordings:
 for before, after in zip(profiles, [*profiles[1:], profiles[0]]):
     ran("compare", before, after, "--anyway", "--json", here / "comparison.json")
     check((here / "comparison.json").read_text(encoding="utf-8"), f"compare {before.parent.name} {after.parent.name}")
+done = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/ranks_test.cpp", "--test-case=folders of ranks*"],
+                      env={**environment, "STRATA_TEST_RANKS": f"{here / 'run'} 3 8 2 1 30000"}, stdout=subprocess.PIPE, universal_newlines=True)
+that(done.returncode == 0, done.stdout)
+for paths in ([here / "run"], sorted((here / "run").glob("rank*/profile.json"))):
+    ran("ranks", *paths, "--json", here / "ranks.json")
+    check((here / "ranks.json").read_text(encoding="utf-8"), f"ranks {len(paths)}")
 for path in sorted((root / "tests/unit/golden").glob("profile_*.json")):
     check(path.read_text(encoding="utf-8"), path.name)
 hung_program, fakes = build / "tests/fake/fake_hung_program", build / "tests/fake/lib"

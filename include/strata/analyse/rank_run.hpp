@@ -135,8 +135,7 @@ class rank_recording {
     made_.host = environment.host;
     made_.command = environment.command;
     if (!environment.devices.empty()) made_.device = environment.devices[0].name;
-    call_tree const folded(source_, folding::by_name);
-    made_.step_ns = make_steps(source_, folded, tree_.rows()).mean_ns;
+    made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
     made_.by_step = true;
   }
   /// The first step pays for what the others find done.
