@@ -161,10 +161,11 @@ std::string answer_of(strata::rank_comparison const& made) {
 /// What the numbers are, and what was not there to tell more.
 void add_notes(strata::rank_comparison const& made, std::vector<std::string>& notes) {
   std::string const noise = "The noise is " + time_text(made.noise_ns) + ": ";
+  std::string const kernels = made.has_collectives ? "collectives" : "kernels";
   if (made.by_step)
     notes.push_back(noise + "how much a rank's lateness differs from step to step.");
   else
-    notes.push_back(noise + "how much a rank's collectives differ from launch to launch.");
+    notes.push_back(noise + "how much a rank's " + kernels + " differ from launch to launch.");
   if (!made.by_step)
     notes.push_back("Mean steps are compared: formats=recording tells how often a rank is last.");
   if (!made.has_collectives)

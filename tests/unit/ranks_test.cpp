@@ -203,6 +203,24 @@ TEST_CASE("profile.json gives the same mean step where nothing overlaps") {
   CHECK(range_ns(means, "") == 2.0);
 }
 
+TEST_CASE("the deviation of a mean step is that of its launches") {
+  rank_program p = three_steps();
+  profile_file file;
+  REQUIRE(file.read(json_of(p.made)) == "");
+  // Launches of 140 and 200 ns in block[1]: two times a variance of 1800, in three steps.
+  CHECK(read_rank(file).deviation_ns == doctest::Approx(std::sqrt(2.0 * 1800.0 / 3.0)));
+  p.made.kernel_names[reduce - 1].mangled = "other";
+  p.made.nodes.back().name = p.name("broadcast");
+  REQUIRE(file.read(json_of(p.made)) == "");
+  rank_run const run = read_rank(file);
+  CHECK(run.collectives.empty());
+  // Those, and launches of 5000, 100 and 140 ns in block[0].
+  double const mean = 5240.0 / 3.0;
+  double const squares =
+      std::pow(5000.0 - mean, 2) + std::pow(100.0 - mean, 2) + std::pow(140.0 - mean, 2);
+  CHECK(run.deviation_ns == doctest::Approx(std::sqrt((1.5 * squares + 2.0 * 1800.0) / 3.0)));
+}
+
 TEST_CASE("a recording without all of its records tells no steps") {
   rank_program p = three_steps();
   p.made.losses.activity_folded = 1;

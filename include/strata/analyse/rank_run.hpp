@@ -52,7 +52,7 @@ struct rank_run {
   std::uint64_t recorded_steps = 0;
   bool by_step = false;       ///< whether samples are steps
   double step_ns = 0.0;       ///< the mean step
-  double deviation_ns = 0.0;  ///< of the collective time of a step, where the sample is the mean
+  double deviation_ns = 0.0;  ///< of the collective time of a step, or of the work without one
   vec<std::uint32_t> steps;   ///< the number of each sample, ascending; empty where it is the mean
   vec<double> busy_ns;        ///< by sample: the GPU ran something
   vec<double> work_ns;        ///< by sample: it ran something that is no collective
@@ -250,7 +250,8 @@ class rank_means {
     made_.ranges = ranges_of(work_);
     for (rank_range const& range : made_.ranges) made_.work_ns[0] += range.ns;
     made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
-    made_.deviation_ns = std::sqrt(squares_ / steps_);
+    double const squares = made_.collectives.empty() ? work_squares_ : collective_squares_;
+    made_.deviation_ns = std::sqrt(squares / steps_);
     return std::move(made_);
   }
 
@@ -306,11 +307,13 @@ class rank_means {
     if (place < once_.size() && once_[place] == path) return;
     std::string_view const kernel = json_.text(json_.find(row, "kernel"));
     double const ns = per_step(row, "total_ns", "first_step_ns");
+    double const squares = number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
     if (!is_collective(path, kernel)) {
       work_[with_folded_indices(path)] += ns;
+      work_squares_ += squares;
       return;
     }
-    squares_ += number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
+    collective_squares_ += squares;
     vec<double>& sample = made_.collectives[collectives_.place_of(made_, path, kernel)].ns;
     sample.resize(1, 0.0);
     sample[0] += ns;
@@ -320,8 +323,9 @@ class rank_means {
   json_document const& json_;
   rank_run made_;
   double steps_ = 1.0;
-  double squares_ = 0.0;   // ns squared: of the collectives' launches around their means
-  vec<std::string> once_;  // paths of ranges outside of steps
+  double collective_squares_ = 0.0;  // ns squared: of launches around the means of their kernels
+  double work_squares_ = 0.0;        // the same of what is no collective
+  vec<std::string> once_;            // paths of ranges outside of steps
   work_by_path work_;
   collective_places collectives_;
 };
