@@ -132,6 +132,16 @@ std::string cause_of(strata::rank_comparison const& made) {
          "where its GPU is idle";
 }
 
+/// Why nothing can be said.
+std::string undecided_by(strata::rank_comparison const& made) {
+  if (!made.same_collectives)
+    return "the ranks take part in different collectives, so compare those that take part in the "
+           "same with --anyway";
+  return std::to_string(made.steps) + (made.steps == 1 ? " step is" : " steps are") +
+         " too few to tell, record " + std::to_string(strata::fewest_rank_steps) +
+         " or more beside the first";
+}
+
 std::string answer_of(strata::rank_comparison const& made) {
   strata::rank_row const& last = made.last();
   std::string const steps = std::to_string(made.steps);
@@ -146,10 +156,8 @@ std::string answer_of(strata::rank_comparison const& made) {
       return "Rank " + std::to_string(last.rank) + " is last " + when + ", " + amount + ": " +
              cause_of(made) + ".";
     case strata::rank_verdict::undecided:
-      return "Undecided: " + steps + (made.steps == 1 ? " step is" : " steps are") +
-             " too few to tell, record " + std::to_string(strata::fewest_rank_steps) +
-             " or more beside the first; " + rank_name(last.rank) + " is last " + when + ", " +
-             amount + ".";
+      return "Undecided: " + undecided_by(made) + "; " + rank_name(last.rank) + " is last " + when +
+             ", " + amount + ".";
     default:
       break;
   }
@@ -282,6 +290,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
   json.line();
   json.boolean("by_step", made.by_step);
   json.boolean("has_collectives", made.has_collectives);
+  json.boolean("same_collectives", made.same_collectives);
   json.integer("steps", made.steps);
   json.number("noise_ns", made.noise_ns);
   write_ranks(json, made);
@@ -305,7 +314,8 @@ class ranks_command final : public subcommand {
            "  wait      the rest of them: what the rank waited for the last one to come\n"
            "  late      how much less it waits than the median of the others\n\n"
            "A rank stands out that is late by 1 % of the step and by more than the noise.\n\n"
-           "Exit code: 0 no rank stands out, 1 one does, 2 an argument or a file, 3 too few steps.";
+           "Exit code: 0 no rank stands out, 1 one does, 2 an argument or a file, 3 no way to "
+           "tell.";
   }
   void declare(arguments& takes) override {
     takes.rest("FOLDER", paths_, 1, "the folder of a run, or of each rank");

@@ -55,7 +55,7 @@ struct rank_spread {
 enum class rank_verdict : std::uint8_t {
   none_stands_out,
   stands_out,
-  undecided  ///< there are too few steps
+  undecided  ///< there are too few steps, or the ranks wait in different collectives
 };
 
 /// The ranks of a run beside each other.
@@ -63,10 +63,13 @@ struct rank_comparison {
   rank_verdict verdict = rank_verdict::undecided;
   bool by_step = false;          ///< steps were compared, else mean steps
   bool has_collectives = false;  ///< else work is compared, and nothing is known of waiting
-  std::uint64_t steps = 0;       ///< that were compared, or that the means are of
-  double noise_ns = 0.0;         ///< what `late_ns` of the last rank has to exceed
-  vec<rank_row> ranks;           ///< the latest first
-  vec<rank_spread> ranges;       ///< the largest spread first
+  /// Whether all ranks take part in all collectives: who takes part in fewer waits less, and is not
+  /// late for that.
+  bool same_collectives = true;
+  std::uint64_t steps = 0;  ///< that were compared, or that the means are of
+  double noise_ns = 0.0;    ///< what `late_ns` of the last rank has to exceed
+  vec<rank_row> ranks;      ///< the latest first
+  vec<rank_spread> ranges;  ///< the largest spread first
 
   rank_row const& last() const noexcept { return ranks.front(); }
   /// The range in which the last rank has the most work above the median of the others; null where
@@ -200,6 +203,8 @@ class rank_comparer {
       numbers_[places[i].run][places[i].collective] = collectives_ - 1;
     }
     made_.has_collectives = collectives_ > 0;
+    for (rank_run const& run : runs_)
+      if (run.collectives.size() != collectives_) made_.same_collectives = false;
   }
   rank_collective const& collective_of(collective_place const& place) const {
     return runs_[place.run].collectives[place.collective];
@@ -336,7 +341,7 @@ class rank_comparer {
     made_.noise_ns = larger(last.deviation_ns, median(std::move(deviations))) * larger(1.0, chance);
     bool const is_large =
         last.late_ns > made_.noise_ns && last.late_ns >= least_rank_share * last.step_ns;
-    if (made_.steps < fewest_rank_steps)
+    if (made_.steps < fewest_rank_steps || !made_.same_collectives)
       made_.verdict = rank_verdict::undecided;
     else
       made_.verdict = is_large ? rank_verdict::stands_out : rank_verdict::none_stands_out;
@@ -361,7 +366,7 @@ class rank_comparer {
 }  // namespace detail
 
 /// Compares the ranks of one run. `runs` are used up.
-/// Requires: two ranks at least, whose numbers differ.
+/// Requires: two ranks at least, whose numbers differ; a rank has each of its collectives once.
 /// Cost: O(s n log n) for n ranks with s steps, and n s numbers for each collective.
 inline rank_comparison compare_ranks(vec<rank_run>& runs) {
   return detail::rank_comparer(runs).compare();

@@ -313,6 +313,7 @@ class rank_means {
       work_squares_ += squares;
       return;
     }
+    if (!(ns > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
     vec<double>& sample = made_.collectives[collectives_.place_of(made_, path, kernel)].ns;
     sample.resize(1, 0.0);
