@@ -189,7 +189,7 @@ class rank_recording {
     if (made_.steps.size() <= most) return;
     first_ = made_.steps.size() - most;
     made_.steps.erase(made_.steps.begin(), made_.steps.begin() + first_);
-    work_.keep_if([this](work const& each) { return each.sample >= first_; });
+    work_.keep_if([this](work const& item) { return item.sample >= first_; });
   }
 
   void add_times() {
@@ -200,16 +200,16 @@ class rank_recording {
     vec<double> own(tree_.rows().size(), 0.0);
     std::int64_t busy_until = lost_time;
     std::int64_t work_until = lost_time;
-    for (work const& each : work_) {
-      std::size_t const sample = each.sample - first_;
-      made_.busy_ns[sample] += newly_covered(each, busy_until);
-      auto const ns = static_cast<double>(elapsed(each.begin, each.end));
-      if (each.collective != no_collective) {
-        made_.collectives[each.collective].ns[sample] += ns;
+    for (work const& item : work_) {
+      std::size_t const sample = item.sample - first_;
+      made_.busy_ns[sample] += newly_covered(item, busy_until);
+      auto const ns = static_cast<double>(elapsed(item.begin, item.end));
+      if (item.collective != no_collective) {
+        made_.collectives[item.collective].ns[sample] += ns;
         continue;
       }
-      made_.work_ns[sample] += newly_covered(each, work_until);
-      own[each.row] += ns;
+      made_.work_ns[sample] += newly_covered(item, work_until);
+      own[item.row] += ns;
     }
     work_by_path by_path;
     for (std::size_t row = 0; row < own.size(); ++row)
@@ -218,9 +218,9 @@ class rank_recording {
     for (rank_range& range : made_.ranges) range.ns /= static_cast<double>(made_.steps.size());
   }
   /// The time of this work behind `until`, which becomes its end.
-  static double newly_covered(work const& each, std::int64_t& until) {
-    std::int64_t const ns = elapsed(larger(each.begin, until), each.end);
-    until = larger(until, each.end);
+  static double newly_covered(work const& item, std::int64_t& until) {
+    std::int64_t const ns = elapsed(larger(item.begin, until), item.end);
+    until = larger(until, item.end);
     return static_cast<double>(ns);
   }
 
