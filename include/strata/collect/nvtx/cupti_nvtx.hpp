@@ -94,7 +94,9 @@ struct nvtx_entry {
         in_domain(what != operation::add_domain) {}
 };
 
-/// The program's NVTX calls, carried out on nvtx_ranges. Threads: any.
+/// The program's NVTX calls, carried out on nvtx_ranges. CUPTI calls back for none of NVTX's
+/// extensions: a range that one of them ends stays open there, as ncclCommInitRankConfig of NCCL.
+/// Threads: any.
 class nvtx_calls {
   using id = cupti::nvtx_id;
   using core = nvtx::core_id;
