@@ -87,7 +87,7 @@ def main():
         cells[2:2] = ["" if found is None else str(found), "right" if right else "WRONG"]
         rows.append("| " + " | ".join([*cells, " ".join(notes)]) + " |")
         print(rows[-1], flush=True)
-    head = ["program", "steps", "found", "", "plain", "us a step, plain", *(f"{side}" for side in SIDES), "said"]
+    head = ["program", "steps", "found", "", "plain", "us a step, plain", *SIDES, "said"]
     table = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows]
     (out / "loops.md").write_text("\n".join(table) + f"\n\n{len(rows) - wrong} of {len(rows)} right\n")
     return 1 if wrong or not rows else 0

@@ -52,7 +52,7 @@ def points(request):
     """Values by name and labels, the rank with them, as Prometheus has them."""
     found = {}
     for resource in request.resource_metrics:
-        about = {each.key: each.value.string_value for each in resource.resource.attributes}
+        about = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}
         that(about.get("service.name"), "no service.name")
         for scope in resource.scope_metrics:
             that(scope.scope.name == "strata" and scope.scope.version, f"scope {scope.scope}")
@@ -60,7 +60,7 @@ def points(request):
                 that(metric.WhichOneof("data") == "gauge" and metric.description, f"{metric.name} is no gauge with a description")
                 for point in metric.gauge.data_points:
                     that(point.time_unix_nano > 10**18, f"{metric.name} at {point.time_unix_nano}")
-                    labels = {each.key: each.value.string_value for each in point.attributes}
+                    labels = {attribute.key: attribute.value.string_value for attribute in point.attributes}
                     labels["program"] = about["service.name"]
                     if "strata.rank" in about:
                         labels["rank"] = about["strata.rank"]

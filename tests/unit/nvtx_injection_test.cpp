@@ -150,6 +150,7 @@ TEST_CASE("of the metadata behind a name of XLA's the first value stays") {
     CHECK(calls(p, given.name) == 1);
     CHECK(calls(p, std::string("TSL:") + given.name) == 2);
   }
+  CHECK(calls(p, std::string(name_table::longest - 3, 'x') + "\u2026") == 1);
 }
 
 TEST_CASE("domains and strings are told apart by their texts") {
