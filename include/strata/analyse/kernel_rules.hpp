@@ -114,9 +114,9 @@ class kernel_rules : protected step_bound {
 
   // --- kernels, from counters ---
 
-  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted. Of
-  /// counts of other work than was timed no unit is known, so that nothing gains. False where `key`
-  /// has no value in any.
+  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted.
+  /// Counts of other work than was timed come too: they say no unit's use, so their gain is 0.
+  /// False where `key` has no value in any.
   bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -418,10 +418,12 @@ class kernel_rules : protected step_bound {
     double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
     return room > 0.0 ? blocks / room : 0.0;
   }
+  /// How many waves of blocks a launch has, and how far the last one leaves SMs idle.
   struct last_wave {
-    double waves = 0.0;  ///< of the launch
-    double idle = 0.0;   ///< the part of the time in which SMs wait for the last of them
+    double waves = 0.0;
+    double idle = 0.0;  ///< the part of the time in which SMs wait for the last wave
   };
+  /// `full`: the part of `waves` that is certain; what is beyond it begins no wave.
   static last_wave last_wave_of(double waves, double full = 1.0) noexcept {
     return {waves, waves > 0.0 ? 1.0 - waves / rounded_up(full * waves) : 0.0};
   }
