@@ -59,7 +59,7 @@ inline constexpr fleet_gauge fleet_gauges[] = {
     {"strata.step.tokens", "{token}/s", "strata_tokens_per_second", "",
      "Tokens that the ranges declare, by time"},
     {"strata.memory.peak", "By", "strata_memory_peak_bytes", "bytes",
-     "Most device memory in use at one time"},
+     "Most device memory in use at one time, of what was allocated while recorded"},
     {"strata.problems", "{problem}", "strata_problems", "", "What could not be measured"},
     {"strata.range.host", "s", "strata_range_host_seconds", "seconds",
      "Host time of a range in a mean step, with the ranges in it"},
@@ -159,7 +159,7 @@ class fleet_samples {
     if (input_.source.traced) add({fleet_metric::step_busy, steps.gpu_busy_ns * ns});
     add({fleet_metric::steps, steps.from_steps ? static_cast<double>(steps.count) : 0.0});
     add({fleet_metric::tokens, steps.tokens_per_s});
-    if (input_.source.traced)
+    if (input_.memory.peak_bytes > 0)  // else nothing was allocated while it was recorded
       add({fleet_metric::memory_peak, static_cast<double>(input_.memory.peak_bytes)});
     add({fleet_metric::problems, static_cast<double>(input_.source.problems.size())});
   }
@@ -227,7 +227,8 @@ inline std::string_view program_of(std::string_view command) noexcept {
   return slash == std::string_view::npos ? word : word.substr(slash + 1);
 }
 
-/// The value of a label in double quotes, as OpenMetrics escapes it.
+/// Writes a label with its value in double quotes, as OpenMetrics escapes it; nothing of "".
+/// `has_one`: whether the sample has a label yet.
 inline void write_label(text_writer& out, std::string_view key, std::string_view value,
                         bool& has_one) {
   if (value.empty()) return;
@@ -246,6 +247,14 @@ inline fleet_gauge const& gauge_of(fleet_metric metric) noexcept {
   return fleet_gauges[static_cast<std::size_t>(metric)];
 }
 
+/// Writes the lines that stand once above the values of a gauge.
+inline void write_description(text_writer& out, fleet_gauge const& gauge) {
+  out.write(sentence("# TYPE ") << gauge.prometheus_name << " gauge\n");
+  if (!gauge.prometheus_unit.empty())
+    out.write(sentence("# UNIT ") << gauge.prometheus_name << ' ' << gauge.prometheus_unit << '\n');
+  out.write(sentence("# HELP ") << gauge.prometheus_name << ' ' << gauge.help << ".\n");
+}
+
 }  // namespace detail
 
 /// metrics.prom: gauges as OpenMetrics text, which Prometheus reads too. Values are of a mean step.
@@ -259,14 +268,8 @@ inline void write_openmetrics(detail::text_writer& out, report_input const& inpu
   fleet_gauge const* last = nullptr;
   for (fleet_sample const& sample : samples.list()) {
     fleet_gauge const& gauge = gauge_of(sample.metric);
-    if (&gauge != last) {
-      out.write(sentence("# TYPE ") << gauge.prometheus_name << " gauge\n");
-      if (!gauge.prometheus_unit.empty())
-        out.write(sentence("# UNIT ")
-                  << gauge.prometheus_name << ' ' << gauge.prometheus_unit << '\n');
-      out.write(sentence("# HELP ") << gauge.prometheus_name << ' ' << gauge.help << ".\n");
-      last = &gauge;
-    }
+    if (&gauge != last) write_description(out, gauge);
+    last = &gauge;
     out.write(gauge.prometheus_name);
     bool has_label = false;
     write_label(out, "program", program, has_label);
