@@ -159,6 +159,51 @@ TEST_CASE("metrics.prom: names that are one label are one series") {
   CHECK(has(text, "strata_ranges_left_out 2\n"));
 }
 
+TEST_CASE("metrics.prom: work of the GPU comes before that of the host") {
+  finding_test::program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 60; ++i)
+      p.in(p.node(root_node, "host " + std::to_string(i) + "x"),
+           [&](std::uint32_t) { p.now += 100 * us; });
+    p.in(p.mlp, [&](std::uint32_t range) { p.kernel_of(range, us); });
+    p.wait();
+  });
+  std::string const text = prometheus(p.made);
+  CHECK(count_of(text, "strata_range_host_seconds{") == 50);
+  CHECK(count_of(text, "strata_range_gpu_busy_seconds{range=\"mlp\"} ") == 1);
+}
+
+TEST_CASE("metrics.prom: work beyond a roof is no use of it") {
+  finding_test::program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t range) { p.kernel_of(range, 600 * us); });
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  p.hbm(p.attention, 0.5);
+  CHECK(count_of(prometheus(p.made), "strata_range_use_ratio{range=\"attention\"") == 1);
+  p.hbm(p.attention, 2.0);
+  CHECK(count_of(prometheus(p.made), "strata_range_use_ratio{range=\"attention\"") == 0);
+}
+
+TEST_CASE("metrics.prom: the findings that gain most have series, and each of them one") {
+  report_tables const tables(with_ranges(1, "layer "));
+  report_input input = tables.input();
+  finding cause{};
+  cause.rule = "idle";
+  cause.cost_ns_per_step = 1000.0;
+  input.findings.findings.clear();
+  for (int i = 0; i < 12; ++i) {
+    cause.path = "range " + std::to_string(i) + "x";
+    input.findings.findings.push_back(cause);
+    input.findings.findings.push_back(cause);
+  }
+  std::string const text = prometheus(input);
+  CHECK(values(text).size() > 0);
+  CHECK(count_of(text, "strata_finding_gain_seconds{") == 10);
+  CHECK(has(text, "{range=\"range 9x\",rule=\"idle\"} "));
+}
+
 TEST_CASE("metrics.prom: labels are escaped") {
   sample::maker maker;
   maker.made.environment.command = "./a\"b";
