@@ -824,6 +824,10 @@ TEST_CASE("counts of other work than was timed prove nothing of the kernels") {
     CHECK(rules_of(p) == (same ? "uncoalesced " : ""));
     p = spilling(0.5);
     CHECK(rules_of(p) == (same ? "register-spills " : ""));
+    p = moving(0.6, 0.2);  // of which no unit has to be known
+    CHECK(rules_of(p) == (same ? "extra-traffic " : ""));
+    p = product(0.8);
+    CHECK(rules_of(p) == (same ? "fp32-without-tensor " : ""));
   }
 }
 

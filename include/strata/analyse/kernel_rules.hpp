@@ -114,16 +114,16 @@ class kernel_rules : protected step_bound {
 
   // --- kernels, from counters ---
 
-  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted.
-  /// Counts of other work than was timed come too: they say no unit's use, so their gain is 0.
-  /// False where `key` has no value in any.
+  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted in the
+  /// work that was timed: a cure that replaces the work gains without a known unit. False where
+  /// `key` has no value in any.
   bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
       if (rows_[row].self.kernels == 0 || !is_worth(ns) || !known(own(row, key))) continue;
       any = true;
-      look(row, ns);
+      if (is_timed_work(row, counter_scope::self)) look(row, ns);
     }
     return any;
   }
