@@ -254,3 +254,19 @@ TEST_CASE("metrics.otlp.json has what metrics.prom has") {
   }
   CHECK(points == expected.size());
 }
+
+TEST_CASE("metrics.otlp.json has times that OTLP takes, whatever a recording says") {
+  report_sample sample = gpu_sample();
+  REQUIRE(sample.source.steps.size() > 0);
+  auto const time_of = [&](std::int64_t started, std::int64_t end) {
+    sample.source.environment.started_at_unix_ns = started;
+    for (step_record& step : sample.source.steps) step.end = end;
+    return nlohmann::json::parse(otlp(sample))["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+                                              [0]["gauge"]["dataPoints"][0]["timeUnixNano"]
+                                                  .get<std::string>();
+  };
+  constexpr std::int64_t most = INT64_MAX;
+  CHECK(time_of(most, most) == "18446744073709551614");
+  CHECK(time_of(-1, 5) == "5");
+  CHECK(time_of(INT64_MIN, -5) == "0");
+}

@@ -138,12 +138,11 @@ class fleet_samples {
       return first != second ? first > second : one < other;
     });
     for (std::size_t const row : rows) {
+      if (ranges_.size() == most_ranges) break;
       std::string name = label(input_.folded[row].path);
-      if (ranges_.size() < most_ranges && !is_chosen(name))
-        ranges_.push_back({row, std::move(name)});
-      else
-        ++left_out_;
+      if (!is_chosen(name)) ranges_.push_back({row, std::move(name)});
     }
+    left_out_ = rows.size() - ranges_.size();
     ranges_.sort(
         [](chosen_range const& one, chosen_range const& other) { return one.row < other.row; });
   }
@@ -313,11 +312,15 @@ class otlp_writer {
   }
 
  private:
-  /// The end of the last step, else the begin of the session; ns since 1970.
-  std::int64_t time_of_values() const noexcept {
+  static constexpr std::int64_t no_time = 0;
+
+  /// The end of the last step, else the begin of the session; ns since 1970. No broken recording
+  /// has one that OTLP does not take.
+  std::uint64_t time_of_values() const noexcept {
     std::int64_t last = 0;
     for (step_record const& step : input_.source.steps) last = larger(last, step.end);
-    return input_.source.environment.started_at_unix_ns + last;
+    std::int64_t const begin = larger(input_.source.environment.started_at_unix_ns, no_time);
+    return static_cast<std::uint64_t>(begin) + static_cast<std::uint64_t>(last);
   }
   void attribute(char const* key, std::string_view value) {
     if (value.empty()) return;
