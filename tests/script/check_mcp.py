@@ -299,6 +299,14 @@ that(head == "a line\n" * 9362 + "[cut: these are the first 65534 of 700000 byte
 with open("short", "wb+") as file:
     file.write("a line\u00e9".encode())
     that(strata_mcp.head_of(file) == "a line\u00e9", "a short text")
+# A program that somebody else put beside this server is not run; one of root's or of the server's owner is.
+os.makedirs("planted/bin", exist_ok=True)
+shutil.copy(program, "planted/bin/strata")
+planted = pathlib.Path("planted/bin/strata")
+that(strata_mcp.is_program(planted), "a program of one's own is none")
+if os.geteuid() == 0:
+    os.chown(planted, 65534, 65534)
+    that(strata_mcp.is_program(planted) == (os.stat(server).st_uid == 65534), "somebody else's program would be run")
 # A search has a limit of names.
 strata_mcp.MOST_LOOKED_AT = 60
 listed = json.loads(strata_mcp.profiles(strata_mcp.Command(None, 60), "runs"))
