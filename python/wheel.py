@@ -46,6 +46,7 @@ class Elf:
     """The machine, the libraries and the versions that a file of ELF, of 64 bits and little-endian, needs."""
 
     def __init__(self, path):
+        self.path = path
         self.data = path.read_bytes()
         if self.data[:6] != b"\x7fELF\x02\x01":
             raise Mistake(f"{path} is no program of Linux for x86_64 or aarch64: build it for one.")
@@ -55,9 +56,14 @@ class Elf:
         self.machine = MACHINES[machine]
         offset, size, count = self.read("<Q", 40)[0], self.read("<H", 58)[0], self.read("<H", 60)[0]
         self.sections = [self.read("<IIQQQQIIQQ", offset + number * size) for number in range(count)]
+        if not self.sections:
+            raise Mistake(f"{path} has no sections, which say what it needs: build it again, and strip symbols alone.")
 
     def read(self, layout, offset):
-        return struct.unpack_from(layout, self.data, offset)
+        try:
+            return struct.unpack_from(layout, self.data, offset)
+        except struct.error:
+            raise Mistake(f"{self.path} is cut short: build it again.") from None
 
     def sections_of(self, kind):
         """Offset and size of each section of a kind, with the offset of its texts."""

@@ -122,6 +122,12 @@ refused("The command and its library are for different machines: build both in o
 head[18:20] = (8).to_bytes(2, "little")
 (made / "tools/strata").write_bytes(head)
 refused(f"{made}/tools/strata is for machine 8 of ELF: a wheel is made for x86_64 and aarch64.")
+data = bytearray((build / "tools/strata").read_bytes())
+(made / "tools/strata").write_bytes(data[:64])
+refused(f"{made}/tools/strata is cut short: build it again.")
+data[60:62] = b"\0\0"  # the count of sections
+(made / "tools/strata").write_bytes(data)
+refused(f"{made}/tools/strata has no sections, which say what it needs: build it again, and strip symbols alone.")
 
 # The tag by what is needed: a version beyond all glibc, or a library that not all systems have, is no manylinux.
 sys.path.insert(0, str(script.parent))

@@ -140,11 +140,15 @@ TEST_CASE("of the metadata behind a name of XLA's the first value stays") {
     the.push(domain, registered_event(the.enlist(domain, given.text)));
     the.pop(domain);
   }
-  // What is cut has no metadata behind it any more.
+  // What is cut has no metadata behind it any more; what is long by its metadata is not cut.
   std::string const long_name = std::string(2000, 'x') + ":#a=b#";
   the.push(long_name.c_str());
   the.pop();
+  std::string const long_metadata = "Thunk:#hlo_op=add,source=" + std::string(2000, 'x') + "#";
+  the.push(long_metadata.c_str());
+  the.pop();
   profile const& p = s.profile();
+  CHECK(calls(p, "Thunk:add") == 1);
   for (auto const& given : texts) {
     CAPTURE(given.text);
     CHECK(calls(p, given.name) == 1);

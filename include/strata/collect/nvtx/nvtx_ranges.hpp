@@ -6,7 +6,6 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -17,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -192,8 +190,8 @@ class nvtx_name {
       return;
     }
     begin();
+    if (may_have_metadata) return add_without_metadata(given);
     add(given);
-    if (may_have_metadata) drop_metadata();
   }
 
   STRATA_DETAIL_COLD void read(wchar_t const* text) noexcept {
@@ -231,17 +229,15 @@ class nvtx_name {
 
   /// XLA's names have numbers that differ between processes behind them, as in
   /// `Thunk:#hlo_op=fusion_3,unique_hlo_op_id=17#`: of the metadata the first value stays,
-  /// `Thunk:fusion_3`.
-  STRATA_DETAIL_COLD void drop_metadata() noexcept {
-    std::size_t const mark = full_.find(":#", text_);
-    if (mark == full_.npos || full_.back() != '#') return;
-    std::size_t const key_end = full_.find('=', mark);
-    if (key_end == full_.npos) return;
-    std::size_t const begin = key_end + 1;
-    std::size_t const end = smaller(full_.find(',', begin), full_.size() - 1);
-    std::memmove(buffer_ + mark + 1, buffer_ + begin, end - begin);
-    size_ = mark + 1 + end - begin;
-    full_ = {buffer_, size_};
+  /// `Thunk:fusion_3`. Requires: the text ends in `#`.
+  STRATA_DETAIL_COLD void add_without_metadata(std::string_view text) noexcept {
+    std::size_t const mark = text.find(":#");
+    std::size_t const key_end = text.find('=', mark);
+    if (key_end == text.npos) return add(text);
+    text.remove_suffix(1);
+    std::string_view const values = text.substr(key_end + 1);
+    add(text.substr(0, mark + 1));
+    add(values.substr(0, values.find(',')));
   }
 
   void add_character(std::uint32_t value) noexcept {
