@@ -270,3 +270,22 @@ TEST_CASE("metrics.otlp.json has times that OTLP takes, whatever a recording say
   CHECK(time_of(-1, 5) == "5");
   CHECK(time_of(INT64_MIN, -5) == "0");
 }
+
+TEST_CASE("a program's name is its file's, of Python the script's or module's") {
+  struct {
+    char const* command;
+    char const* name;
+  } const programs[] = {{"/usr/bin/server --port 80", "server"},
+                        {"server", "server"},
+                        {"", ""},
+                        {"/opt/venv/bin/python3 -u jobs/train.py --steps 3", "train.py"},
+                        {"python3.12 -m vllm.entrypoints --model x", "vllm.entrypoints"},
+                        {"python3 -c import", "python3"},
+                        {"python", "python"},
+                        {"python3 -m", "python3"},
+                        {"python3 -u", "python3"}};
+  for (auto const& program : programs) {
+    CAPTURE(program.command);
+    CHECK(detail::program_of(program.command) == program.name);
+  }
+}
