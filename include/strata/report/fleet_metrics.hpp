@@ -102,6 +102,11 @@ class fleet_samples {
 
   vec<fleet_sample> const& list() const noexcept { return samples_; }
 
+  /// A text that is short, and of characters that a terminal shows.
+  static std::string label(std::string_view text) {
+    return shortened(console_text(text), longest_label);
+  }
+
  private:
   static constexpr std::size_t most_ranges = 50;     // series of each gauge
   static constexpr std::size_t most_findings = 10;   // those that gain most
@@ -113,8 +118,8 @@ class fleet_samples {
     std::string label;
   };
 
-  static std::string label(std::string const& path) {
-    return path.empty() ? "(outside ranges)" : shortened(console_text(path), longest_label);
+  static std::string label_of(std::string const& path) {
+    return path.empty() ? "(outside ranges)" : label(path);
   }
   void add(fleet_sample sample) {
     if (!is_finite(sample.value)) return;
@@ -139,7 +144,7 @@ class fleet_samples {
     });
     for (std::size_t const row : rows) {
       if (ranges_.size() == most_ranges) break;
-      std::string name = label(input_.folded[row].path);
+      std::string name = label_of(input_.folded[row].path);
       if (!is_chosen(name)) ranges_.push_back({row, std::move(name)});
     }
     left_out_ = rows.size() - ranges_.size();
@@ -197,7 +202,7 @@ class fleet_samples {
     std::size_t const before = samples_.size();
     for (finding const& cause : input_.findings.findings) {
       if (samples_.size() - before == most_findings) return;
-      std::string name = label(cause.path);
+      std::string name = label_of(cause.path);
       if (!cause.shortens_step(step_ns) || is_listed(cause.rule, name, before)) continue;
       add({fleet_metric::finding_gain,
            cause.gain_ns(step_ns) * ns,
@@ -278,7 +283,7 @@ inline void write_description(text_writer& out, fleet_gauge const& gauge) {
 inline void write_openmetrics(detail::text_writer& out, report_input const& input) {
   using namespace detail;
   profile_environment const& run = input.source.environment;
-  std::string const program = console_text(program_of(run.command));
+  std::string const program = fleet_samples::label(program_of(run.command));
   std::string const rank = run.rank < 0 ? std::string() : std::to_string(run.rank);
   fleet_samples const samples(input);
   fleet_gauge const* last = nullptr;
@@ -352,7 +357,7 @@ class otlp_writer {
     profile_environment const& run = input_.source.environment;
     json_.object("resource");
     json_.array("attributes");
-    attribute("service.name", program_of(run.command));
+    attribute("service.name", fleet_samples::label(program_of(run.command)));
     attribute("host.name", run.host);
     attribute("process.pid", std::to_string(run.process_id));
     if (run.rank >= 0) attribute("strata.rank", std::to_string(run.rank));
