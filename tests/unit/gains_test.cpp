@@ -183,7 +183,7 @@ TEST_CASE("gains: what is above its roof is no result, and gains nothing") {
   range_limit load = load_of({{gpu_unit::hbm, 0.5}});
   cure_of_kernels const cure = cure_of_kernels().leaves(gpu_unit::hbm, 0.0);
   CHECK(gain_of(load, cure) > 0.0);
-  load.above_roof = true;
+  load.kind = limiter::above_roof;
   CHECK(gain_of(load, cure) == 0.0);
 }
 
@@ -232,7 +232,7 @@ TEST_CASE("gains: of a range with those below it, what no other cause has") {
   judge.claim(1, 800.0);
   CHECK(judge.gain_below(0, 2, whole, 0.5, 1200.0) == within(700));
   CHECK(judge.gain_below(0, 1, whole, 0.5, 1200.0) == within(500));
-  whole.above_roof = true;
+  whole.kind = limiter::above_roof;
   CHECK(judge.gain_below(0, 2, whole, 0.5, 1200.0) == 0.0);
 }
 

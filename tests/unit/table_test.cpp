@@ -237,8 +237,8 @@ TEST_CASE("the use of the limiter is a column beside it") {
   report_sample const s = gpu_sample(2, 2);
   report_input input = s.input();
   range_limit& counted = input.roofline.limits[5];
-  counted = {"HBM 88 %", "HBM", 87.6, 100.0, true, false, {}};
-  input.roofline.limits[6] = {"HBM 61 %", "HBM", 61.0, 100.0, false, false, {}};
+  counted = {"HBM 88 %", "HBM", 87.6, 100.0, true, limiter::unit, {}};
+  input.roofline.limits[6] = {"HBM 61 %", "HBM", 61.0, 100.0, false, limiter::unit, {}};
   auto const row = [&](char const* name) {
     input.show_limits();
     for (std::string const& line :
@@ -250,8 +250,9 @@ TEST_CASE("the use of the limiter is a column beside it") {
   CHECK(has(row("attention"), "  HBM        87.6  "));
   CHECK(has(row("mlp"), "  HBM 61 %         "));
   counted.text = "latency";
+  counted.kind = limiter::latency;
   CHECK(has(row("attention"), "  latency    87.6  "));
-  counted.above_roof = true;
+  counted.kind = limiter::above_roof;
   CHECK_FALSE(has(row("limiter"), "use %"));
 }
 

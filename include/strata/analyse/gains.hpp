@@ -122,7 +122,7 @@ class gain_judge {
   /// Units: ns of a step; 0 where nothing is to be gained.
   double gain(std::size_t row, cure_of_kernels const& cure) const noexcept {
     range_limit const& load = roofline_.own[row];
-    if (load.above_roof) return 0.0;
+    if (load.is_above_roof()) return 0.0;
     // What other causes gain goes first: all of them together leave the time at the limit, too.
     double const possible = unclaimed_[row] - cure.least_ns(load);
     return larger(0.0, smaller(possible, cure.saved_ns(load)));
@@ -131,7 +131,7 @@ class gain_judge {
   /// and which saves at most so much. `load`: of all of them.
   double gain_below(std::size_t row, std::size_t end, range_limit const& load, double part,
                     double saved_ns) const noexcept {
-    if (load.above_roof) return 0.0;
+    if (load.is_above_roof()) return 0.0;
     double unclaimed = 0.0;
     for (std::size_t i = row; i < end; ++i) unclaimed += unclaimed_[i];
     double const left = smaller(load.time_ns, unclaimed);

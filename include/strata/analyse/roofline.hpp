@@ -89,16 +89,16 @@ struct range_limit {
   double roof_ns = 0.0;   ///< a step's time at its peak
   double time_ns = 0.0;   ///< GPU busy time of a step
   bool counted = false;   ///< bytes and operations were counted
-  bool above_roof = false;
+  limiter kind = limiter::unknown;
   unit_times units;             ///< of a step
   std::string_view stall = {};  ///< of latency, what most warps wait for: `short_scoreboard`; or ""
-  limiter kind = limiter::unknown;  ///< of ranges that `text` describes
 
   /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
-  /// differ a little, and by how much work is too much `above_roof` says.
+  /// differ a little, and by how much work is too much `is_above_roof` says.
   double fraction() const noexcept {
     return time_ns > 0.0 ? detail::smaller(1.0, roof_ns / time_ns) : 0.0;
   }
+  bool is_above_roof() const noexcept { return kind == limiter::above_roof; }
   double use(gpu_unit unit) const noexcept {
     if (!(time_ns > 0.0) || !detail::is_finite(units[unit])) return 0.0;
     return detail::smaller(1.0, units[unit] / time_ns);
@@ -387,40 +387,40 @@ class roofline_builder {
       if (is_positive(ns) && ns > least_ns) least_ns = ns;
     }
     look(real.pipe, real.compute_ns / parallel);
-    limit.above_roof = time > 0.0 && least_ns > slack * time * parallel;
+    bool above_roof = least_ns > slack * time * parallel;
     gpu_unit const longest = limit.units.longest();
-    if (longest == gpu_unit::count) return limit;
-    limit.counted = true;
-    limit.roof = to_string(longest);
-    limit.roof_ns = limit.units.longest_ns();
-    limit.above_roof = limit.above_roof || (time > 0.0 && limit.roof_ns > slack * time);
+    if (longest != gpu_unit::count) {
+      limit.counted = true;
+      limit.roof = to_string(longest);
+      limit.roof_ns = limit.units.longest_ns();
+      above_roof = above_roof || limit.roof_ns > slack * time;
+    }
+    if (above_roof && time > 0.0) limit.kind = limiter::above_roof;
     return limit;
   }
 
   /// The limiter in words.
   void describe(std::size_t place, range_limit& limit) const {
+    if (!limit.is_above_roof()) limit.kind = limiter_of(place, limit);
+    limit.text = to_string(limit.kind);
+    if (limit.kind == limiter::unit)
+      limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
+    if (limit.kind != limiter::latency) return;
+    limit.stall = longest_stall(counters_, place, counter_scope::total);
+    if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
+  }
+  limiter limiter_of(std::size_t place, range_limit const& limit) const {
     range_row const& row = rows_[place];
     double const time = limit.time_ns;
     auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
-    if (limit.above_roof) {
-      limit.kind = limiter::above_roof;
-    } else if (mean_.work(place).copy_ns > time / 2) {
-      limit.kind = limiter::copies;
-    } else if (limit.fraction() >= latency_use) {
-      limit.kind = limiter::unit;
-      limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
-      return;
-    } else if (host > 2.0 * time && row.total.kernels > 0 &&
-               row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels)) {
-      limit.kind = limiter::launch;
-    } else if (limit.is_latency()) {
-      limit.kind = limiter::latency;
-      limit.stall = longest_stall(counters_, place, counter_scope::total);
-    }
-    limit.text = to_string(limit.kind);
-    if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
+    if (mean_.work(place).copy_ns > time / 2) return limiter::copies;
+    if (limit.fraction() >= latency_use) return limiter::unit;
+    if (host > 2.0 * time && row.total.kernels > 0 &&
+        row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels))
+      return limiter::launch;
+    return limit.is_latency() ? limiter::latency : limiter::unknown;
   }
   profile const& source_;
   vec<range_row> const& rows_;

@@ -181,7 +181,7 @@ class answer_json {
       json_.text("limiter", limit.text);
       json_.number("time_ns", limit.time_ns);
       json_.number("time_at_roof_ns", limit.roof_ns);
-      if (limit.units.is_known() && !limit.above_roof) write_units(limit);
+      if (limit.units.is_known() && !limit.is_above_roof()) write_units(limit);
       json_.end_object();
     }
     json_.end_array();

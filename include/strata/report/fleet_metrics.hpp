@@ -193,7 +193,7 @@ class fleet_samples {
   void add_use(chosen_range const& range) {
     if (range.row >= input_.roofline.limits.size()) return;
     range_limit const& limit = input_.roofline.limits[range.row];
-    if (!limit.counted || limit.above_roof || limit.roof.empty()) return;
+    if (!limit.counted || limit.is_above_roof() || limit.roof.empty()) return;
     add({fleet_metric::range_use, limit.fraction(), range.label, std::string(limit.roof)});
   }
 
@@ -243,7 +243,7 @@ inline std::string_view program_of(std::string_view command) noexcept {
     std::string_view const word = take_word(command);
     if (word == "-c") break;
     if (word == "-m" && !command.empty()) return take_word(command);
-    if (!begins_with(word, "-")) return without_folder(word);
+    if (!word.empty() && !begins_with(word, "-")) return without_folder(word);
   }
   return program;
 }

@@ -25,7 +25,7 @@ namespace detail {
 /// What limits the kernels of a range: a unit ("HBM"), "latency", "launch", "copies" or "not
 /// known".
 inline std::string limiter_name(range_limit const& limit) {
-  if (limit.above_roof) return "not known";
+  if (limit.is_above_roof()) return "not known";
   if (limit.fraction() >= latency_use) return std::string(limit.roof);
   return limit.is_latency() ? std::string(to_string(limiter::latency)) : "not known";
 }

@@ -167,11 +167,10 @@ struct report_input : table_input {
     if (!limit.stall.empty())
       shown.meaning = detail::sentence(detail::stall_name(limit.stall))
                       << ": warps " << detail::stall_meaning(limit.stall);
-    if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.above_roof)
+    if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.is_above_roof())
       return shown;
     shown.use_percent = 100.0 * limit.fraction();
-    std::string const roof(limit.roof);
-    if (limit.text.compare(0, roof.size() + 1, roof + ' ') == 0) shown.limiter = roof;
+    if (limit.kind == limiter::unit) shown.limiter = limit.roof;
     return shown;
   }
 };
