@@ -264,8 +264,9 @@ class steps_builder {
   void find_quantiles(vec<std::int64_t>& durations) {
     durations.sort();
     std::size_t const size = durations.size();
-    std::int64_t const middle = durations[(size - 1) / 2] + durations[size / 2];
-    made_.p50_ns = static_cast<double>(middle) / 2.0;
+    auto const lower = static_cast<double>(durations[(size - 1) / 2]);
+    auto const upper = static_cast<double>(durations[size / 2]);
+    made_.p50_ns = (lower + upper) / 2.0;
     made_.p95_ns = static_cast<double>(durations[(95 * size + 99) / 100 - 1]);
   }
 

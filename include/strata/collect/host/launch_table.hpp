@@ -152,14 +152,19 @@ class launch_table {
   }
 
   /// Hands every call that is here to `sink`, by ascending ids, with whether it has caused work and
-  /// whether it stays for the timeline.
+  /// whether it stays for the timeline. Threads: as find.
   template <class Sink>
   void for_each(Sink sink) const {
-    std::uint64_t const last = last_page_.load(memory_order_acquire);
-    for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
-      page const* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
-      if (first != nullptr) each_by_id(*first, sink);
-    }
+    each_page([&sink](page const& first) { each_with_notes(first, sink); });
+  }
+  /// The same without what is noted of a call. Threads: any.
+  template <class Sink>
+  void each_call(Sink sink) const {
+    each_page([&sink](page const& first) {
+      each_by_id(first, [&sink](launch_record const& launch, page const&, std::uint32_t) {
+        sink(launch);
+      });
+    });
   }
 
   /// The same at the end of a session: the memory of each page is given back after its calls.
@@ -169,7 +174,7 @@ class launch_table {
     for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
       page* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
       if (first == nullptr) continue;
-      each_by_id(*first, sink);
+      each_with_notes(*first, sink);
       spin_lock const lock(mutex_);
       for (page* at = first; at != nullptr;) {
         page* const before = at->last_turn;
@@ -273,14 +278,28 @@ class launch_table {
       if (read(from.slots[i], from.first + i, launch)) sink(launch, from.notes[i]);
   }
 
-  /// The calls of a page and of those that had the same ids before, by ascending ids.
+  template <class Look>
+  void each_page(Look look) const {
+    std::uint64_t const last = last_page_.load(memory_order_acquire);
+    for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
+      page const* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
+      if (first != nullptr) look(*first);
+    }
+  }
+  /// The calls of a page and of those that had the same ids before, by ascending ids, with their
+  /// pages and their places there.
   template <class Sink>
-  static void each_by_id(page const& first, Sink& sink) {
+  static void each_by_id(page const& first, Sink sink) {
     launch_record launch{};
     for (std::uint32_t i = 0; i < page_launches; ++i)
-      for (page const* at = &first; at != nullptr; at = at->last_turn)
-        if (read(at->slots[i], at->first + i, launch))
-          sink(launch, (at->notes[i] & worked) != 0, at->kept);
+      for (page const* turn = &first; turn != nullptr; turn = turn->last_turn)
+        if (read(turn->slots[i], turn->first + i, launch)) sink(launch, *turn, i);
+  }
+  template <class Sink>
+  static void each_with_notes(page const& first, Sink& sink) {
+    each_by_id(first, [&sink](launch_record const& launch, page const& turn, std::uint32_t i) {
+      sink(launch, (turn.notes[i] & worked) != 0, turn.kept);
+    });
   }
 
   static bool is_of_last_turn(page const& at, launch_record const& launch) noexcept {

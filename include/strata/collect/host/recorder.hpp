@@ -139,7 +139,7 @@ class recorder {
   void each_record(Ranges ranges, Launches launches) {
     own_lock const lock(mutex_);
     for (thread_recorder* const t : threads_) t->each_range(session_, ranges);
-    state_.launches.for_each([&](launch_record const& l, bool, bool) { launches(l); });
+    state_.launches.each_call([&](launch_record const& launch) { launches(launch); });
   }
 
   /// From now on, or no more, ranges and steps that leave the full logs are kept for `stream`.
