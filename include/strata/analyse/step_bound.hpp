@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
 
@@ -82,11 +83,11 @@ class step_bound : protected finding_context {
     std::int64_t first = steps.front().begin;
     std::int64_t last = steps.front().end;
     for (step_record const& step : steps) {
-      in_steps += step.end - step.begin;
+      in_steps = add_saturated(in_steps, elapsed(step.begin, step.end));
       first = smaller(first, step.begin);
       last = larger(last, step.end);
     }
-    return last - first > 2 * in_steps;
+    return static_cast<double>(elapsed(first, last)) > 2.0 * static_cast<double>(in_steps);
   }
   /// Whether steps end before their work begins: STRATA_STEP() in a block of its own.
   bool are_steps_empty() const {
