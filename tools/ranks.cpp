@@ -3,6 +3,7 @@
 #include <strata/analyse/rank_comparison.hpp>
 #include <strata/analyse/rank_run.hpp>
 #include <strata/recording.hpp>
+#include <strata/tables/json.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
@@ -232,11 +233,7 @@ char const* verdict_name(strata::rank_verdict verdict) {
 }
 
 void write_ranks(strata::detail::json_writer& json, strata::rank_comparison const& made) {
-  json.line();
-  json.array("ranks");
-  for (strata::rank_row const& row : made.ranks) {
-    json.line();
-    json.object();
+  strata::detail::write_list(json, "ranks", made.ranks, [&json](strata::rank_row const& row) {
     json.integer("rank", row.rank);
     json.text("host", row.host);
     json.text("device", row.device);
@@ -248,26 +245,19 @@ void write_ranks(strata::detail::json_writer& json, strata::rank_comparison cons
     json.number("late_ns", row.late_ns);
     json.number("deviation_ns", row.deviation_ns);
     json.integer("times_last", row.times_last);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_ranges(strata::detail::json_writer& json, strata::rank_comparison const& made) {
-  json.line();
-  json.array("ranges");
-  for (strata::rank_spread const& range : made.ranges) {
-    json.line();
-    json.object();
-    json.text("path", range.path);
-    json.number("min_ns", range.min_ns);
-    json.number("median_ns", range.median_ns);
-    json.number("max_ns", range.max_ns);
-    json.integer("max_rank", range.max_rank);
-    json.number("last_more_ns", range.last_more_ns);
-    json.end_object();
-  }
-  json.end_array();
+  strata::detail::write_list(json, "ranges", made.ranges,
+                             [&json](strata::rank_spread const& range) {
+                               json.text("path", range.path);
+                               json.number("min_ns", range.min_ns);
+                               json.number("median_ns", range.median_ns);
+                               json.number("max_ns", range.max_ns);
+                               json.integer("max_rank", range.max_rank);
+                               json.number("last_more_ns", range.last_more_ns);
+                             });
 }
 
 void write_result(strata::detail::text_writer& out, strata::rank_comparison const& made,

@@ -7,6 +7,7 @@
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -64,9 +65,9 @@ namespace detail {
 
 /// Whether a kernel is one of NCCL's: by its short name, or by a range of NCCL's NVTX domain.
 inline bool is_collective(std::string_view path, std::string_view kernel) noexcept {
-  if (kernel.substr(0, 4) == "nccl") return true;
+  if (begins_with(kernel, "nccl")) return true;
   constexpr std::string_view domain = "NCCL:";
-  return path.substr(0, domain.size()) == domain || path.find("/NCCL:") != path.npos;
+  return begins_with(path, domain) || path.find("/NCCL:") != path.npos;
 }
 
 /// Where a rank keeps a collective, by path and name.
