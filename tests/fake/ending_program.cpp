@@ -20,6 +20,7 @@
 #include <system_error>
 #include <thread>
 
+#include "../forked_leaks.hpp"
 #include "../patience.hpp"
 #include "endings.hpp"
 #include "fake.hpp"

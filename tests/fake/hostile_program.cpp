@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "../forked_leaks.hpp"
 #include "fake.hpp"
 
 namespace {

@@ -18,6 +18,7 @@
 #include <string>
 #include <thread>
 
+#include "../forked_leaks.hpp"
 #include "fake.hpp"
 
 namespace {

@@ -16,6 +16,7 @@
 #elif INJECTED_RANGES == 2
 #include <strata/strata.hpp>
 #elif INJECTED_RANGES == 3
+#include "../forked_leaks.hpp"
 #include "injected_c.h"
 #endif
 #if __has_include(<nvtx3/nvToolsExt.h>)

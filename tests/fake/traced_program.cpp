@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../forked_leaks.hpp"
 #include "../patience.hpp"
 #include "fake.hpp"
 

@@ -1,5 +1,6 @@
 // Windows that are reported while the program runs on: `trigger=FILE` at each touch of a file,
 // `every=N,keep=K` by the number of the step.
+#include "../../forked_leaks.hpp"
 #include "../../patience.hpp"
 #include "../../sanitizers.hpp"
 #include "../recording.hpp"

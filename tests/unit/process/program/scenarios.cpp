@@ -25,6 +25,7 @@
 #include <thread>
 #include <utility>
 
+#include "../../../forked_leaks.hpp"
 #include "../../../patience.hpp"
 #include "../../../sanitizers.hpp"
 
