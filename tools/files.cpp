@@ -1,6 +1,5 @@
 #include "files.hpp"
 
-#include <strata/recording.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table_input.hpp>
@@ -20,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr char recording_name[] = "profile.strata";
+constexpr char part_name[] = "profile.strata.part";
 
 /// The names of the folders in one that have a recording, in order.
 std::vector<std::string> folders_with_recording(std::string const& path) {
@@ -28,7 +28,8 @@ std::vector<std::string> folders_with_recording(std::string const& path) {
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code absent;
-    if (fs::exists(entry->path() / recording_name, absent))
+    if (fs::exists(entry->path() / recording_name, absent) ||
+        fs::exists(entry->path() / part_name, absent))
       names.push_back(entry->path().filename().string());
   }
   std::sort(names.begin(), names.end());
@@ -54,17 +55,18 @@ std::string no_recording(std::string const& path) {
 
 }  // namespace
 
-bool read_recording(char const* command, std::string const& path, strata::profile& recorded) {
+bool read_recording(char const* command, std::string const& path, strata::profile& recorded,
+                    strata::recording_view wanted) {
   std::string file = path;
   std::error_code error;
   if (fs::is_directory(path, error)) {
-    file = (fs::path(path) / recording_name).string();
-    if (!fs::exists(file, error)) {
+    file = first_file(path, {recording_name, part_name});
+    if (file.empty()) {
       refuse(command, path, no_recording(path));
       return false;
     }
   }
-  strata::status const outcome = strata::read_recording_file(file, recorded);
+  strata::status const outcome = strata::read_recording_file(file, recorded, wanted);
   if (!outcome.ok()) refuse(command, file, outcome.message());
   return outcome.ok();
 }

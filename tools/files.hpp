@@ -3,6 +3,7 @@
 #define STRATA_TOOLS_FILES_HPP
 
 #include <strata/profile.hpp>
+#include <strata/recording.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <functional>
@@ -13,9 +14,11 @@
 
 namespace tools {
 
-/// Reads a recording: a file, or a folder that has profile.strata.
+/// Reads a recording: a file, or a folder that has profile.strata, or profile.strata.part of a
+/// program that was killed.
 /// Errors: the sentence is on stderr, and false is returned.
-bool read_recording(char const* command, std::string const& path, strata::profile& recorded);
+bool read_recording(char const* command, std::string const& path, strata::profile& recorded,
+                    strata::recording_view wanted = strata::recording_view::report);
 
 /// What tells of a run: the file itself, that of the folder, or those of its folders in the order
 /// of their names. Of `names`, in one folder the first that is there.

@@ -349,7 +349,8 @@ class ranks_command final : public subcommand {
   bool read_runs() {
     std::vector<std::pair<std::int32_t, std::string>> read;
     for (std::string const& path : paths_) {
-      auto const files = profiles_in(path, {"profile.strata", "profile.json"});
+      auto const files =
+          profiles_in(path, {"profile.strata", "profile.json", "profile.strata.part"});
       if (files.empty())
         return refuse_run(path,
                           "Neither the folder nor a folder in it has a profile.strata or "

@@ -1,5 +1,4 @@
 // strata trace: the timeline of a recording, for Perfetto or chrome://tracing.
-#include <strata/recording.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/tables/table_input.hpp>
@@ -30,7 +29,8 @@ class trace_command final : public subcommand {
   }
   exit_code run() override {
     strata::profile recorded;
-    if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
+    if (!read_recording(name(), file_, recorded, strata::recording_view::timeline))
+      return exit_code::unusable;
     strata::profile_tables tables(recorded);
     std::string_view const ending = ".json";
     bool const is_json =

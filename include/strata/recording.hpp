@@ -2,9 +2,9 @@
 #ifndef STRATA_RECORDING_HPP
 #define STRATA_RECORDING_HPP
 
-// Record now, report later: reads what `formats=recording` wrote, and makes any report of it, on
-// any machine. report_recording() needs Strata's implementation once in the program, as a session
-// in code does.
+// Record now, report later: reads what `formats=recording` wrote, also in a program that was
+// killed, and makes any report of it, on any machine. report_recording() needs Strata's
+// implementation once in the program, as a session in code does.
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -27,18 +27,29 @@
 
 STRATA_BEGIN
 
+/// What of a recording is read.
+enum class recording_view {
+  report,   ///< what the session reported; where it did not, what was written until then
+  timeline  ///< the same with every event that was written while the program ran, also those that
+            ///< `log=` and `buffers=` had no room for
+};
+
 namespace detail {
 
-/// Reads the members of a recording into a profile. What is not known is passed over, and what is
-/// not there stays as it was. Memory: twice that of the profile, which has at most 64 MiB and 16
-/// bytes for each one of the text: a real one has 8.
+/// Reads the members of a recording into a profile. What is not known is passed over, what is not
+/// there stays as it was, and what is in a list goes behind what is there. Memory: twice that of
+/// the profile, which has at most 64 MiB and 16 bytes for each one of the text: a real one has 8.
 class recording_reader {
  public:
-  explicit recording_reader(std::string_view text)
-      : rest_(text), room_((std::uint64_t{64} << 20) + 16 * std::uint64_t{text.size()}) {}
+  /// `size`: of all the text.
+  explicit recording_reader(std::size_t size)
+      : room_((std::uint64_t{64} << 20) + 16 * std::uint64_t{size}) {}
 
-  /// Returns: whether the text has the form of a recording, to its last byte.
-  bool read(profile& to) {
+  /// Returns: whether the text has the form of a profile, or of a piece, to its last byte.
+  template <class Object>
+  bool read(std::string_view text, Object& to) {
+    rest_ = text;
+    keys_.clear();
     return kind() == recorded_kind::object && read_object(to) && rest_.empty();
   }
 
@@ -87,14 +98,14 @@ class recording_reader {
 
   template <class Value>
   bool read_list(recorded_kind is, vec<Value>& to) {
-    to.clear();
     if constexpr (is_record<Value>) {
       std::size_t words = 0;
       std::size_t count = 0;
       if (is != recorded_kind::records || !read_shape(words, count)) return false;
       if (!make_room(count, sizeof(Value))) return false;
-      to.resize(count);
-      if (count != 0) read_words(to.data(), sizeof(Value) / 4, words, count);
+      std::size_t const before = to.size();
+      to.resize(before + count);
+      if (count != 0) read_words(to.data() + before, sizeof(Value) / 4, words, count);
     } else {
       if (is != recorded_kind::list) return false;
       for (std::uint64_t left = number(); left > 0 && good_; --left) {
@@ -372,53 +383,194 @@ class recording_check {
 
 }  // namespace detail
 
-/// Makes a profile of a recording's bytes, whatever they are.
-/// Errors: bad_argument: they are no recording, of a newer Strata, not whole, or were changed.
-inline status read_recording(std::string_view bytes, profile& to) {
-  constexpr std::string_view magic = detail::recording_magic;
-  if (bytes.substr(0, magic.size()) != magic)
-    return {errc::bad_argument, "It is no recording of Strata: formats=recording writes one."};
-  std::string_view rest = bytes.substr(magic.size());
-  int version = 0;
-  while (!rest.empty() && rest[0] >= '0' && rest[0] <= '9' && version < 1'000'000) {
-    version = version * 10 + (rest[0] - '0');
-    rest.remove_prefix(1);
+namespace detail {
+
+/// The parts of a recording, one after the other.
+class recording_parts {
+ public:
+  struct part {
+    recording_part kind = recording_part::piece;
+    std::string_view content;
+  };
+  enum class state {
+    part,     ///< there is one
+    end,      ///< after the last one
+    cut,      ///< what is left is the begin of one: the program was killed meanwhile
+    unusable  ///< it was changed
+  };
+
+  /// Bytes between a piece's begin and its content, and around its content.
+  static constexpr std::size_t piece_header = 1 + 2 * sizeof(std::uint64_t);
+  static constexpr std::size_t piece_frame = piece_header + sizeof(std::uint64_t);
+
+  /// `first_line`: of the file. Version 1 has a report alone, whose hash is of that line too.
+  recording_parts(std::string_view first_line, std::string_view text, int version)
+      : first_line_(version == 1 ? first_line : std::string_view()), rest_(text) {}
+
+  state next(part& to) {
+    if (rest_.empty()) return state::end;
+    bool const is_first_version = !first_line_.empty();
+    to.kind = is_first_version ? recording_part::profile : static_cast<recording_part>(rest_[0]);
+    std::size_t header = is_first_version ? 0 : 1;
+    std::uint64_t size = rest_.size() - header - sizeof(std::uint64_t);
+    if (to.kind == recording_part::piece) {
+      header = piece_header;
+      if (rest_.size() < header) return state::cut;
+      if (!read_size(rest_, size)) return state::unusable;
+      if (size > rest_.size() || rest_.size() - size < piece_frame) return state::cut;
+    } else if (to.kind != recording_part::profile || rest_.size() <= sizeof size + header) {
+      return state::unusable;
+    }
+    to.content = rest_.substr(header, static_cast<std::size_t>(size));
+    std::size_t const end = header + to.content.size();
+    fnv1a hash;
+    hash.add(first_line_);
+    hash.add(to.content);
+    if (hash.value() != number_in(rest_.substr(end))) return state::unusable;
+    rest_.remove_prefix(end + sizeof(std::uint64_t));
+    return state::part;
   }
-  if (version > recording_version)
-    return {errc::bad_argument, "It is of a newer Strata: report it with the one that wrote it."};
-  std::uint64_t written = 0;
-  bool whole = version > 0 && rest.size() > sizeof written && rest[0] == '\n';
-  if (whole) {
-    detail::fnv1a hash;
-    std::memcpy(&written, bytes.data() + bytes.size() - sizeof written, sizeof written);
-    hash.add(bytes.substr(0, bytes.size() - sizeof written));
-    whole = hash.value() == written;
+
+  /// Of the piece that begins there. Requires: its header is whole. Returns: whether it is sound.
+  static bool read_size(std::string_view piece, std::uint64_t& size) {
+    size = number_in(piece.substr(1));
+    return number_in(piece.substr(1 + sizeof size)) == ~size;
   }
-  if (!whole)
+
+ private:
+  static std::uint64_t number_in(std::string_view text) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, text.data(), sizeof value);
+    return value;
+  }
+
+  std::string_view first_line_;  ///< of version 1
+  std::string_view rest_;
+};
+
+/// Says that a session ended without a report.
+inline std::string describe_cut(profile const& of) {
+  std::int64_t const tenths = of.end / 100'000'000;
+  return sentence("The program ended without a report, as by kill -9: this is what it had written ")
+         << tenths / 10 << "." << tenths % 10
+         << " s after its begin; what came later is missing, and counters and losses are.";
+}
+
+/// Replaces what a session kept by all that it had written. What was in sums alone is in records.
+inline void take_records(profile& to, profile& streamed) {
+  to.steps = std::move(streamed.steps);
+  to.ranges = std::move(streamed.ranges);
+  to.attributes = std::move(streamed.attributes);
+  to.launches = std::move(streamed.launches);
+  to.kernels = std::move(streamed.kernels);
+  to.copies = std::move(streamed.copies);
+  to.memory = std::move(streamed.memory);
+  to.synchronizations = std::move(streamed.synchronizations);
+  to.folded = {};
+  to.folded_steps = {};
+  to.device = {};
+}
+
+/// Reads the parts of a recording.
+inline status read_parts(recording_parts parts, std::size_t size, profile& to,
+                         recording_view wanted) {
+  recording_reader reader(size);
+  profile streamed;
+  profile reported;
+  bool has_pieces = false;
+  bool has_report = false;
+  bool sound = true;
+  recording_parts::part part;
+  auto state = parts.next(part);
+  for (; sound && state == recording_parts::state::part; state = parts.next(part)) {
+    has_report = part.kind == recording_part::profile;
+    has_pieces = has_pieces || !has_report;
+    profile_piece piece{streamed};
+    sound = has_report ? reader.read(part.content, reported) : reader.read(part.content, piece);
+  }
+  if (sound && state == recording_parts::state::unusable)
     return {errc::bad_argument, "It is not whole, or was changed: copy it again as binary data."};
-  rest = rest.substr(1, rest.size() - 1 - sizeof written);
-  profile made;
-  if (!detail::recording_reader(rest).read(made) || !detail::recording_check(made).is_sound())
+  if (sound && !has_report && !has_pieces)
+    return {errc::bad_argument, "It has nothing yet: the program ended within its first second."};
+  profile& made = has_report ? reported : streamed;
+  if (has_report && has_pieces && wanted == recording_view::timeline) take_records(made, streamed);
+  if (!sound || !recording_check(made).is_sound())
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
+  if (!has_report) made.problems.push_back(describe_cut(made));
   to = std::move(made);
   return {};
 }
 
+/// Reads the first line. Returns: its size.
+/// Errors: bad_argument: it is no recording, or of a newer version.
+inline status read_first_line(std::string_view bytes, std::size_t& size, int& version) {
+  constexpr std::string_view magic = recording_magic;
+  if (bytes.substr(0, magic.size()) != magic)
+    return {errc::bad_argument, "It is no recording of Strata: formats=recording writes one."};
+  size = magic.size();
+  version = 0;
+  while (size < bytes.size() && is_digit(bytes[size]) && version < 1'000'000)
+    version = version * 10 + (bytes[size++] - '0');
+  if (version > recording_version)
+    return {errc::bad_argument, "It is of a newer Strata: report it with the one that wrote it."};
+  if (version == 0 || size == bytes.size() || bytes[size++] != '\n')
+    return {errc::bad_argument, "It is not whole, or was changed: copy it again as binary data."};
+  return {};
+}
+
+/// Where the report of a recording begins, behind its pieces; 0 where there is none.
+inline long report_position(std::FILE* file) {
+  char header[recording_parts::piece_header];
+  long position = static_cast<long>(recording_magic.size()) + 2;
+  while (std::fseek(file, position, SEEK_SET) == 0) {
+    std::size_t const got = std::fread(header, 1, sizeof header, file);
+    if (got > 0 && header[0] == static_cast<char>(recording_part::profile)) return position;
+    std::uint64_t size = 0;
+    bool const is_piece = got == sizeof header &&
+                          header[0] == static_cast<char>(recording_part::piece) &&
+                          recording_parts::read_size({header, got}, size);
+    if (!is_piece || size > std::uint64_t{1} << 40) return 0;
+    position += static_cast<long>(size + recording_parts::piece_frame);
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+/// Makes a profile of a recording's bytes, whatever they are.
+/// Errors: bad_argument: they are no recording, of a newer Strata, not whole, or were changed.
+inline status read_recording(std::string_view bytes, profile& to,
+                             recording_view wanted = recording_view::report) {
+  std::size_t line = 0;
+  int version = 0;
+  status const known = detail::read_first_line(bytes, line, version);
+  if (!known.ok()) return known;
+  detail::recording_parts const parts(bytes.substr(0, line), bytes.substr(line), version);
+  return detail::read_parts(parts, bytes.size(), to, wanted);
+}
+
 /// The same of a file.
-/// Errors: input_output: it cannot be opened or read, or has more than 1 GiB.
-inline status read_recording_file(std::string const& path, profile& to) {
+/// Errors: input_output: it cannot be opened or read, or there is more than 1 GiB to read.
+inline status read_recording_file(std::string const& path, profile& to,
+                                  recording_view wanted = recording_view::report) {
   constexpr std::size_t most = std::size_t{1} << 30;
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (file == nullptr)
     return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
   std::string text;
   char part[1 << 16];
-  constexpr std::string_view magic = detail::recording_magic;
-  for (std::size_t got;
-       text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;) {
-    text.append(part, got);
-    if (text.compare(0, magic.size(), magic) != 0) break;  // /dev/zero has no end
+  std::size_t const line = detail::recording_magic.size() + 2;
+  std::size_t got = std::fread(part, 1, line, file);
+  text.assign(part, got);
+  std::size_t size = 0;
+  int version = 0;
+  bool const is_one = detail::read_first_line(text, size, version).ok();  // /dev/zero has no end
+  if (is_one && std::fseek(file, 0, SEEK_CUR) == 0) {
+    long const report = wanted == recording_view::report ? detail::report_position(file) : 0;
+    (void)std::fseek(file, report != 0 ? report : static_cast<long>(line), SEEK_SET);
   }
+  while (is_one && text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0)
+    text.append(part, got);
   int const error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
   if (error == EISDIR)
@@ -427,7 +579,7 @@ inline status read_recording_file(std::string const& path, profile& to) {
     return {errc::input_output, std::string("It cannot be read: ") + std::strerror(error) + '.'};
   if (text.size() > most)
     return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
-  return read_recording(text, to);
+  return read_recording(text, to, wanted);
 }
 
 /// Prints and writes what the options ask for (`formats`, `out`, `sort`), as the session that

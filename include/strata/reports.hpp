@@ -14,7 +14,6 @@
 #include <strata/report/html.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/report/timeline_stream.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/tables/table_input.hpp>
@@ -53,15 +52,12 @@ class session_reports final : public made_reports {
     session_reports const reports(input);
     use(input, &reports);
   }
-  static streamed_trace* new_trace(options const& wanted, bool tracing) {
-    return new timeline_stream(wanted, tracing);
-  }
 
  private:
   report_input const& input_;
 };
 
-inline constexpr report_side all_reports{&session_reports::make, &session_reports::new_trace};
+inline constexpr report_side all_reports{&session_reports::make};
 
 /// Lets sessions make reports. Threads: before main.
 inline void install_reports() noexcept { installed_reports() = &all_reports; }

@@ -143,7 +143,7 @@ TEST_CASE("memory ends while windows are reported, and while the program drives 
        {texts{"device", "trace,formats=csv+json,every=4,keep=2"},
         texts{"device", "trace,formats=perfetto,every=4,keep=2,attach=window,nonsense=1"},
         texts{"device", "trace,formats=json+html,every=6,keep=1,active=1,counters=hbm"},
-        texts{"device", "trace,formats=perfetto+json,skip=2,active=2,repeat=0,attach=window"},
+        texts{"device", "trace,formats=recording+json,skip=2,active=2,repeat=0,attach=window"},
         texts{"touch", touched}, texts{"by-hand", "trace,formats=json"}}) {
     trial const whole = run_all(folder / "", each, {"0:1"})[0];
     for (int const count : {1, 0, -40}) {

@@ -1,8 +1,11 @@
-// formats=perfetto: the timeline is on the disk while the program runs. Each session runs in a
+// formats=recording: what happened is on the disk while the program runs. Each session runs in a
 // forked child, and the parent reads what it left.
 #include "../sanitizers.hpp"
 #include "../unit/perfetto_reader.hpp"
 #include "fake_session.hpp"
+
+#include <strata/recording.hpp>
+#include <strata/report/trace.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,8 +33,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr char const* whole_name = "trace.perfetto-trace";
-constexpr char const* part_name = "trace.perfetto-trace.part";
+constexpr char const* whole_name = "profile.strata";
+constexpr char const* part_name = "profile.strata.part";
 
 void pause_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -92,10 +95,29 @@ struct trial {
   std::string said() const { return bytes_of(folder / "err"); }
 };
 
-std::size_t count_of(contents const& all, std::string const& category) {
-  return static_cast<std::size_t>(
-      std::count_if(all.slices.begin(), all.slices.end(),
-                    [&](event const& e) { return e.category == category; }));
+profile read(fs::path const& file, strata::recording_view wanted = strata::recording_view::report) {
+  profile recorded;
+  strata::status const outcome = strata::read_recording_file(file.string(), recorded, wanted);
+  REQUIRE_MESSAGE(outcome.ok(), outcome.message());
+  return recorded;
+}
+
+std::string trace_of(profile const& recorded) {
+  strata::profile_tables tables(recorded);
+  std::string text;
+  strata::detail::text_writer out(text);
+  (void)strata::write_trace(out, tables.input());
+  out.flush();
+  return text;
+}
+contents timeline_of(profile const& recorded) { return from_json(trace_of(recorded)); }
+
+/// The path of a node, as `outer[1]/inner`.
+std::string path_of(profile const& recorded, std::uint32_t node) {
+  if (node == strata::root_node) return {};
+  strata::profile_node const& of = recorded.nodes[node];
+  std::string const above = path_of(recorded, of.parent);
+  return (above.empty() ? above : above + "/") + recorded.names[of.name];
 }
 
 /// Kilobytes that /proc says of this process.
@@ -137,13 +159,14 @@ void step(int i, std::uint64_t kernel_ns = 1000) {
 
 }  // namespace
 
-TEST_CASE("a killed program leaves its timeline up to the last second") {
+TEST_CASE("a killed program leaves what it had recorded up to the last second") {
   trial t;
   t.run([&] {
     fake_set_auto_delivery(20);
-    session run(t.options("formats=perfetto"));
+    session run(t.options("formats=recording"));
     (void)run.start();
     STRATA_RANGE("main");  // never ends
+    (void)fake_malloc(4096, 1 << 20, 3, 0);
     for (int i = 0;; ++i) {
       step(i, 20'000);
       t.shared->launched += 2;
@@ -157,28 +180,34 @@ TEST_CASE("a killed program leaves its timeline up to the last second") {
   t.wait();
   CHECK(WIFSIGNALED(t.status));
   CHECK_FALSE(fs::exists(t.out(whole_name)));
-  reader from;
-  from.whole = false;  // of what was under way one end may be there
-  contents const found = from.read(bytes_of(t.out(part_name)));
+  profile const found = read(t.out(part_name));
   CHECK(two_seconds_before > 100);
-  CHECK(count_of(found, "kernel") >= two_seconds_before);
-  CHECK(count_of(found, "driver") >= two_seconds_before);
-  CHECK(count_of(found, "range") >= two_seconds_before);
-  CHECK(count_of(found, "step") >= two_seconds_before / 2);
-  CHECK(found.arrows.size() >= two_seconds_before);
-  CHECK(found.sequences.size() == 1);
-  for (event const& e : found.slices) {
-    bool const good = e.track.find("overlap") == std::string::npos && e.name != "main" &&
-                      (e.category != "kernel" || e.args.count("range") == 1);
-    if (!good) CHECK(shown(e) == "");
+  CHECK(found.kernels.size() >= two_seconds_before);
+  CHECK(found.launches.size() >= two_seconds_before);
+  CHECK(found.ranges.size() >= two_seconds_before);
+  CHECK(found.steps.size() >= two_seconds_before / 2);
+  CHECK(found.memory.size() == 1);
+  CHECK(found.threads.size() == 1);
+  CHECK(found.environment.devices.size() == 1);
+  CHECK(found.environment.options.find("formats=recording") != std::string::npos);
+  CHECK(found.end > 2'500'000'000);
+  CHECK(found.has_steps);
+  CHECK(found.traced);
+  REQUIRE(found.problems.size() == 1);
+  CHECK(found.problems[0].find("The program ended without a report, as by kill -9") == 0);
+  for (strata::kernel_record const& kernel : found.kernels) {
+    std::string const path = path_of(found, kernel.node);
+    bool const good = path == "main/outer/inner" || path == "main/outer";
+    if (!good) CHECK(path == "");
   }
+  CHECK(timeline_of(found).arrows.size() >= two_seconds_before);
 }
 
-TEST_CASE("the file that is written meanwhile says what trace.json says") {
+TEST_CASE("what is written meanwhile has the timeline of trace.json") {
   trial t;
   t.run([&] {
     fake_set_auto_delivery(16);
-    session run(t.options("formats=perfetto+trace+csv"));
+    session run(t.options("formats=recording+trace+csv"));
     (void)run.start();
     for (int i = 0; i < 40; ++i) step(i, 20'000);
     std::thread([] {
@@ -186,11 +215,12 @@ TEST_CASE("the file that is written meanwhile says what trace.json says") {
       STRATA_RANGE("noted", strata::note("a note"));
       (void)fake_copy(1, 1000, 7, 500);
     }).join();
+    pause_ms(600);  // the rest comes in other pieces
     (void)fake_begin_capture(7);
     for (int i = 0; i < 3; ++i) (void)launch("captured");
     fake_graph_t const graph = fake_graph_clone(fake_end_capture(7));
     {
-      STRATA_RANGE("graphs");
+      STRATA_RANGE("graphs", strata::flops(7));
       (void)fake_graph_launch(graph, 7);
       (void)fake_graph_launch(graph, 8);
       (void)fake_memset(64, 9, 100);
@@ -204,20 +234,16 @@ TEST_CASE("the file that is written meanwhile says what trace.json says") {
   CHECK(t.shared->done);
   INFO(t.said());
   CHECK_FALSE(fs::exists(t.out(part_name)));
-  contents found = reader().read(bytes_of(t.out(whole_name)));
+  CHECK(trace_of(read(t.out(whole_name))) == bytes_of(t.out("trace.json")));
+  profile const streamed = read(t.out(whole_name), strata::recording_view::timeline);
+  contents found = timeline_of(streamed);
   contents wanted = from_json(bytes_of(t.out("trace.json")));
-  // The ranges of a stream are known when all of its work is.
-  auto const of_streams = [](event const& e) { return e.category == "range on GPU"; };
-  std::size_t const whole = wanted.slices.size();
-  wanted.slices.erase(std::remove_if(wanted.slices.begin(), wanted.slices.end(), of_streams),
-                      wanted.slices.end());
-  CHECK(wanted.slices.size() < whole);
   found.sort();
   wanted.sort();
   align(found, wanted);
   compare(found.slices, wanted.slices);
   compare(found.instants, wanted.instants);
-  CHECK(found.counters == wanted.counters);
+  CHECK(found.counters.size() == wanted.counters.size());
   compare(found.arrows, wanted.arrows);
   CHECK(wanted.slices.size() > 300);
   CHECK(wanted.arrows.size() == 40 * 2 + 6 + 2);
@@ -229,7 +255,7 @@ TEST_CASE("beyond the caps everything is in the file, and memory stays flat") {
   trial t;
   t.run([&] {
     fake_set_auto_delivery(500);
-    strata::options how = t.options("formats=perfetto");
+    strata::options how = t.options("formats=recording");
     how.log_mb = how.buffers_mb = 1;
     session run(how);
     (void)run.start();
@@ -251,21 +277,24 @@ TEST_CASE("beyond the caps everything is in the file, and memory stays flat") {
   CHECK(t.shared->resident < 64u << 10);
 #endif
   CHECK(fs::exists(t.out(whole_name)));
-  contents const found = reader().read(bytes_of(t.out(whole_name)));
-  CHECK(count_of(found, "kernel") == 2 * rounds * each);
-  CHECK(count_of(found, "driver") == 2 * rounds * each);
-  CHECK(count_of(found, "range") == 2 * rounds * each);
-  CHECK(count_of(found, "step") == rounds * each);
-  CHECK(found.arrows.size() == 2 * rounds * each);
+  profile const report = read(t.out(whole_name));
+  CHECK(report.losses.ranges_folded == t.shared->folded);
+  CHECK(report.kernels.size() < 2 * rounds * each);
+  profile const found = read(t.out(whole_name), strata::recording_view::timeline);
+  CHECK(found.kernels.size() == 2 * rounds * each);
+  CHECK(found.launches.size() == 2 * rounds * each);
+  CHECK(found.ranges.size() == 2 * rounds * each);
+  CHECK(found.steps.size() == rounds * each);
+  CHECK(timeline_of(found).arrows.size() == 2 * rounds * each);
 }
 
-TEST_CASE("a full disk ends the timeline with a sentence, and recording goes on") {
+TEST_CASE("a full disk ends the recording with a sentence, and the tables go on") {
   trial t;
   t.run([&] {
-    rlimit const limit{64 << 10, 64 << 10};
+    rlimit const limit{512 << 10, 512 << 10};
     (void)setrlimit(RLIMIT_FSIZE, &limit);  // the thread that writes gets a SIGXFSZ, too
     fake_set_auto_delivery(20);
-    session run(t.options("formats=perfetto+csv"));
+    session run(t.options("formats=recording+csv"));
     (void)run.start();
     for (int i = 0; i < 15'000; ++i) {
       step(i);
@@ -279,21 +308,19 @@ TEST_CASE("a full disk ends the timeline with a sentence, and recording goes on"
   INFO(said);
   CHECK(t.shared->done);
   CHECK(t.shared->launched == 1);
-  std::string const sentence = "trace.perfetto-trace.part: File too large; the timeline ends there";
+  std::string const sentence = "profile.strata.part: File too large; the recording ends there";
   std::size_t const at = said.find(sentence);
   CHECK(at != said.npos);
   CHECK(said.find(sentence, at + 1) == said.npos);
   CHECK(bytes_of(t.out("ranges.csv")).find(",5000,") != std::string::npos);
   CHECK_FALSE(fs::exists(t.out(whole_name)));
-  reader from;
-  from.whole = false;
-  CHECK(count_of(from.read(bytes_of(t.out(part_name))), "range") > 500);
+  CHECK(read(t.out(part_name)).ranges.size() > 500);
 }
 
-TEST_CASE("a directory that is removed meanwhile: a sentence, and the timeline is written anew") {
+TEST_CASE("a directory that is removed meanwhile: a sentence, and the report is written anew") {
   trial t;
   t.run([&] {
-    session run(t.options("formats=perfetto,host"));
+    session run(t.options("formats=recording,host"));
     (void)run.start();
     { STRATA_RANGE("range"); }
     fs::remove_all(t.out(""));
@@ -306,26 +333,41 @@ TEST_CASE("a directory that is removed meanwhile: a sentence, and the timeline i
   CHECK(t.shared->folded == 1);
   std::string const said = t.said();
   INFO(said);
-  std::size_t const at = said.find("trace.perfetto-trace: No such file or directory; choose");
+  std::size_t const at = said.find("profile.strata: No such file or directory; choose");
   CHECK(at != said.npos);
   CHECK(said.find("cannot write", at) == said.npos);
-  CHECK(reader().read(bytes_of(t.out(whole_name))).slices.at(0).name == "range");
+  CHECK(read(t.out(whole_name)).ranges.size() == 1);
 }
 
-TEST_CASE("a session without a report has its timeline, and the next one a directory of its own") {
+TEST_CASE("a session without a report has what it recorded, and the next one its own directory") {
   trial t;
   t.run([&] {
     for (int i = 0; i < 2; ++i) {
-      session run(t.options("formats=perfetto,host"));
+      session run(t.options("formats=recording,host"));
       (void)run.start();
       STRATA_RANGE("range", i);
     }
   });
   t.wait();
   CHECK(t.shared->done);
-  contents const first = reader().read(bytes_of(t.out(whole_name)));
-  REQUIRE(first.slices.size() == 1);
-  CHECK(first.slices[0].name == "range[0]");
-  fs::path const next = t.folder / "out-2" / whole_name;
-  CHECK(reader().read(bytes_of(next)).slices.at(0).name == "range[1]");
+  for (fs::path const& folder : {t.folder / "out", t.folder / "out-2"}) {
+    profile const found = read(folder / whole_name);
+    REQUIRE(found.ranges.size() == 1);
+    CHECK(found.problems.size() == 1);
+    CHECK(found.nodes[found.ranges[0].node].index == (folder.filename() == "out" ? 0 : 1));
+  }
+}
+
+TEST_CASE("a recording without a report knows which ranges only= leaves out") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording,host,only=inner"));
+    (void)run.start();
+    step(0);
+  });
+  t.wait();
+  CHECK(t.shared->done);
+  profile const found = read(t.out(whole_name));
+  for (strata::profile_node const& node : found.nodes)
+    CHECK(node.selected == (found.names[node.name] == "inner"));
 }

@@ -1,4 +1,5 @@
-// Any bytes as the content of a recording: refused, or one of the reports is made of it.
+// Any bytes as the content of a recording, of its report or cut into two pieces: refused, or one of
+// the reports is made of it.
 #include <strata/recording.hpp>
 
 #include <cstddef>
@@ -11,10 +12,19 @@
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   // The hash is made right, since it would refuse every change.
-  std::string const bytes =
-      report_test::recording_with(std::string_view(reinterpret_cast<char const*>(data), size));
+  std::string const content(reinterpret_cast<char const*>(data), size);
+  std::string bytes = report_test::recording_with(content);
+  std::size_t const shape = size % 4;
+  if (shape == 1)
+    bytes = report_test::recording_line + report_test::piece_part(content) +
+            report_test::piece_part(content);
+  if (shape == 2)
+    bytes = report_test::recording_line + report_test::piece_part(content) +
+            report_test::profile_part(content);
   strata::profile read;
-  if (!strata::read_recording(bytes, read).ok()) return 0;
+  auto const wanted =
+      shape == 2 ? strata::recording_view::timeline : strata::recording_view::report;
+  if (!strata::read_recording(bytes, read, wanted).ok()) return 0;
   (void)report_test::report_of(read, fuzz::choose(data, size, report_test::report_count));
   return 0;
 }

@@ -27,8 +27,6 @@ MAY_INCLUDE = {
 # An injected library is an implementation with entry points of its own.
 MAY_INCLUDE_TOO = {
     "adapters/injection.hpp": "collect/nvtx collect/cuda session implementation.hpp",
-    # The only report that is made while the program runs.
-    "report/timeline_stream.hpp": "annotate collect/host collect/cuda session",
     "implementation.hpp": "reports.hpp",
 }
 # What users include stands on top, and nothing else does. Each belongs to a room all the same.
@@ -50,6 +48,7 @@ SHORT = {  # with the reason
     "version.hpp": "CMake and Meson read it line by line",
     "strata.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
+    "session/report_side.hpp": "the seam, which both sides include",
     "tables/row_order.hpp": "options and tables share it, and neither sees the other",
 }
 
@@ -67,7 +66,7 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
 # The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
-SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|tables/kernel_table\.hpp$|report/timeline_stream\.hpp$")
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|tables/kernel_table\.hpp$")
 
 
 def short(name):

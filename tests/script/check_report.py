@@ -44,8 +44,8 @@ def out(name):
             return here / f"{name}{i}"
 
 
-# What a program recorded is reported as the program did it. Perfetto's trace was written while it ran, in another order.
-formats = "table+csv+json+trace+html+recording"
+# What a program recorded is reported as the program did it. Its recording has pieces before its report.
+formats = "table+csv+json+trace+perfetto+html+recording"
 first, again = out("first"), out("again")
 told = run(build / "examples/phases", STRATA=f"host,formats={formats},out={first}")
 that(told.returncode == 0, f"phases: {told.stderr}")
@@ -54,7 +54,9 @@ that(said.replace(str(again), str(first)) == told.stderr, f"other words than the
 files = sorted(each.name for each in first.iterdir())
 that("report.html" in files and "trace.json" in files and files == sorted(each.name for each in again.iterdir()), f"other files: {files}")
 for name in files:
-    that((first / name).read_bytes() == (again / name).read_bytes(), f"{name} is not the program's")
+    before, after = ((folder / name).read_bytes() for folder in (first, again))
+    same = before.endswith(after[len(b"strata recording 2\n"):]) if name == "profile.strata" else before == after
+    that(same, f"{name} is not the program's")
 
 # The page of a run on a GPU, with everything in it.
 recordings = sorted((root / "examples/report").glob("*.strata"))
@@ -104,11 +106,28 @@ that(run(program, "ledger", first / "profile.strata").returncode == 2, "no count
 that(run(program, "ledger", "none.strata").stderr == "strata ledger: none.strata: It cannot be opened: No such file or directory.\n", "a ledger of no file")
 that(json.loads(run(program, "ledger", recordings[0], "--json").stdout)[-1]["path"] == "", "no ledger as JSON")
 
+# A program that was killed leaves the pieces, and every command takes them.
+whole = (first / "profile.strata").read_bytes()
+report = (again / "profile.strata").read_bytes()[len(b"strata recording 2\n"):]
+killed = here / "killed"
+killed.mkdir(exist_ok=True)
+(killed / "profile.strata.part").write_bytes(whole[:-len(report)] + b"p1")
+cut = "The program ended without a report, as by kill -9: this is what it had written "
+that(cut in reported(0, killed, "--formats", "csv+table", "--out", out("of-killed")), "a report of a killed program does not say so")
+for name in ("ranges.csv",):
+    rows = [(folder / name).read_text().count("\n") for folder in (first, here / "of-killed0")]
+    that(rows[0] == rows[1], f"{name} of a killed program has {rows[1]} lines, {rows[0]} of the same that ended")
+for words in (("explain", killed, "--json"), ("trace", killed, "--out", here / "killed.json"), ("compare", killed, killed)):
+    done = run(program, *words)
+    that(done.returncode in (0, 3) and "It " not in done.stderr, f"{words}: {done.returncode}: {done.stderr}")
+traced = json.loads((here / "killed.json").read_text())["traceEvents"]
+that(sum(event.get("cat") == "range" for event in traced) > 5, "the timeline of a killed program has no ranges")
+
 # What it refuses, in a sentence.
 bytes_of = (first / "profile.strata").read_bytes()
 (here / "cut.strata").write_bytes(bytes_of[:-100])
-(here / "flipped.strata").write_bytes(bytes_of[:500] + bytes([bytes_of[500] ^ 4]) + bytes_of[501:])
-(here / "newer.strata").write_bytes(bytes_of.replace(b"recording 1\n", b"recording 2\n", 1))
+(here / "flipped.strata").write_bytes(bytes_of[:-500] + bytes([bytes_of[-500] ^ 4]) + bytes_of[-499:])
+(here / "newer.strata").write_bytes(bytes_of.replace(b"recording 2\n", b"recording 3\n", 1))
 for file, sentence in (("none.strata", "It cannot be opened: No such file or directory."),
                        (first / "ranges.csv", "It is no recording of Strata: formats=recording writes one."),
                        ("newer.strata", "It is of a newer Strata: report it with the one that wrote it."),

@@ -70,18 +70,29 @@ inline std::string report_of(profile const& of, std::size_t number) {
   return text;
 }
 
-inline std::string with_hash(std::string bytes) {
-  detail::fnv1a hash;
-  hash.add(bytes);
-  std::uint64_t const value = hash.value();
+inline std::string number_bytes(std::uint64_t value) {
   char text[sizeof value];
   std::memcpy(text, &value, sizeof text);
-  return bytes.append(text, sizeof text);
+  return std::string(text, sizeof text);
+}
+inline std::string hash_bytes(std::string_view content) {
+  detail::fnv1a hash;
+  hash.add(content);
+  return number_bytes(hash.value());
 }
 
-/// A recording of these bytes after the first line, with a hash that is right.
+inline std::string const recording_line = "strata recording 2\n";
+/// The parts of a recording, with hashes that are right.
+inline std::string profile_part(std::string const& content) {
+  return "w" + content + hash_bytes(content);
+}
+inline std::string piece_part(std::string const& content) {
+  return "p" + number_bytes(content.size()) + number_bytes(~std::uint64_t{content.size()}) +
+         content + hash_bytes(content);
+}
+/// A recording whose report has this content.
 inline std::string recording_with(std::string_view content) {
-  return with_hash("strata recording 1\n" + std::string(content));
+  return recording_line + profile_part(std::string(content));
 }
 
 }  // namespace report_test

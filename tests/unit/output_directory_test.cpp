@@ -334,13 +334,11 @@ TEST_CASE("files that cannot be written where they should be: all are named, and
   wanted.out = here / "run";
   report_files::surroundings around = report_files::look_around();
   around.spare = here / "spare/strata-out";
-  struct trace final : strata::detail::running_trace {
-    output_directory made;
-    char const* file_name() const noexcept override { return "trace.perfetto-trace"; }
-    output_directory const& directory() const noexcept override { return made; }
-    bool complete(strata::table_input const&, std::string&) override { return false; }
-  } begun;
-  REQUIRE(begun.made.make(wanted.out).ok());
+  output_directory made;
+  REQUIRE(made.make(wanted.out).ok());
+  strata::detail::recording_stream begun(wanted, false);
+  REQUIRE(begun.open(made, {}).ok());
+  begun.stop();
   auto const write = [&] {
     return printed(here / "stderr", [&] {
       CHECK(report_files(wanted, {}, around).write(s.source, 0, &begun).code() ==
@@ -348,8 +346,8 @@ TEST_CASE("files that cannot be written where they should be: all are named, and
     });
   };
   SUBCASE("some names are taken") {
-    fs::create_directory(begun.made.path() + "/ranges.csv");
-    fs::create_directory(begun.made.path() + "/profile.json");
+    fs::create_directory(made.path() + "/ranges.csv");
+    fs::create_directory(made.path() + "/profile.json");
     std::string const text = write();
     CHECK(has(text, "cannot write " + wanted.out + "/{ranges.csv,profile.json}: " +
                         std::strerror(EISDIR) + "; instead there are " + around.spare +

@@ -448,13 +448,18 @@ TEST_CASE("pages that are used again know nothing of their last calls") {
   for (std::uint32_t id = 0; id < page; ++id) CHECK(calls.add(id));
   launch_record found{};
   CHECK(calls.table.find(3, found));
-  CHECK(calls.table.add_arrow(3, false) == 1);
+  calls.table.stream(true, [](launch_record const&, bool worked) { return worked; });
   CHECK(calls.retired(slack) == page);
   CHECK(calls.add(50 * page + 3));
   bool worked = true;
   calls.table.for_each([&](launch_record const&, bool has_worked, bool) { worked = has_worked; });
   CHECK_FALSE(worked);
-  CHECK(calls.table.add_arrow(50 * page + 3, false) == 1);
+  std::size_t streamed = 0;
+  calls.table.stream(true, [&](launch_record const&, bool has_worked) {
+    CHECK_FALSE(has_worked);
+    return ++streamed != 0;
+  });
+  CHECK(streamed == 1);
 }
 
 TEST_CASE("no more than so many pages lie beyond the budget, and only these are told") {
@@ -491,22 +496,22 @@ TEST_CASE("the driver's calls within one of the runtime have one id, also on a p
   CHECK(calls.size() == 3);
 }
 
-TEST_CASE("arrows: a call that causes one piece of work goes with it, others may come too late") {
+TEST_CASE("a call goes to the stream once, and says whether it has caused work by then") {
   call_table calls(1 << 20);
   CHECK(calls.add(1));
   CHECK(calls.add(2));
-  calls.table.stream(true, [](launch_record const&, std::uint32_t) { return true; });
-  CHECK(calls.table.add_arrow(1, true) == 1);
-  CHECK(calls.table.add_arrow(1, true) == 0);  // the second one
-  CHECK(calls.table.add_arrow(2, false) == 0);
-  launch_record call{};
-  call.kind = api_kind::launch;
-  CHECK(detail::work_queue::causes_one(call));
-  call.flags = launch_record::in_capture;
-  CHECK_FALSE(detail::work_queue::causes_one(call));
-  call.flags = 0;
-  call.kind = api_kind::graph_launch;
-  CHECK_FALSE(detail::work_queue::causes_one(call));
+  launch_record found{};
+  CHECK(calls.table.find(2, found));
+  std::vector<std::uint32_t> worked;
+  std::vector<std::uint32_t> idle;
+  auto const take_worked = [&](launch_record const& call, bool has_worked) {
+    (has_worked ? worked : idle).push_back(call.correlation);
+    return has_worked;
+  };
+  calls.table.stream(true, take_worked);
+  calls.table.stream(true, take_worked);
+  CHECK(worked == std::vector<std::uint32_t>{2});
+  CHECK(idle == std::vector<std::uint32_t>{1, 1});
 }
 
 TEST_CASE("a budget keeps room for what reports need more, and has back what was refused") {

@@ -20,10 +20,11 @@
 #include "report_sample.hpp"
 
 using namespace strata;
+using report_test::piece_part;
+using report_test::recording_line;
 using report_test::recording_of;
 using report_test::recording_with;
 using report_test::reports_of;
-using report_test::with_hash;
 
 namespace {
 
@@ -112,6 +113,37 @@ std::string problem_of(std::string_view bytes) {
   return read.message();
 }
 
+/// The parts that a session writes while it runs: so many, and in each a part of the records.
+std::string pieces_of(profile const& whole, std::size_t count) {
+  std::string bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    profile made;
+    auto const share = [&](auto const& from, auto& to) {
+      for (std::size_t k = from.size() * i / count; k < from.size() * (i + 1) / count; ++k)
+        to.push_back(from[k]);
+    };
+    made.environment = whole.environment;
+    made.traced = whole.traced;
+    made.has_steps = whole.has_steps;
+    made.end = whole.end;
+    made.names = i == 0 ? whole.names : strata::vec<std::string>();
+    made.nodes = i == 0 ? whole.nodes : strata::vec<profile_node>();
+    made.kernel_names = i == 0 ? whole.kernel_names : strata::vec<kernel_name>();
+    share(whole.ranges, made.ranges);
+    share(whole.attributes, made.attributes);
+    share(whole.steps, made.steps);
+    share(whole.launches, made.launches);
+    share(whole.kernels, made.kernels);
+    share(whole.copies, made.copies);
+    share(whole.memory, made.memory);
+    share(whole.synchronizations, made.synchronizations);
+    detail::profile_piece piece{made, i == 0};
+    detail::text_writer out(bytes);
+    detail::write_piece(out, piece);
+  }
+  return bytes;
+}
+
 constexpr char const* changed = "It is not whole, or was changed: copy it again as binary data.";
 constexpr char const* no_profile = "Its content is not that of a profile: record it again.";
 
@@ -169,12 +201,20 @@ TEST_CASE("what is no recording, or not whole, is refused in a sentence") {
   for (std::string const& foreign :
        {std::string(), std::string("{}"), std::string("strata recordin"), std::string(4096, '\0')})
     CHECK(problem_of(foreign) == "It is no recording of Strata: formats=recording writes one.");
-  for (std::string const number : {"2", "17", "999999999999"})
+  for (std::string const number : {"3", "17", "999999999999"})
     CHECK(problem_of("strata recording " + number + bytes.substr(18)) ==
           "It is of a newer Strata: report it with the one that wrote it.");
+  std::string const first = "strata recording 1\n" + bytes.substr(20, bytes.size() - 28);
+  CHECK(problem_of(first + report_test::hash_bytes(first)).empty());
+  CHECK(problem_of(first + report_test::hash_bytes(first.substr(19))) == changed);
+  CHECK(problem_of(first.substr(0, 19)) ==
+        "It has nothing yet: the program ended within its first second.");
+  CHECK(problem_of(bytes.substr(0, 19)) ==
+        "It has nothing yet: the program ended within its first second.");
   for (std::string const number : {"", "0", "-1", "x"})
     CHECK(problem_of("strata recording " + number + bytes.substr(18)) == changed);
-  for (std::size_t size = 18; size < bytes.size(); size += 1 + size / 50)
+  CHECK(problem_of(bytes.substr(0, 18)) == changed);
+  for (std::size_t size = 20; size < bytes.size(); size += 1 + size / 50)
     CHECK(problem_of(bytes.substr(0, size)) == changed);
   CHECK(problem_of(bytes + '\n') == changed);
   for (std::size_t at = 19; at < bytes.size(); at += 1 + bytes.size() / 300) {
@@ -287,10 +327,70 @@ TEST_CASE("what refers to nothing is refused") {
   }
 }
 
+TEST_CASE("a recording without a report is what its pieces say, and says that it is cut") {
+  profile const whole = page_test::gpt2_sample(2, 2).made;
+  std::string const bytes = recording_line + pieces_of(whole, 7);
+  profile cut;
+  REQUIRE_MESSAGE(read_recording(bytes, cut).ok(), problem_of(bytes));
+  CHECK(cut.names.size() == whole.names.size());
+  CHECK(cut.nodes.size() == whole.nodes.size());
+  CHECK(cut.environment.command == whole.environment.command);
+  CHECK(cut.ranges.size() == whole.ranges.size());
+  CHECK(cut.end == whole.end);
+  for (std::size_t i = 0; i < whole.ranges.size(); ++i)
+    CHECK(std::memcmp(&cut.ranges[i], &whole.ranges[i], sizeof(range_record)) == 0);
+  REQUIRE(cut.problems.size() == 1);
+  CHECK(
+      cut.problems[0].find("The program ended without a report, as by kill -9: this is what it had "
+                           "written ") == 0);
+  CHECK(reports_of(cut).find("attention") != std::string::npos);
+  // What a kill leaves of the piece that was written then is passed over.
+  std::string const last = piece_part(std::string("\5\0", 2));
+  for (std::size_t size = 0; size < last.size(); ++size) {
+    profile torn;
+    REQUIRE(read_recording(bytes + last.substr(0, size), torn).ok());
+    CHECK(torn.ranges.size() == whole.ranges.size());
+  }
+  for (std::size_t at = recording_line.size(); at < bytes.size(); at += 1 + bytes.size() / 200) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
+    CHECK(problem_of(flipped) == changed);
+  }
+}
+
+TEST_CASE("a report is the session's, and a timeline has all that was written") {
+  profile const whole = page_test::gpt2_sample(2, 2).made;
+  profile kept = whole;
+  kept.ranges.resize(3);
+  kept.kernels.resize(2);
+  std::string content = recording_of(kept);
+  std::string const bytes =
+      recording_line + pieces_of(whole, 5) + content.substr(recording_line.size());
+  profile report;
+  REQUIRE(read_recording(bytes, report).ok());
+  CHECK(recording_of(report) == content);
+  profile timeline;
+  REQUIRE(read_recording(bytes, timeline, recording_view::timeline).ok());
+  CHECK(timeline.ranges.size() == whole.ranges.size());
+  CHECK(timeline.kernels.size() == whole.kernels.size());
+  CHECK(timeline.counter_sets.size() == whole.counter_sets.size());
+  CHECK(timeline.problems.size() == whole.problems.size());
+  test::work_folder const here;
+  std::ofstream(here / "profile.strata", std::ios::binary) << bytes;
+  profile of_file;
+  REQUIRE(read_recording_file(here / "profile.strata", of_file).ok());
+  CHECK(recording_of(of_file) == content);
+  REQUIRE(read_recording_file(here / "profile.strata", of_file, recording_view::timeline).ok());
+  CHECK(of_file.ranges.size() == whole.ranges.size());
+  // The report alone is a timeline too, of what the session kept.
+  REQUIRE(read_recording(content, timeline, recording_view::timeline).ok());
+  CHECK(timeline.ranges.size() == 3);
+}
+
 // STRATA_TEST_FUZZ=N: so many mutants rather than a few.
 TEST_CASE("a recording with any bytes and the right hash is refused, or reported to the end") {
   std::string const bytes = recording_of(whole_sample());
-  std::string const content = bytes.substr(0, bytes.size() - 8);
+  std::string const content = bytes.substr(20, bytes.size() - 28);
   char const* const asked = std::getenv("STRATA_TEST_FUZZ");
   int const mutants = asked == nullptr ? 300 : std::atoi(asked);
   std::mt19937 random(asked == nullptr ? 1 : std::random_device()());
@@ -298,7 +398,7 @@ TEST_CASE("a recording with any bytes and the right hash is refused, or reported
   for (int i = 0; i < mutants; ++i) {
     std::string mutant = content;
     for (auto left = 1 + random() % 3; left > 0; --left) {
-      std::size_t const at = 19 + random() % (mutant.size() - 19);
+      std::size_t const at = random() % mutant.size();
       switch (random() % 4) {
         case 0:
           mutant[at] = static_cast<char>(mutant[at] ^ 1 << random() % 8);
@@ -310,10 +410,10 @@ TEST_CASE("a recording with any bytes and the right hash is refused, or reported
           mutant.erase(at, 1 + random() % 4);
           break;
         default:
-          mutant.insert(at, mutant, 19 + random() % 1000, 1 + random() % 8);
+          mutant.insert(at, mutant, random() % 1000, 1 + random() % 8);
       }
     }
-    mutant = with_hash(mutant);
+    mutant = recording_with(mutant);
     if (asked != nullptr) std::ofstream("last-mutant.strata", std::ios::binary) << mutant;
     profile p;
     if (!read_recording(mutant, p).ok()) {

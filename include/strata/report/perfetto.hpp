@@ -2,7 +2,6 @@
 #ifndef STRATA_REPORT_PERFETTO_HPP
 #define STRATA_REPORT_PERFETTO_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
@@ -15,7 +14,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -291,14 +289,11 @@ class deflater {
 /// apart. Threads: one at a time. Errors: those of `out`. Cost: 64 KB, and a byte for each text.
 class perfetto_writer final : public trace_sink {
  public:
-  /// `texts`: what is given by number; there may be more of them after `flush`. No event is before
-  /// `earliest`. `one_sequence`: tracks come again and again, and what a reader knows stays.
-  perfetto_writer(text_writer& out, vec<std::string> const& texts, std::int64_t earliest,
-                  bool one_sequence = false)
+  /// `texts`: what is given by number. No event is before `earliest`.
+  perfetto_writer(text_writer& out, vec<std::string> const& texts, std::int64_t earliest)
       : out_(out),
         texts_(texts),
         known_texts_(texts.size()),
-        one_sequence_(one_sequence),
         origin_(earliest < 0 ? earliest : 0) {}
   ~perfetto_writer() {
     (void)if_memory_allows([this] { flush(); });
@@ -324,7 +319,8 @@ class perfetto_writer final : public trace_sink {
 
   void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
              std::string_view name) override {
-    if (!begin_sequence(uuid(process, kind, number)) || kind == trace_track_kind::process) return;
+    begin_sequence(uuid(process, kind, number));
+    if (kind == trace_track_kind::process) return;
     inner_message const packet(descriptors_, perfetto::trace_packet);
     inner_message const track(descriptors_, perfetto::packet_track_descriptor);
     descriptors_.integer(perfetto::track_uuid, track_);
@@ -498,24 +494,19 @@ class perfetto_writer final : public trace_sink {
     interned_.text(perfetto::entry_name, text);
   }
 
-  /// The events that follow are on this track. Returns: whether it has to be described.
-  bool begin_sequence(std::uint64_t track) {
+  /// The events that follow are on this track.
+  void begin_sequence(std::uint64_t track) {
     close_until((std::numeric_limits<std::int64_t>::max)());
     track_ = track;
     descriptors_.clear();
-    known_texts_.resize(texts_.size());
-    if (one_sequence_ && std::exchange(described_[track_], true)) return false;
     descriptors_.append(process_.bytes());
-    if (one_sequence_ && sequence_ != 0) return true;
     ++sequence_;
     state_end_ = 0;
-    return true;
   }
 
   void clear_event() {
     event_.clear();
-    if (written_ + chunk_.size() >= state_end_) return begin_state();
-    if (track_ != default_track_) begin_track(0);
+    if (written_ + chunk_.size() >= state_end_) begin_state();
   }
   void begin_event(trace_category const& category) {
     clear_event();
@@ -559,15 +550,9 @@ class perfetto_writer final : public trace_sink {
     ++state_;
     known_keys_ = known_categories_ = 0;
     known_texts_.assign(texts_.size(), 0);
-    begin_track(perfetto::SEQ_INCREMENTAL_STATE_CLEARED);
-  }
-
-  /// Events that name no track are on this one from now on.
-  void begin_track(std::uint64_t flags) {
-    default_track_ = track_;
     chunk_.append(descriptors_.bytes());
     inner_message const packet(chunk_, perfetto::trace_packet);
-    if (flags != 0) chunk_.integer(perfetto::packet_sequence_flags, flags);
+    chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_INCREMENTAL_STATE_CLEARED);
     begin_clock();
     inner_message const defaults(chunk_, perfetto::packet_trace_packet_defaults);
     chunk_.integer(perfetto::defaults_timestamp_clock_id, perfetto::sequence_clock);
@@ -615,11 +600,8 @@ class perfetto_writer final : public trace_sink {
   proto_message end_;
   proto_message interned_;
   deflater deflater_;
-  number_map<bool> described_;  ///< the tracks of the one sequence
-  bool one_sequence_;
   std::uint64_t extent_count_ = 0;
   std::uint64_t track_ = 0;
-  std::uint64_t default_track_ = 0;
   std::uint64_t process_id_ = 0;
   std::uint64_t flow_base_ = 0;  ///< arrows of different ranks differ
   std::uint64_t count_ = 0;

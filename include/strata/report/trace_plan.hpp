@@ -81,33 +81,6 @@ class trace_labels {
     label_kernels(input, mangled);
   }
 
-  /// For a trace that is written while the program runs, of a profile that `learn` reads.
-  trace_labels() : ranges_(1), kernels_(1) {
-    for (std::string_view const name : event_names) texts_.emplace_back(name);
-    kernels_[0].name = number("kernel without a name");
-  }
-
-  /// Labels the nodes and the kernel names that have come since. Rows are the selected nodes, and
-  /// those above one.
-  void learn(profile const& source) {
-    for (std::size_t i = nodes_.size(); i < source.nodes.size(); ++i) {
-      std::uint32_t const parent = source.nodes[i].parent;
-      nodes_.push_back({parent < i ? nodes_[parent].row : 0, false});
-      if (i > 0 && source.nodes[i].selected) label_row(source, static_cast<std::uint32_t>(i));
-    }
-    while (kernels_.size() <= source.kernel_names.size()) {
-      std::string const& written = source.kernel_names[kernels_.size() - 1].mangled;
-      std::string const whole = demangled_text(written);
-      kernel_label made;
-      made.name = number(
-          std::string(whole.empty() ? short_mangled_name(written) : short_function_name(whole)));
-      if (made.name == 0) made.name = kernels_[0].name;
-      std::string const& full = whole.empty() ? written : whole;
-      if (full != texts_[made.name]) made.whole = number(shortened(full, 200));
-      kernels_.push_back(made);
-    }
-  }
-
   vec<std::string> const& texts() const noexcept { return texts_; }
 
   /// Whether the calls of a node are a row of the tree, not a part of one above.
@@ -136,21 +109,6 @@ class trace_labels {
   static std::string name_of(std::string name, std::int64_t index) {
     if (index == any_index) return name + "[*]";
     return index == no_index ? name : sentence(name) << "[" << index << "]";
-  }
-
-  /// The label of a node, and of those above it that have none.
-  void label_row(profile const& source, std::uint32_t node) {
-    if (node == root_node || nodes_[node].own) return;
-    profile_node const& of = source.nodes[node];
-    label_row(source, of.parent);
-    range_label made;
-    if (of.index != any_index) made.index = of.index;
-    std::string name = name_of(source.names[of.name], of.index);
-    std::uint32_t const above = ranges_[nodes_[of.parent].row].path;
-    made.path = number(above == 0 ? name : sentence(texts_[above]) << "/" << name);
-    made.name = above == 0 ? made.path : number(std::move(name));
-    nodes_[node] = {static_cast<std::uint32_t>(ranges_.size()), true};
-    ranges_.push_back(made);
   }
 
   void label_ranges(table_input const& input) {

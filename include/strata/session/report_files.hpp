@@ -13,6 +13,7 @@
 #include <strata/profile.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
+#include <strata/session/recording_stream.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
 #include <strata/tables/columns.hpp>
@@ -220,11 +221,11 @@ class report_files {
   }
 
   /// The files have all problems of the profile; the first `said` of them are not printed again.
-  /// `trace`: the trace of this profile, if it was begun. `earlier`: the reports of a session
+  /// `stream`: the recording of this profile, if it was begun. `earlier`: the reports of a session
   /// that this is one of; what one of them printed is not printed again either.
-  status write(profile& source, std::size_t said = 0, running_trace* trace = nullptr,
+  status write(profile& source, std::size_t said = 0, recording_stream* stream = nullptr,
                kept_reports* earlier = nullptr) {
-    trace_ = trace;
+    stream_ = stream;
     if (earlier != nullptr) number_ = earlier->next();
     status outcome;
     auto const write_all = [&](table_input const* input) {
@@ -379,9 +380,9 @@ class report_files {
     if (!wants_files(*options_)) return {};
     status outcome;
     output_directory made;
-    trace_gone_ = trace_ != nullptr && trace_->directory().gone();
-    if (trace_ != nullptr && !trace_gone_) {
-      made = trace_->directory();
+    stream_gone_ = stream_ != nullptr && stream_->directory().gone();
+    if (stream_ != nullptr && !stream_gone_) {
+      made = stream_->directory();
     } else if (!make_directory(*options_, source.environment.rank, around_.spare, made, outcome,
                                number_)) {
       return outcome;
@@ -393,9 +394,7 @@ class report_files {
       write_gauges(*input);
       write_page(*input);
     }
-    if (records())
-      (void)write_file(source, "profile.strata",
-                       [&](text_writer& out) { write_recording(out, source); });
+    if (records()) write_profile(source);
     if (input != nullptr) write_traces(*input);
     return outcome.ok() ? files_.outcome() : outcome;
   }
@@ -447,22 +446,22 @@ class report_files {
       (void)write_file(input, "report.html", [&](text_writer& out) { reports_->write_page(out); });
   }
 
+  void write_profile(profile const& source) {
+    if (stream_ != nullptr && stream_->complete(source))
+      return files_.add_written(recording_stream::file_name);
+    // What was written while the program ran has gone with its directory: the rest of it is kept.
+    if (stream_ == nullptr || stream_gone_)
+      (void)write_file(source, recording_stream::file_name,
+                       [&](text_writer& out) { write_recording(out, source); });
+  }
+
   void write_traces(table_input const& input) {
     if (reports_ == nullptr) return;
     if (options_->chrome_trace)
       (void)write_file(input, "trace.json", [&](text_writer& out) {
         trace_problem_ = reports_->write_trace(out, most_events_);
       });
-    bool written = false;
-    if (trace_ != nullptr) {
-      std::string remark;
-      written = trace_->complete(input, remark);
-      if (written) files_.add_written(trace_->file_name());
-      if (!remark.empty()) trace_problem_ = remark;
-      // What was written while the program ran has gone with its directory: the rest of it is kept.
-      if (!written && !trace_gone_) return;
-    }
-    if (!written && options_->perfetto)
+    if (options_->perfetto)
       (void)write_file(input, "trace.perfetto-trace", [&](text_writer& out) {
         std::string const problem = reports_->write_perfetto(out);
         if (!problem.empty()) trace_problem_ = problem;
@@ -516,12 +515,12 @@ class report_files {
   options const* options_;
   std::uint64_t most_events_;
   surroundings around_;
-  std::string trace_problem_;  ///< what a trace leaves out
-  running_trace* trace_ = nullptr;
+  std::string trace_problem_;              ///< what a trace leaves out
+  recording_stream* stream_ = nullptr;     // null where the recording was not begun
   made_reports const* reports_ = nullptr;  // null with the recorder alone
   int number_ = 1;  // the one that the directory of a window's report asks for
   written_files files_;
-  bool trace_gone_ = false;       // with the directory that it was begun in
+  bool stream_gone_ = false;      // with the directory that it was begun in
   bool asked_for_place_ = false;  // another one for files
 };
 

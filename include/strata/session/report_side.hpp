@@ -19,33 +19,6 @@
 STRATA_BEGIN
 namespace detail {
 
-/// A trace that was begun before the report, in the directory of its files.
-class running_trace {
- public:
-  virtual char const* file_name() const noexcept = 0;
-  virtual output_directory const& directory() const noexcept = 0;
-  /// Writes the rest. Returns: whether the file is there; `remark` says what it leaves out.
-  virtual bool complete(table_input const& input, std::string& remark) = 0;
-
- protected:
-  ~running_trace() = default;
-};
-
-/// One that a session writes while the program runs. Threads: the session's, one at a time.
-class streamed_trace : public running_trace {
- public:
-  virtual ~streamed_trace() = default;
-  /// Makes the directory and begins the file. Requires: the collectors are open, and record nothing
-  /// yet. Errors: input_output: then the trace is written at the end.
-  virtual status open() = 0;
-  virtual void stop() noexcept = 0;
-  /// Writes what was recorded until the session ended. Requires: `stop`, and that nothing was taken
-  /// from the collectors.
-  virtual void write_rest() = 0;
-  /// Why the file ends early; it was said.
-  virtual status const& problem() const noexcept = 0;
-};
-
 /// The reports of one profile.
 class made_reports {
  public:
@@ -67,7 +40,6 @@ struct report_side {
 
   /// Finds the answer, if it is wanted, and hands the input that has it to `use`.
   void (*make)(profile_tables& tables, bool with_answer, user use);
-  streamed_trace* (*new_trace)(options const& wanted, bool tracing);
 };
 
 /// Null in a program that has the recorder alone. Threads: written before main.

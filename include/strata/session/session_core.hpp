@@ -24,8 +24,8 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/problem_log.hpp>
+#include <strata/session/recording_stream.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/session/report_side.hpp>
 #include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/session/step_counting.hpp>
@@ -87,7 +87,7 @@ class session_core {
     if (options_.trace) attempt([this] { hang_.finder.look_at_ranges(hang_.report = {}); });
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
-    if (stream_ != nullptr) stream_->stop();
+    if (stream_) stream_->stop();
     bool const ended = recorder.end_session(options_.drain_ms);
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
@@ -202,9 +202,10 @@ class session_core {
       problems_.say_now(windows_.late());
       return {};
     }
-    status outcome = report_files(options_).write(profile_, problems_.printed(), stream_,
-                                                  windows_.used() ? &reports_.kept : nullptr);
-    if (outcome.ok() && stream_ != nullptr) outcome = stream_->problem();
+    status outcome =
+        report_files(options_).write(profile_, problems_.printed(), stream_ ? &*stream_ : nullptr,
+                                     windows_.used() ? &reports_.kept : nullptr);
+    if (outcome.ok() && stream_) outcome = stream_->problem();
     keep(outcome);
     return outcome;
   }
@@ -348,25 +349,33 @@ class session_core {
     plan_.make(options_, counts, windows_.used());
   }
 
-  /// With formats=perfetto the timeline is written while the program runs; that of a window which
-  /// is reported by itself, with its report.
+  /// A recording is written while the program runs; that of a window which is reported by itself,
+  /// with its report.
   void open_stream() {
     end_stream();
-    if (!options_.perfetto || windows_.used() || installed_reports() == nullptr) return;
-    stream_ = installed_reports()->new_trace(options_, trace_.may_trace());
-    status const opened = stream_->open();
+    if (!options_.recording || windows_.used()) return;
+    profile_environment environment;
+    machine::describe(environment);
+    describe_session(environment);
+    output_directory made;
+    status opened;
+    if (report_files::make_directory(options_, environment.rank, reports_.around.spare, made,
+                                     opened)) {
+      stream_.emplace(options_, trace_.may_trace());
+      opened = stream_->open(made, environment);
+    }
     if (opened.ok()) return;
     end_stream();
     if (opened.code() != errc::not_supported) keep(opened);
   }
 
   void close_stream() {
-    if (stream_ == nullptr) return;
+    if (!stream_) return;
     stream_->write_rest();
     if (!stream_->problem().ok()) problems_.add_printed(stream_->problem().message());
   }
 
-  void end_stream() { delete std::exchange(stream_, nullptr); }
+  void end_stream() { stream_.reset(); }
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
@@ -516,10 +525,7 @@ class session_core {
     recorder.move_to(profile_);
     convert_times(ticks);
     profile_.end = recorder.ended_ns(ticks);
-    profile_.environment.options = options_.text;
-    profile_.environment.clock = recorder.clock().name();
-    profile_.environment.started_at = machine::time_text(start_.began_at);
-    profile_.environment.started_at_unix_ns = start_.began_at;
+    describe_session(profile_.environment);
     profile_.cost.seconds_in_window = static_cast<double>(recorder.recorded_ns()) * 1e-9;
     profile_.cost.range_ns = start_.cost.range_ns;
     profile_.cost.callback_ns = start_.cost.callback_ns;
@@ -545,6 +551,13 @@ class session_core {
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());
     for (status const& problem : problems_.all()) profile_.problems.push_back(problem.message());
+  }
+
+  void describe_session(profile_environment& to) const {
+    to.options = options_.text;
+    to.clock = detail::recorder::instance().clock().name();
+    to.started_at = machine::time_text(start_.began_at);
+    to.started_at_unix_ns = start_.began_at;
   }
 
   /// What the steps are that calls into the driver are.
@@ -587,7 +600,7 @@ class session_core {
   detail::nvtx_input nvtx_input_;
   maybe<step_counting> counting_;
   maybe<cpu_counter_collector> cpu_counters_;
-  streamed_trace* stream_ = nullptr;
+  maybe<recording_stream> stream_;
   beginning start_;
   strata::profile profile_;
   problem_log problems_;

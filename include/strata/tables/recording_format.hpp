@@ -19,11 +19,24 @@ STRATA_BEGIN
 
 /// The format that `formats=recording` writes. A field may be added or left out without another
 /// number. A record's members keep their places; a new one goes behind them or into `reserved`.
-inline constexpr int recording_version = 1;
+inline constexpr int recording_version = 2;
 
 namespace detail {
 
 inline constexpr std::string_view recording_magic = "strata recording ";
+
+/// The parts of a recording: this byte, the content and its hash in 8 bytes. Before the content of
+/// a piece stand its size and the complement of that, each in 8 bytes.
+enum class recording_part : char {
+  piece = 'p',   ///< what happened in a stretch of time, written soon after
+  profile = 'w'  ///< the profile as a session reported it: the last part, up to the file's end
+};
+
+/// What a piece adds to a profile.
+struct profile_piece {
+  profile& whole;
+  bool describes = true;  ///< the environment too
+};
 
 /// What precedes a value in a recording.
 enum class recorded_kind : unsigned char { integer, real, text, records, list, object };
@@ -43,36 +56,42 @@ inline constexpr bool is_vec<vec<Value>> = true;
 struct recorded_fields {
   template <class At>
   static void each(At& at, profile& of) {
-    at.field("environment", of.environment);
+    profile_piece streamed{of};
+    each(at, streamed);
     at.field("losses", of.losses);
     at.field("cost", of.cost);
+    at.field("folded_steps", of.folded_steps);
+    at.field("folded", of.folded);
+    at.field("spans", of.spans);
+    at.field("inherited", of.inherited);
+    at.field("overheads", of.overheads);
+    at.field("contexts", of.contexts);
+    at.field("migrations", of.migrations);
+    at.field("device", of.device);
+    at.field("counter_sets", of.counter_sets);
+    at.field("has_migrations", of.has_migrations);
+    at.field("hang", of.hang);
+  }
+  template <class At>
+  static void each(At& at, profile_piece& streamed) {
+    profile& of = streamed.whole;
+    if (streamed.describes) at.field("environment", of.environment);
     at.field("problems", of.problems);
     at.field("names", of.names);
     at.field("nodes", of.nodes);
     at.field("threads", of.threads);
     at.field("steps", of.steps);
-    at.field("folded_steps", of.folded_steps);
     at.field("ranges", of.ranges);
     at.field("attributes", of.attributes);
-    at.field("folded", of.folded);
-    at.field("spans", of.spans);
-    at.field("inherited", of.inherited);
     at.field("launches", of.launches);
     at.field("kernels", of.kernels);
     at.field("kernel_names", of.kernel_names);
     at.field("copies", of.copies);
     at.field("memory", of.memory);
     at.field("synchronizations", of.synchronizations);
-    at.field("overheads", of.overheads);
-    at.field("contexts", of.contexts);
-    at.field("migrations", of.migrations);
-    at.field("device", of.device);
-    at.field("counter_sets", of.counter_sets);
     at.field("end", of.end);
     at.field("traced", of.traced);
     at.field("has_steps", of.has_steps);
-    at.field("has_migrations", of.has_migrations);
-    at.field("hang", of.hang);
   }
   template <class At>
   static void each(At& at, profile_environment& of) {
@@ -299,21 +318,24 @@ struct recorded_fields {
   }
 };
 
-/// Writes a profile as a recording, in few bytes: whole numbers take as many as they need, and a
-/// record is what changed since the one before it. Memory: that of the text_writer.
+inline void write_number(text_writer& out, std::uint64_t value) {
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof bytes);
+  out.write({bytes, sizeof bytes});
+}
+
+/// Writes a part of a recording in few bytes: whole numbers take as many as they need, and a record
+/// is what changed since the one before it. Memory: that of the text_writer.
 class recording_writer {
  public:
   explicit recording_writer(text_writer& out) : out_(&out) {}
 
   void write(profile const& source) {
-    write_bytes(recording_magic);
-    write_bytes(sentence() << recording_version << '\n');
     write_value<profile>(*this, const_cast<profile*>(&source));  // it is only read
-    std::uint64_t const hash = hash_.value();
-    char bytes[sizeof hash];
-    std::memcpy(bytes, &hash, sizeof bytes);
-    out_->write({bytes, sizeof bytes});
   }
+  void write(profile_piece& source) { write_value<profile_piece>(*this, &source); }
+  /// Of what was written.
+  std::uint64_t hash() const noexcept { return hash_.value(); }
 
   /// One member. An empty text or list is left out.
   template <class Value>
@@ -436,15 +458,50 @@ class recording_writer {
   }
 
   text_writer* out_;
-  fnv1a hash_;  ///< of what was written; it ends the recording
+  fnv1a hash_;
   vec<char const*> keys_;
 };
 
 }  // namespace detail
 
+namespace detail {
+
+inline void begin_recording(text_writer& out) {
+  out.write(recording_magic);
+  out.integer(recording_version);
+  out.put('\n');
+}
+
+/// Cost: memory for the content.
+inline void write_piece(text_writer& out, profile_piece& source) {
+  std::string content;
+  std::uint64_t hash = 0;
+  {
+    text_writer to(content);
+    recording_writer writer(to);
+    writer.write(source);
+    hash = writer.hash();
+  }
+  out.put(static_cast<char>(recording_part::piece));
+  write_number(out, content.size());
+  write_number(out, ~std::uint64_t{content.size()});
+  out.write(content);
+  write_number(out, hash);
+}
+
+inline void end_recording(text_writer& out, profile const& source) {
+  out.put(static_cast<char>(recording_part::profile));
+  recording_writer writer(out);
+  writer.write(source);
+  write_number(out, writer.hash());
+}
+
+}  // namespace detail
+
 /// Writes all that a profile has, for read_recording of <strata/recording.hpp>.
 inline void write_recording(detail::text_writer& out, profile const& source) {
-  detail::recording_writer(out).write(source);
+  detail::begin_recording(out);
+  detail::end_recording(out, source);
 }
 
 STRATA_END

@@ -295,22 +295,27 @@ class activity_buffers {
   /// From now on, or no more, device work and calls are kept for `stream`.
   void set_streaming(bool on) {
     system_lock lock(store_.mutex());
-    store_.queue() = {};
-    store_.queue().keeps = on;
+    store_.keep_for_stream(on);
     recorder::instance().state().launches.keep_for_stream(on);
   }
-  /// Threads: one, while CUPTI delivers. Gives `take(queue, names, bridge)` what has arrived and
-  /// was not taken before; no record arrives meanwhile.
-  template <class Take>
-  void stream(Take take) {
+  /// Threads: one, while CUPTI delivers. Hands the device work that has arrived and was not taken
+  /// before to the profile, and calls `then` while no record arrives. What begins after `until`
+  /// waits where its call is not known.
+  void stream(profile& to, tick_converter const& ticks, std::int64_t until, callback<void()> then) {
     bool arrived;
     {
       system_lock lock(store_.mutex());
-      arrived = store_.queue().size() != 0;
+      arrived = store_.has_fresh();
     }
     if (arrived) sample_clocks();  // so that the times of these records lie between two samples
     system_lock lock(store_.mutex());
-    take(store_.queue(), store_.names(), bridge_);
+    store_.stream(to, bridge_, ticks, until);
+    then();
+  }
+  /// How many records there was no room for.
+  std::uint64_t dropped_from_stream() {
+    system_lock lock(store_.mutex());
+    return store_.dropped_from_stream();
   }
 
   graph_captures& captures() noexcept { return captures_; }

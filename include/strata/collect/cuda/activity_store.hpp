@@ -146,9 +146,46 @@ class activity_store {
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
   continued_clock& clock() noexcept { return clock_; }
-  /// What came, for a file that is written meanwhile; and the names of its kernels.
-  work_queue& queue() noexcept { return queue_; }
-  name_table const& names() const noexcept { return names_; }
+  /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
+  void keep_for_stream(bool on) noexcept {
+    fresh_ = {};
+    fresh_.keeps = on;
+  }
+  bool has_fresh() const noexcept { return fresh_.size() != 0; }
+  /// How many records there was no room for.
+  std::uint64_t dropped_from_stream() const noexcept { return fresh_.dropped; }
+
+  /// Hands what came since the last time to `to`, its times in ns since the session began, and the
+  /// names of kernels. What begins after `until` waits where its call is not known.
+  /// Requires: the mutex.
+  void stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
+              std::int64_t until) {
+    auto const take = [&](auto& records, auto& log) {
+      std::size_t kept = 0;
+      for (auto& record : records) {
+        call const by = join(record);
+        if (by == call::left_out) continue;
+        if (by == call::unknown && bridge.to_ns(time_of(record), ticks) > until) {
+          records[kept++] = record;
+          continue;
+        }
+        if (by == call::unknown && is_own(record)) continue;
+        if (by == call::unknown) record.node = root_node;
+        (void)mark_lost_time(record);
+        convert(record, bridge, ticks);
+        log.push_back(record);
+      }
+      records.resize(kept);
+    };
+    take(fresh_.kernels, to.kernels);
+    take(fresh_.copies, to.copies);
+    take(fresh_.memory, to.memory);
+    take(fresh_.waits, to.synchronizations);
+    names_.each_from(fresh_.first_name, [&](auto name) {
+      to.kernel_names.push_back({std::string(name)});
+      ++fresh_.first_name;
+    });
+  }
 
   /// What waited at most, and the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
@@ -162,20 +199,16 @@ class activity_store {
     if (!summing_) return;
     settle(true);
     launches().for_each([&](launch_record const& launch, bool, bool kept) { sum(launch, kept); });
-    auto const convert = [&](auto& records) {
-      for (auto& each : records) {
-        if (each.begin == lost_time) continue;
-        each.begin = bridge.to_ns(each.begin, ticks);
-        each.end = bridge.to_ns(each.end, ticks);
-      }
+    auto const convert_all = [&](auto& records) {
+      for (auto& record : records) convert(record, bridge, ticks);
     };
-    convert(made_.kernels);
-    convert(made_.copies);
-    convert(made_.synchronizations);
-    convert(made_.overheads);
-    convert(made_.migrations);
-    convert(strays_);
-    for (memory_record& each : made_.memory) each.time = bridge.to_ns(each.time, ticks);
+    convert_all(made_.kernels);
+    convert_all(made_.copies);
+    convert_all(made_.synchronizations);
+    convert_all(made_.overheads);
+    convert_all(made_.migrations);
+    convert_all(strays_);
+    convert_all(made_.memory);
     recorded_periods const& recorded = recorder::instance().periods();
     auto const is_recorded = [&](auto const& each) { return recorded.contains(each.begin, ticks); };
     made_.overheads.keep_if(is_recorded);
@@ -215,6 +248,50 @@ class activity_store {
     std::uint32_t graph;       // its id; 0 where it is not known
     bool is_left_out;          // with its call; it tells whose the graph's next kernels are
   };
+
+  /// What a recording that is written meanwhile has not taken yet.
+  struct fresh_records {
+    static constexpr std::size_t most = 262'144;
+
+    vec<traced_kernel> kernels;
+    vec<strata::copy_record> copies;
+    vec<strata::memory_record> memory;
+    vec<strata::synchronization_record> waits;
+    std::size_t first_name = 1;
+    bool keeps = false;
+    std::uint64_t dropped = 0;
+
+    std::size_t size() const noexcept {
+      return kernels.size() + copies.size() + memory.size() + waits.size();
+    }
+    void add(traced_kernel const& kernel) { add(kernels, kernel); }
+    void add(strata::copy_record const& copy) { add(copies, copy); }
+    void add(strata::memory_record const& change) { add(memory, change); }
+    void add(strata::synchronization_record const& wait) { add(waits, wait); }
+
+   private:
+    template <class Record>
+    void add(vec<Record>& to, Record const& record) {
+      if (!keeps) return;
+      if (size() < most && to.make_room(1)) {
+        to.push_back(record);
+      } else {
+        ++dropped;
+      }
+    }
+  };
+
+  /// From CUPTI's clock to ns since the session began.
+  template <class Record>
+  static void convert(Record& record, clock_bridge const& bridge, tick_converter const& ticks) {
+    if (record.begin == lost_time) return;
+    record.begin = bridge.to_ns(record.begin, ticks);
+    record.end = bridge.to_ns(record.end, ticks);
+  }
+  static void convert(strata::memory_record& record, clock_bridge const& bridge,
+                      tick_converter const& ticks) {
+    record.time = bridge.to_ns(record.time, ticks);
+  }
 
   /// The time in the middle of the longest list: what begins until then is joined now.
   std::int64_t middle() const noexcept {
@@ -352,7 +429,7 @@ class activity_store {
     if (!is_awaited(made, by)) return;
     if (!waiting.make_room(1)) out_of_memory();
     if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
-    if (by != call::left_out) queue_.add(made, launches());
+    if (by != call::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
   template <class Record>
@@ -373,8 +450,7 @@ class activity_store {
     call by = each.is_left_out ? call::left_out : join(each);
     if (each.graph_node != 0 && by != call::unknown) graphs_.saw(each, each.graph);
     if (each.graph_node != 0 && by == call::unknown) by = join_to_graph(each);
-    // CUPTI's Range Profiler launches a kernel of its own, without a call of the program.
-    if (by == call::unknown && each.name == profilers_own_) return;
+    if (by == call::unknown && is_own(each)) return;
     if (by == call::unknown) note_capture(each, latest_time);
     add_work<strata::kernel_record>(each, made_.kernels, by);
   }
@@ -399,12 +475,25 @@ class activity_store {
   }
   /// A record has 0 for both times where the device lost them.
   template <class Record>
-  void note_lost_time(Record& each) noexcept {
-    if (!lacks_times(each)) return;
-    each.begin = each.end = lost_time;
-    ++made_.losses.timestamps_lost;
+  static bool mark_lost_time(Record& record) noexcept {
+    if (!lacks_times(record)) return false;
+    record.begin = record.end = lost_time;
+    return true;
   }
-  static void note_lost_time(strata::memory_record&) noexcept {}  // has the time of its call
+  static bool mark_lost_time(strata::memory_record&) noexcept { return false; }  // of its call
+  template <class Record>
+  void note_lost_time(Record& record) noexcept {
+    if (mark_lost_time(record)) ++made_.losses.timestamps_lost;
+  }
+
+  /// Whether work without a call of the program is Strata's: CUPTI's Range Profiler launches a
+  /// kernel, and Strata waits.
+  bool is_own(traced_kernel const& kernel) const noexcept { return kernel.name == profilers_own_; }
+  static bool is_own(strata::synchronization_record const&) noexcept { return true; }
+  template <class Record>
+  static bool is_own(Record const&) noexcept {
+    return false;
+  }
 
   /// Records of calls that put no work on the device: some calls are under way when the callbacks
   /// begin, and so are not known.
@@ -561,7 +650,7 @@ class activity_store {
   vec<strata::copy_record> copies_;
   vec<strata::memory_record> memory_;
   vec<strata::synchronization_record> waits_;
-  work_queue queue_;
+  fresh_records fresh_;
   // What was joined.
   profile made_;
   vec<strata::synchronization_record> strays_;

@@ -80,26 +80,12 @@ class launch_table {
     return found.is_left_out();
   }
 
-  /// Threads: as find. One more piece of work has come from this call. Returns: the number of its
-  /// arrow, from 1; 0 where the call has gone to the stream without it. `sure`: a call that causes
-  /// one piece of work goes with one arrow.
-  std::uint32_t add_arrow(std::uint32_t id, bool sure) noexcept {
-    page* const at = page_of(id);
-    if (at == nullptr) return 0;
-    std::uint16_t& note = at->notes[id % page_launches];
-    std::uint32_t const arrows = note & most_arrows;
-    bool const gone = (note & streamed) != 0 && !(sure && arrows == 0);
-    if (gone || arrows == most_arrows) return 0;
-    ++note;
-    return arrows + 1;
-  }
-
-  /// Threads: as find. Offers each call that was not taken before to `take(call, arrows)`, which
-  /// says whether it takes it. Calls of pages that were used again come first. `all`: also those
-  /// that lasted while `slack` others were made.
+  /// Threads: as find. Offers each call that was not taken before to `take(call, worked)`, which
+  /// says whether it takes it; `worked`: it has caused work. Calls of pages that were used again
+  /// come first. `all`: also those that lasted while `slack` others were made.
   template <class Take>
   void stream(bool all, Take take) {
-    overdue_.keep_if([&](overdue const& each) { return !take(each.call, each.arrows); });
+    overdue_.keep_if([&](overdue const& late) { return !take(late.call, late.worked); });
     std::uint64_t i = first_page_.load(memory_order_acquire);
     std::uint64_t last = last_page_.load(memory_order_acquire);
     if (i > last) return;
@@ -143,9 +129,9 @@ class launch_table {
   template <class Sink>
   void retire(std::uint32_t newest, Sink sink) {
     while (page* const oldest = take_oldest(newest)) {
-      each_of(*oldest, [&](launch_record const& launch, std::uint16_t note) {
+      each_of(*oldest, [&](launch_record const& launch, std::uint8_t note) {
         sink(launch);
-        if (streams_ && (note & streamed) == 0) keep_overdue(launch, note & most_arrows);
+        if (streams_ && (note & streamed) == 0) keep_overdue(launch, (note & worked) != 0);
       });
       release(oldest);
     }
@@ -204,13 +190,12 @@ class launch_table {
   static constexpr std::int64_t turn_ticks = std::int64_t{1} << 36;
 
   // What is noted of a call.
-  static constexpr std::uint16_t streamed = 1u << 15;
-  static constexpr std::uint16_t worked = 1u << 14;
-  static constexpr std::uint16_t most_arrows = worked - 1;  // how many, in the lower bits
+  static constexpr std::uint8_t streamed = 1;
+  static constexpr std::uint8_t worked = 2;
 
   struct overdue {
     launch_record call;
-    std::uint32_t arrows;
+    bool worked;
   };
   static constexpr std::size_t most_overdue = 32 * page_launches;
 
@@ -229,23 +214,23 @@ class launch_table {
     bool used;
     char apart[64];  // what all threads read, from what they write
     slot slots[page_launches];
-    std::uint16_t notes[page_launches];  // by the one thread that finds
+    std::uint8_t notes[page_launches];  // by the one thread that finds
   };
 
   template <class Take>
   static void stream_page(page& at, Take& take) {
     launch_record launch{};
     for (std::uint32_t i = 0; i < page_launches; ++i) {
-      std::uint16_t& note = at.notes[i];
+      std::uint8_t& note = at.notes[i];
       if ((note & streamed) == 0 && read(at.slots[i], at.first + i, launch) &&
-          take(launch, std::uint32_t{note} & most_arrows))
+          take(launch, (note & worked) != 0))
         note |= streamed;
     }
   }
 
-  void keep_overdue(launch_record const& call, std::uint32_t arrows) {
+  void keep_overdue(launch_record const& call, bool has_worked) {
     if (overdue_.size() < most_overdue && overdue_.make_room(1)) {
-      overdue_.push_back({call, arrows});
+      overdue_.push_back({call, has_worked});
     } else {
       ++overdue_dropped_;
     }
@@ -427,53 +412,6 @@ class launch_table {
   std::uint64_t stream_page_ = 0;
   std::uint64_t overdue_dropped_ = 0;
   vec<overdue> overdue_;
-};
-
-/// Device work on its way to a file, each record with the call that caused it.
-/// Threads: one at a time.
-class work_queue {
- public:
-  /// Device work and its call, of kind none where that is not known; the number of its arrow.
-  template <class Record>
-  struct entry {
-    Record work;
-    launch_record call;
-    std::uint32_t arrow;
-  };
-  static constexpr std::size_t most = 262'144;
-
-  vec<entry<kernel_record>> kernels;
-  vec<entry<copy_record>> copies;
-  vec<entry<synchronization_record>> waits;
-  bool keeps = false;
-  std::uint64_t dropped = 0;
-
-  std::size_t size() const noexcept { return kernels.size() + copies.size() + waits.size(); }
-
-  void add(kernel_record const& work, launch_table& calls) { add(kernels, work, calls); }
-  void add(copy_record const& work, launch_table& calls) { add(copies, work, calls); }
-  void add(synchronization_record const& wait, launch_table& calls) { add(waits, wait, calls); }
-  void add(memory_record const&, launch_table&) noexcept {}
-
-  /// Looks for the call of a record, which was still under way when the record came.
-  template <class Record>
-  static void find_call(entry<Record>& of, launch_table& calls) noexcept {
-    if (calls.find(of.work.correlation, of.call) && is_work(of.call.kind))
-      of.arrow = calls.add_arrow(of.work.correlation, causes_one(of.call));
-  }
-  /// Whether one piece of work follows from a call.
-  static bool causes_one(launch_record const& call) noexcept {
-    return call.kind == api_kind::launch && call.causes_work();
-  }
-
- private:
-  template <class Record>
-  void add(vec<entry<Record>>& to, Record const& work, launch_table& calls) {
-    if (!keeps) return;
-    if (size() >= most || !to.make_room(1)) return (void)++dropped;
-    to.push_back({work, {}, 0});
-    find_call(to.back(), calls);
-  }
 };
 
 }  // namespace detail

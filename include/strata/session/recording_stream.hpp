@@ -1,0 +1,368 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_RECORDING_STREAM_HPP
+#define STRATA_SESSION_RECORDING_STREAM_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/collect/cuda/activity_buffers.hpp>
+#include <strata/collect/host/launch_table.hpp>
+#include <strata/collect/host/node_table.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/options.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/session/machine.hpp>
+#include <strata/session/output_directory.hpp>
+#include <strata/status.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/recording_format.hpp>
+#include <strata/tables/text_writer.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+/// Writes profile.strata while the program runs: what has ended goes to the file within a second,
+/// by a thread of its own, and what was written survives any end of the process. The file is called
+/// profile.strata.part until it is complete. Threads: the session's, one at a time. Cost: memory
+/// for what comes in a second, at most 64 MB.
+class recording_stream {
+ public:
+  recording_stream(options const& wanted, bool tracing) : options_(&wanted), tracing_(tracing) {}
+  recording_stream(recording_stream const&) = delete;
+  recording_stream& operator=(recording_stream const&) = delete;
+  ~recording_stream() noexcept {
+    // In a forked child the file is the parent's.
+    if (!in_forked_child() && !if_memory_allows([this] { close(); })) end_early();
+  }
+
+  static constexpr char const* file_name = "profile.strata";
+
+  /// Begins the file in this directory. Requires: the collectors are open, and record nothing yet.
+  /// Errors: input_output, unavailable: then the recording is written at the end.
+  status open(output_directory const& directory, profile_environment environment) {
+#if defined(__linux__)
+    to_.directory = directory;
+    made_.environment = std::move(environment);
+    made_.traced = tracing_;
+    if (tracing_) (void)activity_buffers::instance();  // made here, where memory may be missing
+    status const begun = to_.directory.begin(file_name, to_.file);
+    if (!begun.ok()) return begun;
+    std::uint64_t const room = to_.directory.room();
+    to_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
+    to_.out.emplace(to_.file);
+    begin_recording(*to_.out);
+    set_streaming(true);
+    if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
+    set_streaming(false);
+    close();
+    return {errc::unavailable, no_thread};
+#else
+    (void)directory;
+    (void)environment;
+    return {errc::not_supported, no_thread};
+#endif
+  }
+
+  /// Ends the thread. Threads: any; also that thread, when it is the last one of the process.
+  void stop() noexcept {
+#if defined(__linux__)
+    if (!runs_) return;
+    runs_ = false;
+    ended_.store(1);
+    (void)syscall(SYS_futex, &ended_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    if (!pthread_equal(thread_, pthread_self())) pthread_join(thread_, nullptr);
+#endif
+  }
+
+  /// Writes what was recorded until the session ended. Requires: `stop`, and that nothing was taken
+  /// from the collectors.
+  void write_rest() {
+    write(true);
+    set_streaming(false);
+  }
+
+  /// Adds what the session reports, and gives the file its name. Returns: whether it is there.
+  bool complete(profile const& reported) {
+    if (!has_file()) return false;
+    end_recording(*to_.out, reported);
+    return close();
+  }
+
+  output_directory const& directory() const noexcept { return to_.directory; }
+  /// Why the file ends early; it was said.
+  status const& problem() const noexcept { return to_.problem; }
+
+ private:
+  static constexpr char const* no_thread =
+      "the recording is written at the end, since no thread can be started: raise ulimit -u";
+  static constexpr std::int64_t period_ns = 250'000'000;
+  /// CUPTI delivers ten times a second: the call of younger work may still be under way.
+  static constexpr std::int64_t work_age_ns = 250'000'000;
+  /// A thread notes a time, and then, a moment later, the record that has it.
+  static constexpr std::int64_t host_age_ns = 50'000'000;
+  /// A call beside a capture waits for so long for work that shows that it was not captured.
+  static constexpr std::int64_t call_age_ns = 750'000'000;
+  static constexpr std::size_t usual_piece = 65'536;
+  /// Bytes of the disk that this file leaves to the smaller ones, which are written at the end. A
+  /// heuristic: tables, findings and profile.json rarely have more.
+  static constexpr std::uint64_t most_kept_room = std::uint64_t{64} << 20;
+
+  void set_streaming(bool on) noexcept {
+    recorder::instance().set_streaming(on);
+    if (tracing_) activity_buffers::instance().set_streaming(on);
+  }
+
+  bool close() {
+    if (!has_file()) return false;
+    if (to_.out && !to_.out->flush()) {
+      fail(to_.out->error());
+      return false;
+    }
+    to_.out.reset();
+    to_.problem = to_.directory.end(file_name, std::exchange(to_.file, nullptr), 0);
+    if (!to_.problem.ok()) say(to_.problem.message().c_str());
+    return to_.problem.ok();
+  }
+
+  /// False also where its number is now that of a file of the program: neither written nor closed.
+  bool has_file() {
+    if (to_.file != nullptr && !to_.out->has_file()) fail(text_writer::file_lost);
+    return to_.file != nullptr;
+  }
+
+  /// The disk is full, say: what was written stays, under the name that says that it is not whole.
+  void fail(int error) {
+    bool const there = error != text_writer::file_lost && to_.out->has_file();
+    if (!there) to_.out->fail(text_writer::file_lost);
+    to_.out.reset();
+    std::FILE* const file = std::exchange(to_.file, nullptr);
+    if (there && std::ftell(file) < 4096) {  // nothing of it can be read
+      to_.problem = to_.directory.end(file_name, file, error);
+    } else {
+      if (there) (void)std::fclose(file);
+      to_.problem = {errc::input_output,
+                     sentence("cannot go on with ")
+                         << to_.directory.path() << "/" << file_name << ".part: "
+                         << (there ? std::strerror(error) : "the program closed its file")
+                         << "; the recording ends there, and the tables go on"};
+    }
+    say(to_.problem.message().c_str());
+    set_streaming(false);
+  }
+
+  /// Memory is short: what was written stays.
+  void end_early() noexcept {
+    bool const there = to_.file != nullptr && to_.out && to_.out->has_file();
+    to_.out.reset();
+    if (there) std::fclose(to_.file);
+    to_.file = nullptr;
+    say("the recording ends early, since memory is short: free some, or lower log= and buffers=; "
+        "the tables go on");
+    set_streaming(false);
+  }
+
+#if defined(__linux__)
+  /// Until the session ends, or no other thread is left in the process.
+  static void* run(void* context) {
+    auto& self = *static_cast<recording_stream*>(context);
+    pthread_setname_np(pthread_self(), "strata-stream");
+    machine::own_threads().fetch_add(1);
+    timespec const usual{0, period_ns};
+    timespec const soon{0, 10'000'000};
+    bool alone = false;
+    for (;;) {
+      (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, alone ? &soon : &usual, nullptr,
+                    0);
+      if (self.ended_.load() != 0) break;
+      if (!alone) self.write(false);
+      alone = alone || machine::main_has_ended("/proc/self/stat");
+      if (alone && machine::threads_left() <= 2) break;
+    }
+    machine::own_threads().fetch_sub(1);
+    return nullptr;
+  }
+#endif
+
+  /// What the host did goes to the file by pieces of time, so that a piece is small.
+  void write(bool last) noexcept {
+    if (!if_memory_allows([&] { write_pieces(last); })) end_early();
+  }
+  void write_pieces(bool last) {
+    if (!has_file()) return;
+    if (to_.directory.room() < to_.kept_room) return fail(ENOSPC);
+    recorder& from = recorder::instance();
+    // One rate for the whole file: times that were written stay in order with those that follow.
+    if (!std::exchange(has_ticks_, true)) ticks_ = from.converter();
+    std::int64_t const now = from.clock().now();
+    std::int64_t const until = last ? now : now - ticks_of(host_age_ns);
+    if (written_.until == 0) written_.until = from.begun();
+    while (written_.until < until && to_.file != nullptr) {
+      std::int64_t const end = written_.until + ticks_of(piece_ns_);
+      take_piece(now, end < until ? end : until, false);
+    }
+    if (last && to_.file != nullptr) take_piece(now, latest_time, true);
+  }
+
+  void take_piece(std::int64_t now, std::int64_t until, bool last) {
+    std::int64_t const old = now - ticks_of(call_age_ns);
+    if (tracing_)
+      activity_buffers::instance().stream(made_, ticks_,
+                                          last ? latest_time : ticks_.to_ns(now) - work_age_ns,
+                                          [&] { take_calls(until, old, last); });
+    recorder::instance().stream(
+        until, [&](step_record const& step) { made_.steps.push_back(in_ns(step)); },
+        [&](range_record const& range, attribute_record const* attribute) {
+          take_range(in_ns(range), attribute);
+          return true;
+        });
+    std::size_t const size = made_.launches.size() + made_.ranges.size();
+    if (size > usual_piece) piece_ns_ = piece_ns_ / 2 + 1'000'000;
+    if (size < usual_piece / 4 && piece_ns_ < period_ns) piece_ns_ *= 2;
+    written_.until = until;
+    made_.end = last ? ticks_.to_ns(now) : ticks_.to_ns(until);
+    if (last) count_left_out();
+    emit();
+  }
+
+  std::int64_t ticks_of(std::int64_t ns) const noexcept {
+    return static_cast<std::int64_t>(static_cast<double>(ns) / ticks_.ns_per_tick());
+  }
+  template <class Record>
+  Record in_ns(Record record) const noexcept {
+    record.begin = ticks_.to_ns(record.begin);
+    record.end = ticks_.to_ns(record.end);
+    return record;
+  }
+
+  void take_range(range_record range, attribute_record const* attribute) {
+    range.attribute = no_reference;
+    if (attribute != nullptr) {
+      made_.attributes.push_back(*attribute);
+      range.attribute = static_cast<std::uint32_t>(written_.attributes + made_.attributes.size());
+    }
+    made_.ranges.push_back(range);
+  }
+
+  void take_calls(std::int64_t until, std::int64_t old, bool last) {
+    recorder::instance().state().launches.stream(last, [&](launch_record call, bool worked) {
+      bool const waits = call.only_captured() && !worked && call.end > old && !last;
+      if (call.end > until || waits) return false;
+      if (call.is_left_out()) return true;
+      if (worked) call.flags &= launch_record::adopted;
+      made_.launches.push_back(in_ns(call));
+      return true;
+    });
+  }
+
+  void count_left_out() {
+    std::uint64_t left_out = recorder::instance().state().stream_dropped.load() +
+                             recorder::instance().state().launches.dropped_from_stream();
+    if (tracing_) left_out += activity_buffers::instance().dropped_from_stream();
+    if (left_out == 0) return;
+    made_.problems.push_back(
+        sentence("The recording leaves out ")
+        << count_text(left_out)
+        << " events that came faster than they could be written; trace fewer kinds (trace=) or "
+           "fewer steps (active=) to see them.");
+  }
+
+  /// The names and places that the program has added.
+  void learn() {
+    recorder& from = recorder::instance();
+    std::size_t const names = written_.places.names.size();
+    std::size_t const nodes = written_.places.nodes.size();
+    from.state().nodes.each_from(nodes, [this](node_table::node const& node) {
+      written_.places.nodes.push_back({node.parent, node.name, node.index, node.depth, false});
+    });
+    from.state().names.each_from(names, [this](std::string_view text) {
+      written_.places.names.push_back(std::string(text));
+    });
+    for (std::size_t i = names; i < written_.places.names.size(); ++i)
+      made_.names.push_back(written_.places.names[i]);
+    for (std::size_t i = nodes; i < written_.places.nodes.size(); ++i) {
+      select(written_.places, i, options_->only);
+      made_.nodes.push_back(written_.places.nodes[i]);
+    }
+    vec<profile_thread> const threads = from.threads();
+    for (; written_.threads < threads.size(); ++written_.threads)
+      made_.threads.push_back(threads[written_.threads]);
+    made_.has_steps = from.steps_begun() != 0;
+    bool const has_work = made_.kernels.size() + made_.copies.size() > 0;
+    if (!has_work || !made_.environment.devices.empty()) return;
+    (void)machine::describe_devices(made_.environment, options_->ceilings);
+    describes_ = true;
+  }
+
+  /// Writes what was taken, and forgets it.
+  void emit() {
+    std::size_t const host = made_.steps.size() + made_.ranges.size() + made_.launches.size();
+    std::size_t const device = made_.kernels.size() + made_.copies.size() + made_.memory.size() +
+                               made_.synchronizations.size();
+    if (host + device + made_.problems.size() == 0 && !describes_) return;
+    learn();
+    profile_piece piece{made_, std::exchange(describes_, false)};
+    write_piece(*to_.out, piece);
+    if (!to_.out->flush()) return fail(to_.out->error());
+    written_.attributes += made_.attributes.size();
+    profile rest;
+    rest.environment = std::move(made_.environment);
+    rest.traced = made_.traced;
+    made_ = std::move(rest);
+  }
+
+  options const* options_;
+  bool tracing_;
+  struct recorded_file {
+    output_directory directory;
+    std::FILE* file = nullptr;
+    maybe<text_writer> out;
+    std::uint64_t kept_room = 0;
+    status problem;
+  } to_;
+  profile made_;           // the piece that is written next
+  bool describes_ = true;  // that piece has the environment
+  /// What was written.
+  struct written_part {
+    profile places;  // nodes and names
+    std::size_t threads = 0;
+    std::size_t attributes = 0;
+    std::int64_t until = 0;  // of the host, in ticks
+  } written_;
+  std::int64_t piece_ns_ = period_ns;
+  tick_converter ticks_;
+  bool has_ticks_ = false;
+  atomic<int> ended_{0};
+#if defined(__linux__)
+  bool runs_ = false;
+  pthread_t thread_{};
+#endif
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_SESSION_RECORDING_STREAM_HPP
