@@ -418,7 +418,7 @@ class recording_parts {
       if (rest_.size() < header) return state::cut;
       if (!read_size(rest_, size)) return state::unusable;
       if (size > rest_.size() || rest_.size() - size < piece_frame) return state::cut;
-    } else if (to.kind != recording_part::profile || rest_.size() <= sizeof size + header) {
+    } else if (to.kind != recording_part::profile || rest_.size() < sizeof size + header) {
       return state::unusable;
     }
     to.content = rest_.substr(header, static_cast<std::size_t>(size));
@@ -453,7 +453,7 @@ inline std::string describe_cut(profile const& of) {
   std::int64_t const tenths = of.end / 100'000'000;
   return sentence("The program ended without a report, as by kill -9: this is what it had written ")
          << tenths / 10 << "." << tenths % 10
-         << " s after its begin; what came later is missing, and counters and losses are.";
+         << " s after its begin; what came later, counters and losses are missing.";
 }
 
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.

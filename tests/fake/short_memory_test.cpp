@@ -128,6 +128,9 @@ TEST_CASE("memory ends while a batch is summed up: each record is in the sums on
     CHECK(each.signal == 0);
     CHECK(each.code == 6);
     account const found = account_of(folder / each.which);
+    CAPTURE(found.losses);
+    CAPTURE(found.kernels);
+    CAPTURE(found.unrecorded);
     CHECK(found.kernels + found.calls + found.unrecorded == 280'000);  // a kernel in each range
     lost += found.unrecorded;
   }

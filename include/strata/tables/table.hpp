@@ -428,7 +428,8 @@ inline void write_sections(text_writer& out, table_input const& input,
     write_paragraph(out, "lost:    ", loss, width, console_warning, options.color);
   for (std::string const& problem : input.source.problems)
     write_paragraph(out, "problem: ", console_text(problem), width, console_warning, options.color);
-  write_paragraph(out, "cost:    ", cost_text(input.source), width, {}, false);
+  bool const is_measured = input.source.cost.range_ns > 0.0;  // not in a recording that was cut
+  if (is_measured) write_paragraph(out, "cost:    ", cost_text(input.source), width, {}, false);
 }
 
 }  // namespace detail
