@@ -33,7 +33,9 @@ account account_of(std::string const& folder) {
     if (row["kernels_self"].is_number()) made.kernels += row["kernels_self"].get<std::uint64_t>();
   }
   for (auto const& each : read["losses"].items()) made.losses += each.value().get<std::uint64_t>();
-  made.unrecorded = read["losses"]["unrecorded"].get<std::uint64_t>();
+  made.unrecorded =
+      read["losses"]["unrecorded"].get<std::uint64_t>() +
+      read["losses"]["ranges_too_deep"].get<std::uint64_t>();  // no room for the range
   return made;
 }
 

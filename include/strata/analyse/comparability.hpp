@@ -152,9 +152,11 @@ class comparability {
       for (run_ranges const* const run : others_) {
         run_range const* const other = run->find(range.path);
         if (other == nullptr) continue;
-        double const a = first_->sum(range, column), b = run->sum(*other, column);
+        double const a = first_->sum(range, column);
+        double const b = run->sum(*other, column);
         // Work outside the steps is the same in all, not in each step.
-        double const all_a = a * first_->steps(), all_b = b * run->steps();
+        double const all_a = a * first_->steps();
+        double const all_b = b * run->steps();
         if (alike(a, b) || alike(all_a, all_b)) continue;
         if (++differing_ranges == 1)
           example = range.path + " (" + significant(a) + " and " + significant(b) + ")";
@@ -179,7 +181,8 @@ class comparability {
         bool const varied = a.size() > 3 && a.substr(a.size() - 3) == "...";  // of the last call
         if (a != b && !varied)
           return range.path + ": '" + std::string(a) + "' and '" + std::string(b) + "'";
-        double const x = first_->sum(range, column), y = run->sum(*other, column);
+        double const x = first_->sum(range, column);
+        double const y = run->sum(*other, column);
         if (!alike(x, y) && !alike(x * first_->steps(), y * run->steps()))
           return range.path + ": " + significant(x) + " and " + significant(y) + " a step";
       }

@@ -43,7 +43,8 @@ struct judged_time {
   bool basis = false;      // tells what the ranges have in common: no sum over indices
   vec<double> logarithms;  // of each run, first those before
   vec<double> own_ms;      // of each run, without the judged ranges below
-  double before_ms = 0, after_ms = 0;
+  double before_ms = 0;
+  double after_ms = 0;
   estimate change;
   double own = 0;       // the change of the range's own time
   double own_part = 1;  // how much of the range that is
@@ -131,7 +132,8 @@ class comparer {
   }
 
   void compare_steps() {
-    vec<double> pooled[2], logarithms[2];
+    vec<double> pooled[2];
+    vec<double> logarithms[2];
     std::size_t fewest = run(0).steps_ms.size();
     for (std::size_t r = 0; r < runs(); ++r) {
       vec<double> const& all = run(r).steps_ms;
@@ -269,7 +271,8 @@ class comparer {
 
   void add_time(compared_range& to, vec<run_range const*> const& found, bool gpu) {
     judged_time time;
-    double means[2] = {}, typical[2] = {};
+    double means[2] = {};
+    double typical[2] = {};
     for (std::size_t r = 0; r < runs(); ++r) {
       step_time const& each = gpu ? found[r]->gpu : found[r]->host;
       if (!(each.ms > 0) || each.calls < static_cast<double>(fewest_steps)) return;
@@ -313,12 +316,15 @@ class comparer {
         if (each.gpu == gpu && each.basis) moved.push_back(away(each, r));
       shifts.push_back(median(std::move(moved)));
     }
-    vec<double> beside, basis;
+    vec<double> beside;
+    vec<double> basis;
     for (judged_time& each : times_) {
       if (each.gpu != gpu) continue;
-      double sum = 0, whole = 0;
+      double sum = 0;
+      double whole = 0;
       for (std::size_t r = 0; r < runs(); ++r) {
-        double const all = away(each, r), moved = all - shifts[r];
+        double const all = away(each, r);
+        double const moved = all - shifts[r];
         sum += moved * moved;
         whole += all * all;
       }
@@ -393,7 +399,8 @@ class comparer {
   /// Returns: the least change that noise would not hide, as a logarithm.
   double judge(judged_time& time, common_change const& common, double beside_needs,
                double alone_needs) const {
-    double const change = time.change.value, beside = change - common.value;
+    double const change = time.change.value;
+    double const beside = change - common.value;
     double const limit = this->limit();
     double const assumed = runs_known() ? 0 : assumed_noise * limit;
     double const between = larger(common.between, assumed * assumed);
@@ -402,7 +409,8 @@ class comparer {
     double const hidden_alone = alone_needs * std::sqrt(time.of_runs);
     bool const alone = both_known() && (change > limit ? change * hidden > beside * hidden_alone
                                                        : hidden_alone < hidden);
-    double const told = alone ? change : beside, needed = alone ? alone_needs : beside_needs;
+    double const told = alone ? change : beside;
+    double const needed = alone ? alone_needs : beside_needs;
     double const noise = alone ? time.of_runs : variance;
     time.noise = std::sqrt(noise);
     time.verdict = range_verdict::within;
@@ -431,7 +439,9 @@ class comparer {
   }
 
   void judge_step() {
-    double common = -1e9, between = 0, freedom = -1;
+    double common = -1e9;
+    double between = 0;
+    double freedom = -1;
     for (time_family const& each : families_) {
       if (each.basis == 0) continue;
       common = larger(common, each.common.value);
@@ -511,7 +521,8 @@ class comparer {
   void decide(comparability& circumstances) {
     using verdict = comparison_verdict;
     note_differences(circumstances);
-    std::size_t slower = 0, unsure = 0;
+    std::size_t slower = 0;
+    std::size_t unsure = 0;
     judged_time const* const slowest = worst(range_verdict::slower, slower);
     judged_time const* const noisiest = worst(range_verdict::unsure, unsure);
     double const hidden = student_quantile(0.05, step_freedom_) * step_.deviation();
@@ -577,7 +588,8 @@ class comparer {
       if (each.verdict == range_verdict::slower) slower.push_back(with_folded_indices(to.path));
     }
     slower.sort();
-    double logarithms = 0, counted = 0;
+    double logarithms = 0;
+    double counted = 0;
     for (compared_range& each : to_.ranges) {
       std::size_t const at =
           slower.count_first([&](std::string const& path) { return path < each.path; });
@@ -617,14 +629,19 @@ class comparer {
 
   compare_options const& options_;
   comparison to_;
-  vec<run_ranges> before_, after_;
+  vec<run_ranges> before_;
+  vec<run_ranges> after_;
   vec<judged_time> times_;
   time_family families_[2];
   estimate step_;
-  double step_within_ = 0, step_limit_ = 0, steps_a_run_ = 1;
+  double step_within_ = 0;
+  double step_limit_ = 0;
+  double steps_a_run_ = 1;
   double clocks_ = 0;          // what other clocks of the same devices explain, as a logarithm
   double step_freedom_ = 1e9;  // of its variance
-  bool few_ = false, traced_ = true, step_slower_ = false;
+  bool few_ = false;
+  bool traced_ = true;
+  bool step_slower_ = false;
 };
 
 }  // namespace detail

@@ -34,7 +34,8 @@ struct compare_options {
 struct compared_column {
   std::string name;
   std::string unit;  ///< `ns`, `B` or what a counter has, such as `sectors`; of a number empty
-  double before, after;
+  double before;
+  double after;
 
   /// 0 where there was nothing before.
   double factor() const noexcept { return before > 0 ? after / before : 0; }
@@ -56,13 +57,15 @@ struct compared_range {
   bool once = false;   ///< in no step: its times and amounts are of the whole run
   std::string thread;  ///< that its host time is of, where that drives no step: "thread loader"
   /// Milliseconds a step, without the first one; of the whole run without steps.
-  double before_ms = 0, after_ms = 0;
+  double before_ms = 0;
+  double after_ms = 0;
   range_verdict verdict = range_verdict::unjudged;
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.
   bool judged_gpu = false;
-  double judged_before_ms = 0, judged_after_ms = 0;  ///< milliseconds a step; 0 where unjudged
-  double change = 0;                                 ///< judged after / judged before - 1
+  double judged_before_ms = 0;  ///< milliseconds a step; 0 where unjudged
+  double judged_after_ms = 0;
+  double change = 0;  ///< judged after / judged before - 1
   /// Standard deviation of `change`: of calls, between runs, and between ranges, unless these
   /// changed together by more than the limit and the range is not in doubt.
   double noise = 0;
@@ -79,7 +82,12 @@ struct compared_range {
 /// A run that was compared.
 struct compared_run {
   bool after = false;
-  std::string command, settings, host, cpu, devices, started_at;
+  std::string command;
+  std::string settings;
+  std::string host;
+  std::string cpu;
+  std::string devices;
+  std::string started_at;
   vec<double> steps_ms;
 };
 
@@ -92,11 +100,14 @@ struct comparison {
   std::string reason;      ///< why, as a part of a sentence
   vec<std::string> notes;  ///< sentences: what else makes the runs differ, what was accepted
   vec<compared_run> runs;  ///< those before, then those after
-  std::size_t before_runs = 0, after_runs = 0;
-  std::size_t before_steps = 0, after_steps = 0;  ///< of all runs of a side
-  double before_ms = 0, after_ms = 0;  ///< milliseconds: the median step, averaged over runs
-  double change = 0;                   ///< of a step: after / before - 1
-  double noise = 0;                    ///< standard deviation of `change`
+  std::size_t before_runs = 0;
+  std::size_t after_runs = 0;
+  std::size_t before_steps = 0;  ///< of all runs of a side
+  std::size_t after_steps = 0;
+  double before_ms = 0;  ///< milliseconds: the median step, averaged over runs
+  double after_ms = 0;
+  double change = 0;        ///< of a step: after / before - 1
+  double noise = 0;         ///< standard deviation of `change`
   bool runs_known = false;  ///< `noise` has that between runs: of several runs, or `run_noise`
   double resolution = 0;    ///< the least slowdown of a step that would be found in `noise`
   double chance = 1;        ///< that steps no slower would look like these (Mann-Whitney)
@@ -107,8 +118,9 @@ struct comparison {
   std::size_t noisy_times = 0;      ///< of these, where noise hides a slowdown of twice the limit
   double geometric_mean = 0;   ///< of the factors of `ranges`, judged where they are; 0 without any
   vec<compared_range> ranges;  ///< indices folded; by change in ms, the largest first
-  vec<compared_range> indexed;               ///< those with an index in their path, each by itself
-  vec<std::string> only_before, only_after;  ///< paths that the other side does not have
+  vec<compared_range> indexed;   ///< those with an index in their path, each by itself
+  vec<std::string> only_before;  ///< paths that the other side does not have
+  vec<std::string> only_after;
 
   /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.
   compared_range const* find(std::string_view path) const noexcept {

@@ -186,7 +186,8 @@ struct step_time {
 /// What a range did in a run; of a folded path, those of all its indices together.
 struct run_range {
   std::string path;
-  step_time host, gpu;
+  step_time host;
+  step_time gpu;
   vec<json_node> rows;
   vec<json_node> counted;  // the objects of its counted values
   bool once = false;       // outside of steps: its amounts are of the whole run
@@ -194,7 +195,8 @@ struct run_range {
 
 /// What a run counted.
 struct counted_metric {
-  std::string_view key, unit;
+  std::string_view key;
+  std::string_view unit;
   bool adds;       // over ranges: no ratio, and nothing that a chip always has
   bool all_steps;  // its values are of all steps, else of one
 };
@@ -382,9 +384,12 @@ class run_ranges {
   /// Where the longest or the shortest call is far from all others, puts their mean in place of
   /// both: a call that was interrupted does not decide.
   static void trim(double count, double& total, double& squares, double shortest, double longest) {
-    constexpr double fewest = 10, far_away = 5;  // deviations of the others
+    constexpr double fewest = 10;
+    constexpr double far_away = 5;  // deviations of the others
     if (count < fewest || !(shortest > 0) || total < shortest + longest) return;
-    double const kept = count - 2, sum = total - shortest - longest, middle = sum / kept;
+    double const kept = count - 2;
+    double const sum = total - shortest - longest;
+    double const middle = sum / kept;
     double const inner = squares - shortest * shortest - longest * longest - sum * middle;
     double const spread = larger(inner, 0.0) / (kept - 1);
     double const farthest = larger(longest - middle, middle - shortest);

@@ -266,7 +266,8 @@ class roofline_builder {
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
     add_operations(made, "FP16", counted_value(counters_, row, "flop_fp16", scope), longest);
-    double tensor_ns = 0.0, tensor_least_ns = 0.0;  // one pipe for all formats
+    double tensor_ns = 0.0;  // one pipe for all formats
+    double tensor_least_ns = 0.0;
     for (tensor_format const& each : tensor_formats) {
       double const flops = counted_value(counters_, row, each.key, scope);
       double unused = longest;

@@ -67,8 +67,8 @@ class answer_json {
   }
   /// A range: its path, or its place on the page.
   void range(std::size_t row) {
-    page_ != nullptr ? json_.integer("range", page_->places[row])
-                     : json_.text("path", input_.folded[row].path);
+    if (page_ != nullptr) return json_.integer("range", page_->places[row]);
+    json_.text("path", input_.folded[row].path);
   }
   bool is_shown(std::size_t row) const noexcept {
     return page_ == nullptr ||

@@ -217,8 +217,8 @@ class page_counters {
       json_.array();
       each_metric([&](counter_table const& table, std::size_t i) {
         std::size_t const row = rows.shown()[place];
-        row < table.rows ? json_.number({}, table.at(row, i, counter_scope::total).value)
-                         : json_.absent({});
+        if (row >= table.rows) return json_.absent({});
+        json_.number({}, table.at(row, i, counter_scope::total).value);
       });
       json_.end_array();
     }

@@ -63,13 +63,17 @@ class page_memory {
   struct total {
     std::uint32_t range = 0;
     memory_kind kind = memory_kind::unknown;
-    std::uint64_t count = 0, bytes = 0;              ///< of all allocations
-    std::uint64_t live_count = 0, live_bytes = 0;    ///< not released at the end
-    std::uint64_t later_count = 0, later_bytes = 0;  ///< made in steps but the first
+    std::uint64_t count = 0;  ///< of all allocations
+    std::uint64_t bytes = 0;
+    std::uint64_t live_count = 0;  ///< not released at the end
+    std::uint64_t live_bytes = 0;
+    std::uint64_t later_count = 0;  ///< made in steps but the first
+    std::uint64_t later_bytes = 0;
   };
   struct group {
     std::uint32_t key;
-    std::int64_t live, peak;
+    std::int64_t live;
+    std::int64_t peak;
   };
 
   std::uint32_t place_of(allocation_row const& row) const noexcept {
@@ -105,7 +109,10 @@ class page_memory {
       total& to = totals_[place - 1];
       ++to.count;
       to.bytes += row.bytes;
-      if (row.released_at < 0) ++to.live_count, to.live_bytes += row.bytes;
+      if (row.released_at < 0) {
+        ++to.live_count;
+        to.live_bytes += row.bytes;
+      }
       std::size_t const step = step_at(steps, row.allocated_at);
       if (step == 0 || step == steps.size()) continue;
       ++to.later_count;
@@ -125,6 +132,17 @@ class page_memory {
     return by == part_of::range     ? each.range
            : by == part_of::purpose ? each.purpose
                                     : static_cast<std::uint32_t>(each.kind);
+  }
+
+  void write_name(part_of by, std::uint32_t number) {
+    switch (by) {
+      case part_of::range:
+        return json_.integer({}, number);
+      case part_of::purpose:
+        return json_.text({}, input_.memory.purposes[number].name);
+      case part_of::kind:
+        return json_.text({}, to_string(static_cast<memory_kind>(number)));
+    }
   }
 
   /// The groups with the highest peaks, the highest first.
@@ -156,17 +174,16 @@ class page_memory {
     json_.line();
     json_.object(key);
     json_.array("series");
-    for (std::size_t i = 0; i < named; ++i)
-      by == part_of::range     ? json_.integer({}, groups[i].key)
-      : by == part_of::purpose ? json_.text({}, input_.memory.purposes[groups[i].key].name)
-                               : json_.text({}, to_string(static_cast<memory_kind>(groups[i].key)));
+    for (std::size_t i = 0; i < named; ++i) write_name(by, groups[i].key);
     json_.end_array();
     json_.integer("others", groups.size() - named);
     json_.line();
     json_.array("points");  // time, then the bytes of each series and of the others
     std::int64_t live[most_series] = {};
     std::int64_t highest[most_series] = {};
-    std::int64_t sum = 0, most = -1, at = 0;
+    std::int64_t sum = 0;
+    std::int64_t most = -1;
+    std::int64_t at = 0;
     std::int64_t const part = input_.source.end / static_cast<std::int64_t>(points) + 1;
     std::int64_t current = 0;
     auto const write_point = [&] {
