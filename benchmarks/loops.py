@@ -2,7 +2,7 @@
 """Programs that nobody edited (loops/programs.py), each plain and under `strata run`: are their steps found, are their results
 the same, and what does a step cost?
 
-    benchmarks/loops.py BUILD OUTDIR [NAME...]        BUILD: has tools/strata and examples/inject; OUTDIR/loops.md is the table
+    benchmarks/loops.py BUILD OUTDIR [NAME...]        BUILD: has tools/strata and tools/inject; OUTDIR/loops.md is the table
 
 A program with a loop is right where at least nine tenths of its steps that come after the first quarter are found, within one
 of a hundred of each other's count; one without where no step is found. Results must be equal. Exits with 1 otherwise."""

@@ -129,7 +129,7 @@ def python_with_torch():
 
 def build_for_torch(folder):
     """The environment of the programs of PyTorch: the injected library, and the markers of steps and ranges."""
-    library, markers, inject = folder / "libstrata_inject.so", folder / "libmarkers.so", ROOT / "examples/inject"
+    library, markers, inject = folder / "libstrata_inject.so", folder / "libmarkers.so", ROOT / "tools/inject"
     toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", f"-I{ROOT}/include", f"-I{toolkit}/include", "-o", markers,
                     ROOT / "benchmarks/corpus/markers.c", "-ldl"], check=True)

@@ -140,7 +140,7 @@ def command_of(build):
 
 
 def library_of(build):
-    return built(build / "examples/inject/libstrata_inject.so", build, "strata_inject")
+    return built(build / "tools/inject/libstrata_inject.so", build, "strata_inject")
 
 
 def contents(build, tag):

@@ -1,6 +1,7 @@
 // strata report: every report of a recording, maybe of another machine.
 #include <strata/options.hpp>
 #include <strata/recording.hpp>
+#include <strata/session/options_reader.hpp>
 #include <strata/session/report_files.hpp>
 
 #include <cstdio>
@@ -24,10 +25,9 @@ class report_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.required("FILE", file_, "the recording, or the folder of a run that has it");
-    takes.option(
-        "--formats", formats_,
-        "what is written, joined by +: table, csv, json, trace, perfetto, html, recording, "
-        "openmetrics, otlp; table+html");
+    std::string const formats = strata::detail::options_reader::format_names(", ");
+    std::string const about = "what is written, joined by +: " + formats + "; table+html";
+    takes.option("--formats", formats_, about.c_str());
     takes.option("--out", out_, "the folder of the files: report-out; a used one is left alone");
     takes.option("--sort", sort_, {"cost", "order", "name"},
                  "ranges: the longest first, as they ran, or by name");

@@ -118,7 +118,7 @@ found_file find_library(std::string const& wish) {
   std::vector<fs::path> places{wish};
   if (wish.empty())
     places = {own / STRATA_LIBRARY_FOLDER / library_name, own / library_name,
-              own / "../libexec/strata" / library_name, own / "../examples/inject" / library_name};
+              own / "../libexec/strata" / library_name, own / "inject" / library_name};
   found_file found{wish.empty() ? library_name : wish, {}, exit_code::unusable};
   for (fs::path const& place : places) {
     fs::path const file = fs::canonical(place, error);

@@ -22,8 +22,8 @@ if [ -z "${INJECT:-}" ]; then
   rm -rf "$out/include" && cp -r "$root/include" "$out/include"
   sed -i 's/least_share = 0\.01;/least_share = 1e-6;/; s/most_of_a_rule = 4;/most_of_a_rule = 4096;/' "$out/include/strata/analyse/findings.hpp"
   grep -q 'least_share = 1e-6;' "$out/include/strata/analyse/findings.hpp" || echo "run.sh: findings below 1 % of the step stay unsaid"
-  g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" "$root/examples/inject/inject.cpp" \
-    -Wl,--version-script="$root/examples/inject/inject.map" -static-libstdc++ -static-libgcc -o "$INJECT" -ldl -pthread || exit 1
+  g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" "$root/tools/inject/inject.cpp" \
+    -Wl,--version-script="$root/tools/inject/inject.map" -static-libstdc++ -static-libgcc -o "$INJECT" -ldl -pthread || exit 1
 fi
 export CORPUS_MARKERS=$out/libmarkers.so TORCHINDUCTOR_COMPILE_THREADS=1
 export TORCHINDUCTOR_CACHE_DIR=$out/cache/inductor TRITON_CACHE_DIR=$out/cache/triton CUPY_CACHE_DIR=$out/cache/cupy

@@ -1,4 +1,4 @@
-// The library of examples/inject in programs without Strata, and in annotated programs without an
+// The library of tools/inject in programs without Strata, and in annotated programs without an
 // implementation.
 #include <csignal>
 

@@ -1,4 +1,4 @@
-// A CUDA program without Strata, for the library of examples/inject. With INJECTED_RANGES=1 it
+// A CUDA program without Strata, for the library of tools/inject. With INJECTED_RANGES=1 it
 // includes range.hpp alone, with 2 the light strata.hpp, with or without an implementation beside
 // it, with 3 its ranges and steps are in a unit of C. It links none of the stand-ins:
 // FAKE_CUDA_FILE and FAKE_CUPTI_FILE name them. Arguments are done in order:

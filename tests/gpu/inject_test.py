@@ -1,4 +1,4 @@
-"""The library of examples/inject on a real device: an unmodified CUDA binary and unmodified PyTorch scripts, each
+"""The library of tools/inject on a real device: an unmodified CUDA binary and unmodified PyTorch scripts, each
 against a run without it and against a bare CUPTI client; and another client after a session that has ended."""
 
 import concurrent.futures

@@ -135,7 +135,7 @@ for file, sentence in (("none.strata", "It cannot be opened: No such file or dir
                        ("flipped.strata", "It is not whole, or was changed: copy it again as binary data.")):
     that(reported(2, file) == f"strata report: {file}: {sentence}\n", f"{file}: another sentence")
 tells = "strata report --help tells all options\n"
-formats = "table, csv, json, trace, perfetto, html and recording joined by +, or none."
+formats = "table, csv, json, trace, perfetto, html, recording, openmetrics, otlp, joined by +, or none."
 for words, told in ((["--format=html"], f"there is no --format, did you mean --formats?\n{tells}"),
                     (["late"], f"The following argument was not expected: late\n{tells}"),
                     (["--out", ""], "--out: takes a folder\n"),

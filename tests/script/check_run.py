@@ -15,7 +15,7 @@ import time
 root = pathlib.Path(__file__).resolve().parents[2]
 build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
 program = build / "tools/strata"
-library = build / "examples/inject/libstrata_inject.so"
+library = build / "tools/inject/libstrata_inject.so"
 fakes = build / "tests/fake/lib"
 fake_program = build / "tests/fake/bin/injected_program"
 with_stand_ins = fake_program.exists() and (fakes / "libcupti.so.13").exists() and (fakes / "libcuda.so.1").exists()

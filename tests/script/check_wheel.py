@@ -16,7 +16,7 @@ import zipfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
-if not (build / "tools/strata").exists() or not (build / "examples/inject/libstrata_inject.so").exists():
+if not (build / "tools/strata").exists() or not (build / "tools/inject/libstrata_inject.so").exists():
     print("SKIPPED: the command strata or libstrata_inject.so was not built")
     sys.exit(77)
 if sys.version_info < (3, 8):
@@ -68,7 +68,7 @@ for name, digest, size in rows:
 that(f"\nVersion: {version}\n" in files[f"{about}/METADATA"].decode(), "METADATA has another version")
 that(f"\nTag: py3-none-{wheel.stem.split('-', 4)[4]}\n" in files[f"{about}/WHEEL"].decode(), "WHEEL has another tag than the name")
 if named and named.group(2) and shutil.which("readelf"):  # as another reader of ELF has it
-    told = "".join(ran("readelf", "-V", build / path).stdout for path in ("tools/strata", "examples/inject/libstrata_inject.so"))
+    told = "".join(ran("readelf", "-V", build / path).stdout for path in ("tools/strata", "tools/inject/libstrata_inject.so"))
     newest = max(int(number) for number in re.findall(r"Name: GLIBC_2\.(\d+)", told))
     that(int(named.group(2)) >= newest, f"{wheel.name} needs glibc 2.{newest}")
 
@@ -100,7 +100,7 @@ that(f"LD_PRELOAD={here}/target/libexec/strata/libstrata_inject.so\n" in ran("ta
 # What keeps a wheel from being made is a sentence with its cure.
 made = here / "made"
 (made / "tools").mkdir(parents=True)
-(made / "examples/inject").mkdir(parents=True)
+(made / "tools/inject").mkdir(parents=True)
 
 
 def refused(words):
@@ -112,8 +112,8 @@ refused(f"{made}/tools/strata was not built: cmake --build {made} --target strat
 shutil.copy(root / "README.md", made / "tools/strata")
 refused(f"{made}/tools/strata is no program of Linux for x86_64 or aarch64: build it for one.")
 shutil.copy(build / "tools/strata", made / "tools")
-refused(f"{made}/examples/inject/libstrata_inject.so was not built: cmake --build {made} --target strata_inject builds it.")
-shutil.copy(build / "examples/inject/libstrata_inject.so", made / "examples/inject")
+refused(f"{made}/tools/inject/libstrata_inject.so was not built: cmake --build {made} --target strata_inject builds it.")
+shutil.copy(build / "tools/inject/libstrata_inject.so", made / "tools/inject")
 head = bytearray((build / "tools/strata").read_bytes())
 other = 183 if machine == "x86_64" else 62
 head[18:20] = other.to_bytes(2, "little")

@@ -48,13 +48,24 @@ class options_reader {
   /// What `help` prints: the keys, and the columns of the table.
   static std::string help() {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
-    for (key_row const& each : keys) {
-      std::string line = std::string("  ") + each.key + each.value;
+    for (key_row const& row : keys) {
+      std::string line = std::string("  ") + row.key + row.value;
+      if (row.key == formats_key) line += format_names("+");
       line.resize(larger<std::size_t>(line.size() + 2, 41), ' ');
-      text += line + each.meaning;
-      text += *each.fallback == '\0' ? "\n" : std::string(" (") + each.fallback + ")\n";
+      text += line + row.meaning;
+      text += *row.fallback == '\0' ? "\n" : std::string(" (") + row.fallback + ")\n";
     }
     return text + "\nIn brackets: the default.\n\nColumns of the table:\n" + range_table::help();
+  }
+
+  /// All of `formats=`.
+  static std::string format_names(char const* between) {
+    std::string names;
+    for (flag_row const& format : all_formats) {
+      if (!names.empty()) names += between;
+      names += format.key;
+    }
+    return names;
   }
 
  private:
@@ -64,14 +75,14 @@ class options_reader {
     char const* meaning;
     char const* fallback;  // where the key is not given
   };
+  static constexpr char formats_key[] = "formats";
   static constexpr key_row keys[] = {
       {"trace", "[=kernels+copies+memory+waits+managed]",
        "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on"},
       {"host", "", "ranges and host times only", ""},
       {"off", "", "nothing is recorded or printed", ""},
       {"out", "=DIRECTORY", "where the files go", "strata-out"},
-      {"formats", "=table+csv+json+trace+perfetto+html+recording+openmetrics+otlp",
-       "what is written, or none", "the first four"},
+      {formats_key, "=", "what is written, or none", "the first four"},
       {"sort", "=cost|order|name", "ranges below one: the longest first, as they ran, or by name",
        "cost"},
       {"step", "=NAME|graph|sync|auto",
@@ -325,8 +336,7 @@ class options_reader {
     bool any_known = false;
     bool none = false;
     std::string_view left = value;
-    constexpr std::string_view wanted =
-        "table, csv, json, trace, perfetto, html and recording joined by +, or none";
+    std::string const wanted = format_names(", ") + ", joined by +, or none";
     for (std::string_view format; take(left, format);) {
       std::uint32_t const bit = bit_of(all_formats, std::size(all_formats), format);
       none = none || format == "none";
