@@ -180,12 +180,12 @@ inline std::string flop_text(double flops) {
 /// A table of all runs, and a line for each parameter.
 inline std::string benchmark_text(vec<benchmark_result> const& results) {
   std::size_t width = 9;
-  for (benchmark_result const& each : results)
-    width = detail::larger(width, detail::display_width(detail::shown_name(each)));
+  for (benchmark_result const& result : results)
+    width = detail::larger(width, detail::display_width(detail::shown_name(result)));
   std::string text = detail::aligned("benchmark", width, true) +
                      "  trials     median         p5        p95     MAD  outliers    GFLOP/s"
                      "       GB/s  ceiling  clock\n";
-  for (benchmark_result const& each : results) {
+  for (benchmark_result const& result : results) {
     auto const time = [](double ns) { return detail::time_text(ns); };
     auto const rate = [](double per_s) {
       return detail::is_finite(per_s) ? detail::fixed_string(per_s / 1e9, 2) : std::string("-");
@@ -193,27 +193,27 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
     auto const percent = [](double part) {
       return part > 0.0 ? detail::fixed_string(100.0 * part, 1) + " %" : std::string("-");
     };
-    text += detail::aligned(detail::shown_name(each), width, true);
-    text += detail::aligned(detail::sentence() << each.ns.size(), 8);
-    text += detail::aligned(time(each.median_ns), 11);
-    text += detail::aligned(time(each.p5_ns), 11);
-    text += detail::aligned(time(each.p95_ns), 11);
-    text += detail::aligned(percent(each.mad_ns / each.median_ns), 8);
-    text += detail::aligned(detail::sentence() << each.outliers, 10);
-    text += detail::aligned(rate(each.flops_per_s()), 11);
-    text += detail::aligned(rate(each.bytes_per_s()), 11);
-    std::string const reached = detail::human_percent(each.of_ceiling(), 1.0);
-    bool const known = each.of_ceiling() > 0.0 && !reached.empty();
+    text += detail::aligned(detail::shown_name(result), width, true);
+    text += detail::aligned(detail::sentence() << result.ns.size(), 8);
+    text += detail::aligned(time(result.median_ns), 11);
+    text += detail::aligned(time(result.p5_ns), 11);
+    text += detail::aligned(time(result.p95_ns), 11);
+    text += detail::aligned(percent(result.mad_ns / result.median_ns), 8);
+    text += detail::aligned(detail::sentence() << result.outliers, 10);
+    text += detail::aligned(rate(result.flops_per_s()), 11);
+    text += detail::aligned(rate(result.bytes_per_s()), 11);
+    std::string const reached = detail::human_percent(result.of_ceiling(), 1.0);
+    bool const known = result.of_ceiling() > 0.0 && !reached.empty();
     text += detail::aligned(known ? reached + " %" : std::string("-"), 9);
-    text += each.by_device ? "  device\n" : each.by_events ? "  events\n" : "  host\n";
+    text += result.by_device ? "  device\n" : result.by_events ? "  events\n" : "  host\n";
   }
-  for (benchmark_growth const& each : growth_of(results)) {
-    std::string const power = detail::console_text(each.parameter) + "^";
-    text += detail::console_text(each.name) + ": time grows with " + power +
-            detail::fixed_string(each.exponent, 2);
-    if (detail::is_finite(each.expected))
-      text += ", expected " + power + detail::fixed_string(each.expected, 2);
-    text += detail::sentence(" (") << each.values << " runs)\n";
+  for (benchmark_growth const& growth : growth_of(results)) {
+    std::string const power = detail::console_text(growth.parameter) + "^";
+    text += detail::console_text(growth.name) + ": time grows with " + power +
+            detail::fixed_string(growth.exponent, 2);
+    if (detail::is_finite(growth.expected))
+      text += ", expected " + power + detail::fixed_string(growth.expected, 2);
+    text += detail::sentence(" (") << growth.values << " runs)\n";
   }
   return text;
 }
@@ -222,18 +222,18 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
 /// given, else GB/s (of 2^30 bytes).
 inline std::string backend_ops_text(vec<benchmark_result> const& results) {
   std::string text;
-  for (benchmark_result const& each : results) {
+  for (benchmark_result const& result : results) {
     char line[128];
     std::snprintf(line, sizeof line, "%8llu runs - %8.2f us/run - ",
-                  static_cast<unsigned long long>(each.ns.size()) * each.how.calls,
-                  each.mean_ns / 1e3);
-    text += "  " + detail::shown_name(each) + ": " + line;
-    double const per_s = each.how.flops / each.mean_ns * 1e9;
-    if (each.how.flops > 0.0)
-      text += detail::flop_text(each.how.flops) + "/run - " + detail::flop_text(per_s) + "S\n";
-    else if (each.how.bytes > 0.0) {
-      std::snprintf(line, sizeof line, "%8.0f kB/run - %7.2f GB/s\n", each.how.bytes / 1024.0,
-                    each.how.bytes / each.mean_ns * 1e9 / (1024.0 * 1024.0 * 1024.0));
+                  static_cast<unsigned long long>(result.ns.size()) * result.how.calls,
+                  result.mean_ns / 1e3);
+    text += "  " + detail::shown_name(result) + ": " + line;
+    double const per_s = result.how.flops / result.mean_ns * 1e9;
+    if (result.how.flops > 0.0)
+      text += detail::flop_text(result.how.flops) + "/run - " + detail::flop_text(per_s) + "S\n";
+    else if (result.how.bytes > 0.0) {
+      std::snprintf(line, sizeof line, "%8.0f kB/run - %7.2f GB/s\n", result.how.bytes / 1024.0,
+                    result.how.bytes / result.mean_ns * 1e9 / (1024.0 * 1024.0 * 1024.0));
       text += line;
     } else {
       text += "\n";
@@ -246,12 +246,13 @@ inline std::string backend_ops_text(vec<benchmark_result> const& results) {
 /// of the trials' rates and their standard deviation.
 inline std::string llama_bench_text(vec<benchmark_result> const& results) {
   std::string text = "| test | t/s |\n| --- | ---: |\n";
-  for (benchmark_result const& each : results) {
-    if (!(each.how.tokens > 0.0) || each.ns.empty()) continue;
+  for (benchmark_result const& result : results) {
+    if (!(result.how.tokens > 0.0) || result.ns.empty()) continue;
     vec<double> rates;
-    for (double const ns : each.ns) rates.push_back(each.how.tokens / ns * 1e9);
-    text += "| " + detail::shown_name(each) + " | " + detail::fixed_string(detail::mean(rates), 2) +
-            " \xC2\xB1 " + detail::fixed_string(detail::sample_deviation(rates), 2) + " |\n";
+    for (double const ns : result.ns) rates.push_back(result.how.tokens / ns * 1e9);
+    text += "| " + detail::shown_name(result) + " | " +
+            detail::fixed_string(detail::mean(rates), 2) + " \xC2\xB1 " +
+            detail::fixed_string(detail::sample_deviation(rates), 2) + " |\n";
   }
   return text;
 }
@@ -325,12 +326,13 @@ class benchmarks {
     std::string by_host;
     std::string by_events;
     for (std::size_t i = 0; i < results_.size(); ++i) {
-      benchmark_result& each = results_[i];
-      each.by_events = !each.by_device && !each.ns.empty() && event_ns_[i].size() == each.ns.size();
-      if (each.by_events) each.ns = std::move(event_ns_[i]);
-      detail::summarise(each);
-      std::string& names = each.by_events ? by_events : by_host;
-      if (!each.by_device) detail::add_part(names, detail::name_of(each));
+      benchmark_result& result = results_[i];
+      result.by_events =
+          !result.by_device && !result.ns.empty() && event_ns_[i].size() == result.ns.size();
+      if (result.by_events) result.ns = std::move(event_ns_[i]);
+      detail::summarise(result);
+      std::string& names = result.by_events ? by_events : by_host;
+      if (!result.by_device) detail::add_part(names, detail::name_of(result));
     }
     if (!by_events.empty())
       say("timed by events, with launches and a wait: " + why_host(traced) + " (" + by_events +
@@ -411,7 +413,7 @@ class benchmarks {
     char const* const wish = detail::variable("STRATA");
     vec<std::string> problems;
     strata::options made = strata::options::parse(wish != nullptr ? wish : text, problems);
-    for (std::string const& each : problems) say(each);
+    for (std::string const& problem : problems) say(problem);
     return made;
   }
 

@@ -83,7 +83,7 @@ class ceilings_bench {
     double const f64 = large ? 2.0 * 16 * 8 * 16 : 2.0 * 8 * 8 * 4;
     if (device_peak(to_.device, "FP64 tensor") > 0.0)
       measure_compute("FP64 tensor", kernel::mma_f64(large), mma_work(f64));
-    for (tensor_kind const& each : tensor_kinds) measure_tensor(each);
+    for (tensor_kind const& kind : tensor_kinds) measure_tensor(kind);
     to_.device.measured_at = machine::time_text(realtime_ns());
     to_.seconds = 1e-9 * static_cast<double>(monotonic_ns() - begin);
   }
@@ -168,8 +168,8 @@ class ceilings_bench {
     measure("L1 read", true, work);
     work.text = kernel::read("shared", 4);
     measure("shared read", true, work);
-    for (device_ceiling& each : to_.device.ceilings)
-      if (each.name == "L2 read") judge_l2(each);
+    for (device_ceiling& ceiling : to_.device.ceilings)
+      if (ceiling.name == "L2 read") judge_l2(ceiling);
   }
 
   /// No attribute tells its speed: it lies between those of HBM and L1.
@@ -277,25 +277,29 @@ inline std::string ceilings_text(measured_ceilings const& of) {
   std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %8s\n", "", "measured", "theory",
                 "share", "clock", "spread");
   text += line;
-  auto const rate_of = [&of](device_ceiling const& each, double rate) {
+  auto const rate_of = [&of](device_ceiling const& ceiling, double rate) {
     if (rate <= 0.0) return std::string("-");
-    if (of.cpu) return detail::fixed_string(rate / 1e9, 1) + (each.memory ? " GB/s" : " GFLOP/s");
-    if (each.memory) return detail::fixed_string(rate / 1e9, 0) + " GB/s";
+    if (of.cpu)
+      return detail::fixed_string(rate / 1e9, 1) + (ceiling.memory ? " GB/s" : " GFLOP/s");
+    if (ceiling.memory) return detail::fixed_string(rate / 1e9, 0) + " GB/s";
     return detail::fixed_string(rate / 1e12, 2) +
-           (each.name == "INT8 tensor" ? " TOP/s" : " TFLOP/s");
+           (ceiling.name == "INT8 tensor" ? " TOP/s" : " TFLOP/s");
   };
-  for (device_ceiling const& each : of.device.ceilings) {
+  for (device_ceiling const& ceiling : of.device.ceilings) {
     std::string const share =
-        each.theory > 0.0 ? detail::fixed_string(100.0 * each.rate / each.theory, 1) + " %" : "-";
-    std::string const clock =
-        each.clock_hertz > 0.0 ? detail::fixed_string(each.clock_hertz / 1e6, 0) + " MHz" : "-";
-    std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %6.1f %%\n", each.name.c_str(),
-                  rate_of(each, each.rate).c_str(), rate_of(each, each.theory).c_str(),
-                  share.c_str(), clock.c_str(), 100.0 * each.spread);
+        ceiling.theory > 0.0 ? detail::fixed_string(100.0 * ceiling.rate / ceiling.theory, 1) + " %"
+                             : "-";
+    std::string const clock = ceiling.clock_hertz > 0.0
+                                  ? detail::fixed_string(ceiling.clock_hertz / 1e6, 0) + " MHz"
+                                  : "-";
+    std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %6.1f %%\n", ceiling.name.c_str(),
+                  rate_of(ceiling, ceiling.rate).c_str(), rate_of(ceiling, ceiling.theory).c_str(),
+                  share.c_str(), clock.c_str(), 100.0 * ceiling.spread);
     text += line;
   }
-  for (device_ceiling const& each : of.device.ceilings)
-    if (!each.refused.empty()) text += "refused: " + each.name + ": " + each.refused + "\n";
+  for (device_ceiling const& ceiling : of.device.ceilings)
+    if (!ceiling.refused.empty())
+      text += "refused: " + ceiling.name + ": " + ceiling.refused + "\n";
   return text;
 }
 

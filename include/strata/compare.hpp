@@ -82,11 +82,11 @@ inline std::string read_accepted(std::string_view text, vec<accepted_regression>
       return where + "the column is step, host or gpu.";
     if ((column == "step") != path.empty())
       return where + "host and gpu have a path, and step has none.";
-    accepted_regression each{std::string(path), std::string(column), 0, std::string(reason)};
-    if (!detail::read_percentage(limit, each.limit))
+    accepted_regression regression{std::string(path), std::string(column), 0, std::string(reason)};
+    if (!detail::read_percentage(limit, regression.limit))
       return where + "the limit is a percentage such as 10%.";
     if (reason.empty()) return where + "the reason is missing.";
-    to.push_back(std::move(each));
+    to.push_back(std::move(regression));
   }
   return {};
 }

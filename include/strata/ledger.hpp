@@ -81,8 +81,8 @@ inline byte_ledger make_ledger(profile const& source, vec<byte_need> const& need
 /// A table: a line for each range, the step last, then the verdict.
 inline std::string ledger_text(byte_ledger const& of) {
   std::size_t width = 14;
-  for (ledger_row const& each : of.rows)
-    width = detail::larger(width, detail::display_width(detail::console_text(each.path)));
+  for (ledger_row const& row : of.rows)
+    width = detail::larger(width, detail::display_width(detail::console_text(row.path)));
   auto const cell = [](double bytes) {
     return detail::aligned(detail::is_nan(bytes) ? "-" : detail::bytes_text(bytes), 12);
   };
@@ -101,7 +101,7 @@ inline std::string ledger_text(byte_ledger const& of) {
     text += parts + "unexplained " + signed_text(each.unexplained_bytes) + "\n";
   };
   if (of.step.hbm_bytes > 0.0) {
-    for (ledger_row const& each : of.rows) line(each, each.path);
+    for (ledger_row const& row : of.rows) line(row, row.path);
     line(of.step, "step");
   }
   return (of.step.hbm_bytes > 0.0 ? text : std::string()) + detail::console_text(of.verdict) + "\n";
@@ -140,7 +140,7 @@ inline std::string ledger_json(byte_ledger const& of) {
     json.end_object();
   };
   json.array();
-  for (ledger_row const& each : of.rows) object(each);
+  for (ledger_row const& row : of.rows) object(row);
   object(of.step);
   json.line();
   json.end_array();

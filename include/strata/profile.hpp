@@ -389,15 +389,15 @@ struct profile {
   /// The counter set with this name; an empty one where there is none.
   counter_set const& counters(std::string_view name = counter_set::gpu) const {
     static counter_set const none{};
-    for (counter_set const& each : counter_sets) {
-      if (each.name == name) return each;
+    for (counter_set const& set : counter_sets) {
+      if (set.name == name) return set;
     }
     return none;
   }
   /// The same, added where there was none.
   counter_set& add_counters(std::string_view name) {
-    for (counter_set& each : counter_sets) {
-      if (each.name == name) return each;
+    for (counter_set& set : counter_sets) {
+      if (set.name == name) return set;
     }
     counter_sets.emplace_back().name = name;
     return counter_sets.back();

@@ -266,9 +266,9 @@ class ledger_builder {
     rest.path = "(other ranges)";
     rest.hbm_bytes = made_.step.hbm_bytes;
     rest.need_bytes = made_.step.by_model ? made_.step.need.all() : 0.0;
-    for (ledger_row const& each : made_.rows) {
-      rest.hbm_bytes -= each.hbm_bytes;
-      rest.need_bytes -= each.need_bytes;
+    for (ledger_row const& row : made_.rows) {
+      rest.hbm_bytes -= row.hbm_bytes;
+      rest.need_bytes -= row.need_bytes;
     }
     rest.need_bytes = larger(0.0, rest.need_bytes);
     rest.by_model = made_.step.by_model;
@@ -282,15 +282,15 @@ class ledger_builder {
     step.need_bytes = 0.0;
     double open = 0.0;
     bool const given = step.by_model;
-    for (ledger_row const& each : made_.rows) {
-      if (each.by_model && !given) {
-        add_need(step.need, each.need, 1.0);
+    for (ledger_row const& row : made_.rows) {
+      if (row.by_model && !given) {
+        add_need(step.need, row.need, 1.0);
         step.by_model = true;
       }
-      step.need_bytes += each.need_bytes;
-      step.unexplained_bytes += each.unexplained_bytes;
-      open += std::fabs(each.unexplained_bytes);
-      for (ledger_residual const& part : each.residuals) {
+      step.need_bytes += row.need_bytes;
+      step.unexplained_bytes += row.unexplained_bytes;
+      open += std::fabs(row.unexplained_bytes);
+      for (ledger_residual const& part : row.residuals) {
         std::size_t at = 0;
         while (at < step.residuals.size() && step.residuals[at].name != part.name) ++at;
         if (at == step.residuals.size()) step.residuals.push_back({part.name, 0.0});
@@ -315,9 +315,9 @@ class ledger_builder {
   /// Where the largest part of it is.
   std::string most_open() const {
     ledger_row const* most = nullptr;
-    for (ledger_row const& each : made_.rows)
-      if (most == nullptr || std::fabs(each.unexplained_bytes) > std::fabs(most->unexplained_bytes))
-        most = &each;
+    for (ledger_row const& row : made_.rows)
+      if (most == nullptr || std::fabs(row.unexplained_bytes) > std::fabs(most->unexplained_bytes))
+        most = &row;
     return most == nullptr ? "" : ", most of it in " + most->path;
   }
 

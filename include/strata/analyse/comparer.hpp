@@ -69,8 +69,8 @@ class comparer {
   comparer(vec<profile_file const*> const& before, vec<profile_file const*> const& after,
            compare_options const& options)
       : options_(options) {
-    for (profile_file const* const each : before) before_.push_back(run_ranges(*each));
-    for (profile_file const* const each : after) after_.push_back(run_ranges(*each));
+    for (profile_file const* const file : before) before_.push_back(run_ranges(*file));
+    for (profile_file const* const file : after) after_.push_back(run_ranges(*file));
   }
 
   comparison result() {
@@ -111,14 +111,15 @@ class comparer {
   /// Of a difference of both sides, if each run had the variance 1.
   double variance_of_runs() const { return weight(0) + weight(runs() - 1); }
 
-  static bool is_for(accepted_regression const& each, std::string_view path,
+  static bool is_for(accepted_regression const& regression, std::string_view path,
                      std::string_view column) {
-    return each.column == column && (each.path == path || each.path == with_folded_indices(path));
+    return regression.column == column &&
+           (regression.path == path || regression.path == with_folded_indices(path));
   }
   double limit_of(std::string_view path, std::string_view column) const {
     double limit = options_.limit;
-    for (accepted_regression const& each : options_.accepted)
-      if (is_for(each, path, column)) limit = larger(limit, each.limit);
+    for (accepted_regression const& regression : options_.accepted)
+      if (is_for(regression, path, column)) limit = larger(limit, regression.limit);
     return std::log1p(limit) + clocks_;
   }
   /// Of a step or a range, as a logarithm: with what other clocks explain.
@@ -180,48 +181,48 @@ class comparer {
     return true;
   }
   static bool is_missing(vec<run_ranges> const& from, std::string_view path) {
-    for (run_ranges const& each : from)
-      if (each.find(path) == nullptr) return true;
+    for (run_ranges const& ranges : from)
+      if (ranges.find(path) == nullptr) return true;
     return false;
   }
 
   void find_ranges() {
     for (std::size_t r = 0; r < runs(); ++r) traced_ = traced_ && run(r).file().traced();
     vec<run_range const*> found;
-    for (run_range const& each : before_[0].all) {
-      bool const indexed = with_folded_indices(each.path) != each.path;
-      if (collect(each.path, found))
-        (indexed ? to_.indexed : to_.ranges).push_back(described(each.path, found));
-      else if (is_missing(after_, each.path))
-        to_.only_before.push_back(each.path);
+    for (run_range const& range : before_[0].all) {
+      bool const indexed = with_folded_indices(range.path) != range.path;
+      if (collect(range.path, found))
+        (indexed ? to_.indexed : to_.ranges).push_back(described(range.path, found));
+      else if (is_missing(after_, range.path))
+        to_.only_before.push_back(range.path);
     }
-    for (run_range const& each : before_[0].folded)
-      if (collect(each.path, found)) to_.ranges.push_back(described(each.path, found));
-    for (run_range const& each : after_[0].all)
-      if (is_missing(before_, each.path)) to_.only_after.push_back(each.path);
+    for (run_range const& range : before_[0].folded)
+      if (collect(range.path, found)) to_.ranges.push_back(described(range.path, found));
+    for (run_range const& range : after_[0].all)
+      if (is_missing(before_, range.path)) to_.only_after.push_back(range.path);
     for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
-      for (compared_range& each : *list) {
-        collect(each.path, found);
-        add_time(each, found, false);
-        if (traced_) add_time(each, found, true);
+      for (compared_range& range : *list) {
+        collect(range.path, found);
+        add_time(range, found, false);
+        if (traced_) add_time(range, found, true);
       }
   }
 
   compared_range described(std::string const& path, vec<run_range const*> const& found) const {
-    compared_range each;
-    each.path = path;
-    each.gpu = traced_;
+    compared_range range;
+    range.path = path;
+    range.gpu = traced_;
     bool several = false;
     for (std::size_t r = 0; r < runs(); ++r) {
-      each.gpu = each.gpu && run(r).sum(*found[r], "kernels") > 0;
-      each.once = each.once || found[r]->once;
+      range.gpu = range.gpu && run(r).sum(*found[r], "kernels") > 0;
+      range.once = range.once || found[r]->once;
       several = several || found[r]->rows.size() > 1;
     }
-    if (!each.gpu) each.thread = thread_of(found);
-    char const* const time = each.gpu ? "gpu_busy_ns" : "host_total_ns";
-    char const* const first = each.gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns";
+    if (!range.gpu) range.thread = thread_of(found);
+    char const* const time = range.gpu ? "gpu_busy_ns" : "host_total_ns";
+    char const* const first = range.gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns";
     for (std::size_t r = 0; r < runs(); ++r)
-      (is_later(r) ? each.after_ms : each.before_ms) +=
+      (is_later(r) ? range.after_ms : range.before_ms) +=
           run(r).later_sum(*found[r], time, first) / 1e6 * weight(r);
     json_document const& json = run(0).file().json();
     json_node at = json.first(found[0]->rows[0]);
@@ -230,16 +231,16 @@ class comparer {
       bool const adds = run_ranges::adds_up(name);
       bool const sum = adds && name.substr(0, 11) != "first_step_";
       if (!run_ranges::is_amount(name) || (several && !adds)) continue;
-      add_column(each, name, ending_unit(name), [&](std::size_t r, double& value) {
+      add_column(range, name, ending_unit(name), [&](std::size_t r, double& value) {
         value = run(r).sum(*found[r], name) * (sum ? 1 : run(r).steps_of(*found[r]));
         return run(r).knows(*found[r], name);
       });
     }
     for (counted_metric const& metric : run(0).metrics)
-      add_column(each, metric.key, metric.unit, [&](std::size_t r, double& value) {
+      add_column(range, metric.key, metric.unit, [&](std::size_t r, double& value) {
         return run(r).counted(*found[r], metric, value);
       });
-    return each;
+    return range;
   }
   /// The thread that a range is in, of those that drive no step; empty where a run has it
   /// elsewhere.
@@ -312,33 +313,33 @@ class comparer {
     vec<double> shifts;
     for (std::size_t r = 0; r < runs(); ++r) {
       vec<double> moved;
-      for (judged_time const& each : times_)
-        if (each.gpu == gpu && each.basis) moved.push_back(away(each, r));
+      for (judged_time const& time : times_)
+        if (time.gpu == gpu && time.basis) moved.push_back(away(time, r));
       shifts.push_back(median(std::move(moved)));
     }
     vec<double> beside;
     vec<double> basis;
-    for (judged_time& each : times_) {
-      if (each.gpu != gpu) continue;
+    for (judged_time& time : times_) {
+      if (time.gpu != gpu) continue;
       double sum = 0;
       double whole = 0;
       for (std::size_t r = 0; r < runs(); ++r) {
-        double const all = away(each, r);
+        double const all = away(time, r);
         double const moved = all - shifts[r];
         sum += moved * moved;
         whole += all * all;
       }
       double const scale = variance_of_runs() / static_cast<double>(runs() - 2);
-      each.of_runs = larger(each.within, whole * scale);
+      time.of_runs = larger(time.within, whole * scale);
       beside.push_back(sum * scale);
-      if (each.basis) basis.push_back(beside.back());
+      if (time.basis) basis.push_back(beside.back());
     }
     // Few runs make some of many ranges look quiet by chance: none is quieter than most are.
     double const usual = median(std::move(basis));
     std::size_t i = 0;
-    for (judged_time& each : times_)
-      if (each.gpu == gpu)
-        each.change.variance = larger(each.change.variance, larger(beside[i++], usual));
+    for (judged_time& time : times_)
+      if (time.gpu == gpu)
+        time.change.variance = larger(time.change.variance, larger(beside[i++], usual));
   }
 
   /// What ranges have in common is told by their own times: a slow range would count once more in
@@ -346,26 +347,26 @@ class comparer {
   void find_own_changes(bool gpu) {
     constexpr double least = 0.1;  // of its time
     vec<judged_time*> order;
-    for (judged_time& each : times_)
-      if (each.gpu == gpu && each.basis) order.push_back(&each);
+    for (judged_time& time : times_)
+      if (time.gpu == gpu && time.basis) order.push_back(&time);
     auto const key = [](judged_time const* of) { return of->result->path + '/'; };
     order.sort([&](auto const* a, auto const* b) { return key(a) < key(b); });
     vec<judged_time*> open;  // those that hold the next one
-    for (judged_time* const each : order) {
-      for (double const logarithm : each->logarithms) each->own_ms.push_back(std::exp(logarithm));
-      while (!open.empty() && key(each).find(key(open.back())) != 0) open.pop_back();
+    for (judged_time* const time : order) {
+      for (double const logarithm : time->logarithms) time->own_ms.push_back(std::exp(logarithm));
+      while (!open.empty() && key(time).find(key(open.back())) != 0) open.pop_back();
       for (std::size_t r = 0; r < runs() && !open.empty(); ++r)
-        open.back()->own_ms[r] -= std::exp(each->logarithms[r]);
-      open.push_back(each);
+        open.back()->own_ms[r] -= std::exp(time->logarithms[r]);
+      open.push_back(time);
     }
-    for (judged_time* const each : order) {
-      each->own = 0;
+    for (judged_time* const time : order) {
+      time->own = 0;
       for (std::size_t r = 0; r < runs(); ++r) {
-        double const part = each->own_ms[r] / std::exp(each->logarithms[r]);
-        each->basis = each->basis && part >= least;
-        if (!each->basis) break;
-        each->own_part = smaller(each->own_part, part);
-        each->own += std::log(each->own_ms[r]) * (is_later(r) ? weight(r) : -weight(r));
+        double const part = time->own_ms[r] / std::exp(time->logarithms[r]);
+        time->basis = time->basis && part >= least;
+        if (!time->basis) break;
+        time->own_part = smaller(time->own_part, part);
+        time->own += std::log(time->own_ms[r]) * (is_later(r) ? weight(r) : -weight(r));
       }
     }
   }
@@ -373,9 +374,9 @@ class comparer {
   void judge_family(bool gpu) {
     add_noise_between_runs(gpu);
     vec<estimate> changes;
-    for (judged_time const& each : times_)
-      if (each.gpu == gpu && each.basis)
-        changes.push_back({each.own, each.change.variance / (each.own_part * each.own_part)});
+    for (judged_time const& time : times_)
+      if (time.gpu == gpu && time.basis)
+        changes.push_back({time.own, time.change.variance / (time.own_part * time.own_part)});
     time_family& family = families_[gpu];
     family.basis = changes.size();
     family.common = change_in_common(changes);
@@ -385,10 +386,10 @@ class comparer {
     };
     double const beside = changes.size() < 2 ? 1e9 : needed(changes.size() - 1);
     double const alone = both_known() ? needed(runs() - 2) : 1e9;
-    for (judged_time& each : times_) {
-      if (each.gpu != gpu) continue;
+    for (judged_time& time : times_) {
+      if (time.gpu != gpu) continue;
       ++to_.judged_times;
-      if (judge(each, changes.size() < 2 ? common_change() : family.common, beside, alone) >
+      if (judge(time, changes.size() < 2 ? common_change() : family.common, beside, alone) >
           2 * limit())
         ++to_.noisy_times;
     }
@@ -442,11 +443,11 @@ class comparer {
     double common = -1e9;
     double between = 0;
     double freedom = -1;
-    for (time_family const& each : families_) {
-      if (each.basis == 0) continue;
-      common = larger(common, each.common.value);
-      between = larger(between, each.common.between + each.common.variance);
-      freedom += static_cast<double>(each.basis);
+    for (time_family const& family : families_) {
+      if (family.basis == 0) continue;
+      common = larger(common, family.common.value);
+      between = larger(between, family.common.between + family.common.variance);
+      freedom += static_cast<double>(family.basis);
     }
     if (freedom >= 0) to_.common = std::expm1(common);
     step_limit_ = limit_of({}, "step");
@@ -492,11 +493,11 @@ class comparer {
   judged_time const* worst(range_verdict verdict, std::size_t& count) const {
     judged_time const* found = nullptr;
     count = 0;
-    for (judged_time const& each : times_) {
-      if (each.verdict != verdict) continue;
+    for (judged_time const& time : times_) {
+      if (time.verdict != verdict) continue;
       ++count;
       auto const cost = [](judged_time const& of) { return of.result->share * of.change.value; };
-      if (found == nullptr || cost(each) > cost(*found)) found = &each;
+      if (found == nullptr || cost(time) > cost(*found)) found = &time;
     }
     return found;
   }
@@ -510,8 +511,8 @@ class comparer {
       to_.notes.push_back("All ranges together take " + fixed_string(1 + to_.common, 3) +
                           " times as long, so that none is judged by itself.");
     if (options_.anyway)
-      for (std::string const& each : circumstances.obstacles)
-        to_.notes.push_back("Compared all the same: " + each + ".");
+      for (std::string const& obstacle : circumstances.obstacles)
+        to_.notes.push_back("Compared all the same: " + obstacle + ".");
     if (!to_.only_before.empty() || !to_.only_after.empty())
       to_.notes.push_back(sentence("Ranges that only one side has: ")
                           << to_.only_before.size() << " before, " << to_.only_after.size()
@@ -573,35 +574,35 @@ class comparer {
 
   void finish() {
     vec<std::string> slower;
-    for (judged_time const& each : times_) {
-      compared_range& to = *each.result;
-      bool const shown = each.verdict == to.verdict && each.gpu == to.gpu;
-      if (each.verdict > to.verdict || shown) {
-        to.verdict = each.verdict;
-        to.judged_gpu = each.gpu;
-        to.judged_before_ms = each.before_ms;
-        to.judged_after_ms = each.after_ms;
-        to.change = std::expm1(each.change.value);
-        to.noise = each.noise;
-        to.steps_to_decide = each.steps_to_decide;
+    for (judged_time const& time : times_) {
+      compared_range& to = *time.result;
+      bool const shown = time.verdict == to.verdict && time.gpu == to.gpu;
+      if (time.verdict > to.verdict || shown) {
+        to.verdict = time.verdict;
+        to.judged_gpu = time.gpu;
+        to.judged_before_ms = time.before_ms;
+        to.judged_after_ms = time.after_ms;
+        to.change = std::expm1(time.change.value);
+        to.noise = time.noise;
+        to.steps_to_decide = time.steps_to_decide;
       }
-      if (each.verdict == range_verdict::slower) slower.push_back(with_folded_indices(to.path));
+      if (time.verdict == range_verdict::slower) slower.push_back(with_folded_indices(to.path));
     }
     slower.sort();
     double logarithms = 0;
     double counted = 0;
-    for (compared_range& each : to_.ranges) {
+    for (compared_range& range : to_.ranges) {
       std::size_t const at =
-          slower.count_first([&](std::string const& path) { return path < each.path; });
-      each.slower = at < slower.size() && slower[at] == each.path;
-      bool const judged = each.verdict != range_verdict::unjudged;
-      if (!judged && !(each.before_ms > 0 && each.after_ms > 0)) continue;
-      logarithms += judged ? std::log1p(each.change) : std::log(each.after_ms / each.before_ms);
+          slower.count_first([&](std::string const& path) { return path < range.path; });
+      range.slower = at < slower.size() && slower[at] == range.path;
+      bool const judged = range.verdict != range_verdict::unjudged;
+      if (!judged && !(range.before_ms > 0 && range.after_ms > 0)) continue;
+      logarithms += judged ? std::log1p(range.change) : std::log(range.after_ms / range.before_ms);
       counted += 1;
     }
-    for (compared_range& each : to_.indexed) each.slower = each.verdict == range_verdict::slower;
+    for (compared_range& range : to_.indexed) range.slower = range.verdict == range_verdict::slower;
     if (counted > 0) to_.geometric_mean = std::exp(logarithms / counted);
-    for (accepted_regression const& each : options_.accepted) report(each);
+    for (accepted_regression const& regression : options_.accepted) report(regression);
     for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
       list->sort([](compared_range const& a, compared_range const& b) {
         return std::abs(a.change_ms()) > std::abs(b.change_ms());
@@ -611,9 +612,9 @@ class comparer {
   void report(accepted_regression const& accepted) {
     bool const step = accepted.column == "step";
     double largest = step && !few_ ? step_.value : -1e9;
-    for (judged_time const& each : times_)
-      if (is_for(accepted, each.result->path, each.gpu ? "gpu" : "host"))
-        largest = larger(largest, each.change.value);
+    for (judged_time const& time : times_)
+      if (is_for(accepted, time.result->path, time.gpu ? "gpu" : "host"))
+        largest = larger(largest, time.change.value);
     std::string said = step ? "The step" : accepted.path + " (" + accepted.column + ")";
     if (largest < -1e8) {
       said += " is accepted to be slower but was not judged: correct or remove its line.";

@@ -125,8 +125,8 @@ struct comparison {
   /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.
   compared_range const* find(std::string_view path) const noexcept {
     for (vec<compared_range> const* const list : {&ranges, &indexed})
-      for (compared_range const& each : *list)
-        if (each.path == path) return &each;
+      for (compared_range const& range : *list)
+        if (range.path == path) return &range;
     return nullptr;
   }
 };

@@ -203,29 +203,29 @@ class finding_rules : private kernel_rules {
   bool copies(finding_rule const& by) {
     // Idle time belongs to the largest copies of a range, which stand first.
     vec<double> idle(rows_.size(), 0.0);
-    for (idle_time const& each : in_.steps.idle)
-      if (each.cause == idle_cause::copy) idle[each.row] += each.ns;
+    for (idle_time const& time : in_.steps.idle)
+      if (time.cause == idle_cause::copy) idle[time.row] += time.ns;
     double const rates[] = {pinned_rate(false), pinned_rate(true)};
     std::size_t const before = made_.findings.size();
     copy_time all[2];  // by direction, from the GPU and to it
-    for (copy_time const& each : in_.steps.copies) {
-      double cost = each.alone_ns + idle[each.row];
-      idle[each.row] = 0.0;
-      if (each.pageable != by.apart) continue;
-      double const pinned_ns = each.bytes / rates[each.to_device ? 1 : 0];
-      if (each.pageable && known(pinned_ns) && each.ns > 0.0)
-        cost -= each.alone_ns * smaller(1.0, pinned_ns / each.ns);
+    for (copy_time const& time : in_.steps.copies) {
+      double cost = time.alone_ns + idle[time.row];
+      idle[time.row] = 0.0;
+      if (time.pageable != by.apart) continue;
+      double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
+      if (time.pageable && known(pinned_ns) && time.ns > 0.0)
+        cost -= time.alone_ns * smaller(1.0, pinned_ns / time.ns);
       if (!is_worth(cost)) continue;
-      copy_time& sum = all[each.to_device ? 1 : 0];
-      sum.bytes += each.bytes;
-      sum.count += each.count;
-      sum.alone_ns += each.alone_ns;
-      finding& made = add(by, each.row, cost, {});
-      prove(made, each.to_device ? "h2d_bytes" : "d2h_bytes", each.bytes, "B");
-      prove(made, "gpu_copy_self_ns", each.ns, "ns");
-      prove(made, "copies_self", each.count, "");
-      prove(made, "launch_ns", each.call_ns, "ns");
-      if (!each.pageable) continue;
+      copy_time& sum = all[time.to_device ? 1 : 0];
+      sum.bytes += time.bytes;
+      sum.count += time.count;
+      sum.alone_ns += time.alone_ns;
+      finding& made = add(by, time.row, cost, {});
+      prove(made, time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
+      prove(made, "gpu_copy_self_ns", time.ns, "ns");
+      prove(made, "copies_self", time.count, "");
+      prove(made, "launch_ns", time.call_ns, "ns");
+      if (!time.pageable) continue;
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
@@ -292,8 +292,8 @@ class finding_rules : private kernel_rules {
     double const cost = worst.gain_together();
     if (!is_dear(cost)) return true;
     vec<double> little(rows_.size(), 0.0);
-    for (kernel_row const& each : in_.kernels)
-      if (each.blocks_mean <= 0.5 * multiprocessors_) little[row_of(each)] += each.duration.sum();
+    for (kernel_row const& row : in_.kernels)
+      if (row.blocks_mean <= 0.5 * multiprocessors_) little[row_of(row)] += row.duration.sum();
     std::size_t dearest = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (little[i] > little[dearest]) dearest = i;
@@ -377,12 +377,12 @@ class finding_rules : private kernel_rules {
   /// Of each range, the level that is the most above its roof.
   vec<roofline_point const*> points_above() const {
     vec<roofline_point const*> above;
-    for (roofline_point const& each : in_.roofline.points) {
-      if (!each.above_roof || !is_dear(each.time_ns / each.devices)) continue;
-      if (above.empty() || above.back()->row != each.row)
-        above.push_back(&each);
-      else if (each.time_at_roof_ns > above.back()->time_at_roof_ns)
-        above.back() = &each;
+    for (roofline_point const& point : in_.roofline.points) {
+      if (!point.above_roof || !is_dear(point.time_ns / point.devices)) continue;
+      if (above.empty() || above.back()->row != point.row)
+        above.push_back(&point);
+      else if (point.time_at_roof_ns > above.back()->time_at_roof_ns)
+        above.back() = &point;
     }
     above.sort([](auto const* a, auto const* b) { return a->time_ns > b->time_ns; });
     return above;
@@ -399,20 +399,20 @@ class finding_rules : private kernel_rules {
   bool above_roof(finding_rule const& by) {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
-      roofline_point const& each = *above[i];
-      double const memory_ns = roof_bytes_ns(each.bytes, each.level);
-      bool const by_bytes = known(memory_ns) && memory_ns >= each.time_at_roof_ns;
+      roofline_point const& point = *above[i];
+      double const memory_ns = roof_bytes_ns(point.bytes, point.level);
+      bool const by_bytes = known(memory_ns) && memory_ns >= point.time_at_roof_ns;
       std::string title = sentence("Above the roof: at the peak of ")
-                          << (by_bytes ? each.level : "its operations") << " the "
-                          << to_string(each.evidence) << " work takes "
-                          << fixed_string(each.time_at_roof_ns / each.time_ns, 2)
+                          << (by_bytes ? point.level : "its operations") << " the "
+                          << to_string(point.evidence) << " work takes "
+                          << fixed_string(point.time_at_roof_ns / point.time_ns, 2)
                           << " times the measured time";
-      if (each.level == "HBM") title += cleared_by_driver(each.row);
+      if (point.level == "HBM") title += cleared_by_driver(point.row);
       if (above.size() > most_of_a_rule)
         title += sentence("; so do ") << above.size() - 1 << " more ranges";
-      finding& made = add(by, each.row, 0.0, std::move(title));
-      prove(made, "time_at_roof_ns", each.time_at_roof_ns / each.devices, "ns");
-      prove(made, "gpu_busy_ns", each.time_ns / each.devices, "ns");
+      finding& made = add(by, point.row, 0.0, std::move(title));
+      prove(made, "time_at_roof_ns", point.time_at_roof_ns / point.devices, "ns");
+      prove(made, "gpu_busy_ns", point.time_ns / point.devices, "ns");
     }
     if (in_.counters == nullptr) return true;
     vec<std::size_t> said;  // metrics
@@ -484,8 +484,8 @@ class finding_rules : private kernel_rules {
   double idle_of_host(std::size_t row = 0) const noexcept {
     if (!in_.steps.has_timeline) return active_idle_ns();
     double sum = 0.0;
-    for (idle_time const& each : in_.steps.idle)
-      if (each.cause != idle_cause::device && is_in(each.row, row)) sum += each.ns;
+    for (idle_time const& time : in_.steps.idle)
+      if (time.cause != idle_cause::device && is_in(time.row, row)) sum += time.ns;
     return sum;
   }
   bool is_in(std::size_t row, std::size_t above) const noexcept {
@@ -518,10 +518,10 @@ class finding_rules : private kernel_rules {
     };
     vec<varying> found(rows_.size());
     for (std::size_t i = 1; i < in_.by_index.size(); ++i) {
-      range_row const& each = in_.by_index[i];
-      std::size_t const row = in_.tree.position_of(each.node);
+      range_row const& range = in_.by_index[i];
+      std::size_t const row = in_.tree.position_of(range.node);
       double const cost =
-          cost_of_varying(each, calls_per_step(row, static_cast<double>(each.host.count())));
+          cost_of_varying(range, calls_per_step(row, static_cast<double>(range.host.count())));
       if (row >= found.size() ||
           calls_per_step(row, static_cast<double>(rows_[row].host.count())) < 1.0)
         continue;

@@ -328,8 +328,8 @@ class finding_context {
   /// was.
   double tensor_flops(std::size_t row, counter_scope scope) const noexcept {
     double sum = std::numeric_limits<double>::quiet_NaN();
-    for (tensor_format const& each : tensor_formats) {
-      double const flops = counted_value(in_.counters, row, each.key, scope);
+    for (tensor_format const& format : tensor_formats) {
+      double const flops = counted_value(in_.counters, row, format.key, scope);
       if (known(flops)) sum = known(sum) ? sum + flops : flops;
     }
     return sum;

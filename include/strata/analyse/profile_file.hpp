@@ -311,7 +311,7 @@ class run_ranges {
   template <class Ranges>
   static auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
     std::size_t const at =
-        in.count_first([path](run_range const& each) { return each.path.compare(path) < 0; });
+        in.count_first([path](run_range const& range) { return range.path.compare(path) < 0; });
     return at < in.size() && in[at].path == path ? &in[at] : nullptr;
   }
   double number(json_node row, std::string_view column) const {

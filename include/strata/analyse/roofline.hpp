@@ -268,15 +268,15 @@ class roofline_builder {
     add_operations(made, "FP16", counted_value(counters_, row, "flop_fp16", scope), longest);
     double tensor_ns = 0.0;  // one pipe for all formats
     double tensor_least_ns = 0.0;
-    for (tensor_format const& each : tensor_formats) {
-      double const flops = counted_value(counters_, row, each.key, scope);
+    for (tensor_format const& format : tensor_formats) {
+      double const flops = counted_value(counters_, row, format.key, scope);
       double unused = longest;
-      add_operations(made, each.roof, flops, unused);
-      roof const* const at = table_.find(each.roof);
+      add_operations(made, format.roof, flops, unused);
+      roof const* const at = table_.find(format.roof);
       if (!is_positive(flops) || at == nullptr) continue;
       tensor_ns += flops / at->rate * 1e9;
       tensor_least_ns += flops / at->limit * 1e9;
-      if (tensor_ns > longest) made.pipe = each.roof;
+      if (tensor_ns > longest) made.pipe = format.roof;
     }
     made.compute_ns = larger(made.compute_ns, tensor_ns);
     made.least_ns = larger(made.least_ns, tensor_least_ns);

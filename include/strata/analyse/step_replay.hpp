@@ -280,8 +280,8 @@ class step_replay {
     to_idle.sort();
     if (!to_idle.empty()) latency_ = smaller(to_idle[to_idle.size() / 4], longest_latency);
     by_end_.sort([this](place a, place b) { return works_[a].end < works_[b].end; });
-    for (synchronization_record const& each : source_.synchronizations)
-      if (each.kind == synchronization_kind::stream) waits_[each.correlation] = each.stream + 1;
+    for (synchronization_record const& wait : source_.synchronizations)
+      if (wait.kind == synchronization_kind::stream) waits_[wait.correlation] = wait.stream + 1;
     for (place i = 0; i < calls_.size(); ++i) {
       events_.push_back({calls_[i].begin, i, moment::begin});
       if (calls_[i].end > calls_[i].begin) events_.push_back({calls_[i].end, i, moment::end});

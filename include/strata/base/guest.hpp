@@ -72,14 +72,14 @@ class quiet_writes {
     (void)sigpending(&before_);
     sigset_t ours;
     sigemptyset(&ours);
-    for (int const each : signals) sigaddset(&ours, each);
+    for (int const signal : signals) sigaddset(&ours, signal);
     (void)pthread_sigmask(SIG_BLOCK, &ours, &mask_);
   }
   ~quiet_writes() {
     sigset_t ours;
     sigemptyset(&ours);
-    for (int const each : signals)
-      if (sigismember(&before_, each) == 0) sigaddset(&ours, each);
+    for (int const signal : signals)
+      if (sigismember(&before_, signal) == 0) sigaddset(&ours, signal);
     timespec const now{0, 0};
     int const error = errno;
     while (sigtimedwait(&ours, nullptr, &now) > 0) continue;

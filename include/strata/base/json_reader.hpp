@@ -58,9 +58,9 @@ class json_document {
   /// The member of that name; 0 where there is none.
   json_node find(json_node object, std::string_view name) const noexcept {
     if (kind(object) != json_kind::object) return 0;
-    json_node each = first(object);
-    while (each != 0 && key(each) != name) each = next(each);
-    return each;
+    json_node member = first(object);
+    while (member != 0 && key(member) != name) member = next(member);
+    return member;
   }
   /// The text, or nothing where the value is none.
   std::string_view text(json_node of) const noexcept {
@@ -148,10 +148,10 @@ class json_document {
       blanks();
       std::string_view name;
       if (object && !member_name(name)) return 0;
-      json_node const each = value(name, depth + 1);
-      if (each == 0) return 0;
-      (last == 0 ? nodes_[all].first : nodes_[last].next) = each;
-      last = each;
+      json_node const member = value(name, depth + 1);
+      if (member == 0) return 0;
+      (last == 0 ? nodes_[all].first : nodes_[last].next) = member;
+      last = member;
       blanks();
       if (take(end)) return all;
       if (!take(',')) return no_node(object ? "',' or '}'" : "',' or ']'");

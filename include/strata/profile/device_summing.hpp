@@ -301,7 +301,7 @@ class device_summing {
     for (device_work& work : to_->nodes)
       work.launch_ns = whole_ns(static_cast<double>(work.launch_ns) * launch_unit);
     // Those whose first record found no memory.
-    to_->kernels.keep_if([](kernel_sums const& each) { return each.count != 0; });
+    to_->kernels.keep_if([](kernel_sums const& kernel) { return kernel.count != 0; });
     for (kernel_sums const& sums : to_->kernels)
       losses_.histograms_coarse += sums.duration.is_coarse() || sums.blocks.is_coarse() ? 1 : 0;
     to_->graph_kernels.keep_if([](graph_kernel_sums const& each) { return each.kernels != 0; });

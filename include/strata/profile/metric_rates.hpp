@@ -69,8 +69,8 @@ inline constexpr metric metric_catalogue::cpu[] = {
 
 /// The event with this name, or null where the formula is one over keys.
 inline perf_event const* find_perf_event(std::string_view formula) noexcept {
-  for (perf_event const& each : metric_catalogue::events) {
-    if (each.counter == formula) return &each;
+  for (perf_event const& event : metric_catalogue::events) {
+    if (event.counter == formula) return &event;
   }
   return nullptr;
 }

@@ -61,8 +61,8 @@ inline metric const* find_metric(std::string_view key,
 
 /// The preset with this name, or null.
 inline metric_preset const* find_preset(std::string_view name) noexcept {
-  for (metric_preset const& each : preset_list()) {
-    if (each.name == name) return &each;
+  for (metric_preset const& preset : preset_list()) {
+    if (preset.name == name) return &preset;
   }
   return nullptr;
 }
@@ -249,7 +249,7 @@ class metric_resolver {
     nearest_names nearest(name);
     for (metric const& each : metric_list{source_}) nearest.consider(each.key());
     if (source_ == metric_source::cupti)
-      for (metric_preset const& each : preset_list()) nearest.consider(each.name);
+      for (metric_preset const& preset : preset_list()) nearest.consider(preset.name);
     set_.unknown.push_back({name, nearest.best()});
   }
 
@@ -259,13 +259,13 @@ class metric_resolver {
     std::string const base = name.substr(0, dot);
     std::string const rollup = dot == std::string::npos ? std::string() : name.substr(dot);
     nearest_names nearest(base);
-    for (std::string const& each : chip_names_) nearest.consider(each);
+    for (std::string const& text : chip_names_) nearest.consider(text);
     vec<std::string> found = nearest.best();
-    for (std::string& each : found) {
-      if (has(each + rollup)) {
-        each += rollup;
-      } else if (has(each + ".sum")) {
-        each += ".sum";
+    for (std::string& text : found) {
+      if (has(text + rollup)) {
+        text += rollup;
+      } else if (has(text + ".sum")) {
+        text += ".sum";
       }
     }
     return found;

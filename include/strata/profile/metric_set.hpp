@@ -387,8 +387,8 @@ struct metric_set {
   vec<unknown_metric> unknown;
 
   resolved_metric const* find(std::string_view key) const noexcept {
-    for (resolved_metric const& each : metrics) {
-      if (each.key == key) return &each;
+    for (resolved_metric const& metric : metrics) {
+      if (metric.key == key) return &metric;
     }
     return nullptr;
   }
@@ -396,8 +396,8 @@ struct metric_set {
   /// Every CUPTI name that is needed, once.
   vec<std::string> counters() const {
     vec<std::string> names;
-    for (resolved_metric const& each : metrics) {
-      for (std::string const& name : each.counters) {
+    for (resolved_metric const& metric : metrics) {
+      for (std::string const& name : metric.counters) {
         if (!names.contains(name)) names.push_back(name);
       }
     }
@@ -417,8 +417,8 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
   using place = metric_place;
   vec<metric_group> groups;
   auto const at = [&groups](place wanted) -> metric_group* {
-    for (metric_group& each : groups) {
-      if (each.place == wanted) return &each;
+    for (metric_group& group : groups) {
+      if (group.place == wanted) return &group;
     }
     return nullptr;
   };

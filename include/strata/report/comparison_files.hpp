@@ -155,8 +155,8 @@ class comparison_json {
     json_.end_array();
   }
 
-  void write_range(compared_range const& each, bool with_columns) {
-    bool const judged = each.verdict != range_verdict::unjudged;
+  void write_range(compared_range const& range, bool with_columns) {
+    bool const judged = range.verdict != range_verdict::unjudged;
     auto const number = [&](char const* key, double value) {
       if (judged) {
         json_.number(key, value);
@@ -166,28 +166,28 @@ class comparison_json {
     };
     json_.line();
     json_.object();
-    json_.text("path", each.path);
-    json_.text("verdict", to_string(each.verdict));
-    json_.boolean("slower", each.slower);
-    json_.text("time", each.gpu ? "gpu" : "host");
-    if (each.once) json_.boolean("once", true);
-    if (!each.thread.empty()) json_.text("thread", each.thread);
-    json_.number("before_ms", each.before_ms);
-    json_.number("after_ms", each.after_ms);
+    json_.text("path", range.path);
+    json_.text("verdict", to_string(range.verdict));
+    json_.boolean("slower", range.slower);
+    json_.text("time", range.gpu ? "gpu" : "host");
+    if (range.once) json_.boolean("once", true);
+    if (!range.thread.empty()) json_.text("thread", range.thread);
+    json_.number("before_ms", range.before_ms);
+    json_.number("after_ms", range.after_ms);
     if (judged) {
-      json_.text("judged_by", each.judged_gpu ? "gpu" : "host");
+      json_.text("judged_by", range.judged_gpu ? "gpu" : "host");
     } else {
       json_.absent("judged_by");
     }
-    number("judged_before_ms", each.judged_before_ms);
-    number("judged_after_ms", each.judged_after_ms);
-    number("change", each.change);
-    number("noise", each.noise);
-    json_.number("share", each.share);
-    count("steps_to_decide", each.steps_to_decide);
+    number("judged_before_ms", range.judged_before_ms);
+    number("judged_after_ms", range.judged_after_ms);
+    number("change", range.change);
+    number("noise", range.noise);
+    json_.number("share", range.share);
+    count("steps_to_decide", range.steps_to_decide);
     if (with_columns) {
       vec<compared_column const*> known(columns_.size());
-      for (compared_column const& column : each.columns)
+      for (compared_column const& column : range.columns)
         known[*places_.find(column.name)] = &column;
       for (bool const after : {false, true}) {
         json_.array(after ? "columns_after" : "columns_before");

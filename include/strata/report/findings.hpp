@@ -149,26 +149,26 @@ class answer_json {
       if (each.origin == roof_origin::measured) json_.text("measured_at", table.measured_at);
     });
     vec<roofline_point> points = table.points;
-    points.keep_if([this](roofline_point const& each) {
-      return page_ == nullptr || (each.row > 0 && is_shown(each.row));
+    points.keep_if([this](roofline_point const& point) {
+      return page_ == nullptr || (point.row > 0 && is_shown(point.row));
     });
     points.sort([](roofline_point const& a, roofline_point const& b) {
       if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
       return a.row != b.row ? a.row < b.row : a.level < b.level;
     });
     points.resize(smaller(points.size(), most(&answer_on_page::points)));
-    write_list(json_, "points", points, [this](roofline_point const& each) {
-      range(each.row);
-      json_.text("level", each.level);
-      json_.text("evidence", to_string(each.evidence));
-      json_.number("flops", each.flops);
-      json_.number("bytes", each.bytes);
-      json_.number("flop_per_byte", each.intensity_flop_per_byte);
-      json_.number("flop_per_second", each.flops_per_s);
-      json_.number("bytes_per_second", each.bytes_per_s);
-      json_.number("time_ns", each.time_ns);
-      json_.number("time_at_roof_ns", each.time_at_roof_ns);
-      json_.boolean("above_roof", each.above_roof);
+    write_list(json_, "points", points, [this](roofline_point const& point) {
+      range(point.row);
+      json_.text("level", point.level);
+      json_.text("evidence", to_string(point.evidence));
+      json_.number("flops", point.flops);
+      json_.number("bytes", point.bytes);
+      json_.number("flop_per_byte", point.intensity_flop_per_byte);
+      json_.number("flop_per_second", point.flops_per_s);
+      json_.number("bytes_per_second", point.bytes_per_s);
+      json_.number("time_ns", point.time_ns);
+      json_.number("time_at_roof_ns", point.time_at_roof_ns);
+      json_.boolean("above_roof", point.above_roof);
     });
     json_.line();
     json_.array("limits");
@@ -220,11 +220,11 @@ inline void write_findings(detail::text_writer& out, report_input const& input) 
   json.text("strata", detail::version_text());
   json.end_object();
   detail::answer_json(json, input).write();
-  detail::write_list(json, "idle", input.steps.idle, [&](idle_time const& each) {
-    json.text("path", input.folded[each.row].path);
-    json.text("cause", to_string(each.cause));
-    json.number("ns", each.ns);
-    json.number("gaps", each.gaps);
+  detail::write_list(json, "idle", input.steps.idle, [&](idle_time const& time) {
+    json.text("path", input.folded[time.row].path);
+    json.text("cause", to_string(time.cause));
+    json.number("ns", time.ns);
+    json.number("gaps", time.gaps);
   });
   json.line();
   json.end_object();

@@ -228,8 +228,8 @@ class page_counters {
  private:
   template <class Visit>
   void each_metric(Visit visit) const {
-    for (counter_tables const& each : input_.counters) {
-      counter_table const& table = folded_ ? each.folded : each.ranges;
+    for (counter_tables const& tables : input_.counters) {
+      counter_table const& table = folded_ ? tables.folded : tables.ranges;
       for (std::size_t i = 0; i < table.metrics.size(); ++i)
         if (table.metrics[i].why_absent.empty()) visit(table, i);
     }

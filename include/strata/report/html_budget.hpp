@@ -91,8 +91,8 @@ class page_budget {
   }
 
   void find_idle() {
-    for (idle_time const& each : input_.steps.idle)
-      add(std::string(to_string(each.cause)), each.row, each.ns);
+    for (idle_time const& time : input_.steps.idle)
+      add(std::string(to_string(time.cause)), time.row, time.ns);
   }
 
   /// Parts that overlap in time share it; what they leave over is not known.

@@ -25,8 +25,9 @@ class page_gaps {
  public:
   explicit page_gaps(profile const& source)
       : source_(source), launches_(source), host_(source, lost_time) {
-    for (kernel_record const& each : source.kernels) add(each.begin, each.end, each.correlation);
-    for (copy_record const& each : source.copies) add(each.begin, each.end, each.correlation);
+    for (kernel_record const& kernel : source.kernels)
+      add(kernel.begin, kernel.end, kernel.correlation);
+    for (copy_record const& copy : source.copies) add(copy.begin, copy.end, copy.correlation);
     work_.sort([](work const& a, work const& b) { return a.begin < b.begin; });
   }
 

@@ -224,12 +224,13 @@ class page_memory {
     // name; bytes: allocated and released in a mean step, live, peak, at the peak of all
     json_.array("purposes");
     for (std::size_t i = 0; i < purposes.size() && i < most_totals; ++i) {
-      memory_purpose const& each = purposes[i];
+      memory_purpose const& purpose = purposes[i];
       json_.array();
-      json_.text({}, each.name);
-      for (std::int64_t const bytes : {whole_ns(mean.of(each.allocated, each.first_step_allocated)),
-                                       whole_ns(mean.of(each.released, each.first_step_released)),
-                                       each.live, each.peak, each.at_peak})
+      json_.text({}, purpose.name);
+      for (std::int64_t const bytes :
+           {whole_ns(mean.of(purpose.allocated, purpose.first_step_allocated)),
+            whole_ns(mean.of(purpose.released, purpose.first_step_released)), purpose.live,
+            purpose.peak, purpose.at_peak})
         json_.integer({}, bytes);
       json_.end_array();
     }

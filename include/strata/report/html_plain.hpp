@@ -72,9 +72,9 @@ class page_plain {
     if (input_.findings.findings.empty()) return;
     out_.write("<ol>");
     for (std::size_t i = 0; i < smaller(input_.findings.findings.size(), most_findings); ++i) {
-      finding const& each = input_.findings.findings[i];
-      write_element("li", sentence(finding_text(each, input_.steps))
-                              << " Try: " << each.advice << ".");
+      finding const& found = input_.findings.findings[i];
+      write_element("li", sentence(finding_text(found, input_.steps))
+                              << " Try: " << found.advice << ".");
     }
     out_.write("</ol>\n");
   }

@@ -94,8 +94,8 @@ class range_projection {
   }
 
   void collect() {
-    for (kernel_record const& each : source_.kernels) add(each);
-    for (copy_record const& each : source_.copies) add(each);
+    for (kernel_record const& kernel : source_.kernels) add(kernel);
+    for (copy_record const& copy : source_.copies) add(copy);
     work_.sort([](work const& a, work const& b) {
       if (!on_one_stream(a, b)) {
         if (a.device != b.device) return a.device < b.device;

@@ -144,14 +144,14 @@ class use_tracks {
       : input_(input), projected_(projected) {}
 
   counter_table const* counted() const {
-    for (counter_tables const& each : input_.counters)
-      if (each.ranges.name == counter_set::gpu) return &each.ranges;
+    for (counter_tables const& tables : input_.counters)
+      if (tables.ranges.name == counter_set::gpu) return &tables.ranges;
     return nullptr;
   }
 
   void find_devices() {
-    for (projected_range const& each : projected_) {
-      if (!devices_.contains(each.device)) devices_.push_back(each.device);
+    for (projected_range const& range : projected_) {
+      if (!devices_.contains(range.device)) devices_.push_back(range.device);
     }
     devices_.sort([](std::uint32_t a, std::uint32_t b) { return a < b; });
   }
@@ -178,10 +178,10 @@ class use_tracks {
     vec<double> const uses = uses_of(table, wanted);
     use_sum sum;
     own_parts parts;
-    for (projected_range const& each : projected_) {
-      if (each.device != device) continue;
-      double const use = uses[each.node];
-      parts.of(each, [&](std::int64_t begin, std::int64_t end) { sum.add(begin, end, use); });
+    for (projected_range const& range : projected_) {
+      if (range.device != device) continue;
+      double const use = uses[range.node];
+      parts.of(range, [&](std::int64_t begin, std::int64_t end) { sum.add(begin, end, use); });
     }
     push_back(device, name, sum.points());
   }
@@ -221,8 +221,8 @@ class use_tracks {
       bool const known = record.begin != lost_time && record.end != lost_time;
       if (known && record.device == device) work.push_back({record.begin, record.end});
     };
-    for (kernel_record const& each : input_.source.kernels) add(each);
-    for (copy_record const& each : input_.source.copies) add(each);
+    for (kernel_record const& kernel : input_.source.kernels) add(kernel);
+    for (copy_record const& copy : input_.source.copies) add(copy);
     work.sort([](span const& a, span const& b) { return a.begin < b.begin; });
     return work;
   }

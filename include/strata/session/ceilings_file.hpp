@@ -54,15 +54,15 @@ class ceilings_file {
                        << "\nmemory_clock_khz " << device.memory_clock_khz << "\ndate "
                        << device.measured_at
                        << "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
-    for (device_ceiling const& each : device.ceilings) {
-      if (!each.refused.empty()) {
-        text += sentence("refused ") << each.name << ": " << each.refused << "\n";
+    for (device_ceiling const& ceiling : device.ceilings) {
+      if (!ceiling.refused.empty()) {
+        text += sentence("refused ") << ceiling.name << ": " << ceiling.refused << "\n";
         continue;
       }
-      text += sentence("ceiling ")
-              << number(each.rate) << (each.memory ? " B/s " : " op/s ") << number(each.theory)
-              << ' ' << number(each.spread) << ' ' << number(each.clock_hertz) << ' '
-              << each.samples << ' ' << each.name << '\n';
+      text += sentence("ceiling ") << number(ceiling.rate) << (ceiling.memory ? " B/s " : " op/s ")
+                                   << number(ceiling.theory) << ' ' << number(ceiling.spread) << ' '
+                                   << number(ceiling.clock_hertz) << ' ' << ceiling.samples << ' '
+                                   << ceiling.name << '\n';
     }
     return text + "end\n";
   }

@@ -53,7 +53,7 @@ class metric_lister : metric_lines {
         << ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
            "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
     text_ += padded("preset", name_width) + "passes  apart  what\n";
-    for (metric_preset const& each : preset_list()) add_preset(each);
+    for (metric_preset const& preset : preset_list()) add_preset(preset);
     text_ += '\n' + heading();
     for (metric const& each : metric_list()) add_metric(each);
     return std::move(text_);
@@ -82,11 +82,12 @@ class metric_lister : metric_lines {
     text_ += sentence(padded(preset.name, name_width))
              << padded(passes(set, pass_layout::fewest_passes), 8)
              << padded(passes(set, pass_layout::cheap_ranges_apart), 7) << preset.meaning << '\n';
-    for (absent_metric const& each : set.absent) {
-      text_ += sentence("    without ") << each.key << ": " << each.reason << '\n';
+    for (absent_metric const& metric : set.absent) {
+      text_ += sentence("    without ") << metric.key << ": " << metric.reason << '\n';
     }
-    for (resolved_metric const& each : set.metrics) {
-      if (each.stand_in) text_ += sentence("    ") << each.key << " by " << each.formula << '\n';
+    for (resolved_metric const& metric : set.metrics) {
+      if (metric.stand_in)
+        text_ += sentence("    ") << metric.key << " by " << metric.formula << '\n';
     }
   }
 

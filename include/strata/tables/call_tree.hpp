@@ -30,8 +30,8 @@ inline void describe_places(device_summing& summing, profile const& source) {
     profile_node const& node = source.nodes[i];
     summing.add_node(node.parent < i ? node.parent : root_node, node.name);
   }
-  for (profile_device const& each : source.environment.devices)
-    summing.describe_device(each.ordinal, each.multiprocessors);
+  for (profile_device const& device : source.environment.devices)
+    summing.describe_device(device.ordinal, device.multiprocessors);
   for (profile_context const& context : source.contexts) summing.describe_context(context);
 }
 
@@ -43,8 +43,9 @@ inline device_sums sum_records(profile const& source) {
     return sums;
   device_summing summing(sums);
   describe_places(summing, source);
-  for (launch_record const& each : source.launches)
-    if (is_work(each.kind)) summing.add_launches(each.node, 1, elapsed(each.begin, each.end));
+  for (launch_record const& launch : source.launches)
+    if (is_work(launch.kind))
+      summing.add_launches(launch.node, 1, elapsed(launch.begin, launch.end));
   vec<kernel_record> kernels = source.kernels;
   vec<copy_record> copies = source.copies;
   vec<memory_record> memory = source.memory;
@@ -53,8 +54,8 @@ inline device_sums sum_records(profile const& source) {
   sort_by_time(memory);
   add_by_time(kernels, kernels.size(), copies, copies.size(),
               [&](auto const& each) { summing.add(each); });
-  for (memory_record const& each : memory) summing.add(each);
-  for (synchronization_record const& each : source.synchronizations) summing.add(each);
+  for (memory_record const& change : memory) summing.add(change);
+  for (synchronization_record const& wait : source.synchronizations) summing.add(wait);
   summing.finish(1.0);
   return sums;
 }
@@ -207,10 +208,10 @@ class step_parts {
   step_part launches_in_steps() const noexcept {
     double all = 0.0;
     step_part sum{0.0, 0.0};
-    for (launch_record const& each : source_.launches) {
-      if (!each.causes_work() || !is_work(each.kind)) continue;
+    for (launch_record const& launch : source_.launches) {
+      if (!launch.causes_work() || !is_work(launch.kind)) continue;
       all += 1.0;
-      sum.add(part_of(each), 1.0);
+      sum.add(part_of(launch), 1.0);
     }
     step_part made;
     made.set(sum, all);
@@ -260,11 +261,11 @@ class step_parts {
   vec<double> busy_times(vec<step_work> const& works, std::uint32_t without) const {
     vec<std::int64_t> until(rows_.size(), lost_time);
     vec<double> busy(rows_.size(), 0.0);
-    for (step_work const& each : works) {
-      if (each.step == without) continue;
-      for (std::uint32_t row = each.row;; row = layout_.parent(row)) {
-        busy[row] += static_cast<double>(elapsed(larger(each.begin, until[row]), each.end));
-        until[row] = larger(until[row], each.end);
+    for (step_work const& work : works) {
+      if (work.step == without) continue;
+      for (std::uint32_t row = work.row;; row = layout_.parent(row)) {
+        busy[row] += static_cast<double>(elapsed(larger(work.begin, until[row]), work.end));
+        until[row] = larger(until[row], work.end);
         if (row == 0) break;
       }
     }
@@ -406,14 +407,14 @@ class call_tree_builder {
   void add_device_work() {
     for (std::uint32_t node = 0; node < sums_.nodes.size(); ++node)
       add_work(rows_[layout_.row_of(node)].self, sums_.nodes[node]);
-    for (graph_kernel_sums const& each : sums_.graph_kernels) {
-      std::uint32_t const launching = layout_.row_of(each.launched_by);
-      std::uint32_t const capturing = layout_.row_of(each.captured_by);
+    for (graph_kernel_sums const& sums : sums_.graph_kernels) {
+      std::uint32_t const launching = layout_.row_of(sums.launched_by);
+      std::uint32_t const capturing = layout_.row_of(sums.captured_by);
       if (capturing == launching) continue;
-      add_graph_kernels(rows_[capturing].self, each);
+      add_graph_kernels(rows_[capturing].self, sums);
       for (std::uint32_t row = capturing; !layout_.contains(row, launching);
            row = layout_.parent(row))
-        add_graph_kernels(rows_[row].total, each);
+        add_graph_kernels(rows_[row].total, sums);
     }
   }
   static void add_graph_kernels(device_work& work, graph_kernel_sums const& more) noexcept {
@@ -455,10 +456,10 @@ class call_tree_builder {
     vec<std::int64_t> ends(source_.launches.size(), lost_time);
     launch_index const launches(source_);
     auto const look = [&](auto const& records) {
-      for (auto const& each : records) {
-        std::uint32_t const launch = launches.launch_of(each.correlation);
-        if (launch == launch_index::none || each.begin == lost_time) continue;
-        ends[launch] = larger(ends[launch], larger(each.begin, each.end));
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches.launch_of(record.correlation);
+        if (launch == launch_index::none || record.begin == lost_time) continue;
+        ends[launch] = larger(ends[launch], larger(record.begin, record.end));
       }
     };
     look(source_.kernels);
@@ -534,13 +535,13 @@ class call_tree_builder {
     vec<std::int64_t> below(rows_.size(), 0);      // host time of the children
     vec<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
     vec<step_part> below_in_steps(rows_.size(), step_part{0.0, 0.0});
-    for (inherited_time const& each : source_.inherited) {
-      if (!layout_.has_own_row(each.node)) continue;
+    for (inherited_time const& time : source_.inherited) {
+      if (!layout_.has_own_row(time.node)) continue;
       for (std::int64_t* const sum :
-           {&elsewhere[layout_.row_of(each.node)], &below[layout_.row_of(each.from)]})
-        *sum = add_saturated(*sum, each.total);
-      below_in_steps[layout_.row_of(each.from)].add(
-          rows_[layout_.row_of(each.node)].step_host_share, static_cast<double>(each.total));
+           {&elsewhere[layout_.row_of(time.node)], &below[layout_.row_of(time.from)]})
+        *sum = add_saturated(*sum, time.total);
+      below_in_steps[layout_.row_of(time.from)].add(
+          rows_[layout_.row_of(time.node)].step_host_share, static_cast<double>(time.total));
     }
     for (std::size_t i = rows_.size(); i-- > 0;) {
       range_row& row = rows_[i];
@@ -567,11 +568,11 @@ class call_tree_builder {
   void find_own_other_times() {
     vec<std::int64_t> below(rows_.size(), 0);
     vec<std::int64_t> elsewhere(rows_.size(), 0);  // in threads that inherited the place above
-    for (inherited_time const& each : source_.inherited) {
-      if (!layout_.has_own_row(each.node)) continue;
+    for (inherited_time const& time : source_.inherited) {
+      if (!layout_.has_own_row(time.node)) continue;
       for (std::int64_t* const sum :
-           {&elsewhere[layout_.row_of(each.node)], &below[layout_.row_of(each.from)]})
-        *sum = add_saturated(*sum, each.total);
+           {&elsewhere[layout_.row_of(time.node)], &below[layout_.row_of(time.from)]})
+        *sum = add_saturated(*sum, time.total);
     }
     for (std::size_t i = rows_.size(); --i > 0;) {
       range_row& row = rows_[i];

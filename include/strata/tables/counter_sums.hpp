@@ -84,7 +84,7 @@ class metric_formulas {
 
   explicit metric_formulas(counter_set const& of) : names_(of.names), set_(of.metrics) {
     if (of.method == counting::passes) metric_resolver::add_rates(set_);
-    for (resolved_metric const& each : set_.metrics) compile(each);
+    for (resolved_metric const& metric : set_.metrics) compile(metric);
   }
 
   metric_set const& set() const noexcept { return set_; }

@@ -44,21 +44,21 @@ class launch_index {
     if (source.launches.empty()) return;
     std::uint32_t last = 0;
     first_ = none;
-    for (launch_record const& each : source.launches) {
-      first_ = smaller(first_, each.correlation);
-      last = larger(last, each.correlation);
+    for (launch_record const& launch : source.launches) {
+      first_ = smaller(first_, launch.correlation);
+      last = larger(last, launch.correlation);
     }
     std::size_t const ids = std::size_t{last} - first_ + 1;
     is_dense_ = ids / 8 <= source.launches.size();
     if (is_dense_) positions_.resize(ids, none);
     for (std::size_t i = 0; i < source.launches.size(); ++i) {
-      launch_record const& each = source.launches[i];
-      if (!each.causes_work()) continue;
+      launch_record const& launch = source.launches[i];
+      if (!launch.causes_work()) continue;
       auto const position = static_cast<std::uint32_t>(i);
       if (is_dense_) {
-        positions_[each.correlation - first_] = position;
+        positions_[launch.correlation - first_] = position;
       } else {
-        sparse_[each.correlation] = position;
+        sparse_[launch.correlation] = position;
       }
     }
   }

@@ -210,7 +210,7 @@ inline void write_environment(json_writer& json, profile const& source) {
 inline void write_losses(json_writer& json, profile_losses const& losses) {
   json.line();
   json.object("losses");
-  for (loss_kind const& each : loss_kinds) json.integer(each.key.data(), losses.*each.count);
+  for (loss_kind const& kind : loss_kinds) json.integer(kind.key.data(), losses.*kind.count);
   json.end_object();
 }
 
@@ -294,17 +294,17 @@ inline void write_memory(json_writer& json, table_input const& input) {
   json.integer("peak_at_ns", input.memory.peak_at);
   json.integer("releases_of_older_memory", input.memory.releases_of_older_memory);
   write_timeline(json, input.memory);
-  write_list(json, "purposes", input.memory.purposes, [&](memory_purpose const& each) {
-    json.text("purpose", each.name);
-    json.integer("allocations", each.allocations);
-    json.integer("allocated_bytes", each.allocated);
-    json.integer("released_bytes", each.released);
-    json.integer("first_step_allocations", each.first_step_allocations);
-    json.integer("first_step_allocated_bytes", each.first_step_allocated);
-    json.integer("first_step_released_bytes", each.first_step_released);
-    json.integer("live_bytes", each.live);
-    json.integer("peak_bytes", each.peak);
-    json.integer("bytes_at_peak", each.at_peak);
+  write_list(json, "purposes", input.memory.purposes, [&](memory_purpose const& purpose) {
+    json.text("purpose", purpose.name);
+    json.integer("allocations", purpose.allocations);
+    json.integer("allocated_bytes", purpose.allocated);
+    json.integer("released_bytes", purpose.released);
+    json.integer("first_step_allocations", purpose.first_step_allocations);
+    json.integer("first_step_allocated_bytes", purpose.first_step_allocated);
+    json.integer("first_step_released_bytes", purpose.first_step_released);
+    json.integer("live_bytes", purpose.live);
+    json.integer("peak_bytes", purpose.peak);
+    json.integer("bytes_at_peak", purpose.at_peak);
   });
   vec<memory_step> steps = input.memory.steps;
   steps.keep_if([](memory_step const& each) { return each.allocated + each.released > 0; });
@@ -349,8 +349,8 @@ inline void write_json(detail::text_writer& out, table_input const& input) {
   detail::write_memory(json, input);
   if (!source.spans.empty())
     detail::write_rows(json, "spans", input, source.spans, detail::span_columns);
-  for (counter_tables const& each : input.counters)
-    detail::write_counters(json, input, each.ranges);
+  for (counter_tables const& tables : input.counters)
+    detail::write_counters(json, input, tables.ranges);
   json.line();
   json.end_object();
   out.put('\n');

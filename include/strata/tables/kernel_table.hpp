@@ -232,15 +232,15 @@ class kernel_table_builder {
     device_sums const& sums = source_.device.complete ? source_.device : made;
     vec<kernel_sums> joined;  // by row of the tree and name
     number_map<std::uint32_t> places;
-    for (kernel_sums const& each : sums.kernels) {
-      std::uint32_t const row = tree_.position_of(each.node);
-      std::uint32_t const name = known_name(each.name);
+    for (kernel_sums const& kernel : sums.kernels) {
+      std::uint32_t const row = tree_.position_of(kernel.node);
+      std::uint32_t const name = known_name(kernel.name);
       std::uint32_t& place = places[place_of(row, name)];
       if (place != 0) {
-        add(joined[place - 1], each);
+        add(joined[place - 1], kernel);
         continue;
       }
-      joined.push_back(each);
+      joined.push_back(kernel);
       joined.back().node = row;
       joined.back().name = name;
       place = static_cast<std::uint32_t>(joined.size());
@@ -250,7 +250,7 @@ class kernel_table_builder {
     });
     if (source_.has_steps && source_.has_whole_timeline()) sum_first_step();
     vec<kernel_row> rows;
-    for (kernel_sums const& each : joined) rows.push_back(make_row(each));
+    for (kernel_sums const& kernel : joined) rows.push_back(make_row(kernel));
     rows.sort([](kernel_row const& a, kernel_row const& b) {
       return a.duration.sum() > b.duration.sum();
     });
@@ -279,14 +279,14 @@ class kernel_table_builder {
     device_sums sums;
     device_summing summing(sums);
     describe_places(summing, source_);
-    for (kernel_record const& each : source_.kernels) {
-      std::uint32_t const launch = launches.launch_of(each.correlation);
-      bool const is_known = launch != launch_index::none && each.begin != lost_time;
-      if (is_known && source_.launches[launch].step == first) summing.add(each);
+    for (kernel_record const& kernel : source_.kernels) {
+      std::uint32_t const launch = launches.launch_of(kernel.correlation);
+      bool const is_known = launch != launch_index::none && kernel.begin != lost_time;
+      if (is_known && source_.launches[launch].step == first) summing.add(kernel);
     }
-    for (kernel_sums const& each : sums.kernels) {
-      std::uint32_t const row = tree_.position_of(each.node);
-      add(first_step_[place_of(row, known_name(each.name))], each);
+    for (kernel_sums const& kernel : sums.kernels) {
+      std::uint32_t const row = tree_.position_of(kernel.node);
+      add(first_step_[place_of(row, known_name(kernel.name))], kernel);
     }
   }
 
@@ -500,8 +500,8 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
   detail::metric_formulas const formulas(set);
   std::size_t const counters = set.names.size();
   kernel_counter_table table;
-  for (resolved_metric const& each : formulas.set().metrics)
-    table.metrics.push_back({each, {}, {}, {}, {}});
+  for (resolved_metric const& metric : formulas.set().metrics)
+    table.metrics.push_back({metric, {}, {}, {}, {}});
   table.launches.resize(rows.size(), 0);
   auto const key = [](std::uint32_t path_id, std::uint32_t name) {
     return std::uint64_t{path_id} << 32 | name;
@@ -510,17 +510,17 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
   for (std::size_t i = 0; i < rows.size(); ++i) places[key(rows[i].path_id, rows[i].name)] = i;
   vec<bool> steady(rows.size(), true);  // each step launched the same number
   vec<detail::counter_sum> sums(rows.size() * counters);
-  for (counted_kernel const& each : set.kernels) {
-    std::size_t const* const row = places.find(key(tree.row_of(each.node).path_id, each.name));
+  for (counted_kernel const& kernel : set.kernels) {
+    std::size_t const* const row = places.find(key(tree.row_of(kernel.node).path_id, kernel.name));
     if (row == nullptr) {
       ++table.unknown;
       continue;
     }
-    table.launches[*row] += each.launches_max;
-    steady[*row] = steady[*row] && each.launches_min == each.launches_max;
-    auto const launches = static_cast<std::uint32_t>(each.launches_max);
+    table.launches[*row] += kernel.launches_max;
+    steady[*row] = steady[*row] && kernel.launches_min == kernel.launches_max;
+    auto const launches = static_cast<std::uint32_t>(kernel.launches_max);
     for (std::size_t i = 0; i < counters; ++i)
-      sums[*row * counters + i].add({each.values[i], launches, false}, combine_of(set.names[i]),
+      sums[*row * counters + i].add({kernel.values[i], launches, false}, combine_of(set.names[i]),
                                     detail::ends_with(set.names[i], ".peak_sustained"));
   }
   vec<double> given(counters);

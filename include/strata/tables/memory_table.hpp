@@ -264,7 +264,8 @@ class memory_table_builder {
       places[order[i]] = i;
       table_.purposes[i] = old[order[i]];
     }
-    for (allocation_row& each : table_.allocations) each.purpose = places[each.purpose];
+    for (allocation_row& allocation : table_.allocations)
+      allocation.purpose = places[allocation.purpose];
   }
 
   struct life {  ///< of a row, in events

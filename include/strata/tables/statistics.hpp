@@ -142,8 +142,8 @@ struct estimate {
 /// other are alike where a machine drifts, and tell less than as many independent ones.
 inline estimate typical_logarithm(vec<double> const& series) {
   vec<double> logarithms;
-  for (double const each : series)
-    if (each > 0) logarithms.push_back(std::log(each));
+  for (double const value : series)
+    if (value > 0) logarithms.push_back(std::log(value));
   if (logarithms.empty()) return {};
   double const n = static_cast<double>(logarithms.size());
   double const middle = median(logarithms);
@@ -151,10 +151,10 @@ inline estimate typical_logarithm(vec<double> const& series) {
   double products = 0;
   double sum = 0;
   double last = 0;
-  for (double const each : logarithms) {
+  for (double const logarithm : logarithms) {
     // A single long step says nothing about drift.
     double const bound = 3 * deviation;
-    double const away = each - middle > bound ? bound : larger(each - middle, -bound);
+    double const away = logarithm - middle > bound ? bound : larger(logarithm - middle, -bound);
     products += away * last;
     sum += away * away;
     last = away;
@@ -177,13 +177,13 @@ inline common_change change_in_common(vec<estimate> const& changes) {
   common_change common;
   if (changes.empty()) return common;
   vec<double> values;
-  for (estimate const& each : changes) values.push_back(each.value);
+  for (estimate const& change : changes) values.push_back(change.value);
   common.value = median(values);
   auto const spread = [&](double between) {
     vec<double> all;
-    for (estimate const& each : changes) {
-      double const variance = each.variance + between;
-      double const away = std::abs(each.value - common.value);
+    for (estimate const& change : changes) {
+      double const variance = change.variance + between;
+      double const away = std::abs(change.value - common.value);
       all.push_back(variance > 0 ? away / std::sqrt(variance) : away > 0 ? 1e9 : 0);
     }
     return median(std::move(all));
@@ -197,7 +197,7 @@ inline common_change change_in_common(vec<estimate> const& changes) {
   }
   common.between = low;
   vec<double> variances;
-  for (estimate const& each : changes) variances.push_back(each.variance + low);
+  for (estimate const& change : changes) variances.push_back(change.variance + low);
   common.variance = 1.5708 * median(std::move(variances)) / static_cast<double>(changes.size());
   return common;
 }

@@ -108,13 +108,13 @@ class steps_builder {
   void each_work(Sink sink) const {
     std::size_t last = 0;
     for (std::uint32_t i = 0; i < source_.kernels.size(); ++i) {
-      kernel_record const& each = source_.kernels[i];
-      hand({each.begin, each.end, i, none, no_step}, each.correlation, last, sink);
+      kernel_record const& kernel = source_.kernels[i];
+      hand({kernel.begin, kernel.end, i, none, no_step}, kernel.correlation, last, sink);
     }
     auto const kernels = static_cast<std::uint32_t>(source_.kernels.size());
     for (std::uint32_t i = 0; i < source_.copies.size(); ++i) {
-      copy_record const& each = source_.copies[i];
-      hand({each.begin, each.end, kernels + i, none, no_step}, each.correlation, last, sink);
+      copy_record const& copy = source_.copies[i];
+      hand({copy.begin, copy.end, kernels + i, none, no_step}, copy.correlation, last, sink);
     }
   }
   template <class Sink>
@@ -192,12 +192,12 @@ class steps_builder {
   void find_period() {
     std::int64_t after = 0;
     std::int64_t host = 0;
-    for (step_times const& each : steps_) {
+    for (step_times const& times : steps_) {
       // Modules are loaded in it: beside that, what the others leave to the device looks small.
-      if (&each == steps_.data() && begins_dear()) continue;
-      host = add_saturated(host, elapsed(each.begin, each.end));
-      if (each.gpu_end != lost_time)
-        after = add_saturated(after, elapsed(larger(each.end, each.gpu_begin), each.gpu_end));
+      if (&times == steps_.data() && begins_dear()) continue;
+      host = add_saturated(host, elapsed(times.begin, times.end));
+      if (times.gpu_end != lost_time)
+        after = add_saturated(after, elapsed(larger(times.end, times.gpu_begin), times.gpu_end));
     }
     made_.period_of_gpu = after > host / 10;
     if (!made_.period_of_gpu) return;
@@ -402,7 +402,7 @@ class steps_builder {
   /// How long kernels ran before a time.
   std::int64_t kernel_time(std::int64_t until) const noexcept {
     std::size_t const at =
-        busy_.count_first([until](busy_time const& each) { return each.begin < until; });
+        busy_.count_first([until](busy_time const& time) { return time.begin < until; });
     if (at == 0) return 0;
     busy_time const& last = busy_[at - 1];
     return last.before + elapsed(last.begin, smaller(last.end, until));

@@ -112,8 +112,8 @@ struct steps_summary {
   }
   double idle_of(idle_cause cause) const noexcept {
     double sum = 0.0;
-    for (idle_time const& each : idle)
-      if (each.cause == cause) sum += each.ns;
+    for (idle_time const& time : idle)
+      if (time.cause == cause) sum += time.ns;
     return sum;
   }
 };

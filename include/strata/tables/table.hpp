@@ -54,11 +54,11 @@ inline vec<std::string> loss_advice(profile const& source) {
       64 * (l.activity_dropped + l.activity_folded + l.kernels_merged + l.allocations_dropped) +
       of_histogram * l.histograms_coarse;
   vec<std::string> advice;
-  for (loss_kind const& each : loss_kinds) {
-    if (l.*each.count == 0) continue;
-    std::string text(each.what);
-    text += sentence(": ") << count_text(l.*each.count) << ". ";
-    text += each.advice;
+  for (loss_kind const& kind : loss_kinds) {
+    if (l.*kind.count == 0) continue;
+    std::string text(kind.what);
+    text += sentence(": ") << count_text(l.*kind.count) << ". ";
+    text += kind.advice;
     replace(text, "{log}",
             sentence("log=") << proposed_megabytes(source.cost.log_bytes + unlogged) << " (MB)");
     replace(text, "{buffers}",
@@ -305,9 +305,9 @@ inline void write_outside_steps(text_writer& out, table_input const& input,
 /// The counted values of the ranges, a table for each counter_set.
 inline void write_counter_tables(text_writer& out, table_input const& input,
                                  table_options const& options) {
-  for (counter_tables const& each : input.counters) {
+  for (counter_tables const& tables : input.counters) {
     range_table const ranges(input, options.max_rows);
-    counter_view view(ranges, each.folded);
+    counter_view view(ranges, tables.folded);
     if (view.empty()) continue;
     out.put('\n');
     view.table().fit(usable_width(options), options.bars);
@@ -333,14 +333,15 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                        {"", 20, form::bar}});
   memory_in_mean_step const mean(memory, input.steps);
   auto const peak = static_cast<double>(memory.peak_bytes);
-  for (memory_purpose const& each : memory.purposes) {
-    double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
-    if (each.peak == 0) continue;
-    table.add_row({{console_text(each.name)}},
-                  {if_any(mean.of(each.allocations, each.first_step_allocations)),
-                   if_any(mean.of(each.allocated, each.first_step_allocated)),
-                   if_any(mean.of(each.released, each.first_step_released)), if_any(each.live),
-                   if_any(each.peak), if_any(each.at_peak), share, share});
+  for (memory_purpose const& purpose : memory.purposes) {
+    double const share = if_any(percent_of(static_cast<double>(purpose.at_peak), peak));
+    if (purpose.peak == 0) continue;
+    table.add_row(
+        {{console_text(purpose.name)}},
+        {if_any(mean.of(purpose.allocations, purpose.first_step_allocations)),
+         if_any(mean.of(purpose.allocated, purpose.first_step_allocated)),
+         if_any(mean.of(purpose.released, purpose.first_step_released)), if_any(purpose.live),
+         if_any(purpose.peak), if_any(purpose.at_peak), share, share});
   }
   out.put('\n');
   table.fit(usable_width(options), options.bars);

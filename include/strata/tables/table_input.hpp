@@ -63,8 +63,8 @@ struct table_input {
 
   /// The counted values of the GPU by the rows of `folded`, or null.
   counter_table const* gpu_counters() const noexcept {
-    for (counter_tables const& each : counters)
-      if (each.folded.name == counter_set::gpu) return &each.folded;
+    for (counter_tables const& tables : counters)
+      if (tables.folded.name == counter_set::gpu) return &tables.folded;
     return nullptr;
   }
 

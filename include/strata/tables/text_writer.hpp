@@ -176,18 +176,18 @@ class name_cutter {
   /// shows the words that differ: `sm80_~tilesize64x64x8_stage3~split`.
   void cut(vec<std::string>& names) const {
     flat_map<std::string, std::size_t> places;
-    for (std::string const& each : names) places[each] = 0;
+    for (std::string const& name : names) places[name] = 0;
     vec<std::string> whole;
-    for (auto const& each : places.entries()) whole.push_back(each.first);
+    for (auto const& entry : places.entries()) whole.push_back(entry.first);
     vec<std::string> const cut = cut_distinct(whole);
     for (std::size_t i = 0; i < whole.size(); ++i) places[whole[i]] = i;
-    for (std::string& each : names) each = cut[places[each]];
+    for (std::string& name : names) name = cut[places[name]];
   }
 
  private:
   vec<std::string> cut_distinct(vec<std::string> const& whole) const {
     vec<std::string> names;
-    for (std::string const& each : whole) names.push_back(shortened(each, width_));
+    for (std::string const& text : whole) names.push_back(shortened(text, width_));
     std::size_t const head = width_ / 5;
     for (std::size_t i = 0; i < whole.size() && head > 1; ++i) {
       vec<std::size_t> alike;

@@ -157,8 +157,8 @@ inline std::string name_of(benchmark_result const& of) {
 inline std::uint32_t child_of(profile const& in, std::uint32_t parent, std::string const& name,
                               std::int64_t index) noexcept {
   for (std::uint32_t i = 1; i < in.nodes.size(); ++i) {
-    profile_node const& each = in.nodes[i];
-    if (each.parent == parent && each.index == index && in.names[each.name] == name) return i;
+    profile_node const& node = in.nodes[i];
+    if (node.parent == parent && node.index == index && in.names[node.name] == name) return i;
   }
   return no_node;
 }
@@ -171,15 +171,15 @@ class device_times {
     for (std::uint32_t run = 0; run < results.size(); ++run) find_trials(run);
     number();
     number_map<std::uint32_t> trial_of;  // and 1, by correlation
-    for (launch_record const& each : source.launches) {
+    for (launch_record const& launch : source.launches) {
       std::size_t const at =
-          trials_.count_first([&](span const& trial) { return trial.begin <= each.begin; });
-      if (each.is_left_out() || at == 0 || each.begin > trials_[at - 1].end) continue;
-      trial_of[each.correlation] = static_cast<std::uint32_t>(at);
+          trials_.count_first([&](span const& trial) { return trial.begin <= launch.begin; });
+      if (launch.is_left_out() || at == 0 || launch.begin > trials_[at - 1].end) continue;
+      trial_of[launch.correlation] = static_cast<std::uint32_t>(at);
     }
-    for (kernel_record const& each : source.kernels) add(trial_of, each);
-    for (copy_record const& each : source.copies) add(trial_of, each);
-    for (benchmark_result& each : results) each.by_device = !each.ns.empty();
+    for (kernel_record const& kernel : source.kernels) add(trial_of, kernel);
+    for (copy_record const& copy : source.copies) add(trial_of, copy);
+    for (benchmark_result& result : results) result.by_device = !result.ns.empty();
     for (span const& each : trials_)
       if (each.last <= each.first) results[each.run].by_device = false;
     for (span const& each : trials_) {
@@ -211,8 +211,9 @@ class device_times {
   void find_trials(std::uint32_t run) {
     std::uint32_t const node = node_of(results_[run]);
     std::size_t const first = trials_.size();
-    for (range_record const& each : source_.ranges)
-      if (node != no_node && each.node == node) trials_.push_back({each.begin, each.end, run, 0});
+    for (range_record const& range : source_.ranges)
+      if (node != no_node && range.node == node)
+        trials_.push_back({range.begin, range.end, run, 0});
     // A log that was full lacks calls: then no time of the device is known.
     if (trials_.size() - first != results_[run].ns.size()) {
       trials_.resize(first);
@@ -255,15 +256,16 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
     vec<double> time;
     vec<double> flops;
     vec<double> bytes;
-    for (benchmark_result const& each : results) {
-      bool const fits = each.median_ns > 0.0 && each.how.x.value > 0 &&
-                        (each.how.y.name.empty() || each.how.y.value > 0);
-      if (each.name != one.name || !fits) continue;
-      x.push_back(std::log(static_cast<double>(each.how.x.value)));
-      y.push_back(each.how.y.name.empty() ? 0.0 : std::log(static_cast<double>(each.how.y.value)));
-      time.push_back(std::log(each.median_ns));
-      flops.push_back(std::log(each.how.flops));
-      bytes.push_back(std::log(each.how.bytes));
+    for (benchmark_result const& result : results) {
+      bool const fits = result.median_ns > 0.0 && result.how.x.value > 0 &&
+                        (result.how.y.name.empty() || result.how.y.value > 0);
+      if (result.name != one.name || !fits) continue;
+      x.push_back(std::log(static_cast<double>(result.how.x.value)));
+      y.push_back(result.how.y.name.empty() ? 0.0
+                                            : std::log(static_cast<double>(result.how.y.value)));
+      time.push_back(std::log(result.median_ns));
+      flops.push_back(std::log(result.how.flops));
+      bytes.push_back(std::log(result.how.bytes));
     }
     detail::slopes const fitted = detail::fit(x, y, time);
     detail::slopes const by_flops = detail::fit(x, y, flops);

@@ -105,9 +105,9 @@ class chip_metrics {
     metric_set set = resolve_metrics(
         wanted, [this](std::string const& name) { return has(name); },
         foreign ? base_metrics() : vec<std::string>());
-    for (resolved_metric& each : set.metrics) {
+    for (resolved_metric& metric : set.metrics) {
       metric_properties found;
-      if (each.unit.empty() && properties(each.key, found).ok()) each.unit = found.unit;
+      if (metric.unit.empty() && properties(metric.key, found).ok()) metric.unit = found.unit;
     }
     return set;
   }
@@ -118,9 +118,9 @@ class chip_metrics {
     status done = build(names, made);
     if (done || names.size() < 2) return done;
     std::string refused;
-    for (std::string const& each : names) {
+    for (std::string const& name : names) {
       metric_config alone;
-      if (!build({each}, alone)) add_part(refused, each);
+      if (!build({name}, alone)) add_part(refused, name);
     }
     return {done.code(), done.message() + (refused.empty() ? " (these counters do not go together)"
                                                            : " (refused: " + refused + ")")};
@@ -161,18 +161,18 @@ class chip_metrics {
       return;
     }
     vec<vec<std::string>> groups;
-    for (std::string const& each : names) {
+    for (std::string const& name : names) {
       metric_config alone;
-      status const able = build({each}, alone);
+      status const able = build({name}, alone);
       if (able.ok()) {
-        join(each, groups);
+        join(name, groups);
       } else {
-        problems.emplace_back(able.code(), sentence(each) << " is not counted: " << able.message());
+        problems.emplace_back(able.code(), sentence(name) << " is not counted: " << able.message());
       }
     }
-    for (vec<std::string> const& each : groups) {
+    for (vec<std::string> const& group : groups) {
       metric_config config;
-      status const able = build(each, config);
+      status const able = build(group, config);
       if (able.ok()) {
         made.push_back(std::move(config));
       } else {
@@ -198,11 +198,11 @@ class chip_metrics {
 
   /// Adds a name to the first group that takes it, or to a new one.
   void join(std::string const& name, vec<vec<std::string>>& groups) {
-    for (vec<std::string>& each : groups) {
+    for (vec<std::string>& group : groups) {
       metric_config config;
-      each.push_back(name);
-      if (build(each, config).ok()) return;
-      each.pop_back();
+      group.push_back(name);
+      if (build(group, config).ok()) return;
+      group.pop_back();
     }
     groups.push_back({name});
   }

@@ -126,10 +126,10 @@ class device_profilers {
   status stop(bool& complete) { return stop(complete, members_.size()); }
 
   void push(std::uint32_t range) noexcept {
-    on_living([&](range_profiler& each) { each.push(range); });
+    on_living([&](range_profiler& profiler) { profiler.push(range); });
   }
   void pop() noexcept {
-    on_living([](range_profiler& each) { each.pop(); });
+    on_living([](range_profiler& profiler) { profiler.pop(); });
   }
 
   /// The program puts work on a device while a range is counted. Work of graphs and of copies
@@ -263,8 +263,8 @@ class device_profilers {
 
     /// This device's form of a configuration of the first device.
     metric_config& its(metric_config& first) noexcept {
-      for (metric_config& each : own)
-        if (each.names() == first.names()) return each;
+      for (metric_config& config : own)
+        if (config.names() == first.names()) return config;
       return first;
     }
 

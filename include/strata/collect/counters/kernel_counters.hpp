@@ -108,10 +108,11 @@ class kernel_regions {
       key const at{launches_[i].node, launches_[i].name};
       add_values(sums_[at], names, first, kernels[places[i]], ++counts[at] > 1);
     }
-    for (auto const& each : counts.entries()) {
-      entry& to = sums_[each.first];
-      to.launches_min = to.launches_max == 0 ? each.second : smaller(to.launches_min, each.second);
-      to.launches_max = larger(to.launches_max, each.second);
+    for (auto const& counted : counts.entries()) {
+      entry& to = sums_[counted.first];
+      to.launches_min =
+          to.launches_max == 0 ? counted.second : smaller(to.launches_min, counted.second);
+      to.launches_max = larger(to.launches_max, counted.second);
     }
     return {};
   }
@@ -123,14 +124,14 @@ class kernel_regions {
       numbers[to.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
     counter_set& set = to.add_counters(counter_set::gpu_kernels);
     set.names = names_;
-    for (auto const& each : sums_.entries()) {
-      std::uint32_t& name = numbers[each.first.second];
+    for (auto const& summed : sums_.entries()) {
+      std::uint32_t& name = numbers[summed.first.second];
       if (name == 0) {
-        to.kernel_names.push_back({each.first.second});
+        to.kernel_names.push_back({summed.first.second});
         name = static_cast<std::uint32_t>(to.kernel_names.size());
       }
-      counted_kernel made{each.first.first, name, each.second.launches_min,
-                          each.second.launches_max, each.second.values};
+      counted_kernel made{summed.first.first, name, summed.second.launches_min,
+                          summed.second.launches_max, summed.second.values};
       made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
       set.kernels.push_back(std::move(made));
     }
@@ -229,11 +230,11 @@ class kernel_counter_collector : public detail::pass_driver {
   status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
     regions_.choose(std::move(ranges));
     status planned = open_plan(request, detail::device_profilers::which::current, problems);
-    for (detail::metric_config& each : plan_.configs) {
-      vec<std::string> names = each.names();
+    for (detail::metric_config& config : plan_.configs) {
+      vec<std::string> names = config.names();
       if (!names.contains(detail::kernel_regions::mark))
         names.emplace_back(detail::kernel_regions::mark);
-      if (planned.ok()) planned = plan_.host.configure(names, each);
+      if (planned.ok()) planned = plan_.host.configure(names, config);
     }
     return planned;
   }
@@ -314,10 +315,10 @@ class kernel_counter_collector : public detail::pass_driver {
     std::size_t most = 0;
     std::size_t now = 0;
     std::uint32_t pass = 0;
-    for (counted_work const& each : seen) {
-      if (each.pass != pass) now = 0;
-      pass = each.pass;
-      most = detail::larger(most, now += each.launches);  // also outside of the regions: see take()
+    for (counted_work const& work : seen) {
+      if (work.pass != pass) now = 0;
+      pass = work.pass;
+      most = detail::larger(most, now += work.launches);  // also outside of the regions: see take()
     }
     return seen.empty() ? 1024 : most + most / 4 + 32;
   }

@@ -108,7 +108,7 @@ class pass_fingerprint {
   /// Ends the pass; one that does not count leaves no trace.
   void end(bool counts) {
     if (counts) {
-      for (auto const& each : ranges_.entries()) done_.push_back(each.second);
+      for (auto const& entry : ranges_.entries()) done_.push_back(entry.second);
     }
     ranges_.clear();
     counted_ = nullptr;

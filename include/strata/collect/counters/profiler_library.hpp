@@ -228,7 +228,7 @@ class metric_config {
   metric_config() = default;
   metric_config(cupti_host host, vec<std::string> names)
       : host_(std::move(host)), names_(std::move(names)) {
-    for (std::string const& each : names_) pointers_.push_back(each.c_str());
+    for (std::string const& name : names_) pointers_.push_back(name.c_str());
   }
 
   vec<std::string> const& names() const noexcept { return names_; }

@@ -287,15 +287,15 @@ class range_profiler {
 
   /// Requires: no capture is open.
   static void close_abandoned() {
-    for (range_profiler* const each : abandoned()) {
-      if (capture_guard::lives(each->context_)) {
-        context_scope const here(each->context_);
+    for (range_profiler* const profiler : abandoned()) {
+      if (capture_guard::lives(profiler->context_)) {
+        context_scope const here(profiler->context_);
         bool complete = false;
-        each->pop();
-        if (each->started_) (void)each->stop(complete);
-        each->close();
+        profiler->pop();
+        if (profiler->started_) (void)profiler->stop(complete);
+        profiler->close();
       }
-      delete each;
+      delete profiler;
     }
     abandoned().clear();
   }

@@ -141,13 +141,14 @@ class perf_request {
       return static_cast<perf_request*>(of)->wish_of(counter)->refused.text;
     };
     metric_set set = metric_resolver(metric_source::perf, why_not, this).run(wanted_);
-    for (resolved_metric& each : set.metrics) {
-      if (each.derived) continue;
-      std::string const group = wish_of(each.formula)->time_names;
+    for (resolved_metric& metric : set.metrics) {
+      if (metric.derived) continue;
+      std::string const group = wish_of(metric.formula)->time_names;
       if (group.empty()) continue;
-      each.counters.push_back(sentence("perf__") << group << "_enabled.sum");
-      each.counters.push_back(sentence("perf__") << group << "_running.sum");
-      each.formula += sentence(" * (") << each.counters[1] << " / " << each.counters[2] << ')';
+      metric.counters.push_back(sentence("perf__") << group << "_enabled.sum");
+      metric.counters.push_back(sentence("perf__") << group << "_running.sum");
+      metric.formula += sentence(" * (")
+                        << metric.counters[1] << " / " << metric.counters[2] << ')';
     }
     return set;
   }
@@ -194,8 +195,8 @@ class perf_opener {
     opened made;
     for (perf_set const set : {perf_set::core, perf_set::cache, perf_set::software}) {
       vec<perf_wish*> members;
-      for (perf_wish& each : wishes) {
-        if (each.event->set == set) members.push_back(&each);
+      for (perf_wish& wish : wishes) {
+        if (wish.event->set == set) members.push_back(&wish);
       }
       for (std::size_t number = 1; !members.empty(); ++number) {
         sentence name(time_names[static_cast<std::size_t>(set)]);
@@ -204,12 +205,12 @@ class perf_opener {
       }
     }
     bool some_hardware = false;
-    for (perf_wish const& each : wishes)
-      some_hardware |= each.error == 0 && each.event->set != perf_set::software;
-    for (perf_wish& each : wishes) {
-      each.refused = {};
-      if (each.error != 0)
-        each.refused = perf_reason::of(each.error, *each.event, some_hardware, system_);
+    for (perf_wish const& wish : wishes)
+      some_hardware |= wish.error == 0 && wish.event->set != perf_set::software;
+    for (perf_wish& wish : wishes) {
+      wish.refused = {};
+      if (wish.error != 0)
+        wish.refused = perf_reason::of(wish.error, *wish.event, some_hardware, system_);
     }
     return made;
   }
@@ -222,26 +223,26 @@ class perf_opener {
     perf_group group(thread_);
     vec<perf_wish*> joined;
     vec<perf_wish*> waiting;
-    for (perf_wish* const each : members) {
-      each->error = group.add(system_, *each->event, to.who);
-      if (each->error == EINVAL && !joined.empty()) {
-        waiting.push_back(each);
-      } else if (each->error == 0) {
-        joined.push_back(each);
+    for (perf_wish* const wish : members) {
+      wish->error = group.add(system_, *wish->event, to.who);
+      if (wish->error == EINVAL && !joined.empty()) {
+        waiting.push_back(wish);
+      } else if (wish->error == 0) {
+        joined.push_back(wish);
       }
     }
     if (joined.empty()) return waiting;
     if (int const error = group.enable(system_)) {
       group.close(system_);
-      for (perf_wish* const each : joined) each->error = error;
+      for (perf_wish* const wish : joined) wish->error = error;
       return waiting;
     }
     to.columns.push_back(sentence("perf__") << name << "_enabled.sum");
     to.columns.push_back(sentence("perf__") << name << "_running.sum");
-    for (perf_wish* const each : joined) {
-      bool const scaled = each->event->set != perf_set::software;
-      each->time_names = scaled ? name : std::string();
-      to.columns.emplace_back(each->event->counter);
+    for (perf_wish* const wish : joined) {
+      bool const scaled = wish->event->set != perf_set::software;
+      wish->time_names = scaled ? name : std::string();
+      to.columns.emplace_back(wish->event->counter);
     }
     to.groups.push_back(group);
     return waiting;
@@ -283,8 +284,8 @@ class cpu_counter_collector {
     threads_.emplace_back(new counted_thread(*system_, asked.wishes()));
     counted_thread const& first = *threads_.back();
     set_ = asked.resolve();
-    for (unknown_metric const& each : set_.unknown)
-      problems.emplace_back(errc::bad_argument, "counters: " + each.message());
+    for (unknown_metric const& metric : set_.unknown)
+      problems.emplace_back(errc::bad_argument, "counters: " + metric.message());
     if (first.columns.empty()) {
       threads_.clear();
       if (asked.wishes().empty())
@@ -293,11 +294,11 @@ class cpu_counter_collector {
     }
     for (status& each : refusals(asked)) problems.push_back(std::move(each));
     wanted_.clear();
-    for (detail::perf_wish const& each : asked.wishes()) {
-      if (each.refused.code == errc::ok) wanted_.push_back({each.event});
+    for (detail::perf_wish const& wish : asked.wishes()) {
+      if (wish.refused.code == errc::ok) wanted_.push_back({wish.event});
     }
-    for (status const& each : {one_thread_only(first), missed_threads(first)}) {
-      if (!each.ok()) problems.push_back(each);
+    for (status const& problem : {one_thread_only(first), missed_threads(first)}) {
+      if (!problem.ok()) problems.push_back(problem);
     }
     return {};
   }
@@ -308,8 +309,8 @@ class cpu_counter_collector {
     if (threads_.empty() || running_ != nullptr) return {};
     detail::recorder& recorder = detail::recorder::instance();
     std::uint64_t const thread = detail::recorder::thread_id();
-    for (detail::owned<counted_thread>& each : threads_) {
-      if (each->thread == thread) running_ = &*each;
+    for (detail::owned<counted_thread>& known : threads_) {
+      if (known->thread == thread) running_ = &*known;
     }
     status problem;
     if (running_ == nullptr) {
@@ -344,7 +345,7 @@ class cpu_counter_collector {
   /// Gives the counters back; what was counted stays.
   void close() noexcept {
     end();
-    for (detail::owned<counted_thread>& each : threads_) each->meter.close();
+    for (detail::owned<counted_thread>& thread : threads_) thread->meter.close();
   }
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
@@ -362,12 +363,12 @@ class cpu_counter_collector {
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
     bool gone = false;
-    for (detail::owned<counted_thread> const& each : threads_) {
-      copy(*each, set);
-      failures += each->meter.failures();
-      gone = gone || each->meter.is_gone();
-      to.cost.counter_reads += each->meter.reads();
-      spent_ns += each->meter.spent_ns();
+    for (detail::owned<counted_thread> const& thread : threads_) {
+      copy(*thread, set);
+      failures += thread->meter.failures();
+      gone = gone || thread->meter.is_gone();
+      to.cost.counter_reads += thread->meter.reads();
+      spent_ns += thread->meter.spent_ns();
     }
     if (to.cost.counter_reads != 0) {
       to.cost.counter_read_ns =
@@ -402,17 +403,17 @@ class cpu_counter_collector {
       meter.take(made.groups);
       if (columns.empty()) return;
       vec<detail::perf_wish> same;
-      for (detail::perf_wish const& each : wishes) {
-        if (each.error == 0) same.push_back({each.event});
+      for (detail::perf_wish const& wish : wishes) {
+        if (wish.error == 0) same.push_back({wish.event});
       }
       for (int const other : others) {
         made = detail::perf_opener(system, other).open(same);
         bool ended = true;
-        for (detail::perf_wish const& each : same) ended = ended && each.error == ESRCH;
+        for (detail::perf_wish const& wish : same) ended = ended && wish.error == ESRCH;
         if (made.columns == columns) {
           meter.take(made.groups);
         } else {
-          for (detail::perf_group& each : made.groups) each.close(system);
+          for (detail::perf_group& group : made.groups) group.close(system);
           missed += !ended;
         }
       }
@@ -435,10 +436,10 @@ class cpu_counter_collector {
       if (wish.error == 0 || reasons.contains(reason)) continue;
       reasons.push_back(reason);
       std::string keys;
-      for (absent_metric const& each : set_.absent) {
+      for (absent_metric const& metric : set_.absent) {
         bool const derived =
-            find_metric(each.key, metric_source::perf)->combine == metric_combine::ratio;
-        if (each.reason == reason && !derived) detail::add_part(keys, each.key);
+            find_metric(metric.key, metric_source::perf)->combine == metric_combine::ratio;
+        if (metric.reason == reason && !derived) detail::add_part(keys, metric.key);
       }
       problems.emplace_back(wish.refused.code, detail::sentence("counters: ")
                                                    << keys << " cannot be counted: " << reason);
@@ -448,9 +449,9 @@ class cpu_counter_collector {
 
   /// Nothing can be counted: why not the first.
   static status refusal(vec<detail::perf_wish> const& wishes) {
-    for (detail::perf_wish const& each : wishes) {
-      if (each.refused.code != errc::ok) {
-        return {each.refused.code, "counters: the CPU's cannot be counted: " + each.refused.text};
+    for (detail::perf_wish const& wish : wishes) {
+      if (wish.refused.code != errc::ok) {
+        return {wish.refused.code, "counters: the CPU's cannot be counted: " + wish.refused.text};
       }
     }
     return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
@@ -478,11 +479,11 @@ class cpu_counter_collector {
     vec<double> sums(data.names.size(), 0.0);
     for (counter_value const& each : data.values) sums[each.counter] += each.value;
     std::string keys;
-    for (resolved_metric const& each : set_.metrics) {
-      if (each.counters.size() != 3) continue;  // itself, and the times that scale it
+    for (resolved_metric const& metric : set_.metrics) {
+      if (metric.counters.size() != 3) continue;  // itself, and the times that scale it
       auto const sum = [&](std::string const& name) { return sums[data.names.index_of(name)]; };
-      if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
-        detail::add_part(keys, each.key);
+      if (sum(metric.counters[1]) > 0.0 && sum(metric.counters[2]) <= 0.0)
+        detail::add_part(keys, metric.key);
     }
     if (keys.empty()) return {};
     return {

@@ -267,9 +267,9 @@ class perf_meter {
   void take(vec<perf_group> const& groups) {
     spin_lock const lock(mutex_);
     std::size_t at = 1;
-    for (perf_group const& each : groups) {
-      groups_.push_back({each, {}, at});
-      at += 2 + each.size();
+    for (perf_group const& group : groups) {
+      groups_.push_back({group, {}, at});
+      at += 2 + group.size();
     }
     slots_ = at;
     if (own_ == 0) own_ = groups_.size();

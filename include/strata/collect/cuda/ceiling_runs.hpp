@@ -77,7 +77,7 @@ struct work_table {
                                     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", &occupancy},
                                     {"cuLaunchKernel", &launch}};
     bool found = true;
-    for (library_function const& each : all) found = library.bind(each) && found;
+    for (library_function const& function : all) found = library.bind(function) && found;
     return found;
   }
 };

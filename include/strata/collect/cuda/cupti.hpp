@@ -418,8 +418,8 @@ inline constexpr code_meaning code_meanings[] = {
 
 /// A code that is not in the table is not supported.
 constexpr code_meaning meaning_of(result code) noexcept {
-  for (code_meaning const& each : code_meanings) {
-    if (each.code == code) return each;
+  for (code_meaning const& meaning : code_meanings) {
+    if (meaning.code == code) return meaning;
   }
   return {code, errc::not_supported, refused};
 }

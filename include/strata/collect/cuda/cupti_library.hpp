@@ -348,7 +348,7 @@ struct cupti_library : cupti_file {
         {"cuptiActivityConfigureUnifiedMemoryCounter", &api.configure_unified_memory},
         {"cuptiActivitySetAttribute", &api.set_attribute},
         {"cuptiGetGraphNodeId", &api.get_graph_node_id}};
-    for (library_function const& each : optional) library.bind(each);
+    for (library_function const& function : optional) library.bind(function);
     return bind_all(library, needed, sizeof needed / sizeof *needed,
                     "use the libcupti of CUDA 12.0 or later");
   }

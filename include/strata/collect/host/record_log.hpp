@@ -240,7 +240,7 @@ class overflow_log {
 
   std::uint64_t calls() const noexcept {
     std::uint64_t sum = 0;
-    for (overflow_sums const& each : sums_) sum += each.durations.count();
+    for (overflow_sums const& sums : sums_) sum += sums.durations.count();
     return sum;
   }
   /// Nothing stays here.
@@ -249,7 +249,7 @@ class overflow_log {
       to.swap(sums_);
     } else {
       to.reserve(to.size() + sums_.size());
-      for (overflow_sums& each : sums_) to.push_back(std::move(each));
+      for (overflow_sums& sums : sums_) to.push_back(std::move(sums));
     }
     sums_ = {};
     position_of_node_ = {};
