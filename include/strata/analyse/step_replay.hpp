@@ -50,10 +50,10 @@ class step_replay {
     if (!find_steps()) return;
     add_calls();
     add_work();
-    for (std::uint32_t i = 0; i < works_.size(); ++i) join_work(i);
+    for (std::uint32_t i = 0; i < device_.works.size(); ++i) join_work(i);
     for (std::uint32_t i = 0; i < calls_.size(); ++i) join_call(i);
     find_lags();
-    unchanged_ns_ = run({});
+    unchanged_.ns = run({});
   }
   step_replay(step_replay const&) = delete;
   step_replay& operator=(step_replay const&) = delete;
@@ -61,11 +61,11 @@ class step_replay {
   /// The mean step with all of the changes, in ns; NaN where the timeline is not whole. Of two
   /// changes of a range the later one holds.
   double step_ns(vec<what_if> const& changes) {
-    if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-    return larger(0.0, summary_.typical_ns() - unchanged_ns_ + run(changes));
+    if (!(unchanged_.ns > 0.0)) return std::numeric_limits<double>::quiet_NaN();
+    return larger(0.0, summary_.typical_ns() - unchanged_.ns + run(changes));
   }
   /// The same without a change, by the replay alone: what was recorded.
-  double unchanged_ns() const noexcept { return unchanged_ns_; }
+  double unchanged_ns() const noexcept { return unchanged_.ns; }
 
  private:
   using place = std::uint32_t;
@@ -251,37 +251,39 @@ class step_replay {
         // Clocks are compared once a second: work may seem to begin before its call.
         if (made.call != none && calls_[made.call].begin > made.begin) made.call = none;
       }
-      works_.push_back(made);
+      device_.works.push_back(made);
     }
   }
   void add_work() {
     launch_index const launches(source_);
     add_records(source_.kernels, 0, launches);
     add_records(source_.copies, source_.kernels.size(), launches);
-    works_.sort([](work const& a, work const& b) {
+    device_.works.sort([](work const& a, work const& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
     });
     constexpr std::int64_t longest_latency = 20'000;  // beyond that modules were loaded
     vec<std::int64_t> to_idle;
     number_map<place> streams;  // place and 1
-    for (place i = 0; i < works_.size(); ++i) {
-      work& each = works_[i];
+    for (place i = 0; i < device_.works.size(); ++i) {
+      work& each = device_.works[i];
       place& last = streams[stream_of(each)];
       each.previous = last - 1;
       last = i + 1;
-      by_end_.push_back(i);
+      device_.by_end.push_back(i);
       events_.push_back({each.begin, i, moment::work});
       if (each.call == none) continue;
       calls_[each.call].work = i;
       std::int64_t const called = calls_[each.call].begin;
-      bool const idle = each.previous == none || works_[each.previous].end <= called;
+      bool const idle = each.previous == none || device_.works[each.previous].end <= called;
       if (idle && is_kernel(each)) to_idle.push_back(each.begin - called);
     }
     to_idle.sort();
     if (!to_idle.empty()) latency_ = smaller(to_idle[to_idle.size() / 4], longest_latency);
-    by_end_.sort([this](place a, place b) { return works_[a].end < works_[b].end; });
+    device_.by_end.sort(
+        [this](place a, place b) { return device_.works[a].end < device_.works[b].end; });
     for (synchronization_record const& wait : source_.synchronizations)
-      if (wait.kind == synchronization_kind::stream) waits_[wait.correlation] = wait.stream + 1;
+      if (wait.kind == synchronization_kind::stream)
+        device_.waits[wait.correlation] = wait.stream + 1;
     for (place i = 0; i < calls_.size(); ++i) {
       events_.push_back({calls_[i].begin, i, moment::begin});
       if (calls_[i].end > calls_[i].begin) events_.push_back({calls_[i].end, i, moment::end});
@@ -304,35 +306,35 @@ class step_replay {
 
   /// How many pieces of work had ended at a time.
   std::size_t ended_at(std::int64_t time) const noexcept {
-    return by_end_.count_first([&](place each) { return works_[each].end <= time; });
+    return device_.by_end.count_first([&](place each) { return device_.works[each].end <= time; });
   }
 
   void join_work(place at) {
     constexpr std::int64_t unexplained = 2'000;
     constexpr std::int64_t at_once = 10'000;  // as from a launch to an idle device
-    work& each = works_[at];
+    work& each = device_.works[at];
     // A copy that blocks begins within its call, which may have waited for it all along.
     bool const blocks = each.call != none && !is_kernel(each) && calls_[each.call].end > each.begin;
     std::int64_t const launched = each.call == none ? lost_time
                                   : blocks          ? calls_[each.call].begin
                                                     : calls_[each.call].end;
     place look = each.previous;
-    for (int i = 0; i < 16 && look != none; ++i, look = works_[look].previous)
-      if (works_[look].end <= each.begin &&
-          (each.after == none || works_[look].end > works_[each.after].end))
+    for (int i = 0; i < 16 && look != none; ++i, look = device_.works[look].previous)
+      if (device_.works[look].end <= each.begin &&
+          (each.after == none || device_.works[look].end > device_.works[each.after].end))
         each.after = look;
-    std::int64_t const free = each.after == none ? lost_time : works_[each.after].end;
+    std::int64_t const free = each.after == none ? lost_time : device_.works[each.after].end;
     each.queued =
         free > launched && (each.call == none || free > calls_[each.call].begin + latency_);
     std::int64_t const ready = larger(free, launched);
     std::size_t const ended = ended_at(each.begin);
-    if (ended == 0 || by_end_[ended - 1] == each.after) return;
-    work const& other = works_[by_end_[ended - 1]];
+    if (ended == 0 || device_.by_end[ended - 1] == each.after) return;
+    work const& other = device_.works[device_.by_end[ended - 1]];
     bool const alone = ready == lost_time;
     bool const late = alone || each.begin - ready > (each.queued ? unexplained : at_once);
     bool const close = alone || each.begin - other.end < at_once;
     if (late && close && other.begin < each.begin && other.end > ready)
-      each.other = by_end_[ended - 1];
+      each.other = device_.by_end[ended - 1];
   }
 
   void join_call(place at) {
@@ -344,15 +346,15 @@ class step_replay {
     launch_record const& record = source_.launches[each.launch];
     bool waits = false;
     if (record.kind == api_kind::wait) {
-      place const* const stream = waits_.find(record.correlation);
+      place const* const stream = device_.waits.find(record.correlation);
       std::size_t ended = ended_at(each.end);
       for (int i = 0; i < 64 && ended > 0; ++i, --ended) {
-        work const& last = works_[by_end_[ended - 1]];
+        work const& last = device_.works[device_.by_end[ended - 1]];
         bool const same =
             stream == nullptr || static_cast<std::uint32_t>(stream_of(last)) == *stream - 1;
         if (!same || last.begin >= each.end) continue;
         if (last.call != none && calls_[last.call].begin > each.begin) continue;
-        each.until = by_end_[ended - 1];
+        each.until = device_.by_end[ended - 1];
         break;
       }
     } else if (record.kind == api_kind::copy || record.kind == api_kind::set) {
@@ -361,9 +363,9 @@ class step_replay {
     } else if (is_work(record.kind)) {
       if (each.own < short_call || at < queue || calls_[at - queue].thread != each.thread) return;
       place const early = calls_[at - queue].work;
-      if (early == none || works_[early].end < each.begin) return;
+      if (early == none || device_.works[early].end < each.begin) return;
       std::size_t const ended = ended_at(each.end);
-      if (ended > 0) each.until = by_end_[ended - 1];
+      if (ended > 0) each.until = device_.by_end[ended - 1];
       waits = true;
     } else {
       for (place i = each.before; i != none && each.until == none; i = calls_[i].before) {
@@ -373,7 +375,7 @@ class step_replay {
       waits = true;
     }
     if (each.until == none) return;
-    work const& last = works_[each.until];
+    work const& last = device_.works[each.until];
     bool const waited = last.end > each.begin && last.end <= each.end && last.begin < each.end;
     if (waited) each.own = each.lag = each.end - last.end;
     if (each.own < host_timeline::least_giving_back) each.freed = none;
@@ -386,9 +388,9 @@ class step_replay {
   void find_lags() {
     vec<std::int64_t> launching;
     vec<std::int64_t> following;
-    for (work& each : works_) {
+    for (work& each : device_.works) {
       if (each.call != none) each.call_lag = each.begin - calls_[each.call].begin;
-      if (each.after != none) each.after_lag = each.begin - works_[each.after].end;
+      if (each.after != none) each.after_lag = each.begin - device_.works[each.after].end;
       if (each.other != none) continue;
       if (each.queued)
         following.push_back(each.after_lag);
@@ -399,7 +401,7 @@ class step_replay {
     following.sort();
     std::int64_t const launch = launching.empty() ? 10'000 : launching[launching.size() / 2];
     std::int64_t const follow = following.empty() ? 1'000 : following[following.size() / 2];
-    for (work& each : works_) {
+    for (work& each : device_.works) {
       if (each.queued || each.other != none) each.call_lag = smaller(each.call_lag, launch);
       if (!each.queued || each.other != none) each.after_lag = smaller(each.after_lag, follow);
     }
@@ -414,7 +416,7 @@ class step_replay {
   }
   /// What a row's parts still take; of a row past the tree: all.
   what_if const& change_of(place row) const noexcept {
-    return row < changes_.size() ? changes_[row] : unchanged_;
+    return row < changes_.size() ? changes_[row] : unchanged_.change;
   }
   double factor_of(call const& each) const noexcept {
     if (each.launch == none) return 1.0;
@@ -462,7 +464,8 @@ class step_replay {
     double const freed = each.freed == none ? 1.0 : change_of(each.freed).allocations;
     each.new_end = each.new_begin + scaled(each.own, by * freed);
     if (each.until == none || !(by > 0.0)) return;
-    each.new_end = larger(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
+    each.new_end =
+        larger(each.new_end, device_.works[each.until].new_end + scaled(each.lag, freed));
   }
   /// From the work before it. A graph brings a kernel sooner that was never seen to follow at once:
   /// beside each of graphs of 100 kernels a traced H200 idled for 0.40 to 0.46 us.
@@ -476,9 +479,9 @@ class step_replay {
     std::int64_t from = lost_time;
     auto const follow = [&from](auto time, auto lag) { from = larger(from, time + lag); };
     if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
-    if (each.after != none) follow(works_[each.after].new_end, lag_of(each));
+    if (each.after != none) follow(device_.works[each.after].new_end, lag_of(each));
     if (each.other != none && !any_order_)
-      follow(works_[each.other].new_end, each.begin - works_[each.other].end);
+      follow(device_.works[each.other].new_end, each.begin - device_.works[each.other].end);
     each.new_begin = from == lost_time ? each.begin : from;
     what_if const& change = change_of(each.row);
     double const part = is_kernel(each) ? change.kernels : change.copies;
@@ -515,7 +518,7 @@ class step_replay {
     }
     for (event const& each : events_) {
       if (each.what == moment::work) {
-        begin(works_[each.at]);
+        begin(device_.works[each.at]);
         continue;
       }
       call& of = calls_[each.at];
@@ -528,7 +531,7 @@ class step_replay {
   double whole_ns() const noexcept {
     std::int64_t first = latest_time;
     std::int64_t last = lost_time;
-    for (work const& each : works_) {
+    for (work const& each : device_.works) {
       first = smaller(first, each.new_begin);
       last = larger(last, each.new_end);
     }
@@ -582,14 +585,18 @@ class step_replay {
   vec<call> calls_;          ///< by thread and time
   vec<gap> gaps_;            ///< in the order of the calls behind them
   vec<place> call_of_;       ///< by launch
-  vec<work> works_;          ///< by begin
-  vec<place> by_end_;        ///< the same by end
   vec<event> events_;        ///< in the order in which they happened
-  number_map<place> waits_;  ///< stream and 1, by correlation
   vec<what_if> changes_;     ///< by row
-  what_if unchanged_;
+  struct device_work {
+    vec<work> works;          ///< by begin
+    vec<place> by_end;        ///< the same by end
+    number_map<place> waits;  ///< stream and 1, by correlation
+  } device_;
+  struct unchanged_step {
+    what_if change;
+    double ns = 0.0;
+  } unchanged_;
   bool any_order_ = false;
-  double unchanged_ns_ = 0.0;
   std::int64_t latency_ = 0;  ///< from a call to its kernel where the device has nothing to do
 };
 

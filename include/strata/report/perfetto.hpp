@@ -291,10 +291,9 @@ class perfetto_writer final : public trace_sink {
  public:
   /// `texts`: what is given by number. No event is before `earliest`.
   perfetto_writer(text_writer& out, vec<std::string> const& texts, std::int64_t earliest)
-      : out_(out),
-        texts_(texts),
-        known_texts_(texts.size()),
-        origin_(earliest < 0 ? earliest : 0) {}
+      : out_(out), texts_(texts), origin_(earliest < 0 ? earliest : 0) {
+    known_.texts.resize(texts.size());
+  }
   ~perfetto_writer() {
     (void)if_memory_allows([this] { flush(); });
   }
@@ -305,49 +304,50 @@ class perfetto_writer final : public trace_sink {
   bool has_async() const override { return false; }
 
   void process(std::uint32_t process, std::string_view name) override {
-    process_.clear();
-    process_id_ = uuid(process, trace_track_kind::process, 0);
-    if (flow_base_ == 0) flow_base_ = process_id_;
-    inner_message const packet(process_, perfetto::trace_packet);
-    inner_message const track(process_, perfetto::packet_track_descriptor);
-    process_.integer(perfetto::track_uuid, process_id_);
-    inner_message const descriptor(process_, perfetto::track_process);
-    process_.integer(perfetto::process_pid, process);
-    process_.integer(perfetto::process_legacy_sort_index, process);
-    process_.text(perfetto::process_process_name, name);
+    place_.process.clear();
+    place_.process_id = uuid(process, trace_track_kind::process, 0);
+    if (flow_base_ == 0) flow_base_ = place_.process_id;
+    inner_message const packet(place_.process, perfetto::trace_packet);
+    inner_message const track(place_.process, perfetto::packet_track_descriptor);
+    place_.process.integer(perfetto::track_uuid, place_.process_id);
+    inner_message const descriptor(place_.process, perfetto::track_process);
+    place_.process.integer(perfetto::process_pid, process);
+    place_.process.integer(perfetto::process_legacy_sort_index, process);
+    place_.process.text(perfetto::process_process_name, name);
   }
 
   void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
              std::string_view name) override {
     begin_sequence(uuid(process, kind, number));
     if (kind == trace_track_kind::process) return;
-    inner_message const packet(descriptors_, perfetto::trace_packet);
-    inner_message const track(descriptors_, perfetto::packet_track_descriptor);
-    descriptors_.integer(perfetto::track_uuid, track_);
+    inner_message const packet(place_.descriptors, perfetto::trace_packet);
+    inner_message const track(place_.descriptors, perfetto::packet_track_descriptor);
+    place_.descriptors.integer(perfetto::track_uuid, place_.track);
     if (kind == trace_track_kind::thread) {
-      inner_message const descriptor(descriptors_, perfetto::track_thread);
-      descriptors_.integer(perfetto::thread_pid, process);
+      inner_message const descriptor(place_.descriptors, perfetto::track_thread);
+      place_.descriptors.integer(perfetto::thread_pid, process);
       // Threads of different ranks differ.
-      descriptors_.integer(perfetto::thread_tid, std::uint64_t{process} * 1000 + number);
-      descriptors_.integer(perfetto::thread_legacy_sort_index, number);
-      descriptors_.text(perfetto::thread_thread_name, name);
+      place_.descriptors.integer(perfetto::thread_tid, std::uint64_t{process} * 1000 + number);
+      place_.descriptors.integer(perfetto::thread_legacy_sort_index, number);
+      place_.descriptors.text(perfetto::thread_thread_name, name);
       return;
     }
-    descriptors_.integer(perfetto::track_parent_uuid, process_id_);
-    descriptors_.text(perfetto::track_name, name);
-    descriptors_.integer(perfetto::track_sibling_order_rank, number);
+    place_.descriptors.integer(perfetto::track_parent_uuid, place_.process_id);
+    place_.descriptors.text(perfetto::track_name, name);
+    place_.descriptors.integer(perfetto::track_sibling_order_rank, number);
     if (kind == trace_track_kind::lane)
-      descriptors_.integer(perfetto::track_sibling_merge_behavior,
-                           perfetto::SIBLING_MERGE_BEHAVIOR_NONE);
+      place_.descriptors.integer(perfetto::track_sibling_merge_behavior,
+                                 perfetto::SIBLING_MERGE_BEHAVIOR_NONE);
     if (kind != trace_track_kind::counter && kind != trace_track_kind::use) return;
-    inner_message const descriptor(descriptors_, perfetto::track_counter);
-    if (kind == trace_track_kind::use) return descriptors_.text(perfetto::counter_unit_name, "%");
-    descriptors_.integer(perfetto::counter_unit, perfetto::UNIT_SIZE_BYTES);
+    inner_message const descriptor(place_.descriptors, perfetto::track_counter);
+    if (kind == trace_track_kind::use)
+      return place_.descriptors.text(perfetto::counter_unit_name, "%");
+    place_.descriptors.integer(perfetto::counter_unit, perfetto::UNIT_SIZE_BYTES);
   }
 
   void begin(std::uint32_t name, trace_category const& category) override {
     begin_event(category);
-    if (is_new(known_texts_[name], as_name))
+    if (is_new(known_.texts[name], as_name))
       intern(perfetto::interned_event_names, name + 1, texts_[name]);
     event_.integer(perfetto::event_name_iid, name + 1);
   }
@@ -376,7 +376,7 @@ class perfetto_writer final : public trace_sink {
   }
   void text(trace_key const& key, std::uint32_t number) override {
     std::uint64_t const id = 2 * (std::uint64_t{number} + 1);  // that of an extent is odd
-    if (is_new(known_texts_[number], as_value))
+    if (is_new(known_.texts[number], as_value))
       intern(perfetto::interned_debug_annotation_string_values, id, texts_[number]);
     argument const open(*this, key);
     event_.integer(perfetto::annotation_string_value_iid, id);
@@ -384,11 +384,11 @@ class perfetto_writer final : public trace_sink {
   void extent(trace_key const& key, std::uint32_t const* sizes, std::uint32_t count) override {
     if (count != 3) return text(key, joined(sizes, count));
     std::uint32_t const hash = (sizes[0] * 31 + sizes[1]) * 31 + sizes[2];
-    known_extent& known = extents_[hash * 2654435761u >> 24];
-    if (known.state != state_ || std::memcmp(known.sizes, sizes, sizeof known.sizes) != 0) {
+    known_extent& known = known_.extents[hash * 2654435761u >> 24];
+    if (known.state != known_.number || std::memcmp(known.sizes, sizes, sizeof known.sizes) != 0) {
       std::memcpy(known.sizes, sizes, sizeof known.sizes);
-      known.state = state_;
-      known.number = 2 * ++extent_count_ + 1;
+      known.state = known_.number;
+      known.number = 2 * ++known_.extent_count + 1;
       intern(perfetto::interned_debug_annotation_string_values, known.number, joined(sizes, 3));
     }
     argument const open(*this, key);
@@ -456,7 +456,7 @@ class perfetto_writer final : public trace_sink {
   struct argument : inner_message {
     argument(perfetto_writer& to, trace_key const& key)
         : inner_message(to.event_, perfetto::event_debug_annotations) {
-      if (is_new(to.known_keys_, 1u << key.number))
+      if (is_new(to.known_.keys, 1u << key.number))
         to.intern(perfetto::interned_debug_annotation_names, key.number, key.name());
       to.event_.integer(perfetto::annotation_name_iid, key.number);
     }
@@ -497,20 +497,20 @@ class perfetto_writer final : public trace_sink {
   /// The events that follow are on this track.
   void begin_sequence(std::uint64_t track) {
     close_until((std::numeric_limits<std::int64_t>::max)());
-    track_ = track;
-    descriptors_.clear();
-    descriptors_.append(process_.bytes());
-    ++sequence_;
-    state_end_ = 0;
+    place_.track = track;
+    place_.descriptors.clear();
+    place_.descriptors.append(place_.process.bytes());
+    ++place_.sequence;
+    known_.end = 0;
   }
 
   void clear_event() {
     event_.clear();
-    if (written_ + chunk_.size() >= state_end_) begin_state();
+    if (written_ + chunk_.size() >= known_.end) begin_state();
   }
   void begin_event(trace_category const& category) {
     clear_event();
-    if (is_new(known_categories_, 1u << category.number))
+    if (is_new(known_.categories, 1u << category.number))
       intern(perfetto::interned_event_categories, category.number, category.name);
     event_.integer(perfetto::event_category_iids, category.number);
   }
@@ -534,7 +534,7 @@ class perfetto_writer final : public trace_sink {
     {
       inner_message const packet(chunk_, perfetto::trace_packet);
       chunk_.integer(perfetto::packet_timestamp, static_cast<std::uint64_t>(at - last_));
-      chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_);
+      chunk_.integer(perfetto::packet_trusted_packet_sequence_id, place_.sequence);
       chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_NEEDS_INCREMENTAL_STATE);
       chunk_.bytes(perfetto::packet_track_event, event.bytes());
       if (interned_.size() > 0) chunk_.bytes(perfetto::packet_interned_data, interned_.bytes());
@@ -546,24 +546,24 @@ class perfetto_writer final : public trace_sink {
 
   /// Forgets what a reader knows of this sequence, and begins it again.
   void begin_state() {
-    state_end_ = written_ + chunk_.size() + state_size;
-    ++state_;
-    known_keys_ = known_categories_ = 0;
-    known_texts_.assign(texts_.size(), 0);
-    chunk_.append(descriptors_.bytes());
+    known_.end = written_ + chunk_.size() + state_size;
+    ++known_.number;
+    known_.keys = known_.categories = 0;
+    known_.texts.assign(texts_.size(), 0);
+    chunk_.append(place_.descriptors.bytes());
     inner_message const packet(chunk_, perfetto::trace_packet);
     chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_INCREMENTAL_STATE_CLEARED);
     begin_clock();
     inner_message const defaults(chunk_, perfetto::packet_trace_packet_defaults);
     chunk_.integer(perfetto::defaults_timestamp_clock_id, perfetto::sequence_clock);
     inner_message const event(chunk_, perfetto::defaults_track_event_defaults);
-    chunk_.integer(perfetto::event_track_uuid, track_);
+    chunk_.integer(perfetto::event_track_uuid, place_.track);
   }
 
   /// The next time is the distance to the begin of the session, not to the event before. All
   /// snapshots are equal, since those of the trace's own clock may not go back.
   void begin_clock() {
-    chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_);
+    chunk_.integer(perfetto::packet_trusted_packet_sequence_id, place_.sequence);
     inner_message const snapshot(chunk_, perfetto::packet_clock_snapshot);
     for (bool const own : {true, false}) {
       inner_message const clock(chunk_, perfetto::snapshot_clocks);
@@ -588,31 +588,40 @@ class perfetto_writer final : public trace_sink {
     chunk_.clear();
   }
 
+  /// What a reader knows of the sequence.
+  struct known_state {
+    vec<std::uint8_t> texts;
+    std::uint32_t keys = 0;
+    std::uint32_t categories = 0;
+    known_extent extents[256] = {};
+    std::uint64_t extent_count = 0;
+    std::uint32_t number = 0;  ///< of the state
+    std::uint64_t end = 0;     ///< where it is forgotten
+  };
+  /// The track of the events.
+  struct sequence_place {
+    proto_message process;
+    proto_message descriptors;
+    std::uint64_t process_id = 0;
+    std::uint64_t track = 0;
+    std::uint32_t sequence = 0;
+  };
+
   text_writer& out_;
   vec<std::string> const& texts_;
-  vec<std::uint8_t> known_texts_;
-  known_extent extents_[256] = {};
+  known_state known_;
+  sequence_place place_;
   vec<open_slice> open_;
   proto_message chunk_;
-  proto_message process_;
-  proto_message descriptors_;
   proto_message event_;
   proto_message end_;
   proto_message interned_;
   deflater deflater_;
-  std::uint64_t extent_count_ = 0;
-  std::uint64_t track_ = 0;
-  std::uint64_t process_id_ = 0;
   std::uint64_t flow_base_ = 0;  ///< arrows of different ranks differ
   std::uint64_t count_ = 0;
-  std::uint64_t written_ = 0;    ///< before compression
-  std::uint64_t state_end_ = 0;  ///< where what is known is forgotten
+  std::uint64_t written_ = 0;  ///< before compression
   std::int64_t origin_;
   std::int64_t last_ = 0;
-  std::uint32_t sequence_ = 0;
-  std::uint32_t state_ = 0;
-  std::uint32_t known_keys_ = 0;
-  std::uint32_t known_categories_ = 0;
 };
 
 }  // namespace detail

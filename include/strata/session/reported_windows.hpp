@@ -37,32 +37,33 @@ class reported_windows {
  public:
   using work = void(void* context) noexcept;
 
-  bool used() const noexcept { return !path_.empty() || period_ != 0; }
+  bool used() const noexcept { return !file_.path.empty() || steps_.period != 0; }
 
   /// A session begins. The file as it is now asks for nothing. Errors: input_output: the file
   /// cannot be looked at.
   status open(options const& wanted) {
-    path_ = wanted.trigger;
-    period_ = path_.empty() && wanted.reports_windows() ? wanted.every : 0;
-    due_ = schedule::skipped(wanted);
-    step_ = 0;
+    file_.path = wanted.trigger;
+    steps_.period = file_.path.empty() && wanted.reports_windows() ? wanted.every : 0;
+    steps_.due = schedule::skipped(wanted);
+    steps_.last = 0;
     state_.store(state::idle);
     ending_ = false;
     windows_ = 0;
     late_.store(0);
-    seen_ = {};
-    reason_ = 0;
-    if (path_.empty()) return {};
+    file_.seen = {};
+    file_.reason = 0;
+    if (file_.path.empty()) return {};
 #if defined(__linux__) || defined(__APPLE__)
-    path_ = machine::absolute(path_);
+    file_.path = machine::absolute(file_.path);
     (void)differs();
     struct stat folder {};
-    std::size_t const slash = path_.rfind('/') + 1;
-    if (reason_ == 0 && !seen_.known && stat(path_.substr(0, slash).c_str(), &folder) != 0)
-      reason_ = errno;
+    std::size_t const slash = file_.path.rfind('/') + 1;
+    if (file_.reason == 0 && !file_.seen.known &&
+        stat(file_.path.substr(0, slash).c_str(), &folder) != 0)
+      file_.reason = errno;
     return problem();
 #else
-    path_.clear();
+    file_.path.clear();
     return {errc::unavailable, "trigger= is not available on this system: nothing is recorded"};
 #endif
   }
@@ -70,26 +71,26 @@ class reported_windows {
   /// At the end of a step outside of a window: whether the file was made or touched since the last
   /// look. Cost: a clock read; ten times a second a call of stat.
   bool was_touched() noexcept {
-    if (path_.empty() || state_.load(memory_order_acquire) != state::idle) return false;
+    if (file_.path.empty() || state_.load(memory_order_acquire) != state::idle) return false;
     std::int64_t const now = monotonic_ns();
-    if (now < next_look_) return false;
-    next_look_ = now + 100'000'000;
-    int const before = reason_;
+    if (now < file_.next_look) return false;
+    file_.next_look = now + 100'000'000;
+    int const before = file_.reason;
     bool const touched = differs();
     quiet_writes const quiet;
-    if (reason_ != 0 && reason_ != before) say(problem().message().c_str());
+    if (file_.reason != 0 && file_.reason != before) say(problem().message().c_str());
     return touched;
   }
 
   /// At the begin of a step: whether every= has a window begin with it. Steps are counted from 0
   /// again after 2^32 of them.
   bool is_due(std::uint32_t step) noexcept {
-    if (period_ == 0) return false;
-    step_ += step - static_cast<std::uint32_t>(step_);
-    if (step_ < due_) return false;
-    bool const now = step_ == due_ && state_.load(memory_order_acquire) == state::idle;
-    std::uint64_t const periods = (step_ - due_) / period_ + 1;
-    due_ += periods * period_;
+    if (steps_.period == 0) return false;
+    steps_.last += step - static_cast<std::uint32_t>(steps_.last);
+    if (steps_.last < steps_.due) return false;
+    bool const now = steps_.last == steps_.due && state_.load(memory_order_acquire) == state::idle;
+    std::uint64_t const periods = (steps_.last - steps_.due) / steps_.period + 1;
+    steps_.due += periods * steps_.period;
     late_.fetch_add(now ? periods - 1 : periods, memory_order_relaxed);
     return now;
   }
@@ -127,15 +128,16 @@ class reported_windows {
   std::string no_report(bool has_steps) const {
     if (windows_ != 0) return {};
     if (!has_steps)
-      return period_ != 0 ? "nothing is reported: every= counts steps, and the program has no "
-                            "STRATA_STEP()"
-                          : "nothing is reported: trigger= is looked at at the ends of "
-                            "STRATA_STEP(), and the program has none";
-    if (period_ != 0)
+      return steps_.period != 0
+                 ? "nothing is reported: every= counts steps, and the program has no "
+                   "STRATA_STEP()"
+                 : "nothing is reported: trigger= is looked at at the ends of "
+                   "STRATA_STEP(), and the program has none";
+    if (steps_.period != 0)
       return sentence("nothing is reported: the program ended before step ")
-             << due_ << " (counted from 0), where the first window of every= begins";
+             << steps_.due << " (counted from 0), where the first window of every= begins";
     return sentence("nothing is reported: nobody touched ")
-           << path_ << ", the file of trigger=, while the program ran its steps";
+           << file_.path << ", the file of trigger=, while the program ran its steps";
   }
 
   /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
@@ -144,8 +146,8 @@ class reported_windows {
     system_lock const lock(mutex_);
     if (ending_) return;
     join();
-    write_ = write;
-    context_ = context;
+    report_.write = write;
+    report_.context = context;
     state_.store(state::reporting);
     if (!start_thread()) (void)run(this);
   }
@@ -181,25 +183,26 @@ class reported_windows {
     file_identity now;
 #if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
-    bool const exists = stat(path_.c_str(), &found) == 0;
-    reason_ = exists || errno == ENOENT ? 0 : errno;
+    bool const exists = stat(file_.path.c_str(), &found) == 0;
+    file_.reason = exists || errno == ENOENT ? 0 : errno;
     if (exists) now = file_identity(found);
 #endif
-    file_identity const before = std::exchange(seen_, now);
+    file_identity const before = std::exchange(file_.seen, now);
     return now.known && !(now.same_as(before) && now.modified == before.modified);
   }
 
   status problem() const {
-    if (reason_ == 0) return {};
+    if (file_.reason == 0) return {};
     return {errc::input_output,
-            sentence("trigger=") << path_ << " cannot be looked at: " << std::strerror(reason_)
+            sentence("trigger=") << file_.path
+                                 << " cannot be looked at: " << std::strerror(file_.reason)
                                  << "; no window begins until it can: make its directory, or name "
                                     "a file in another one"};
   }
 
   static void* run(void* self) {
     auto& of = *static_cast<reported_windows*>(self);
-    of.write_(of.context_);
+    of.report_.write(of.report_.context);
     of.state_.store(state::idle, memory_order_release);
     return nullptr;
   }
@@ -216,10 +219,22 @@ class reported_windows {
   void join() noexcept {}
 #endif
 
-  std::string path_;          // of trigger=
-  std::uint64_t period_ = 0;  // of every=, in steps
-  std::uint64_t due_ = 0;     // the step that the next window begins with
-  std::uint64_t step_ = 0;    // that began last
+  /// Of trigger=.
+  struct watched_file {
+    std::string path;
+    std::int64_t next_look = 0;
+    file_identity seen;
+    int reason = 0;  // why it cannot be looked at
+  } file_;
+  struct counted_steps {
+    std::uint64_t period = 0;  // of every=
+    std::uint64_t due = 0;     // that the next window begins with
+    std::uint64_t last = 0;    // that began last
+  } steps_;
+  struct report_call {
+    work* write = nullptr;
+    void* context = nullptr;
+  } report_;
   atomic<std::uint64_t> late_{0};
   system_mutex mutex_{held_over::calls};  // a window begins, a report begins, the session ends
   atomic<state> state_{state::idle};
@@ -227,11 +242,6 @@ class reported_windows {
   atomic<bool> asks_device_{false};  // a report does
   std::uint32_t first_ = 0;
   std::uint32_t windows_ = 0;
-  std::int64_t next_look_ = 0;
-  file_identity seen_;
-  int reason_ = 0;  // why the file cannot be looked at
-  work* write_ = nullptr;
-  void* context_ = nullptr;
 };
 
 }  // namespace detail

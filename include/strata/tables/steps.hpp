@@ -376,7 +376,7 @@ class steps_builder {
   void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
     std::uint32_t const row = tree_.position_of(node);
     std::uint32_t& place =
-        idle_places_[std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause)];
+        places_.idle[std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause)];
     if (place == 0) {
       made_.idle.push_back({row, cause, 0.0, 0.0});
       place = static_cast<std::uint32_t>(made_.idle.size());
@@ -444,7 +444,7 @@ class steps_builder {
   }
   /// Requires: the kernels of a device come in the order of their begins.
   void add_to_device(kernel_record const& kernel, double ns) {
-    std::uint32_t& place = device_places_[kernel.device];
+    std::uint32_t& place = places_.devices[kernel.device];
     if (place == 0) {
       made_.devices.push_back({kernel.device});
       device_until_.push_back(lost_time);
@@ -459,7 +459,7 @@ class steps_builder {
   }
   stream_time& stream_of(kernel_record const& kernel) {
     std::uint32_t& place =
-        stream_places_[std::uint64_t{kernel.device} << 32 | std::uint64_t{kernel.stream}];
+        places_.streams[std::uint64_t{kernel.device} << 32 | std::uint64_t{kernel.stream}];
     if (place == 0) {
       made_.streams.push_back({kernel.device, kernel.stream});
       place = static_cast<std::uint32_t>(made_.streams.size());
@@ -468,7 +468,7 @@ class steps_builder {
   }
   copy_time& copies_of(std::uint32_t row, bool to_device, bool pageable) {
     std::uint32_t& place =
-        copy_places_[std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u)];
+        places_.copies[std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u)];
     if (place == 0) {
       copy_time more;
       more.row = row;
@@ -521,10 +521,13 @@ class steps_builder {
   double part_ = 1.0;               ///< of a sum over the steps that are looked at, in a mean one
   double part_between_ = 1.0;       ///< the same of idle time between steps
   double idle_part_ = 1.0;          ///< the one of these that counts for an idle time
-  number_map<std::uint32_t> idle_places_;  ///< position and 1; 0 is none yet
-  number_map<std::uint32_t> stream_places_;
-  number_map<std::uint32_t> device_places_;
-  number_map<std::uint32_t> copy_places_;
+  /// Positions in the summary and 1; 0 is none yet.
+  struct summary_places {
+    number_map<std::uint32_t> idle;
+    number_map<std::uint32_t> streams;
+    number_map<std::uint32_t> devices;
+    number_map<std::uint32_t> copies;
+  } places_;
   steps_summary made_;
 };
 
