@@ -461,8 +461,7 @@ class kernel_rules : protected step_bound {
     constexpr double noticed = 0.2;  // of the time
     return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
       last_wave const last = last_wave_of(kernel);
-      double const waves = waves_of(kernel);
-      if (!(waves > 1.0) || waves > 3.0 || last.idle < noticed) return;
+      if (!(last.waves > 1.0) || last.waves > 3.0 || last.idle < noticed) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
@@ -471,7 +470,7 @@ class kernel_rules : protected step_bound {
               << " has " << fixed_string(last.waves, 2) << " waves of blocks: the last one leaves "
               << percent(rounded_up(last.waves) - last.waves) << " of the SMs idle");
       prove(made, "blocks_mean", kernel.blocks_mean, "");
-      prove(made, "blocks_at_a_time", kernel.blocks_mean / waves, "");
+      prove(made, "blocks_at_a_time", kernel.blocks_mean / waves_of(kernel), "");
     });
   }
 
