@@ -75,7 +75,7 @@ struct trial {
         "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
         "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
     std::string const options =
-        std::string("trace") + state.options + ",formats=csv+table+perfetto,out=" + folder / "out";
+        std::string("trace") + state.options + ",formats=csv+table+perfetto+recording,out=" + folder / "out";
     auto const ended = [&](char const* variable, double& seconds) {
       texts environment = usual;
       if (variable != nullptr) environment.push_back(variable + options);
@@ -120,8 +120,11 @@ struct trial {
     CHECK(reports_in(by_environment) == (expects_report() ? 1 : 0));
     CHECK(count_of(by_environment.err, "strata: wrote ") == (expects_report() && has_room ? 1 : 0));
     if (!has_room && expects_report()) CHECK(has(by_environment.err, "cannot write "));
-    CHECK(count_of(by_environment.err, "aborted: nothing was reported") ==
-          (says("abort") || says("SIGABRT") ? 1 : 0));
+    std::size_t const aborts = says("abort") || says("SIGABRT") ? 1 : 0;
+    CHECK(count_of(by_environment.err, "aborted: nothing was reported") == aborts);
+    std::string const options = state.options;
+    bool const writes = !has(options, "every=") && !has(options, "trigger=");
+    CHECK(count_of(by_environment.err, "recorded by then is in") == (writes ? aborts : 0));
     CHECK(count_of(by_environment.err, "ended without a report") == (says("daemon") ? 1 : 0));
     CHECK(files <= 1);
   }

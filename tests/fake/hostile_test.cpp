@@ -87,7 +87,7 @@ struct trial {
     text += one_of({"", "", ",log=1,buffers=16"});
     text += one_of({"", "", ",watchdog=1"});
     text += one_of({"", ",nvtx=out", ",adopt=off", ",trace=kernels"});
-    text += one_of({",formats=csv+json", ",formats=perfetto", ",formats=none", ",formats=table",
+    text += one_of({",formats=csv+json", ",formats=recording", ",formats=none", ",formats=table",
                     ",formats=csv+table+html+recording+trace"});
     return text;
   }

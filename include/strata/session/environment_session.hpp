@@ -133,6 +133,8 @@ class environment_session {
       return false;
     }
     if (wanted.for_s != 0) exit_hooks::end_after(wanted.for_s);
+    if (std::string const file = made->recording_file(); !file.empty())
+      exit_hooks::name_recording(file);
     exit_hooks::install(&finish);  // from here on nothing that fails leaves a session unreported
 #if defined(__linux__)
     pthread_atfork(nullptr, nullptr, &child_ranges::listen);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <initializer_list>
 #include <new>
@@ -57,6 +58,16 @@ class exit_hooks {
   /// `install`.
   static void end_after(std::uint32_t seconds) noexcept {
     instance().latest.store(monotonic_ns() + std::int64_t{seconds} * 1'000'000'000);
+  }
+
+  /// What the program has recorded so far is in this file, also where it aborts. To be called
+  /// before `install`.
+  static void name_recording(std::string const& path) noexcept {
+    char(&to)[sizeof(hooks::recording)] = instance().recording;
+    int const size = std::snprintf(
+        to, sizeof to, "strata: what was recorded by then is in %s, which strata report takes\n",
+        path.c_str());
+    if (size >= static_cast<int>(sizeof to)) to[0] = '\0';
   }
 
   /// In a forked child: whether it is the first one of the process that recorded to ask, while that
@@ -103,6 +114,7 @@ class exit_hooks {
     shared_account* shared = &own_account;
     atomic<int> wanted{0};     // for which the watcher reports: a signal, or number_of an exit
     atomic<int> exit_code{0};  // that replaces the program's; 0: none
+    char recording[512] = {};  // a sentence on the file that is written meanwhile, or nothing
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
 #if defined(__linux__)
     atomic<bool> watches{false};
@@ -378,8 +390,11 @@ class exit_hooks {
     sigaddset(&of_writes, SIGPIPE);
     sigaddset(&of_writes, SIGXFSZ);
     (void)pthread_sigmask(SIG_BLOCK, &of_writes, nullptr);
-    if (phase().load() != process_phase::reported && !in_forked_child())
+    if (phase().load() != process_phase::reported && !in_forked_child()) {
       (void)console::write(STDERR_FILENO, lost, sizeof lost - 1, console::sentence_ms);
+      char const* const kept = instance().recording;
+      (void)console::write(STDERR_FILENO, kept, std::strlen(kept), console::sentence_ms);
+    }
     raise(which);
     errno = error;
   }

@@ -171,6 +171,12 @@ class session_core {
     return outcome;
   }
 
+  /// What is written while the program runs; empty where nothing is.
+  std::string recording_file() const {
+    if (!stream_) return {};
+    return sentence(stream_->directory().path()) << "/" << recording_stream::file_name << ".part";
+  }
+
   /// For a session that reads STRATA: sentences that were already said.
   void add_said_problems(vec<std::string> const& all) noexcept {
     attempt([&] {

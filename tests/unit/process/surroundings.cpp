@@ -78,11 +78,11 @@ TEST_CASE("a session that runs in the parent does not start in a forked child") 
 }
 
 TEST_CASE("files beyond ulimit -f: a sentence") {
-  outcome const o("file-size", "formats=csv+json+recording");
-  CHECK(has(o.with.err, "/{profile.json,profile.strata}: File too large"));
+  outcome const o("file-size", "formats=csv+json+perfetto");
+  CHECK(has(o.with.err, "/{profile.json,trace.perfetto-trace}: File too large"));
   CHECK(has(o.with.err, "/{ranges.csv,"));  // what has room is written
   CHECK(calls_in(o.folder / "out").at("work[0]") == 667);
-  outcome const streamed("file-size", "formats=perfetto");
+  outcome const streamed("file-size", "formats=recording");
   CHECK(has(streamed.with.err, "File too large"));
 }
 
@@ -112,10 +112,10 @@ TEST_CASE("a program that has little memory works on, and the report is there or
 // The program closes a descriptor that a thread of Strata looks at: TSan calls that a race.
 #if !defined(__SANITIZE_THREAD__)
 TEST_CASE("what closes all files, as a daemon does, keeps its own ones to itself") {
-  outcome const o("all-closed", "formats=perfetto");
+  outcome const o("all-closed", "formats=recording");
   CHECK(o.with.out == "own files open 1, bytes in them 0\n");
   CHECK(count_of(o.with.err, "cannot go on with ") == 1);
-  CHECK(has(o.with.err, ".part: the program closed its file; the timeline ends there"));
+  CHECK(has(o.with.err, ".part: the program closed its file; the recording ends there"));
 }
 #endif
 

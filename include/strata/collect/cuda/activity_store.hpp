@@ -176,6 +176,7 @@ class activity_store {
         log.push_back(record);
       }
       records.resize(kept);
+      if (kept == 0) records = {};  // its memory is in no budget
     };
     take(fresh_.kernels, to.kernels);
     take(fresh_.copies, to.copies);
