@@ -150,8 +150,8 @@ class recorder {
     state_.streaming.store(on, memory_order_relaxed);
     fresh_steps_ = {};
   }
-  /// Threads: one, while the program goes on. Offers what was recorded until then and not taken
-  /// before; `range(record, attribute or null)` says whether it takes it.
+  /// Threads: one, while the program goes on. Hands out what was recorded until then and not
+  /// taken before: `range(record, attribute or null)`.
   template <class Steps, class Ranges>
   void stream(std::int64_t until, Steps steps, Ranges range) {
     own_lock const lock(mutex_);

@@ -228,26 +228,28 @@ class thread_recorder : public range_owner {
     if (session_ == session) ranges_.for_each(sink);
   }
 
-  /// Threads: any, one at a time. Offers the ranges of this session that ended until then, and that
-  /// were not taken before, to `take(range, attribute or null)`; false ends it.
+  /// Threads: any, one at a time. Hands the ranges of this session that ended until then, and that
+  /// were not taken before, to `take(range, attribute or null)`.
   template <class Take>
   void stream(std::uint32_t session, std::int64_t until, Take take) {
     system_lock lock(mutex_);
     if (session_ != session) return;
     typename record_log<attribute_record>::cursor from;
-    auto const offer = [&](range_record const& r) {
+    auto const hand = [&](range_record const& r) {
       attribute_record const* given = nullptr;
       if (r.attribute != no_reference) given = attributes_.find(r.attribute - 1u, from);
-      return take(r, given);
+      take(r, given);
     };
     std::size_t done = 0;
-    while (done < overdue_.size() && overdue_[done].end <= until && offer(overdue_[done])) ++done;
+    for (; done < overdue_.size() && overdue_[done].end <= until; ++done) hand(overdue_[done]);
     shared_->stream_budget.give(done * sizeof(range_record));
     overdue_.erase(overdue_.begin(), overdue_.begin() + done);
-    if (!overdue_.empty()) return;
+    // Also while some are overdue: those have left the newest block, and older ones may wait.
     range_record const* next = ranges_.find(streamed_, streamed_near_);
-    while (next != nullptr && next->end <= until && offer(*next))
-      next = ranges_.find(++streamed_, streamed_near_);
+    for (; next != nullptr && next->end <= until; next = ranges_.find(streamed_, streamed_near_)) {
+      hand(*next);
+      ++streamed_;
+    }
   }
 
   /// Keeps one call into the driver; the range and the step are filled in here.
