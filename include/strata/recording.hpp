@@ -413,6 +413,7 @@ class recording_parts {
     to.kind = is_first_version ? recording_part::profile : static_cast<recording_part>(rest_[0]);
     std::size_t header = is_first_version ? 0 : 1;
     std::uint64_t size = rest_.size() - header - sizeof(std::uint64_t);
+    if (to.kind == recording_part::unfinished) return state::cut;
     if (to.kind == recording_part::piece) {
       header = piece_header;
       if (rest_.size() < header) return state::cut;
@@ -456,6 +457,13 @@ inline std::string describe_cut(profile const& of) {
          << " s after its begin; what came later, counters and losses are missing.";
 }
 
+inline std::string describe_left_out(std::uint64_t events) {
+  return sentence("The recording leaves out ")
+         << count_text(events)
+         << " events that came faster than they could be written; trace fewer kinds (trace=) or "
+            "fewer steps (active=) to see them.";
+}
+
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.
 inline void take_records(profile& to, profile& streamed) {
   to.steps = std::move(streamed.steps);
@@ -480,6 +488,7 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
   bool has_pieces = false;
   bool has_report = false;
   bool sound = true;
+  std::uint64_t left_out = 0;
   recording_parts::part part;
   auto state = parts.next(part);
   for (; sound && state == recording_parts::state::part; state = parts.next(part)) {
@@ -487,15 +496,18 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
     has_pieces = has_pieces || !has_report;
     profile_piece piece{streamed};
     sound = has_report ? reader.read(part.content, reported) : reader.read(part.content, piece);
+    left_out = has_report ? left_out : piece.left_out;
   }
   if (sound && state == recording_parts::state::unusable)
     return {errc::bad_argument, "It is not whole, or was changed: copy it again as binary data."};
   if (sound && !has_report && !has_pieces)
     return {errc::bad_argument, "It has nothing yet: the program ended within its first second."};
   profile& made = has_report ? reported : streamed;
-  if (has_report && has_pieces && wanted == recording_view::timeline) take_records(made, streamed);
+  bool const has_records = has_pieces && (!has_report || wanted == recording_view::timeline);
+  if (has_report && has_records) take_records(made, streamed);
   if (!sound || !recording_check(made).is_sound())
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
+  if (has_records && left_out != 0) made.problems.push_back(describe_left_out(left_out));
   if (!has_report) made.problems.push_back(describe_cut(made));
   to = std::move(made);
   return {};

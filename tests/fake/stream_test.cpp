@@ -317,6 +317,65 @@ TEST_CASE("a full disk ends the recording with a sentence, and the tables go on"
   CHECK(read(t.out(part_name)).ranges.size() > 500);
 }
 
+TEST_CASE("a disk that has no room for the report leaves what was written before") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording"));
+    (void)run.start();
+    for (int i = 0; i < 1000; ++i) step(i);
+    (void)run.profile();
+    auto const written = static_cast<rlim_t>(fs::file_size(t.out(part_name)));
+    rlimit const limit{written + 5000, written + 5000};
+    (void)setrlimit(RLIMIT_FSIZE, &limit);
+    (void)run.report();
+  });
+  t.wait();
+  CHECK(t.shared->done);
+  CHECK(t.said().find("profile.strata.part: File too large; the recording ends there") !=
+        std::string::npos);
+  CHECK_FALSE(fs::exists(t.out(whole_name)));
+  CHECK(read(t.out(part_name)).ranges.size() == 2000);
+}
+
+TEST_CASE("a program that is killed at once leaves a recording that has nothing yet") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording"));
+    (void)run.start();
+    kill(getpid(), SIGKILL);
+  });
+  t.wait();
+  profile recorded;
+  strata::status const outcome = strata::read_recording_file(t.out(part_name).string(), recorded);
+  CHECK(outcome.message().find("It has nothing yet") == 0);
+}
+
+TEST_CASE("ranges that the full log still has are written beside those that have left it") {
+  trial t;
+  t.run([&] {
+    strata::options how = t.options("formats=recording,host");
+    how.log_mb = 1;
+    session run(how);
+    (void)run.start();
+    for (int i = 0;; ++i) {
+      STRATA_RANGE("range", i % 4000);
+      if (i % 1000 == 0) pause_ms(1);
+    }
+  });
+  pause_ms(1500);
+  kill(t.child, SIGKILL);
+  t.wait();
+  profile found = read(t.out(part_name));
+  REQUIRE(found.ranges.size() > 50'000);
+  std::sort(found.ranges.begin(), found.ranges.end(),
+            [](auto const& a, auto const& b) { return a.end < b.end; });
+  std::size_t in_order = 0;
+  for (std::size_t i = 0; i < found.ranges.size(); ++i)
+    in_order +=
+        found.nodes[found.ranges[i].node].index == static_cast<std::int64_t>(i % 4000) ? 1 : 0;
+  CHECK(in_order == found.ranges.size());
+}
+
 TEST_CASE("a directory that is removed meanwhile: a sentence, and the report is written anew") {
   trial t;
   t.run([&] {

@@ -351,6 +351,14 @@ TEST_CASE("a recording without a report is what its pieces say, and says that it
     REQUIRE(read_recording(bytes + last.substr(0, size), torn).ok());
     CHECK(torn.ranges.size() == whole.ranges.size());
   }
+  // So is what it leaves of the report.
+  std::string const report = "u" + recording_of(whole).substr(recording_line.size() + 1);
+  for (std::size_t size = 0; size <= report.size(); size += 1 + size / 7) {
+    profile torn;
+    REQUIRE(read_recording(bytes + report.substr(0, size), torn).ok());
+    CHECK(torn.ranges.size() == whole.ranges.size());
+    CHECK(torn.problems.size() == 1);
+  }
   for (std::size_t at = recording_line.size(); at < bytes.size(); at += 1 + bytes.size() / 200) {
     std::string flipped = bytes;
     flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
@@ -382,6 +390,26 @@ TEST_CASE("a report is the session's, and a timeline has all that was written") 
   CHECK(recording_of(of_file) == content);
   REQUIRE(read_recording_file(here / "profile.strata", of_file, recording_view::timeline).ok());
   CHECK(of_file.ranges.size() == whole.ranges.size());
+  // What came too fast for the pieces is in the report's sums alone.
+  std::string with_losses = recording_line + pieces_of(whole, 5);
+  {
+    profile none;
+    detail::profile_piece piece{none, false, 12'345};
+    detail::text_writer out(with_losses);
+    detail::write_piece(out, piece);
+  }
+  std::string const sentence = "The recording leaves out 12,345 events that came faster";
+  profile cut;
+  REQUIRE(read_recording(with_losses, cut).ok());
+  REQUIRE(cut.problems.size() == 2);
+  CHECK(cut.problems[0].find(sentence) == 0);
+  with_losses += content.substr(recording_line.size());
+  profile of_timeline;
+  REQUIRE(read_recording(with_losses, of_timeline, recording_view::timeline).ok());
+  REQUIRE(of_timeline.problems.size() == whole.problems.size() + 1);
+  CHECK(of_timeline.problems.back().find(sentence) == 0);
+  REQUIRE(read_recording(with_losses, of_timeline).ok());
+  CHECK(of_timeline.problems.size() == whole.problems.size());
   // The report alone is a timeline too, of what the session kept.
   REQUIRE(read_recording(content, timeline, recording_view::timeline).ok());
   CHECK(timeline.ranges.size() == 3);

@@ -75,6 +75,7 @@ class recording_stream {
     to_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
     to_.out.emplace(to_.file);
     begin_recording(*to_.out);
+    (void)to_.out->flush();  // so that it is a recording already, which has nothing yet
     set_streaming(true);
     if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
     set_streaming(false);
@@ -108,7 +109,9 @@ class recording_stream {
   /// Adds what the session reports, and gives the file its name. Returns: whether it is there.
   bool complete(profile const& reported) {
     if (!has_file()) return false;
-    end_recording(*to_.out, reported);
+    std::uint64_t const at = to_.out->bytes();
+    end_recording(*to_.out, reported, recording_part::unfinished);
+    if (to_.out->flush() && to_.out->has_file()) mark_finished(at);
     return close();
   }
 
@@ -134,6 +137,14 @@ class recording_stream {
   void set_streaming(bool on) noexcept {
     recorder::instance().set_streaming(on);
     if (tracing_) activity_buffers::instance().set_streaming(on);
+  }
+
+  /// The report that begins there is whole: from now on it is read, and not the pieces alone.
+  void mark_finished([[maybe_unused]] std::uint64_t at) {
+#if defined(__linux__)
+    constexpr auto kind = static_cast<char>(recording_part::profile);
+    if (pwrite(fileno(to_.file), &kind, 1, static_cast<off_t>(at)) != 1) to_.out->fail(errno);
+#endif
   }
 
   bool close() {
@@ -237,14 +248,12 @@ class recording_stream {
         until, [&](step_record const& step) { made_.steps.push_back(in_ns(step)); },
         [&](range_record const& range, attribute_record const* attribute) {
           take_range(in_ns(range), attribute);
-          return true;
         });
     std::size_t const size = made_.launches.size() + made_.ranges.size();
     if (size > usual_piece) piece_ns_ = piece_ns_ / 2 + 1'000'000;
     if (size < usual_piece / 4 && piece_ns_ < period_ns) piece_ns_ *= 2;
     written_.until = until;
     made_.end = last ? ticks_.to_ns(now) : ticks_.to_ns(until);
-    if (last) count_left_out();
     emit();
   }
 
@@ -278,16 +287,10 @@ class recording_stream {
     });
   }
 
-  void count_left_out() {
-    std::uint64_t left_out = recorder::instance().state().stream_dropped.load() +
-                             recorder::instance().state().launches.dropped_from_stream();
-    if (tracing_) left_out += activity_buffers::instance().dropped_from_stream();
-    if (left_out == 0) return;
-    made_.problems.push_back(
-        sentence("The recording leaves out ")
-        << count_text(left_out)
-        << " events that came faster than they could be written; trace fewer kinds (trace=) or "
-           "fewer steps (active=) to see them.");
+  /// Events that there was no room for.
+  std::uint64_t left_out() const {
+    std::uint64_t const of_host = recorder::instance().state().stream_dropped.load();
+    return of_host + (tracing_ ? activity_buffers::instance().dropped_from_stream() : 0);
   }
 
   /// The names and places that the program has added.
@@ -322,9 +325,9 @@ class recording_stream {
     std::size_t const host = made_.steps.size() + made_.ranges.size() + made_.launches.size();
     std::size_t const device = made_.kernels.size() + made_.copies.size() + made_.memory.size() +
                                made_.synchronizations.size();
-    if (host + device + made_.problems.size() == 0 && !describes_) return;
+    if (host + device == 0 && !describes_) return;
     learn();
-    profile_piece piece{made_, std::exchange(describes_, false)};
+    profile_piece piece{made_, std::exchange(describes_, false), left_out()};
     write_piece(*to_.out, piece);
     if (!to_.out->flush()) return fail(to_.out->error());
     written_.attributes += made_.attributes.size();

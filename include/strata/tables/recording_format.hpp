@@ -28,14 +28,16 @@ inline constexpr std::string_view recording_magic = "strata recording ";
 /// The parts of a recording: this byte, the content and its hash in 8 bytes. Before the content of
 /// a piece stand its size and the complement of that, each in 8 bytes.
 enum class recording_part : char {
-  piece = 'p',   ///< what happened in a stretch of time, written soon after
-  profile = 'w'  ///< the profile as a session reported it: the last part, up to the file's end
+  piece = 'p',       ///< what happened in a stretch of time, written soon after
+  unfinished = 'u',  ///< a profile that is being written: it is not read
+  profile = 'w'      ///< the profile as a session reported it: the last part, up to the file's end
 };
 
 /// What a piece adds to a profile.
 struct profile_piece {
   profile& whole;
-  bool describes = true;  ///< the environment too
+  bool describes = true;       ///< the environment too
+  std::uint64_t left_out = 0;  ///< events that no piece has so far
 };
 
 /// What precedes a value in a recording.
@@ -92,6 +94,7 @@ struct recorded_fields {
     at.field("end", of.end);
     at.field("traced", of.traced);
     at.field("has_steps", of.has_steps);
+    at.field("left_out", streamed.left_out);
   }
   template <class At>
   static void each(At& at, profile_environment& of) {
@@ -489,8 +492,9 @@ inline void write_piece(text_writer& out, profile_piece& source) {
   write_number(out, hash);
 }
 
-inline void end_recording(text_writer& out, profile const& source) {
-  out.put(static_cast<char>(recording_part::profile));
+inline void end_recording(text_writer& out, profile const& source,
+                          recording_part kind = recording_part::profile) {
+  out.put(static_cast<char>(kind));
   recording_writer writer(out);
   writer.write(source);
   write_number(out, writer.hash());

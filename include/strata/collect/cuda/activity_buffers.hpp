@@ -312,10 +312,11 @@ class activity_buffers {
     store_.stream(to, bridge_, ticks, until);
     then();
   }
-  /// How many records there was no room for.
+  /// How many records and calls there was no room for.
   std::uint64_t dropped_from_stream() {
     system_lock lock(store_.mutex());
-    return store_.dropped_from_stream();
+    return store_.dropped_from_stream() +
+           recorder::instance().state().launches.dropped_from_stream();
   }
 
   graph_captures& captures() noexcept { return captures_; }
