@@ -398,6 +398,26 @@ TEST_CASE("a directory that is removed meanwhile: a sentence, and the report is 
   CHECK(read(t.out(whole_name)).ranges.size() == 1);
 }
 
+TEST_CASE("a directory that another run has now is left to it") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording+csv,host"));
+    (void)run.start();
+    { STRATA_RANGE("range"); }
+    fs::rename(t.out(""), t.folder / "moved");
+    fs::create_directory(t.out(""));
+    std::ofstream(t.out(part_name)) << "of another run";
+    (void)run.report();
+  });
+  t.wait();
+  CHECK(t.shared->done);
+  INFO(t.said());
+  CHECK(bytes_of(t.out(part_name)) == "of another run");
+  CHECK_FALSE(fs::exists(t.out(whole_name)));
+  CHECK_FALSE(fs::exists(t.out("ranges.csv")));
+  CHECK(read(t.folder / "out-2" / whole_name).ranges.size() == 1);
+}
+
 TEST_CASE("a session without a report has what it recorded, and the next one its own directory") {
   trial t;
   t.run([&] {

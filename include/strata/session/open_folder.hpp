@@ -3,6 +3,7 @@
 #define STRATA_SESSION_OPEN_FOLDER_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 
@@ -115,6 +116,18 @@ class open_folder {
     (void)name;
 #endif
     return -1;
+  }
+
+  /// The file of this name; not known where there is none.
+  file_identity which(std::string const& name) const noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    if (::fstatat(file_, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0)
+      return file_identity(found);
+#else
+    (void)name;
+#endif
+    return {};
   }
 
   /// Why nothing is made at a path: somebody else may replace what is made there, or has led the

@@ -92,6 +92,14 @@ class output_directory {
     return folder.error() != 0 || folder.owner() != owner_;
   }
 
+  /// Whether a file that was begun is not there any more, or another one has its name.
+  bool lacks(char const* name, std::FILE* file) const noexcept {
+    open_folder const folder(path_, open_folder::last_link::refused);
+    file_identity const begun(file);
+    return folder.error() != 0 ||
+           (begun.known && !begun.same_as(folder.which(std::string(name) + ".part")));
+  }
+
   /// Bytes that this user may still write there; as many as there are where nobody knows.
   std::uint64_t room() const noexcept {
 #if defined(__linux__) || defined(__APPLE__)
@@ -183,9 +191,15 @@ class output_directory {
     return error == 0 ? status() : failure(sentence(path_) << "/" << name << ".part", error);
   }
 
-  /// Ends it: gives it its name, or removes it where there was an error.
+  /// Ends it: gives it its name, or removes it where there was an error. What has its place since
+  /// is left alone.
   status end(char const* name, std::FILE* file, int error) const {
-    error = close_part(name, file, error);
+    if (error == 0 && lacks(name, file)) {
+      (void)std::fclose(file);
+      error = ENOENT;
+    } else {
+      error = close_part(name, file, error);
+    }
     return error == 0 ? status() : failure(sentence(path_) << "/" << name, error);
   }
 

@@ -115,6 +115,11 @@ class recording_stream {
     return close();
   }
 
+  /// Whether what was written is not there any more: its directory has gone, or was replaced.
+  bool has_gone() const noexcept {
+    bool const begun = to_.file != nullptr && to_.out->has_file();
+    return to_.directory.gone() || (begun && to_.directory.lacks(file_name, to_.file));
+  }
   output_directory const& directory() const noexcept { return to_.directory; }
   /// Why the file ends early; it was said.
   status const& problem() const noexcept { return to_.problem; }

@@ -380,7 +380,7 @@ class report_files {
     if (!wants_files(*options_)) return {};
     status outcome;
     output_directory made;
-    stream_gone_ = stream_ != nullptr && stream_->directory().gone();
+    stream_gone_ = stream_ != nullptr && stream_->has_gone();
     if (stream_ != nullptr && !stream_gone_) {
       made = stream_->directory();
     } else if (!make_directory(*options_, source.environment.rank, around_.spare, made, outcome,
