@@ -350,7 +350,7 @@ TEST_CASE("a program that is killed at once leaves a recording that has nothing 
   CHECK(outcome.message().find("It has nothing yet") == 0);
 }
 
-TEST_CASE("ranges that the full log still has are written beside those that have left it") {
+TEST_CASE("beyond a full log each range is written once, with its attributes") {
   trial t;
   t.run([&] {
     strata::options how = t.options("formats=recording,host");
@@ -358,7 +358,7 @@ TEST_CASE("ranges that the full log still has are written beside those that have
     session run(how);
     (void)run.start();
     for (int i = 0;; ++i) {
-      STRATA_RANGE("range", i % 4000);
+      STRATA_RANGE("range", strata::tokens(i));
       if (i % 1000 == 0) pause_ms(1);
     }
   });
@@ -370,10 +370,32 @@ TEST_CASE("ranges that the full log still has are written beside those that have
   std::sort(found.ranges.begin(), found.ranges.end(),
             [](auto const& a, auto const& b) { return a.end < b.end; });
   std::size_t in_order = 0;
-  for (std::size_t i = 0; i < found.ranges.size(); ++i)
-    in_order +=
-        found.nodes[found.ranges[i].node].index == static_cast<std::int64_t>(i % 4000) ? 1 : 0;
+  for (strata::range_record const& range : found.ranges) {
+    if (range.attribute == 0) continue;
+    double const tokens = found.attributes[range.attribute - 1].tokens;
+    in_order += static_cast<std::size_t>(tokens) == in_order ? 1 : 0;
+  }
   CHECK(in_order == found.ranges.size());
+}
+
+TEST_CASE("a killed program's device work ends where its ranges do") {
+  trial t;
+  t.run([&] {
+    fake_set_auto_delivery(1);
+    session run(t.options("formats=recording"));
+    (void)run.start();
+    for (int i = 0;; ++i) {
+      step(i);
+      pause_ms(1);
+    }
+  });
+  pause_ms(1200);
+  kill(t.child, SIGKILL);
+  t.wait();
+  profile const found = read(t.out(part_name));
+  CHECK(found.kernels.size() > 200);
+  CHECK(found.kernels.size() <= found.launches.size());
+  CHECK(found.launches.size() <= found.ranges.size() + 2);
 }
 
 TEST_CASE("a directory that is removed meanwhile: a sentence, and the report is written anew") {

@@ -237,19 +237,25 @@ class thread_recorder : public range_owner {
     typename record_log<attribute_record>::cursor from;
     auto const hand = [&](range_record const& r) {
       attribute_record const* given = nullptr;
-      if (r.attribute != no_reference) given = attributes_.find(r.attribute - 1u, from);
+      if (r.attribute >= beyond_log) {
+        given = overdue_.take_attribute(r.attribute);
+      } else if (r.attribute != no_reference) {
+        given = attributes_.find(r.attribute - 1u, from);
+      }
       take(r, given);
     };
     std::size_t done = 0;
-    for (; done < overdue_.size() && overdue_[done].end <= until; ++done) hand(overdue_[done]);
+    auto& overdue = overdue_.ranges;
+    for (; done < overdue.size() && overdue[done].end <= until; ++done) hand(overdue[done]);
     shared_->stream_budget.give(done * sizeof(range_record));
-    overdue_.erase(overdue_.begin(), overdue_.begin() + done);
+    overdue.erase(overdue.begin(), overdue.begin() + done);
     // Also while some are overdue: those have left the newest block, and older ones may wait.
     range_record const* next = ranges_.find(streamed_, streamed_near_);
     for (; next != nullptr && next->end <= until; next = ranges_.find(streamed_, streamed_near_)) {
       hand(*next);
       ++streamed_;
     }
+    shared_->stream_budget.give(overdue_.forget_taken());
   }
 
   /// Keeps one call into the driver; the range and the step are filled in here.
@@ -314,6 +320,7 @@ class thread_recorder : public range_owner {
     if (session_ != session) return;
     auto const first_attribute = static_cast<std::uint32_t>(to.attributes.size());
     auto const add_range = [&](range_record r) {
+      if (r.attribute >= beyond_log) r.attribute = no_reference;  // it is in the sums
       if (r.attribute != no_reference) r.attribute += first_attribute;
       to.ranges.push_back(r);
     };
@@ -329,6 +336,46 @@ class thread_recorder : public range_owner {
 
  private:
   using frame = open_range;
+
+  /// Numbers of attributes from here on are those of overdue ones.
+  static constexpr std::uint32_t beyond_log = 1u << 31;
+
+  /// What waits to be streamed, and is in no log.
+  struct overdue_records {
+    struct numbered {
+      std::uint32_t number;
+      bool taken;
+      attribute_record record;
+    };
+    static constexpr std::size_t bytes_of = sizeof(numbered);  // an attribute
+
+    vec<range_record> ranges;
+    vec<numbered> attributes;  // of ranges that began while the log was full, by number
+    std::uint32_t next = beyond_log;
+
+    /// Requires: there is room.
+    std::uint32_t add(attribute_record const& attribute) noexcept {
+      next = next == ~0u ? beyond_log : next + 1;
+      attributes.push_back({next, false, attribute});
+      return next;
+    }
+    attribute_record const* take_attribute(std::uint32_t number) noexcept {
+      if (attributes.empty()) return nullptr;
+      // By number from the first one, also where they began anew.
+      std::uint32_t const first = attributes[0].number;
+      std::size_t const at = attributes.count_first(
+          [&](numbered const& n) { return n.number - first < number - first; });
+      if (at == attributes.size() || attributes[at].number != number) return nullptr;
+      attributes[at].taken = true;
+      return &attributes[at].record;
+    }
+    /// Returns: the bytes of what is forgotten.
+    std::size_t forget_taken() noexcept {
+      std::size_t const before = attributes.size();
+      attributes.keep_if([](numbered const& n) { return !n.taken; });
+      return (before - attributes.size()) * bytes_of;
+    }
+  };
 
   /// The range may belong to another thread, or be not the innermost one.
   STRATA_DETAIL_COLD void end_unusual(range_token range) noexcept {
@@ -507,7 +554,7 @@ class thread_recorder : public range_owner {
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
     system_lock lock(mutex_);
     if (!sums_.add(record)) lose();
-    return no_reference;
+    return keep_for_stream(record);
   }
 
   void lose() noexcept { shared_->unrecorded.fetch_add(1, memory_order_relaxed); }
@@ -538,7 +585,7 @@ class thread_recorder : public range_owner {
   void add_to_sums(range_record const& range,
                    typename record_log<attribute_record>::cursor& at) noexcept {
     if (!sums_.add(range)) return lose();
-    if (range.attribute == no_reference) return;
+    if (range.attribute == no_reference || range.attribute >= beyond_log) return;
     attribute_record const* const a = attributes_.find(range.attribute - 1u, at);
     if (a != nullptr && !sums_.add(*a)) lose();
   }
@@ -546,9 +593,17 @@ class thread_recorder : public range_owner {
   /// Requires: the lock.
   void keep_for_stream(range_record const& range) noexcept {
     if (!shared_->streaming.load(memory_order_relaxed)) return;
-    if (overdue_.make_room(1) && shared_->stream_budget.take(sizeof range))
-      return overdue_.push_back(range);
+    if (overdue_.ranges.make_room(1) && shared_->stream_budget.take(sizeof range))
+      return overdue_.ranges.push_back(range);
     shared_->stream_dropped.fetch_add(1, memory_order_relaxed);
+  }
+  /// Returns: the number that its range bears.
+  std::uint32_t keep_for_stream(attribute_record const& attribute) noexcept {
+    if (!shared_->streaming.load(memory_order_relaxed)) return no_reference;
+    if (overdue_.attributes.make_room(1) && shared_->stream_budget.take(overdue_records::bytes_of))
+      return overdue_.add(attribute);
+    shared_->stream_dropped.fetch_add(1, memory_order_relaxed);
+    return no_reference;
   }
 
   STRATA_DETAIL_EXPORT static inline thread_local thread_recorder* current_ = nullptr;
@@ -572,8 +627,8 @@ class thread_recorder : public range_owner {
   system_mutex mutex_;  // excludes readers while records are taken out of the logs
   overflow_log sums_;   // of what the logs had no room for
   inherited_sums inherited_;
-  bool folded_ = false;         // all that the logs have is in the sums
-  vec<range_record> overdue_;   // left the log before they were streamed
+  bool folded_ = false;  // all that the logs have is in the sums
+  overdue_records overdue_;
   std::uint64_t streamed_ = 0;  // position of the next range to stream
   typename record_log<range_record>::cursor streamed_near_;
 };
