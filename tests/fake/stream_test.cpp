@@ -366,7 +366,7 @@ TEST_CASE("beyond a full log each range is written once, with its attributes") {
   kill(t.child, SIGKILL);
   t.wait();
   profile found = read(t.out(part_name));
-  REQUIRE(found.ranges.size() > 50'000);
+  REQUIRE(found.ranges.size() > (test::sanitized ? 5'000 : 50'000));
   std::sort(found.ranges.begin(), found.ranges.end(),
             [](auto const& a, auto const& b) { return a.end < b.end; });
   std::size_t in_order = 0;
