@@ -40,6 +40,8 @@ class trace_command final : public subcommand {
       problem = is_json ? strata::write_trace(out, tables.input()).problem
                         : strata::write_perfetto(out, tables.input()).problem;
     });
+    for (std::string const& recorded_problem : recorded.problems)
+      std::fprintf(stderr, "strata trace: %s\n", recorded_problem.c_str());
     if (!problem.empty()) std::fprintf(stderr, "strata trace: %s\n", problem.c_str());
     if (written) std::fprintf(stderr, "strata trace: wrote %s\n", out_.c_str());
     return written ? exit_code::fine : exit_code::found;

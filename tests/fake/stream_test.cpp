@@ -472,3 +472,29 @@ TEST_CASE("a recording without a report knows which ranges only= leaves out") {
   for (strata::profile_node const& node : found.nodes)
     CHECK(node.selected == (found.names[node.name] == "inner"));
 }
+
+TEST_CASE("kernels of a graph's conditional node are of the range that launched it") {
+  trial t;
+  t.run([&] {
+    fake_set_auto_delivery(8);
+    session run(t.options("formats=recording"));
+    (void)run.start();
+    fake_graph_t const graph = fake_graph_create();
+    fake_kernel condition, body;
+    (void)fake_graph_create_node(graph, &condition);
+    fake_graph_set_body(graph, &body, 3);
+    fake_graph_t const made = fake_graph_clone(graph);
+    for (int i = 0; i < 20; ++i) {
+      STRATA_RANGE("run");
+      (void)fake_graph_launch(made, 7);
+    }
+    pause_ms(700);
+    (void)run.report();
+  });
+  t.wait();
+  CHECK(t.shared->done);
+  profile const found = read(t.out(whole_name), strata::recording_view::timeline);
+  CHECK(found.kernels.size() == 80);
+  for (strata::kernel_record const& kernel : found.kernels)
+    CHECK(path_of(found, kernel.node) == "run");
+}

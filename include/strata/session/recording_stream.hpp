@@ -196,8 +196,11 @@ class recording_stream {
     to_.out.reset();
     if (there) std::fclose(to_.file);
     to_.file = nullptr;
-    say("the recording ends early, since memory is short: free some, or lower log= and buffers=; "
-        "the tables go on");
+    constexpr char const* short_of_memory =
+        "the recording ends early, since memory is short: free some, or lower log= and buffers=; "
+        "the tables go on";
+    (void)if_memory_allows([this] { to_.problem = {errc::limit, short_of_memory}; });
+    say(short_of_memory);
     set_streaming(false);
   }
 

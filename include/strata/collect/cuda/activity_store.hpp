@@ -163,12 +163,13 @@ class activity_store {
     auto const take = [&](auto& records, auto& log) {
       std::size_t kept = 0;
       for (auto& record : records) {
-        call const by = join(record);
-        if (by == call::left_out) continue;
+        call by = join(record);
         if (by == call::unknown && bridge.to_ns(time_of(record), ticks) > until) {
           records[kept++] = record;
           continue;
         }
+        if (by == call::unknown) by = join_by_graph(record);
+        if (by == call::left_out) continue;
         if (by == call::unknown && is_own(record)) continue;
         if (by == call::unknown) record.node = root_node;
         (void)mark_lost_time(record);
@@ -450,10 +451,17 @@ class activity_store {
   void settle_work(traced_kernel& each) {
     call by = each.is_left_out ? call::left_out : join(each);
     if (each.graph_node != 0 && by != call::unknown) graphs_.saw(each, each.graph);
-    if (each.graph_node != 0 && by == call::unknown) by = join_to_graph(each);
+    if (by == call::unknown) by = join_by_graph(each);
     if (by == call::unknown && is_own(each)) return;
     if (by == call::unknown) note_capture(each, latest_time);
     add_work<strata::kernel_record>(each, made_.kernels, by);
+  }
+  call join_by_graph(traced_kernel& kernel) {
+    return kernel.graph_node != 0 ? join_to_graph(kernel) : call::unknown;
+  }
+  template <class Record>
+  static call join_by_graph(Record const&) noexcept {
+    return call::unknown;
   }
   /// A kernel of a graph's conditional node bears no id of a call.
   call join_to_graph(traced_kernel& each) {
