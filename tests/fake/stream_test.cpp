@@ -359,14 +359,14 @@ TEST_CASE("beyond a full log each range is written once, with its attributes") {
     (void)run.start();
     for (int i = 0;; ++i) {
       STRATA_RANGE("range", strata::tokens(i));
-      if (i % 1000 == 0) pause_ms(1);
+      if (i % 100 == 0) pause_ms(1);  // no faster than the file takes them
     }
   });
   pause_ms(1500);
   kill(t.child, SIGKILL);
   t.wait();
   profile found = read(t.out(part_name));
-  REQUIRE(found.ranges.size() > (test::sanitized ? 5'000 : 50'000));
+  REQUIRE(found.ranges.size() > (test::sanitized ? 5'000 : 20'000));
   std::sort(found.ranges.begin(), found.ranges.end(),
             [](auto const& a, auto const& b) { return a.end < b.end; });
   std::size_t in_order = 0;

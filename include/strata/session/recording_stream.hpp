@@ -121,6 +121,8 @@ class recording_stream {
     return to_.directory.gone() || (begun && to_.directory.lacks(file_name, to_.file));
   }
   output_directory const& directory() const noexcept { return to_.directory; }
+  /// Memory of a piece, at most: in no budget.
+  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
   /// Why the file ends early; it was said.
   status const& problem() const noexcept { return to_.problem; }
 
@@ -328,6 +330,20 @@ class recording_stream {
     describes_ = true;
   }
 
+  static std::uint64_t bytes_of(profile const& piece) noexcept {
+    std::uint64_t bytes = 0;
+    auto const add = [&](auto const& records) { bytes += records.size() * sizeof *records.data(); };
+    add(piece.steps);
+    add(piece.ranges);
+    add(piece.attributes);
+    add(piece.launches);
+    add(piece.kernels);
+    add(piece.copies);
+    add(piece.memory);
+    add(piece.synchronizations);
+    return bytes;
+  }
+
   /// Writes what was taken, and forgets it.
   void emit() {
     std::size_t const host = made_.steps.size() + made_.ranges.size() + made_.launches.size();
@@ -335,6 +351,7 @@ class recording_stream {
                                made_.synchronizations.size();
     if (host + device == 0 && !describes_) return;
     learn();
+    most_bytes_ = larger(most_bytes_, bytes_of(made_));
     profile_piece piece{made_, std::exchange(describes_, false), left_out()};
     write_piece(*to_.out, piece);
     if (!to_.out->flush()) return fail(to_.out->error());
@@ -356,6 +373,7 @@ class recording_stream {
   } to_;
   profile made_;           // the piece that is written next
   bool describes_ = true;  // that piece has the environment
+  std::uint64_t most_bytes_ = 0;
   /// What was written.
   struct written_part {
     profile places;  // nodes and names

@@ -160,6 +160,7 @@ class activity_store {
   /// Requires: the mutex.
   void stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until) {
+    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.bytes());
     auto const take = [&](auto& records, auto& log) {
       std::size_t kept = 0;
       for (auto& record : records) {
@@ -192,7 +193,7 @@ class activity_store {
   /// What waited at most, and the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
-    return most_waiting_bytes_ + names_.bytes();
+    return most_waiting_bytes_ + fresh_.most_bytes + names_.bytes();
   }
 
   /// Hands everything to the profile, its times in ns since the session began.
@@ -260,11 +261,17 @@ class activity_store {
     vec<strata::memory_record> memory;
     vec<strata::synchronization_record> waits;
     std::size_t first_name = 1;
+    std::size_t most_bytes = 0;  // that were here at once
     bool keeps = false;
     std::uint64_t dropped = 0;
 
     std::size_t size() const noexcept {
       return kernels.size() + copies.size() + memory.size() + waits.size();
+    }
+    std::size_t bytes() const noexcept {
+      return kernels.size() * sizeof(traced_kernel) + copies.size() * sizeof(strata::copy_record) +
+             memory.size() * sizeof(strata::memory_record) +
+             waits.size() * sizeof(strata::synchronization_record);
     }
     void add(traced_kernel const& kernel) { add(kernels, kernel); }
     void add(strata::copy_record const& copy) { add(copies, copy); }
