@@ -93,7 +93,7 @@ class output_directory {
   }
 
   /// Whether a file that was begun is not there any more, or another one has its name.
-  bool lacks(char const* name, std::FILE* file) const noexcept {
+  bool lacks(char const* name, std::FILE* file) const {
     open_folder const folder(path_, open_folder::last_link::refused);
     file_identity const begun(file);
     return folder.error() != 0 ||

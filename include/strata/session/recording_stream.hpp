@@ -75,7 +75,10 @@ class recording_stream {
     to_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
     to_.out.emplace(to_.file);
     begin_recording(*to_.out);
-    (void)to_.out->flush();  // so that it is a recording already, which has nothing yet
+    {
+      quiet_writes const quiet;
+      (void)to_.out->flush();  // so that it is a recording already, which has nothing yet
+    }
     set_streaming(true);
     if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
     set_streaming(false);
@@ -116,7 +119,7 @@ class recording_stream {
   }
 
   /// Whether what was written is not there any more: its directory has gone, or was replaced.
-  bool has_gone() const noexcept {
+  bool has_gone() const {
     bool const begun = to_.file != nullptr && to_.out->has_file();
     return to_.directory.gone() || (begun && to_.directory.lacks(file_name, to_.file));
   }
