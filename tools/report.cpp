@@ -24,7 +24,8 @@ class report_command final : public subcommand {
            "  strata report profile.strata --formats csv+json+trace --sort order --out late";
   }
   void declare(arguments& takes) override {
-    takes.required("FILE", file_, "the recording, or the folder of a run that has it");
+    takes.required("FILE", file_,
+                   "the recording, profile.strata.part of a killed program too, or its folder");
     std::string const formats = strata::detail::options_reader::format_names(", ");
     std::string const about = "what is written, joined by +: " + formats + "; table+html";
     takes.option("--formats", formats_, about.c_str());

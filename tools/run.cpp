@@ -191,6 +191,7 @@ class run_command final : public subcommand {
            "  strata run -- python3 train.py\n"
            "  strata run --steps 'Train step' --counters findings -- python3 train.py\n"
            "  strata run --for 30s --out run1 sort=order -- ./server 8080\n\n"
+           "A program that is killed leaves a recording: strata report takes its folder.\n"
            "The exit code is the program's; 126: it cannot be run; 127: there is none.";
   }
   void declare(arguments& takes) override {

@@ -449,12 +449,12 @@ class recording_parts {
   std::string_view rest_;
 };
 
-/// Says that a session ended without a report.
+/// Says that a session has no report.
 inline std::string describe_cut(profile const& of) {
   std::int64_t const tenths = of.end / 100'000'000;
-  return sentence("The program ended without a report, as by kill -9: this is what it had written ")
-         << tenths / 10 << "." << tenths % 10
-         << " s after its begin; what came later, counters and losses are missing.";
+  return sentence("The recording has no end: the program runs, was killed, or could not write on. ")
+         << "It has the first " << tenths / 10 << "." << tenths % 10
+         << " s, without counters, NVTX spans and losses.";
 }
 
 inline std::string describe_left_out(std::uint64_t events) {
@@ -522,7 +522,9 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
   if (sound && state == recording_parts::state::unusable)
     return {errc::bad_argument, "It is not whole, or was changed: copy it again as binary data."};
   if (sound && !has_report && !has_pieces)
-    return {errc::bad_argument, "It has nothing yet: the program ended within its first second."};
+    return {
+        errc::bad_argument,
+        "It has nothing whole: the program ended within its first second, or could not write on."};
   profile& made = has_report ? reported : streamed;
   bool const has_records = has_pieces && (!has_report || wanted == recording_view::timeline);
   if (has_report && has_records) take_records(made, streamed);

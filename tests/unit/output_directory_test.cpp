@@ -337,7 +337,7 @@ TEST_CASE("files that cannot be written where they should be: all are named, and
   output_directory made;
   REQUIRE(made.make(wanted.out).ok());
   strata::detail::recording_stream begun(wanted, false);
-  REQUIRE(begun.open(made, {}).ok());
+  REQUIRE(begun.open(made, {}, {}).ok());
   begun.stop();
   auto const write = [&] {
     return printed(here / "stderr", [&] {

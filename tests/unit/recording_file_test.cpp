@@ -208,9 +208,9 @@ TEST_CASE("what is no recording, or not whole, is refused in a sentence") {
   CHECK(problem_of(first + report_test::hash_bytes(first)).empty());
   CHECK(problem_of(first + report_test::hash_bytes(first.substr(19))) == changed);
   CHECK(problem_of(first.substr(0, 19)) ==
-        "It has nothing yet: the program ended within its first second.");
+        "It has nothing whole: the program ended within its first second, or could not write on.");
   CHECK(problem_of(bytes.substr(0, 19)) ==
-        "It has nothing yet: the program ended within its first second.");
+        "It has nothing whole: the program ended within its first second, or could not write on.");
   for (std::string const number : {"", "0", "-1", "x"})
     CHECK(problem_of("strata recording " + number + bytes.substr(18)) == changed);
   CHECK(problem_of(bytes.substr(0, 18)) == changed);
@@ -340,9 +340,7 @@ TEST_CASE("a recording without a report is what its pieces say, and says that it
   for (std::size_t i = 0; i < whole.ranges.size(); ++i)
     CHECK(std::memcmp(&cut.ranges[i], &whole.ranges[i], sizeof(range_record)) == 0);
   REQUIRE(cut.problems.size() == 1);
-  CHECK(
-      cut.problems[0].find("The program ended without a report, as by kill -9: this is what it had "
-                           "written ") == 0);
+  CHECK(cut.problems[0].find("The recording has no end: ") == 0);
   CHECK(reports_of(cut).find("attention") != std::string::npos);
   // What a kill leaves of the piece that was written then is passed over.
   std::string const last = piece_part(std::string("\5\0", 2));

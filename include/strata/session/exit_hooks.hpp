@@ -65,7 +65,7 @@ class exit_hooks {
   static void name_recording(std::string const& path) noexcept {
     char(&to)[sizeof(hooks::recording)] = instance().recording;
     int const size = std::snprintf(
-        to, sizeof to, "strata: what was recorded by then is in %s, which strata report takes\n",
+        to, sizeof to, "strata: all but the last second is in %s, which strata report takes\n",
         path.c_str());
     if (size >= static_cast<int>(sizeof to)) to[0] = '\0';
   }
@@ -114,7 +114,8 @@ class exit_hooks {
     shared_account* shared = &own_account;
     atomic<int> wanted{0};     // for which the watcher reports: a signal, or number_of an exit
     atomic<int> exit_code{0};  // that replaces the program's; 0: none
-    char recording[512] = {};  // a sentence on the file that is written meanwhile, or nothing
+    /// What keeps what was recorded, or the file that has it.
+    char recording[512] = "strata: with formats=recording an abort loses only the last second\n";
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
 #if defined(__linux__)
     atomic<bool> watches{false};

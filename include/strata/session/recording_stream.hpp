@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
@@ -63,8 +64,10 @@ class recording_stream {
 
   /// Begins the file in this directory. Requires: the collectors are open, and record nothing yet.
   /// Errors: input_output, unavailable: then the recording is written at the end.
-  status open(output_directory const& directory, profile_environment environment) {
+  status open(output_directory const& directory, profile_environment environment,
+              vec<status> const& problems) {
 #if defined(__linux__)
+    for (status const& problem : problems) made_.problems.push_back(problem.message());
     to_.directory = directory;
     made_.environment = std::move(environment);
     made_.traced = tracing_;
@@ -87,6 +90,7 @@ class recording_stream {
 #else
     (void)directory;
     (void)environment;
+    (void)problems;
     return {errc::not_supported, no_thread};
 #endif
   }
@@ -185,11 +189,12 @@ class recording_stream {
       to_.problem = to_.directory.end(file_name, file, error);
     } else {
       if (there) (void)std::fclose(file);
-      to_.problem = {errc::input_output,
-                     sentence("cannot go on with ")
-                         << to_.directory.path() << "/" << file_name << ".part: "
-                         << (there ? std::strerror(error) : "the program closed its file")
-                         << "; the recording ends there, and the tables go on"};
+      to_.problem = {
+          errc::input_output,
+          sentence("cannot go on with ")
+              << to_.directory.path() << "/" << file_name
+              << ".part: " << (there ? std::strerror(error) : "the program closed its file")
+              << "; the recording ends there: free space, raise ulimit -f, or choose another out="};
     }
     say(to_.problem.message().c_str());
     set_streaming(false);

@@ -368,7 +368,10 @@ class session_core {
     if (report_files::make_directory(options_, environment.rank, reports_.around.spare, made,
                                      opened)) {
       stream_.emplace(options_, trace_.may_trace());
-      opened = stream_->open(made, environment);
+      bool const is_as_wanted = opened.ok();
+      opened = stream_->open(made, environment, problems_.all());
+      if (opened.ok() && is_as_wanted && environment.rank < 0)
+        made.link_latest(machine::absolute(options_.out));
     }
     if (opened.ok()) return;
     end_stream();
