@@ -53,7 +53,7 @@ class step_replay {
     for (std::uint32_t i = 0; i < device_.works.size(); ++i) join_work(i);
     for (std::uint32_t i = 0; i < calls_.size(); ++i) join_call(i);
     find_lags();
-    unchanged_.ns = run({});
+    unchanged_ns_ = run({});
   }
   step_replay(step_replay const&) = delete;
   step_replay& operator=(step_replay const&) = delete;
@@ -61,14 +61,15 @@ class step_replay {
   /// The mean step with all of the changes, in ns; NaN where the timeline is not whole. Of two
   /// changes of a range the later one holds.
   double step_ns(vec<what_if> const& changes) {
-    if (!(unchanged_.ns > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-    return larger(0.0, summary_.typical_ns() - unchanged_.ns + run(changes));
+    if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
+    return larger(0.0, summary_.typical_ns() - unchanged_ns_ + run(changes));
   }
   /// The same without a change, by the replay alone: what was recorded.
-  double unchanged_ns() const noexcept { return unchanged_.ns; }
+  double unchanged_ns() const noexcept { return unchanged_ns_; }
 
  private:
   using place = std::uint32_t;
+  static constexpr what_if no_change{};
   static constexpr place none = 0xffffffffu;
 
   struct call {
@@ -416,7 +417,7 @@ class step_replay {
   }
   /// What a row's parts still take; of a row past the tree: all.
   what_if const& change_of(place row) const noexcept {
-    return row < changes_.size() ? changes_[row] : unchanged_.change;
+    return row < changes_.size() ? changes_[row] : no_change;
   }
   double factor_of(call const& each) const noexcept {
     if (each.launch == none) return 1.0;
@@ -592,11 +593,8 @@ class step_replay {
     vec<place> by_end;        ///< the same by end
     number_map<place> waits;  ///< stream and 1, by correlation
   } device_;
-  struct unchanged_step {
-    what_if change;
-    double ns = 0.0;
-  } unchanged_;
   bool any_order_ = false;
+  double unchanged_ns_ = 0.0;
   std::int64_t latency_ = 0;  ///< from a call to its kernel where the device has nothing to do
 };
 
