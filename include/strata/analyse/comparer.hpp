@@ -181,8 +181,8 @@ class comparer {
     return true;
   }
   static bool is_missing(vec<run_ranges> const& from, std::string_view path) {
-    for (run_ranges const& ranges : from)
-      if (ranges.find(path) == nullptr) return true;
+    for (run_ranges const& run : from)
+      if (run.find(path) == nullptr) return true;
     return false;
   }
 

@@ -259,13 +259,13 @@ class metric_resolver {
     std::string const base = name.substr(0, dot);
     std::string const rollup = dot == std::string::npos ? std::string() : name.substr(dot);
     nearest_names nearest(base);
-    for (std::string const& text : chip_names_) nearest.consider(text);
+    for (std::string const& known : chip_names_) nearest.consider(known);
     vec<std::string> found = nearest.best();
-    for (std::string& text : found) {
-      if (has(text + rollup)) {
-        text += rollup;
-      } else if (has(text + ".sum")) {
-        text += ".sum";
+    for (std::string& nearby : found) {
+      if (has(nearby + rollup)) {
+        nearby += rollup;
+      } else if (has(nearby + ".sum")) {
+        nearby += ".sum";
       }
     }
     return found;

@@ -248,10 +248,10 @@ class options_reader {
     if (key == "sort") return sort(value);
     if (key == "only") return patterns(key, value, to_->only);
     if (key == "kernels") return patterns(key, value, to_->kernels);
-    for (text_row const& text : texts) {
-      if (key != text.key) continue;
-      if (value.empty() && !text.wanted.empty()) return wrong(key, value, text.wanted);
-      return (void)(to_->*text.field).assign(value);
+    for (text_row const& row : texts) {
+      if (key != row.key) continue;
+      if (value.empty() && !row.wanted.empty()) return wrong(key, value, row.wanted);
+      return (void)(to_->*row.field).assign(value);
     }
     for (number_row const& each : numbers)
       if (key == each.key) return number(value, each);

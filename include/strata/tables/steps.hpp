@@ -192,12 +192,12 @@ class steps_builder {
   void find_period() {
     std::int64_t after = 0;
     std::int64_t host = 0;
-    for (step_times const& times : steps_) {
+    for (step_times const& step : steps_) {
       // Modules are loaded in it: beside that, what the others leave to the device looks small.
-      if (&times == steps_.data() && begins_dear()) continue;
-      host = add_saturated(host, elapsed(times.begin, times.end));
-      if (times.gpu_end != lost_time)
-        after = add_saturated(after, elapsed(larger(times.end, times.gpu_begin), times.gpu_end));
+      if (&step == steps_.data() && begins_dear()) continue;
+      host = add_saturated(host, elapsed(step.begin, step.end));
+      if (step.gpu_end != lost_time)
+        after = add_saturated(after, elapsed(larger(step.end, step.gpu_begin), step.gpu_end));
     }
     made_.period_of_gpu = after > host / 10;
     if (!made_.period_of_gpu) return;
