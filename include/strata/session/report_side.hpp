@@ -4,9 +4,6 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/options.hpp>
-#include <strata/session/output_directory.hpp>
-#include <strata/status.hpp>
 #include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>
 
