@@ -60,14 +60,14 @@ class exit_hooks {
     instance().latest.store(monotonic_ns() + std::int64_t{seconds} * 1'000'000'000);
   }
 
-  /// What the program has recorded so far is in this file, also where it aborts. To be called
+  /// Names the file that has what was recorded by then where the program aborts. To be called
   /// before `install`.
   static void name_recording(std::string const& path) noexcept {
-    char(&to)[sizeof(hooks::recording)] = instance().recording;
+    hooks& all = instance();
     int const size = std::snprintf(
-        to, sizeof to, "strata: all but the last second is in %s, which strata report takes\n",
-        path.c_str());
-    if (size >= static_cast<int>(sizeof to)) to[0] = '\0';
+        all.recording, sizeof all.recording,
+        "strata: all but the last second is in %s, which strata report takes\n", path.c_str());
+    if (size >= static_cast<int>(sizeof all.recording)) all.recording[0] = '\0';
   }
 
   /// In a forked child: whether it is the first one of the process that recorded to ask, while that

@@ -142,7 +142,7 @@ class recorder {
     state_.launches.each_call([&](launch_record const& launch) { launches(launch); });
   }
 
-  /// From now on, or no more, ranges and steps that leave the full logs are kept for `stream`.
+  /// From now on, or no more, steps are kept for `stream`, and ranges that leave the full logs.
   void set_streaming(bool on) noexcept {
     own_lock const lock(mutex_);
     state_.stream_budget.set(on ? most_overdue_bytes : 0);

@@ -347,7 +347,7 @@ class thread_recorder : public range_owner {
       bool taken;
       attribute_record record;
     };
-    static constexpr std::size_t bytes_of = sizeof(numbered);  // an attribute
+    static constexpr std::size_t attribute_bytes = sizeof(numbered);
 
     vec<range_record> ranges;
     vec<numbered> attributes;  // of ranges that began while the log was full, by number
@@ -373,7 +373,7 @@ class thread_recorder : public range_owner {
     std::size_t forget_taken() noexcept {
       std::size_t const before = attributes.size();
       attributes.keep_if([](numbered const& n) { return !n.taken; });
-      return (before - attributes.size()) * bytes_of;
+      return (before - attributes.size()) * attribute_bytes;
     }
   };
 
@@ -600,7 +600,8 @@ class thread_recorder : public range_owner {
   /// Returns: the number that its range bears.
   std::uint32_t keep_for_stream(attribute_record const& attribute) noexcept {
     if (!shared_->streaming.load(memory_order_relaxed)) return no_reference;
-    if (overdue_.attributes.make_room(1) && shared_->stream_budget.take(overdue_records::bytes_of))
+    if (overdue_.attributes.make_room(1) &&
+        shared_->stream_budget.take(overdue_records::attribute_bytes))
       return overdue_.add(attribute);
     shared_->stream_dropped.fetch_add(1, memory_order_relaxed);
     return no_reference;
