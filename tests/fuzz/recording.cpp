@@ -1,5 +1,5 @@
-// Any bytes as the content of a recording, of its report or cut into two pieces: refused, or one of
-// the reports is made of it.
+// Any bytes as the content of a recording's report, of two of its pieces, or of a piece and a
+// report: refused, or one of the reports is made of it.
 #include <strata/recording.hpp>
 
 #include <cstddef>

@@ -114,9 +114,8 @@ killed.mkdir(exist_ok=True)
 (killed / "profile.strata.part").write_bytes(whole[:-len(report)] + b"p1")
 cut = "The recording has no end: the program runs, was killed, or could not write on. It has the first "
 that(cut in reported(0, killed, "--formats", "csv+table", "--out", out("of-killed")), "a report of a killed program does not say so")
-for name in ("ranges.csv",):
-    rows = [(folder / name).read_text().count("\n") for folder in (first, here / "of-killed0")]
-    that(rows[0] == rows[1], f"{name} of a killed program has {rows[1]} lines, {rows[0]} of the same that ended")
+lines = [(folder / "ranges.csv").read_text().count("\n") for folder in (first, here / "of-killed0")]
+that(lines[0] == lines[1], f"ranges.csv of a killed program has {lines[1]} lines, {lines[0]} of the same that ended")
 for words in (("explain", killed, "--json"), ("trace", killed, "--out", here / "killed.json"), ("compare", killed, killed)):
     done = run(program, *words)
     that(done.returncode in (0, 3) and "strata: It " not in done.stderr, f"{words}: {done.returncode}: {done.stderr}")
