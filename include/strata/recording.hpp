@@ -381,10 +381,6 @@ class recording_check {
   bool good_ = true;
 };
 
-}  // namespace detail
-
-namespace detail {
-
 /// The parts of a recording, one after the other.
 class recording_parts {
  public:
@@ -450,8 +446,8 @@ class recording_parts {
 };
 
 /// Says that a session has no report.
-inline std::string describe_cut(profile const& of) {
-  std::int64_t const tenths = of.end / 100'000'000;
+inline std::string describe_cut(profile const& cut) {
+  std::int64_t const tenths = cut.end / 100'000'000;
   return sentence("The recording has no end: the program runs, was killed, or could not write on. ")
          << "It has the first " << tenths / 10 << "." << tenths % 10
          << " s, without counters, NVTX spans and losses.";
@@ -557,7 +553,7 @@ inline status read_first_line(std::string_view bytes, std::size_t& size, int& ve
 /// Where the report of a recording begins, behind its pieces; 0 where there is none.
 inline long report_position(std::FILE* file) {
   char header[recording_parts::piece_header];
-  long position = static_cast<long>(recording_magic.size()) + 2;
+  long position = static_cast<long>(recording_line_size);
   while (std::fseek(file, position, SEEK_SET) == 0) {
     std::size_t const got = std::fread(header, 1, sizeof header, file);
     if (got > 0 && header[0] == static_cast<char>(recording_part::profile)) return position;
@@ -595,17 +591,18 @@ inline status read_recording_file(std::string const& path, profile& to,
     return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
   std::string text;
   char part[1 << 16];
-  std::size_t const line = detail::recording_magic.size() + 2;
+  std::size_t const line = detail::recording_line_size;
   std::size_t got = std::fread(part, 1, line, file);
   text.assign(part, got);
   std::size_t size = 0;
   int version = 0;
-  bool const is_one = detail::read_first_line(text, size, version).ok();  // /dev/zero has no end
-  if (is_one && std::fseek(file, 0, SEEK_CUR) == 0) {
+  bool const is_recording =
+      detail::read_first_line(text, size, version).ok();  // /dev/zero has no end
+  if (is_recording && std::fseek(file, 0, SEEK_CUR) == 0) {
     long const report = wanted == recording_view::report ? detail::report_position(file) : 0;
     (void)std::fseek(file, report != 0 ? report : static_cast<long>(line), SEEK_SET);
   }
-  while (is_one && text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0)
+  while (is_recording && text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0)
     text.append(part, got);
   int const error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);

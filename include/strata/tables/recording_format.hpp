@@ -24,6 +24,9 @@ inline constexpr int recording_version = 2;
 namespace detail {
 
 inline constexpr std::string_view recording_magic = "strata recording ";
+/// The first line: that, the version and the line's end.
+inline constexpr std::size_t recording_line_size = recording_magic.size() + 2;
+static_assert(recording_version < 10, "the version is a digit");
 
 /// The parts of a recording: this byte, the content and its hash in 8 bytes. Before the content of
 /// a piece stand its size and the complement of that, each in 8 bytes.
@@ -58,8 +61,9 @@ inline constexpr bool is_vec<vec<Value>> = true;
 struct recorded_fields {
   template <class At>
   static void each(At& at, profile& of) {
-    profile_piece streamed{of};
-    each(at, streamed);
+    at.field("environment", of.environment);
+    at.field("problems", of.problems);
+    each_streamed(at, of);
     at.field("losses", of.losses);
     at.field("cost", of.cost);
     at.field("folded_steps", of.folded_steps);
@@ -75,10 +79,14 @@ struct recorded_fields {
     at.field("hang", of.hang);
   }
   template <class At>
-  static void each(At& at, profile_piece& streamed) {
-    profile& of = streamed.whole;
-    if (streamed.describes) at.field("environment", of.environment);
-    at.field("problems", of.problems);
+  static void each(At& at, profile_piece& piece) {
+    if (piece.describes) at.field("environment", piece.whole.environment);
+    each_streamed(at, piece.whole);
+    at.field("left_out", piece.left_out);
+  }
+  /// What pieces have as well as reports.
+  template <class At>
+  static void each_streamed(At& at, profile& of) {
     at.field("names", of.names);
     at.field("nodes", of.nodes);
     at.field("threads", of.threads);
@@ -94,7 +102,6 @@ struct recorded_fields {
     at.field("end", of.end);
     at.field("traced", of.traced);
     at.field("has_steps", of.has_steps);
-    at.field("left_out", streamed.left_out);
   }
   template <class At>
   static void each(At& at, profile_environment& of) {
@@ -464,10 +471,6 @@ class recording_writer {
   fnv1a hash_;
   vec<char const*> keys_;
 };
-
-}  // namespace detail
-
-namespace detail {
 
 inline void begin_recording(text_writer& out) {
   out.write(recording_magic);
