@@ -68,19 +68,19 @@ class recording_stream {
               vec<status> const& problems) {
 #if defined(__linux__)
     for (status const& problem : problems) made_.problems.push_back(problem.message());
-    to_.directory = directory;
+    output_.directory = directory;
     made_.environment = std::move(environment);
     made_.traced = tracing_;
     if (tracing_) (void)activity_buffers::instance();  // made here, where memory may be missing
-    status const begun = to_.directory.begin(file_name, to_.file);
+    status const begun = output_.directory.begin(file_name, output_.file);
     if (!begun.ok()) return begun;
-    std::uint64_t const room = to_.directory.room();
-    to_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
-    to_.out.emplace(to_.file);
-    begin_recording(*to_.out);
+    std::uint64_t const room = output_.directory.room();
+    output_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
+    output_.out.emplace(output_.file);
+    begin_recording(*output_.out);
     {
       quiet_writes const quiet;
-      (void)to_.out->flush();  // so that it is a recording already, which has nothing yet
+      (void)output_.out->flush();  // so that it is a recording already, which has nothing yet
     }
     set_streaming(true);
     if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
@@ -116,22 +116,22 @@ class recording_stream {
   /// Adds what the session reports, and gives the file its name. Returns: whether it is there.
   bool complete(profile const& reported) {
     if (!has_file()) return false;
-    std::uint64_t const at = to_.out->bytes();
-    end_recording(*to_.out, reported, recording_part::unfinished);
-    if (to_.out->flush() && to_.out->has_file()) mark_finished(at);
+    std::uint64_t const at = output_.out->bytes();
+    end_recording(*output_.out, reported, recording_part::unfinished);
+    if (output_.out->flush() && output_.out->has_file()) mark_finished(at);
     return close();
   }
 
   /// Whether what was written is not there any more: its directory has gone, or was replaced.
   bool has_gone() const {
-    bool const begun = to_.file != nullptr && to_.out->has_file();
-    return to_.directory.gone() || (begun && to_.directory.lacks(file_name, to_.file));
+    bool const begun = output_.file != nullptr && output_.out->has_file();
+    return output_.directory.gone() || (begun && output_.directory.lacks(file_name, output_.file));
   }
-  output_directory const& directory() const noexcept { return to_.directory; }
+  output_directory const& directory() const noexcept { return output_.directory; }
   /// Memory of a piece, at most: in no budget.
   std::uint64_t most_bytes() const noexcept { return most_bytes_; }
   /// Why the file ends early; it was said.
-  status const& problem() const noexcept { return to_.problem; }
+  status const& problem() const noexcept { return output_.problem; }
 
  private:
   static constexpr char const* no_thread =
@@ -157,59 +157,60 @@ class recording_stream {
   void mark_finished([[maybe_unused]] std::uint64_t at) {
 #if defined(__linux__)
     constexpr auto kind = static_cast<char>(recording_part::profile);
-    if (pwrite(fileno(to_.file), &kind, 1, static_cast<off_t>(at)) != 1) to_.out->fail(errno);
+    if (pwrite(fileno(output_.file), &kind, 1, static_cast<off_t>(at)) != 1)
+      output_.out->fail(errno);
 #endif
   }
 
   bool close() {
     if (!has_file()) return false;
-    if (to_.out && !to_.out->flush()) {
-      fail(to_.out->error());
+    if (output_.out && !output_.out->flush()) {
+      fail(output_.out->error());
       return false;
     }
-    to_.out.reset();
-    to_.problem = to_.directory.end(file_name, std::exchange(to_.file, nullptr), 0);
-    if (!to_.problem.ok()) say(to_.problem.message().c_str());
-    return to_.problem.ok();
+    output_.out.reset();
+    output_.problem = output_.directory.end(file_name, std::exchange(output_.file, nullptr), 0);
+    if (!output_.problem.ok()) say(output_.problem.message().c_str());
+    return output_.problem.ok();
   }
 
   /// False also where its number is now that of a file of the program: neither written nor closed.
   bool has_file() {
-    if (to_.file != nullptr && !to_.out->has_file()) fail(text_writer::file_lost);
-    return to_.file != nullptr;
+    if (output_.file != nullptr && !output_.out->has_file()) fail(text_writer::file_lost);
+    return output_.file != nullptr;
   }
 
   /// The disk is full, say: what was written stays, under the name that says that it is not whole.
   void fail(int error) {
-    bool const there = error != text_writer::file_lost && to_.out->has_file();
-    if (!there) to_.out->fail(text_writer::file_lost);
-    to_.out.reset();
-    std::FILE* const file = std::exchange(to_.file, nullptr);
+    bool const there = error != text_writer::file_lost && output_.out->has_file();
+    if (!there) output_.out->fail(text_writer::file_lost);
+    output_.out.reset();
+    std::FILE* const file = std::exchange(output_.file, nullptr);
     if (there && std::ftell(file) < 4096) {  // nothing of it can be read
-      to_.problem = to_.directory.end(file_name, file, error);
+      output_.problem = output_.directory.end(file_name, file, error);
     } else {
       if (there) (void)std::fclose(file);
-      to_.problem = {
+      output_.problem = {
           errc::input_output,
           sentence("cannot go on with ")
-              << to_.directory.path() << "/" << file_name
+              << output_.directory.path() << "/" << file_name
               << ".part: " << (there ? std::strerror(error) : "the program closed its file")
               << "; the recording ends there: free space, raise ulimit -f, or choose another out="};
     }
-    say(to_.problem.message().c_str());
+    say(output_.problem.message().c_str());
     set_streaming(false);
   }
 
   /// Memory is short: what was written stays.
   void end_early() noexcept {
-    bool const there = to_.file != nullptr && to_.out && to_.out->has_file();
-    to_.out.reset();
-    if (there) std::fclose(to_.file);
-    to_.file = nullptr;
+    bool const there = output_.file != nullptr && output_.out && output_.out->has_file();
+    output_.out.reset();
+    if (there) std::fclose(output_.file);
+    output_.file = nullptr;
     constexpr char const* short_of_memory =
         "the recording ends early, since memory is short: free some, or lower log= and buffers=; "
         "the tables go on";
-    (void)if_memory_allows([this] { to_.problem = {errc::limit, short_of_memory}; });
+    (void)if_memory_allows([this] { output_.problem = {errc::limit, short_of_memory}; });
     say(short_of_memory);
     set_streaming(false);
   }
@@ -242,18 +243,18 @@ class recording_stream {
   }
   void write_pieces(bool last) {
     if (!has_file()) return;
-    if (to_.directory.room() < to_.kept_room) return fail(ENOSPC);
+    if (output_.directory.room() < output_.kept_room) return fail(ENOSPC);
     recorder& from = recorder::instance();
     // One rate for the whole file: times that were written stay in order with those that follow.
     if (!std::exchange(has_ticks_, true)) ticks_ = from.converter();
     std::int64_t const now = from.clock().now();
     std::int64_t const until = last ? now : now - ticks_of(host_age_ns);
     if (written_.until == 0) written_.until = from.begun();
-    while (written_.until < until && to_.file != nullptr) {
+    while (written_.until < until && output_.file != nullptr) {
       std::int64_t const end = written_.until + ticks_of(piece_ns_);
       take_piece(now, end < until ? end : until, false);
     }
-    if (last && to_.file != nullptr) take_piece(now, latest_time, true);
+    if (last && output_.file != nullptr) take_piece(now, latest_time, true);
   }
 
   void take_piece(std::int64_t now, std::int64_t until, bool last) {
@@ -361,8 +362,8 @@ class recording_stream {
     learn();
     most_bytes_ = larger(most_bytes_, bytes_of(made_));
     profile_piece piece{made_, std::exchange(describes_, false), left_out()};
-    write_piece(*to_.out, piece);
-    if (!to_.out->flush()) return fail(to_.out->error());
+    write_piece(*output_.out, piece);
+    if (!output_.out->flush()) return fail(output_.out->error());
     written_.attributes += made_.attributes.size();
     profile rest;
     rest.environment = std::move(made_.environment);
@@ -378,7 +379,7 @@ class recording_stream {
     maybe<text_writer> out;
     std::uint64_t kept_room = 0;
     status problem;
-  } to_;
+  } output_;
   profile made_;           // the piece that is written next
   bool describes_ = true;  // that piece has the environment
   std::uint64_t most_bytes_ = 0;
