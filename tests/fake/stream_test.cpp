@@ -400,6 +400,29 @@ TEST_CASE("a killed program's device work ends where its ranges do") {
   CHECK(found.launches.size() <= found.ranges.size() + 2);
 }
 
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("where no thread can be started the recording is written at the end, in its place") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording,host"));
+    rlim_t const used = memory_of("VmSize:") << 10;
+    rlimit const limit{used + (4 << 20), RLIM_INFINITY};  // a thread's stack has 8 MB
+    (void)setrlimit(RLIMIT_AS, &limit);
+    (void)run.start();
+    rlimit const none{RLIM_INFINITY, RLIM_INFINITY};
+    (void)setrlimit(RLIMIT_AS, &none);
+    { STRATA_RANGE("range"); }
+    (void)run.report();
+  });
+  t.wait();
+  CHECK(t.shared->done);
+  INFO(t.said());
+  CHECK(t.said().find("the recording is written at the end") != std::string::npos);
+  CHECK(read(t.out(whole_name)).ranges.size() == 1);
+  CHECK_FALSE(fs::exists(t.folder / "out-2"));
+}
+#endif
+
 TEST_CASE("a directory that is removed meanwhile: a sentence, and the report is written anew") {
   trial t;
   t.run([&] {

@@ -63,7 +63,8 @@ class recording_stream {
   static constexpr char const* file_name = "profile.strata";
 
   /// Begins the file in this directory. Requires: the collectors are open, and record nothing yet.
-  /// Errors: input_output, unavailable: then the recording is written at the end.
+  /// Errors: input_output, unavailable: nothing stays there, and the recording is written at the
+  /// end.
   status open(output_directory const& directory, profile_environment environment,
               vec<status> const& problems) {
 #if defined(__linux__)
@@ -73,7 +74,10 @@ class recording_stream {
     made_.traced = tracing_;
     if (tracing_) (void)activity_buffers::instance();  // made here, where memory may be missing
     status const begun = output_.directory.begin(file_name, output_.file);
-    if (!begun.ok()) return begun;
+    if (!begun.ok()) {
+      directory.remove_empty();
+      return begun;
+    }
     std::uint64_t const room = output_.directory.room();
     output_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
     output_.out.emplace(output_.file);
@@ -85,7 +89,7 @@ class recording_stream {
     set_streaming(true);
     if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
     set_streaming(false);
-    close();
+    abandon();
     return {errc::unavailable, no_thread};
 #else
     (void)directory;
@@ -162,6 +166,13 @@ class recording_stream {
 #endif
   }
 
+  /// Removes what was begun, and its directory.
+  void abandon() {
+    output_.out.reset();
+    (void)output_.directory.end(file_name, std::exchange(output_.file, nullptr), ECANCELED);
+    output_.directory.remove_empty();
+  }
+
   bool close() {
     if (!has_file()) return false;
     if (output_.out && !output_.out->flush()) {
@@ -186,7 +197,7 @@ class recording_stream {
     if (!there) output_.out->fail(text_writer::file_lost);
     output_.out.reset();
     std::FILE* const file = std::exchange(output_.file, nullptr);
-    if (there && std::ftell(file) < 4096) {  // nothing of it can be read
+    if (there && !output_.has_piece) {  // nothing of it can be read
       output_.problem = output_.directory.end(file_name, file, error);
     } else {
       if (there) (void)std::fclose(file);
@@ -364,6 +375,7 @@ class recording_stream {
     profile_piece piece{made_, std::exchange(describes_, false), left_out()};
     write_piece(*output_.out, piece);
     if (!output_.out->flush()) return fail(output_.out->error());
+    output_.has_piece = true;
     written_.attributes += made_.attributes.size();
     profile rest;
     rest.environment = std::move(made_.environment);
@@ -378,6 +390,7 @@ class recording_stream {
     std::FILE* file = nullptr;
     maybe<text_writer> out;
     std::uint64_t kept_room = 0;
+    bool has_piece = false;  // that is whole
     status problem;
   } output_;
   profile made_;           // the piece that is written next
