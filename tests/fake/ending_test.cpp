@@ -74,8 +74,8 @@ struct trial {
         "ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0",
         "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
         "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
-    std::string const options =
-        std::string("trace") + state.options + ",formats=csv+table+perfetto+recording,out=" + folder / "out";
+    std::string const options = std::string("trace") + state.options +
+                                ",formats=csv+table+perfetto+recording,out=" + folder / "out";
     auto const ended = [&](char const* variable, double& seconds) {
       texts environment = usual;
       if (variable != nullptr) environment.push_back(variable + options);
