@@ -461,18 +461,18 @@ inline std::string describe_left_out(std::uint64_t events) {
 }
 
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.
-inline void take_records(profile& to, profile& streamed) {
-  to.steps = std::move(streamed.steps);
-  to.ranges = std::move(streamed.ranges);
-  to.attributes = std::move(streamed.attributes);
-  to.launches = std::move(streamed.launches);
-  to.kernels = std::move(streamed.kernels);
-  to.copies = std::move(streamed.copies);
-  to.memory = std::move(streamed.memory);
-  to.synchronizations = std::move(streamed.synchronizations);
-  to.folded = {};
-  to.folded_steps = {};
-  to.device = {};
+inline void take_records(profile& reported, profile& streamed) {
+  reported.steps = std::move(streamed.steps);
+  reported.ranges = std::move(streamed.ranges);
+  reported.attributes = std::move(streamed.attributes);
+  reported.launches = std::move(streamed.launches);
+  reported.kernels = std::move(streamed.kernels);
+  reported.copies = std::move(streamed.copies);
+  reported.memory = std::move(streamed.memory);
+  reported.synchronizations = std::move(streamed.synchronizations);
+  reported.folded = {};
+  reported.folded_steps = {};
+  reported.device = {};
 }
 
 /// A killed program's device work came to the file before the ranges and calls that it belongs to:
@@ -484,8 +484,8 @@ inline void end_together(profile& cut) {
   calls.sort();
   auto const belongs = [&](std::int64_t begin, std::uint32_t id) {
     if (begin == lost_time || begin <= cut.end) return true;
-    std::size_t const at = calls.count_first([id](std::uint32_t call) { return call < id; });
-    return at < calls.size() && calls[at] == id;
+    std::size_t const place = calls.count_first([id](std::uint32_t call) { return call < id; });
+    return place < calls.size() && calls[place] == id;
   };
   auto const keep = [&](auto& records) {
     records.keep_if([&](auto const& r) { return belongs(r.begin, r.correlation); });

@@ -99,7 +99,8 @@ class recording_stream {
 #endif
   }
 
-  /// Ends the thread. Threads: any; also that thread, when it is the last one of the process.
+  /// Ends the thread. Threads: as all of it, also that thread, when it is the last one of the
+  /// process.
   void stop() noexcept {
 #if defined(__linux__)
     if (!runs_) return;
@@ -120,9 +121,9 @@ class recording_stream {
   /// Adds what the session reports, and gives the file its name. Returns: whether it is there.
   bool complete(profile const& reported) {
     if (!has_file()) return false;
-    std::uint64_t const at = output_.out->bytes();
+    std::uint64_t const report_begin = output_.out->bytes();
     end_recording(*output_.out, reported, recording_part::unfinished);
-    if (output_.out->flush() && output_.out->has_file()) mark_finished(at);
+    if (output_.out->flush() && output_.out->has_file()) mark_finished(report_begin);
     return close();
   }
 
@@ -158,10 +159,10 @@ class recording_stream {
   }
 
   /// The report that begins there is whole: from now on it is read, and not the pieces alone.
-  void mark_finished([[maybe_unused]] std::uint64_t at) {
+  void mark_finished([[maybe_unused]] std::uint64_t report_begin) {
 #if defined(__linux__)
     constexpr auto kind = static_cast<char>(recording_part::profile);
-    if (pwrite(fileno(output_.file), &kind, 1, static_cast<off_t>(at)) != 1)
+    if (pwrite(fileno(output_.file), &kind, 1, static_cast<off_t>(report_begin)) != 1)
       output_.out->fail(errno);
 #endif
   }

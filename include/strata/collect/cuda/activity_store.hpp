@@ -280,10 +280,10 @@ class activity_store {
 
    private:
     template <class Record>
-    void add(vec<Record>& to, Record const& record) {
+    void add(vec<Record>& records, Record const& record) {
       if (!keeps) return;
-      if (size() < most && to.make_room(1)) {
-        to.push_back(record);
+      if (size() < most && records.make_room(1)) {
+        records.push_back(record);
       } else {
         ++dropped;
       }

@@ -363,11 +363,11 @@ class thread_recorder : public range_owner {
       if (attributes.empty()) return nullptr;
       // By number from the first one, also where they began anew.
       std::uint32_t const first = attributes[0].number;
-      std::size_t const at = attributes.count_first(
+      std::size_t const place = attributes.count_first(
           [&](numbered const& n) { return n.number - first < number - first; });
-      if (at == attributes.size() || attributes[at].number != number) return nullptr;
-      attributes[at].taken = true;
-      return &attributes[at].record;
+      if (place == attributes.size() || attributes[place].number != number) return nullptr;
+      attributes[place].taken = true;
+      return &attributes[place].record;
     }
     /// Returns: the bytes of what is forgotten.
     std::size_t forget_taken() noexcept {
