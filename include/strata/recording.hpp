@@ -448,7 +448,10 @@ class recording_parts {
 /// Says that a session has no report.
 inline std::string describe_cut(profile const& cut) {
   std::int64_t const tenths = cut.end / 100'000'000;
-  return sentence("The recording has no end: the program runs, was killed, or could not write on. ")
+  return sentence(
+             "The recording has no end: the program runs, was killed or could not write on, or "
+             "this is more "
+             "than 1 GiB. ")
          << "It has the first " << tenths / 10 << "." << tenths % 10
          << " s, without counters, NVTX spans and losses.";
 }
@@ -550,11 +553,20 @@ inline status read_first_line(std::string_view bytes, std::size_t& size, int& ve
   return {};
 }
 
+/// Returns: whether the file can be read from there; not that of a pipe.
+inline bool go_to(std::FILE* file, std::int64_t position) noexcept {
+#if defined(_WIN32)
+  return _fseeki64(file, position, SEEK_SET) == 0;
+#else
+  return fseeko(file, static_cast<off_t>(position), SEEK_SET) == 0;
+#endif
+}
+
 /// Where the report of a recording begins, behind its pieces; 0 where there is none.
-inline long report_position(std::FILE* file) {
+inline std::int64_t report_position(std::FILE* file) {
   char header[recording_parts::piece_header];
-  long position = static_cast<long>(recording_line_size);
-  while (std::fseek(file, position, SEEK_SET) == 0) {
+  auto position = static_cast<std::int64_t>(recording_line_size);
+  while (go_to(file, position)) {
     std::size_t const got = std::fread(header, 1, sizeof header, file);
     if (got > 0 && header[0] == static_cast<char>(recording_part::profile)) return position;
     std::uint64_t size = 0;
@@ -562,7 +574,7 @@ inline long report_position(std::FILE* file) {
                           header[0] == static_cast<char>(recording_part::piece) &&
                           recording_parts::read_size({header, got}, size);
     if (!is_piece || size > std::uint64_t{1} << 40) return 0;
-    position += static_cast<long>(size + recording_parts::piece_frame);
+    position += static_cast<std::int64_t>(size + recording_parts::piece_frame);
   }
   return 0;
 }
@@ -581,38 +593,57 @@ inline status read_recording(std::string_view bytes, profile& to,
   return detail::read_parts(parts, bytes.size(), to, wanted);
 }
 
-/// The same of a file.
-/// Errors: input_output: it cannot be opened or read, or there is more than 1 GiB to read.
-inline status read_recording_file(std::string const& path, profile& to,
-                                  recording_view wanted = recording_view::report) {
-  constexpr std::size_t most = std::size_t{1} << 30;
+namespace detail {
+
+/// Reads the first line of a recording and what is wanted of the rest, at most so many bytes.
+/// Returns: whether it is a recording.
+inline bool read_wanted(std::FILE* file, recording_view wanted, std::size_t most,
+                        std::string& text) {
+  char part[1 << 16];
+  std::size_t got = std::fread(part, 1, recording_line_size, file);
+  text.assign(part, got);
+  std::size_t size = 0;
+  int version = 0;
+  if (!read_first_line(text, size, version).ok()) return false;  // /dev/zero has no end
+  if (std::fseek(file, 0, SEEK_CUR) == 0) {
+    std::int64_t const report = wanted == recording_view::report ? report_position(file) : 0;
+    (void)go_to(file, report != 0 ? report : static_cast<std::int64_t>(size));
+  }
+  while (text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0)
+    text.append(part, got);
+  return true;
+}
+
+/// `most`: bytes that are read; of pieces the first ones.
+inline status read_recording_file(std::string const& path, profile& to, recording_view wanted,
+                                  std::size_t most) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (file == nullptr)
     return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
   std::string text;
-  char part[1 << 16];
-  std::size_t const line = detail::recording_line_size;
-  std::size_t got = std::fread(part, 1, line, file);
-  text.assign(part, got);
-  std::size_t size = 0;
-  int version = 0;
-  bool const is_recording =
-      detail::read_first_line(text, size, version).ok();  // /dev/zero has no end
-  if (is_recording && std::fseek(file, 0, SEEK_CUR) == 0) {
-    long const report = wanted == recording_view::report ? detail::report_position(file) : 0;
-    (void)std::fseek(file, report != 0 ? report : static_cast<long>(line), SEEK_SET);
-  }
-  while (is_recording && text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0)
-    text.append(part, got);
+  bool const is_recording = read_wanted(file, wanted, most, text);
   int const error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
   if (error == EISDIR)
     return {errc::input_output, "It is a directory: name the profile.strata in it."};
   if (error != 0)
     return {errc::input_output, std::string("It cannot be read: ") + std::strerror(error) + '.'};
-  if (text.size() > most)
-    return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
+  if (text.size() > most) {
+    bool const has_pieces =
+        is_recording && text[recording_line_size] == static_cast<char>(recording_part::piece);
+    if (!has_pieces) return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
+    text.resize(most);
+  }
   return read_recording(text, to, wanted);
+}
+
+}  // namespace detail
+
+/// The same of a file. Of pieces the first GiB is read.
+/// Errors: input_output: it cannot be opened or read, or its report has more than 1 GiB.
+inline status read_recording_file(std::string const& path, profile& to,
+                                  recording_view wanted = recording_view::report) {
+  return detail::read_recording_file(path, to, wanted, std::size_t{1} << 30);
 }
 
 /// Prints and writes what the options ask for (`formats`, `out`, `sort`), as the session that

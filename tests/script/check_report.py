@@ -112,7 +112,7 @@ report = (again / "profile.strata").read_bytes()[len(b"strata recording 2\n"):]
 killed = here / "killed"
 killed.mkdir(exist_ok=True)
 (killed / "profile.strata.part").write_bytes(whole[:-len(report)] + b"p1")
-cut = "The recording has no end: the program runs, was killed, or could not write on. It has the first "
+cut = "The recording has no end: the program runs, was killed or could not write on, or this is more than 1 GiB. It has the first "
 that(cut in reported(0, killed, "--formats", "csv+table", "--out", out("of-killed")), "a report of a killed program does not say so")
 lines = [(folder / "ranges.csv").read_text().count("\n") for folder in (first, here / "of-killed0")]
 that(lines[0] == lines[1], f"ranges.csv of a killed program has {lines[1]} lines, {lines[0]} of the same that ended")

@@ -126,11 +126,11 @@ std::string pieces_of(profile const& whole, std::size_t count) {
     made.traced = whole.traced;
     made.has_steps = whole.has_steps;
     made.end = whole.end;
+    made.attributes = i == 0 ? whole.attributes : strata::vec<attribute_record>();
     made.names = i == 0 ? whole.names : strata::vec<std::string>();
     made.nodes = i == 0 ? whole.nodes : strata::vec<profile_node>();
     made.kernel_names = i == 0 ? whole.kernel_names : strata::vec<kernel_name>();
     share(whole.ranges, made.ranges);
-    share(whole.attributes, made.attributes);
     share(whole.steps, made.steps);
     share(whole.launches, made.launches);
     share(whole.kernels, made.kernels);
@@ -408,6 +408,18 @@ TEST_CASE("a report is the session's, and a timeline has all that was written") 
   CHECK(of_timeline.problems.back().find(sentence) == 0);
   REQUIRE(read_recording(with_losses, of_timeline).ok());
   CHECK(of_timeline.problems.size() == whole.problems.size());
+  // Of more than can be read the first pieces are there.
+  profile first;
+  std::size_t const half = bytes.size() - content.size() - 100;
+  REQUIRE(
+      detail::read_recording_file(here / "profile.strata", first, recording_view::timeline, half)
+          .ok());
+  CHECK(first.ranges.size() > 0);
+  CHECK(first.ranges.size() < whole.ranges.size());
+  CHECK(first.problems.back().find("The recording has no end: ") == 0);
+  std::ofstream(here / "report.strata", std::ios::binary) << content;
+  CHECK(detail::read_recording_file(here / "report.strata", first, recording_view::timeline, 100)
+            .message() == "It has more than 1 GiB: record fewer steps.");
   // The report alone is a timeline too, of what the session kept.
   REQUIRE(read_recording(content, timeline, recording_view::timeline).ok());
   CHECK(timeline.ranges.size() == 3);

@@ -50,7 +50,7 @@ class options_reader {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& row : keys) {
       std::string line = std::string("  ") + row.key + row.value;
-      if (row.key == formats_key) line += format_names("+");
+      if (row.key == std::string_view(formats_key)) line += format_names("+");
       line.resize(larger<std::size_t>(line.size() + 2, 41), ' ');
       text += line + row.meaning;
       text += *row.fallback == '\0' ? "\n" : std::string(" (") + row.fallback + ")\n";
