@@ -187,7 +187,9 @@ MOST_OF_A_BEGINNING = 200  # bytes
 
 def kind_of(path):
     """Whether a file is a recording or a profile of Strata; None: neither."""
-    kind = "recording" if path.name.endswith((".strata", ".strata.part")) else "profile" if path.name == "profile.json" else None
+    kind = "profile" if path.name == "profile.json" else None
+    if path.name.endswith((".strata", ".strata.part")):
+        kind = "recording"
     if kind is None or not path.is_file():
         return None
     with path.open("rb") as file:

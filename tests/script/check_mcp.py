@@ -205,8 +205,9 @@ runs = pathlib.Path("runs")
 for number in range(120):
     folder = runs / f"run-{number:03}"
     folder.mkdir(parents=True)
-    shutil.copy(recordings / "pytorch-decode.strata", folder / "profile.strata")
-    os.utime(folder / "profile.strata", (10**9 + number, 10**9 + number))
+    name = "profile.strata.part" if number == 119 else "profile.strata"  # of a program that was killed
+    shutil.copy(recordings / "pytorch-decode.strata", folder / name)
+    os.utime(folder / name, (10**9 + number, 10**9 + number))
 told = said_by_command("report", recordings / "pytorch-decode.strata", "--formats", "json", "--out", "runs/deep/er/run")
 os.utime("runs/deep/er/run/profile.json", (2 * 10**9, 2 * 10**9))
 for name, text in (("other/profile.json", '{"schema":{"name":"another"}}'), ("other/text.strata", "text"), (".hidden/profile.strata", "strata recording 1\n"),
@@ -219,7 +220,8 @@ os.mkfifo(runs / "pipe.strata")
 listed = json.loads(client.call("profiles", folder="runs"))
 that(listed["profiles"][0] == {"path": "runs/deep/er/run/profile.json", "kind": "profile", "modified": "2033-05-18T03:33:20Z",
                                "bytes": os.stat("runs/deep/er/run/profile.json").st_size}, f"the newest: {listed['profiles'][0]}")
-that([row["path"] for row in listed["profiles"][1:]] == [f"runs/run-{number:03}/profile.strata" for number in range(119, 20, -1)],
+that([row["path"] for row in listed["profiles"][1:]] ==
+     ["runs/run-119/profile.strata.part", *(f"runs/run-{number:03}/profile.strata" for number in range(118, 20, -1))],
      f"listed: {listed['profiles'][1:]}")
 that((listed["left_out"], listed["unreadable"], listed["searched_all"]) == (21, 0, True) and "note" not in listed, f"listed: {listed}")
 that(json.loads(client.call("profiles"))["left_out"] == 22, "profiles of the server's folder")  # that of --json, too
