@@ -1,5 +1,6 @@
 // formats=recording: what happened is on the disk while the program runs. Each session runs in a
 // forked child, and the parent reads what it left.
+#include "../patience.hpp"
 #include "../sanitizers.hpp"
 #include "../unit/perfetto_reader.hpp"
 #include "fake_session.hpp"
@@ -85,6 +86,14 @@ struct trial {
   void wait() {
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(said().find("Sanitizer") == std::string::npos);
+  }
+
+  /// Kills the child when it has got so far, and its file with it.
+  void kill_after(std::uint64_t launched) {
+    test::await([&] { return shared->launched >= launched; }, [] { pause_ms(10); });
+    pause_ms(1000);
+    kill(child, SIGKILL);
+    wait();
   }
 
   strata::options options(std::string const& more) const {
@@ -361,11 +370,10 @@ TEST_CASE("beyond a full log each range is written once, with its attributes") {
     for (int i = 0;; ++i) {
       STRATA_RANGE("range", strata::tokens(i));
       if (i % 100 == 0) pause_ms(1);  // no faster than the file takes them
+      t.shared->launched = static_cast<std::uint64_t>(i);
     }
   });
-  pause_ms(1500);
-  kill(t.child, SIGKILL);
-  t.wait();
+  t.kill_after(test::sanitized ? 10'000 : 60'000);
   profile found = read(t.out(part_name));
   CHECK(found.problems.size() == 1);  // no event was left out
   REQUIRE(found.ranges.size() > (test::sanitized ? 5'000 : 20'000));
@@ -389,11 +397,10 @@ TEST_CASE("a killed program's device work ends where its ranges do") {
     for (int i = 0;; ++i) {
       step(i);
       pause_ms(1);
+      t.shared->launched = static_cast<std::uint64_t>(i);
     }
   });
-  pause_ms(1200);
-  kill(t.child, SIGKILL);
-  t.wait();
+  t.kill_after(300);
   profile const found = read(t.out(part_name));
   CHECK(found.kernels.size() > 200);
   CHECK(found.kernels.size() <= found.launches.size());
