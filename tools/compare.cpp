@@ -31,6 +31,10 @@ std::string read_profile(std::string const& path, std::string& text) {
   strata::profile recorded;
   strata::status const outcome = strata::read_recording_file(path, recorded);
   if (!outcome.ok()) return outcome.message();
+  // A program that was killed ended within a step.
+  std::string const cut = strata::detail::describe_cut(recorded);
+  if (recorded.problems.contains(cut))
+    std::fprintf(stderr, "strata compare: %s: %s\n", path.c_str(), cut.c_str());
   text = profile_json(recorded);
   return {};
 }

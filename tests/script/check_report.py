@@ -119,6 +119,7 @@ that(lines[0] == lines[1], f"ranges.csv of a killed program has {lines[1]} lines
 for words in (("explain", killed, "--json"), ("trace", killed, "--out", here / "killed.json"), ("compare", killed, killed)):
     done = run(program, *words)
     that(done.returncode in (0, 3) and "strata: It " not in done.stderr, f"{words}: {done.returncode}: {done.stderr}")
+that(done.stderr.count(cut) == 2, f"compare does not say that its sides are cut: {done.stderr}")
 traced = json.loads((here / "killed.json").read_text())["traceEvents"]
 that(sum(event.get("cat") == "range" for event in traced) > 5, "the timeline of a killed program has no ranges")
 
