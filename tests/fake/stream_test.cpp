@@ -174,6 +174,8 @@ TEST_CASE("a killed program leaves what it had recorded up to the last second") 
     fake_set_auto_delivery(20);
     session run(t.options("formats=recording"));
     (void)run.start();
+    { STRATA_RANGE("load"); }
+    pause_ms(600);         // the first piece is of the host alone
     STRATA_RANGE("main");  // never ends
     (void)fake_malloc(4096, 1 << 20, 3, 0);
     for (int i = 0;; ++i) {
@@ -182,7 +184,7 @@ TEST_CASE("a killed program leaves what it had recorded up to the last second") 
       pause_ms(1);
     }
   });
-  pause_ms(1500);
+  pause_ms(2100);
   std::uint64_t const two_seconds_before = t.shared->launched;
   pause_ms(2000);
   kill(t.child, SIGKILL);
@@ -228,6 +230,8 @@ TEST_CASE("what is written meanwhile has the timeline of trace.json") {
     pause_ms(600);  // the rest comes in other pieces
     (void)fake_begin_capture(7);
     for (int i = 0; i < 3; ++i) (void)launch("captured");
+    (void)launch("beside", 9);
+    pause_ms(400);
     fake_graph_t const graph = fake_graph_clone(fake_end_capture(7));
     {
       STRATA_RANGE("graphs", strata::flops(7));
@@ -256,7 +260,7 @@ TEST_CASE("what is written meanwhile has the timeline of trace.json") {
   CHECK(found.counters.size() == wanted.counters.size());
   compare(found.arrows, wanted.arrows);
   CHECK(wanted.slices.size() > 300);
-  CHECK(wanted.arrows.size() == 40 * 2 + 6 + 2);
+  CHECK(wanted.arrows.size() == 40 * 2 + 1 + 6 + 2);
 }
 
 TEST_CASE("beyond the caps everything is in the file, and memory stays flat") {
