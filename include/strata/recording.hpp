@@ -450,8 +450,7 @@ inline std::string describe_cut(profile const& cut) {
   std::int64_t const tenths = cut.end / 100'000'000;
   return sentence(
              "The recording has no end: the program runs, was killed or could not write on, or "
-             "this is more "
-             "than 1 GiB. ")
+             "this is more than 1 GiB. ")
          << "It has the first " << tenths / 10 << "." << tenths % 10
          << " s, without counters, NVTX spans and losses.";
 }

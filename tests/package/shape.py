@@ -16,7 +16,7 @@ GENERATED = {"include/strata/report/page_files.hpp"}
 FOREIGN = {"strata/adapters/ggml.hpp", "strata/adapters/ggml_graph.hpp"}  # need the headers of ggml
 # Classes that hold more than they should, with the data members that they have: to be split, and never more of them.
 LARGE = {
-    "activity_collector": 24, "activity_store": 28, "range_profiler": 26, "recorder": 26,
+    "activity_collector": 24, "activity_store": 25, "range_profiler": 26, "recorder": 26,
     "thread_recorder": 23,
 }
 CLI11 = [ROOT / ".deps/cli11", pathlib.Path("/usr/include"), pathlib.Path("/usr/local/include")]

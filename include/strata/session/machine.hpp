@@ -20,6 +20,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
@@ -239,6 +240,28 @@ class machine {
     return text;
   }
 };
+
+#if defined(__linux__) || defined(__APPLE__)
+/// A thread of Strata that its owner ends and waits for. Threads: one at a time.
+class owned_thread {
+ public:
+  /// Returns: false where no thread can be started.
+  bool start(void* (*body)(void*), void* context) noexcept {
+    return runs_ = machine::start_thread(id_, body, context);
+  }
+  /// Whether it was started, and nobody has waited for it.
+  bool runs() const noexcept { return runs_; }
+  /// Waits for its end. It does not wait for itself, when it is the last one of the process.
+  void join() noexcept {
+    if (std::exchange(runs_, false) && !pthread_equal(id_, pthread_self()))
+      pthread_join(id_, nullptr);
+  }
+
+ private:
+  pthread_t id_{};
+  bool runs_ = false;
+};
+#endif
 
 }  // namespace detail
 

@@ -87,7 +87,7 @@ class recording_stream {
       (void)output_.out->flush();  // so that it is a recording already, which has nothing yet
     }
     set_streaming(true);
-    if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
+    if (thread_.start(&run, this)) return {};
     set_streaming(false);
     abandon();
     return {errc::unavailable, no_thread};
@@ -103,11 +103,10 @@ class recording_stream {
   /// process.
   void stop() noexcept {
 #if defined(__linux__)
-    if (!runs_) return;
-    runs_ = false;
+    if (!thread_.runs()) return;
     ended_.store(1);
     (void)syscall(SYS_futex, &ended_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    if (!pthread_equal(thread_, pthread_self())) pthread_join(thread_, nullptr);
+    thread_.join();
 #endif
   }
 
@@ -351,28 +350,29 @@ class recording_stream {
     describes_ = true;
   }
 
-  static std::uint64_t bytes_of(profile const& piece) noexcept {
-    std::uint64_t bytes = 0;
-    auto const add = [&](auto const& records) { bytes += records.size() * sizeof *records.data(); };
-    add(piece.steps);
-    add(piece.ranges);
-    add(piece.attributes);
-    add(piece.launches);
-    add(piece.kernels);
-    add(piece.copies);
-    add(piece.memory);
-    add(piece.synchronizations);
-    return bytes;
-  }
+  /// The bytes of a piece's records.
+  struct record_bytes {
+    std::uint64_t sum = 0;
+
+    template <class Value>
+    void field(char const*, Value& member) noexcept {
+      if constexpr (is_vec<Value>) add(member);
+    }
+
+   private:
+    template <class Record>
+    void add(vec<Record> const& records) noexcept {
+      if constexpr (is_record<Record>) sum += records.size() * sizeof(Record);
+    }
+  };
 
   /// Writes what was taken, and forgets it.
   void emit() {
-    std::size_t const host = made_.steps.size() + made_.ranges.size() + made_.launches.size();
-    std::size_t const device = made_.kernels.size() + made_.copies.size() + made_.memory.size() +
-                               made_.synchronizations.size();
-    if (host + device == 0 && !describes_) return;
+    record_bytes records;
+    recorded_fields::each_streamed(records, made_);
+    if (records.sum == 0 && !describes_) return;
     learn();
-    most_bytes_ = larger(most_bytes_, bytes_of(made_));
+    most_bytes_ = larger(most_bytes_, records.sum);
     profile_piece piece{made_, std::exchange(describes_, false), left_out()};
     write_piece(*output_.out, piece);
     if (!output_.out->flush()) return fail(output_.out->error());
@@ -409,8 +409,7 @@ class recording_stream {
   bool has_ticks_ = false;
   atomic<int> ended_{0};
 #if defined(__linux__)
-  bool runs_ = false;
-  pthread_t thread_{};
+  owned_thread thread_;
 #endif
 };
 

@@ -208,12 +208,9 @@ class reported_windows {
   }
 
 #if defined(__linux__) || defined(__APPLE__)
-  bool start_thread() noexcept { return has_thread_ = machine::start_thread(thread_, &run, this); }
-  void join() noexcept {
-    if (std::exchange(has_thread_, false)) pthread_join(thread_, nullptr);
-  }
-  pthread_t thread_{};
-  bool has_thread_ = false;
+  bool start_thread() noexcept { return thread_.start(&run, this); }
+  void join() noexcept { thread_.join(); }
+  owned_thread thread_;
 #else
   bool start_thread() noexcept { return false; }
   void join() noexcept {}

@@ -44,8 +44,7 @@ class watchdog {
 #if defined(__linux__)
     ended_.store(false);
     machine::own_threads().fetch_add(1);
-    runs_ = machine::start_thread(thread_, &run, this);
-    if (runs_) return {};
+    if (thread_.start(&run, this)) return {};
     machine::own_threads().fetch_sub(1);
 #endif
     return {errc::unavailable,
@@ -55,10 +54,9 @@ class watchdog {
   /// Ends the thread. Threads: any. Cost: up to 50 ms.
   void stop() noexcept {
 #if defined(__linux__)
-    if (!runs_) return;
-    runs_ = false;
+    if (!thread_.runs()) return;
     ended_.store(true);
-    if (!pthread_equal(thread_, pthread_self())) pthread_join(thread_, nullptr);
+    thread_.join();
 #endif
   }
 
@@ -118,8 +116,7 @@ class watchdog {
   std::uint64_t mark_ = 0;
   atomic<bool> ended_{false};
 #if defined(__linux__)
-  bool runs_ = false;
-  pthread_t thread_{};
+  owned_thread thread_;
 #endif
 };
 

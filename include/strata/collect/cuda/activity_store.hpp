@@ -57,10 +57,7 @@ class activity_store {
     auto const quarter = static_cast<std::size_t>(larger(budget_->limit(), std::int64_t{0})) / 4;
     names_.limit_bytes(quarter);
     batch_ = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
-    kernels_ = {};
-    copies_ = {};
-    memory_ = {};
-    waits_ = {};
+    waiting_ = {};
     made_ = {};
     strays_ = {};
     sums_ = {};
@@ -95,7 +92,7 @@ class activity_store {
     switch (any.kind) {
       case cupti::activity_kind::kernel:
       case cupti::activity_kind::concurrent_kernel:
-        await(kernels_, kernel(cupti::as<cupti::kernel_record>(&any)));
+        await(waiting_.kernels, kernel(cupti::as<cupti::kernel_record>(&any)));
         break;
       case cupti::activity_kind::copy:
         add_copy(cupti::as<cupti::copy_record>(&any));
@@ -104,13 +101,14 @@ class activity_store {
         add_copy(staged_.counted_once(cupti::as<cupti::peer_copy_record>(&any)));
         break;
       case cupti::activity_kind::set:
-        await(copies_, copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set, false));
+        await(waiting_.copies,
+              copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set, false));
         break;
       case cupti::activity_kind::memory:
-        await(memory_, allocation(cupti::as<cupti::memory_record>(&any)));
+        await(waiting_.memory, allocation(cupti::as<cupti::memory_record>(&any)));
         break;
       case cupti::activity_kind::synchronization:
-        await(waits_, wait(cupti::as<cupti::synchronization_record>(&any)));
+        await(waiting_.waits, wait(cupti::as<cupti::synchronization_record>(&any)));
         break;
       case cupti::activity_kind::overhead:
         return keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
@@ -121,7 +119,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting() >= batch_) settle(false);
+    if (waiting_.size() >= batch_) settle(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) {
       find_calls();
@@ -132,10 +130,10 @@ class activity_store {
   /// What came before its call was noted finds it now, since the call may go. Requires: the mutex.
   void find_calls() {
     auto const stays = [this](auto& each) { return is_awaited(each, join(each)); };
-    kernels_.keep_if(stays);
-    copies_.keep_if(stays);
-    memory_.keep_if(stays);
-    waits_.keep_if(stays);
+    waiting_.kernels.keep_if(stays);
+    waiting_.copies.keep_if(stays);
+    waiting_.memory.keep_if(stays);
+    waiting_.waits.keep_if(stays);
   }
 
   /// From now on work without times has not ended, and stays out; else it has lost them.
@@ -151,7 +149,7 @@ class activity_store {
     fresh_ = {};
     fresh_.keeps = on;
   }
-  bool has_fresh() const noexcept { return fresh_.size() != 0; }
+  bool has_fresh() const noexcept { return fresh_.lists.size() != 0; }
   /// How many records there was no room for.
   std::uint64_t dropped_from_stream() const noexcept { return fresh_.dropped; }
 
@@ -160,7 +158,7 @@ class activity_store {
   /// Requires: the mutex.
   void stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until) {
-    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.bytes());
+    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
     auto const take = [&](auto& records, auto& log) {
       std::size_t kept = 0;
       for (auto& record : records) {
@@ -180,10 +178,10 @@ class activity_store {
       records.resize(kept);
       if (kept == 0) records = {};  // its memory is in no budget
     };
-    take(fresh_.kernels, to.kernels);
-    take(fresh_.copies, to.copies);
-    take(fresh_.memory, to.memory);
-    take(fresh_.waits, to.synchronizations);
+    take(fresh_.lists.kernels, to.kernels);
+    take(fresh_.lists.copies, to.copies);
+    take(fresh_.lists.memory, to.memory);
+    take(fresh_.lists.waits, to.synchronizations);
     names_.each_from(fresh_.first_name, [&](auto name) {
       to.kernel_names.push_back({std::string(name)});
       ++fresh_.first_name;
@@ -252,18 +250,12 @@ class activity_store {
     bool is_left_out;          // with its call; it tells whose the graph's next kernels are
   };
 
-  /// What a recording that is written meanwhile has not taken yet.
-  struct fresh_records {
-    static constexpr std::size_t most = 262'144;
-
+  /// Records by kind.
+  struct record_lists {
     vec<traced_kernel> kernels;
     vec<strata::copy_record> copies;
     vec<strata::memory_record> memory;
     vec<strata::synchronization_record> waits;
-    std::size_t first_name = 1;
-    std::size_t most_bytes = 0;  // that were here at once
-    bool keeps = false;
-    std::uint64_t dropped = 0;
 
     std::size_t size() const noexcept {
       return kernels.size() + copies.size() + memory.size() + waits.size();
@@ -273,16 +265,28 @@ class activity_store {
              memory.size() * sizeof(strata::memory_record) +
              waits.size() * sizeof(strata::synchronization_record);
     }
-    void add(traced_kernel const& kernel) { add(kernels, kernel); }
-    void add(strata::copy_record const& copy) { add(copies, copy); }
-    void add(strata::memory_record const& change) { add(memory, change); }
-    void add(strata::synchronization_record const& wait) { add(waits, wait); }
+    vec<traced_kernel>& of(traced_kernel const&) noexcept { return kernels; }
+    vec<strata::copy_record>& of(strata::copy_record const&) noexcept { return copies; }
+    vec<strata::memory_record>& of(strata::memory_record const&) noexcept { return memory; }
+    vec<strata::synchronization_record>& of(strata::synchronization_record const&) noexcept {
+      return waits;
+    }
+  };
+  /// What a recording that is written meanwhile has not taken yet.
+  struct fresh_records {
+    static constexpr std::size_t most = 262'144;
 
-   private:
+    record_lists lists;
+    std::size_t first_name = 1;
+    std::size_t most_bytes = 0;  // that were here at once
+    bool keeps = false;
+    std::uint64_t dropped = 0;
+
     template <class Record>
-    void add(vec<Record>& records, Record const& record) {
+    void add(Record const& record) {
       if (!keeps) return;
-      if (size() < most && records.make_room(1)) {
+      vec<Record>& records = lists.of(record);
+      if (lists.size() < most && records.make_room(1)) {
         records.push_back(record);
       } else {
         ++dropped;
@@ -311,31 +315,20 @@ class activity_store {
       longest = records.size();
       time = time_of(records[longest / 2]);
     };
-    look(kernels_);
-    look(copies_);
-    look(memory_);
-    look(waits_);
+    look(waiting_.kernels);
+    look(waiting_.copies);
+    look(waiting_.memory);
+    look(waiting_.waits);
     return time;
   }
 
-  std::size_t waiting() const noexcept {
-    return kernels_.size() + copies_.size() + memory_.size() + waits_.size();
-  }
-  std::size_t waiting_bytes() const noexcept {
-    return kernels_.size() * sizeof(traced_kernel) + copies_.size() * sizeof(strata::copy_record) +
-           memory_.size() * sizeof(strata::memory_record) +
-           waits_.size() * sizeof(strata::synchronization_record);
-  }
   static void lose(std::size_t records = 1) noexcept {
     recorder::instance().state().unrecorded.fetch_add(records, memory_order_relaxed);
   }
   /// Memory is short: what waits is in no sum, and would wait for ever.
   void forget_waiting() noexcept {
-    lose(waiting());
-    kernels_ = {};
-    copies_ = {};
-    memory_ = {};
-    waits_ = {};
+    lose(waiting_.size());
+    waiting_ = {};
   }
 
   /// Does something with a record that no longer waits. A record that memory is too short for is
@@ -346,12 +339,12 @@ class activity_store {
 
   /// Joins and sums up the older half of what waits, or all.
   void settle(bool all) noexcept {
-    most_waiting_bytes_ = larger(most_waiting_bytes_, waiting_bytes());
+    most_waiting_bytes_ = larger(most_waiting_bytes_, waiting_.bytes());
     if (!if_memory_allows([this] {
-          sort_by_time(kernels_);
-          sort_by_time(copies_);
-          sort_by_time(memory_);
-          sort_by_time(waits_);
+          sort_by_time(waiting_.kernels);
+          sort_by_time(waiting_.copies);
+          sort_by_time(waiting_.memory);
+          sort_by_time(waiting_.waits);
           learn_nodes();
         }))
       return forget_waiting();
@@ -360,20 +353,20 @@ class activity_store {
       return all ? records.size()
                  : records.count_first([&](auto const& r) { return time_of(r) <= until; });
     };
-    std::size_t const kernels = before(kernels_);
-    std::size_t const copies = before(copies_);
-    add_by_time(kernels_, kernels, copies_, copies,
+    std::size_t const kernels = before(waiting_.kernels);
+    std::size_t const copies = before(waiting_.copies);
+    add_by_time(waiting_.kernels, kernels, waiting_.copies, copies,
                 [this](auto& each) { try_one([&] { settle_work(each); }); });
-    kernels_.erase(kernels_.begin(), kernels_.begin() + kernels);
-    copies_.erase(copies_.begin(), copies_.begin() + copies);
-    std::size_t const allocations = before(memory_);
+    waiting_.kernels.erase(waiting_.kernels.begin(), waiting_.kernels.begin() + kernels);
+    waiting_.copies.erase(waiting_.copies.begin(), waiting_.copies.begin() + copies);
+    std::size_t const allocations = before(waiting_.memory);
     for (std::size_t i = 0; i < allocations; ++i)
-      try_one([&] { settle_call(memory_[i], made_.memory); });
-    memory_.erase(memory_.begin(), memory_.begin() + allocations);
-    std::size_t const waits = before(waits_);
+      try_one([&] { settle_call(waiting_.memory[i], made_.memory); });
+    waiting_.memory.erase(waiting_.memory.begin(), waiting_.memory.begin() + allocations);
+    std::size_t const waits = before(waiting_.waits);
     for (std::size_t i = 0; i < waits; ++i)
-      try_one([&] { settle_call(waits_[i], made_.synchronizations); });
-    waits_.erase(waits_.begin(), waits_.begin() + waits);
+      try_one([&] { settle_call(waiting_.waits[i], made_.synchronizations); });
+    waiting_.waits.erase(waiting_.waits.begin(), waiting_.waits.begin() + waits);
     if (newest_ != 0) retire();
     captures_->forget_updated();
   }
@@ -463,20 +456,18 @@ class activity_store {
     if (by == call::unknown) note_capture(each, latest_time);
     add_work<strata::kernel_record>(each, made_.kernels, by);
   }
+  /// A kernel of a graph's conditional node bears no id of a call.
   call join_by_graph(traced_kernel& kernel) {
-    return kernel.graph_node != 0 ? join_to_graph(kernel) : call::unknown;
+    std::uint32_t const own = kernel.correlation;
+    if (kernel.graph_node == 0 || !graphs_.find(kernel, kernel.graph, clock_, kernel.correlation))
+      return call::unknown;
+    call const by = join(kernel);
+    if (by == call::unknown) kernel.correlation = own;
+    return by;
   }
   template <class Record>
   static call join_by_graph(Record const&) noexcept {
     return call::unknown;
-  }
-  /// A kernel of a graph's conditional node bears no id of a call.
-  call join_to_graph(traced_kernel& each) {
-    std::uint32_t const own = each.correlation;
-    if (!graphs_.find(each, each.graph, clock_, each.correlation)) return call::unknown;
-    call const by = join(each);
-    if (by == call::unknown) each.correlation = own;
-    return by;
   }
   void settle_work(strata::copy_record& each) { add_work(each, made_.copies, join(each)); }
 
@@ -568,7 +559,7 @@ class activity_store {
 
   template <class From>
   void add_copy(From const& from) {
-    await(copies_, copy(from, kind_of(from), cupti::is_pageable(from)));
+    await(waiting_.copies, copy(from, kind_of(from), cupti::is_pageable(from)));
   }
 
   /// Keeps how many multiprocessors a green context has. An id that comes again is the newest's.
@@ -662,10 +653,7 @@ class activity_store {
   continued_clock clock_;
   staged_copies staged_;
   // What waits to be joined.
-  vec<traced_kernel> kernels_;
-  vec<strata::copy_record> copies_;
-  vec<strata::memory_record> memory_;
-  vec<strata::synchronization_record> waits_;
+  record_lists waiting_;
   fresh_records fresh_;
   // What was joined.
   profile made_;
