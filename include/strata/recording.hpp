@@ -477,27 +477,6 @@ inline void take_records(profile& reported, profile& streamed) {
   reported.device = {};
 }
 
-/// A killed program's device work came to the file before the ranges and calls that it belongs to:
-/// what began after those, and whose call is not there, is left out, so that both end together.
-inline void end_together(profile& cut) {
-  vec<std::uint32_t> calls;
-  calls.reserve(cut.launches.size());
-  for (launch_record const& call : cut.launches) calls.push_back(call.correlation);
-  calls.sort();
-  auto const belongs = [&](std::int64_t begin, std::uint32_t id) {
-    if (begin == lost_time || begin <= cut.end) return true;
-    std::size_t const place = calls.count_first([id](std::uint32_t call) { return call < id; });
-    return place < calls.size() && calls[place] == id;
-  };
-  auto const keep = [&](auto& records) {
-    records.keep_if([&](auto const& r) { return belongs(r.begin, r.correlation); });
-  };
-  keep(cut.kernels);
-  keep(cut.copies);
-  keep(cut.synchronizations);
-  cut.memory.keep_if([&](memory_record const& m) { return belongs(m.time, m.correlation); });
-}
-
 /// Reads the parts of a recording.
 inline status read_parts(recording_parts parts, std::size_t size, profile& to,
                          recording_view wanted) {
@@ -529,7 +508,6 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
   if (!sound || !recording_check(made).is_sound())
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
   if (has_records && left_out != 0) made.problems.push_back(describe_left_out(left_out));
-  if (!has_report) end_together(made);
   if (!has_report) made.problems.push_back(describe_cut(made));
   to = std::move(made);
   return {};

@@ -300,6 +300,23 @@ TEST_CASE("beyond the caps everything is in the file, and memory stays flat") {
   CHECK(timeline_of(found).arrows.size() == 2 * rounds * each);
 }
 
+TEST_CASE("what CUPTI delivers at the end alone is all in the file") {
+  constexpr int steps = 40'000;  // more kernels than a piece has
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording"));
+    (void)run.start();
+    for (int i = 0; i < steps; ++i) step(i);
+    (void)run.report();
+  });
+  t.wait();
+  INFO(t.said());
+  CHECK(t.shared->done);
+  profile const found = read(t.out(whole_name), strata::recording_view::timeline);
+  CHECK(found.kernels.size() == 2 * steps);
+  CHECK(found.launches.size() == 2 * steps);
+}
+
 TEST_CASE("a full disk ends the recording with a sentence, and the tables go on") {
   trial t;
   t.run([&] {
@@ -347,6 +364,24 @@ TEST_CASE("a disk that has no room for the report leaves what was written before
         std::string::npos);
   CHECK_FALSE(fs::exists(t.out(whole_name)));
   CHECK(read(t.out(part_name)).ranges.size() == 2000);
+}
+
+TEST_CASE("a killed program's recording has what was said when it began") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=recording,counters=no_such_metric"));
+    (void)run.start();
+    for (int i = 0;; ++i) {
+      step(i);
+      pause_ms(1);
+      t.shared->launched = static_cast<std::uint64_t>(i);
+    }
+  });
+  t.kill_after(100);
+  profile const found = read(t.out(part_name));
+  REQUIRE(found.problems.size() == 2);
+  CHECK(found.problems[0].find("no_such_metric") != std::string::npos);
+  CHECK(found.problems[1].find("The recording has no end: ") == 0);
 }
 
 TEST_CASE("a program that is killed at once leaves a recording that has nothing yet") {

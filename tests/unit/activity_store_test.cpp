@@ -102,6 +102,20 @@ struct traced_run {
     store.add(reinterpret_cast<detail::cupti::record const&>(record));
   }
 
+  void stream_from_now() {
+    host.state().launches.keep_for_stream(true);
+    store.keep_for_stream(true);
+  }
+  /// What the next pieces of a recording get, with their calls or without.
+  profile stream(bool with_calls) {
+    profile made;
+    store.find_fresh_calls();
+    host.state().launches.stream(false, [&](launch_record const&, bool) { return with_calls; });
+    while (store.stream(made, {}, host.converter(), detail::latest_time)) {
+    }
+    return made;
+  }
+
   profile take() {
     host.record(false);
     detail::tick_converter const ticks = host.converter();
@@ -134,6 +148,37 @@ TEST_CASE("work finds its call, in any order") {
                        }));
   CHECK(row(p, "a").self.kernel_ns == 1000);
   CHECK(row(p, "a").self.launches == 100);
+}
+
+TEST_CASE("what is streamed never comes before its call") {
+  traced_run run;
+  run.stream_from_now();
+  std::uint32_t const id = run.launch(run.a);
+  run.kernel(id, 1000, 1010);
+  run.memory(id, 1000, 4096, 512, true);
+  run.wait(id, 1000, 1010);
+  run.kernel(id + 1000, 1000, 1010);  // its call is not known
+  CHECK(run.stream(false).kernels.size() == 1);
+  profile const p = run.stream(true);
+  REQUIRE(p.kernels.size() == 1);
+  CHECK(p.kernels[0].node == run.a);
+  CHECK(p.memory.size() == 1);
+  CHECK(p.synchronizations.size() == 1);
+  CHECK(run.stream(true).kernels.empty());
+}
+
+TEST_CASE("what is streamed late has found its call before that is forgotten") {
+  traced_run run(0);
+  run.stream_from_now();
+  run.kernel(run.correlations + 1, 10, 20);  // its call is still under way
+  for (std::uint32_t i = 0; i < detail::launch_table::slack * 3 / 2; ++i) {
+    std::uint32_t const id = run.launch(run.b);
+    if (id == 1) continue;
+    run.kernel(id, 10 * id, 10 * id + 10);
+  }
+  profile const p = run.stream(true);
+  REQUIRE(p.kernels.size() == detail::launch_table::slack * 3 / 2);
+  CHECK(p.kernels[0].node == run.b);
 }
 
 TEST_CASE("work without a call is kept and counted") {

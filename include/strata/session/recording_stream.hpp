@@ -261,19 +261,22 @@ class recording_stream {
     std::int64_t const now = from.clock().now();
     std::int64_t const until = last ? now : now - ticks_of(host_age_ns);
     if (written_.until == 0) written_.until = from.begun();
-    while (written_.until < until && output_.file != nullptr) {
+    bool has_more = false;
+    while ((written_.until < until || has_more) && output_.file != nullptr) {
       std::int64_t const end = written_.until + ticks_of(piece_ns_);
-      take_piece(now, end < until ? end : until, false);
+      has_more = take_piece(now, end < until ? end : until, false);
     }
-    if (last && output_.file != nullptr) take_piece(now, latest_time, true);
+    has_more = last;
+    while (has_more && output_.file != nullptr) has_more = take_piece(now, latest_time, true);
   }
 
-  void take_piece(std::int64_t now, std::int64_t until, bool last) {
+  /// Returns: whether there is more device work than a piece takes.
+  bool take_piece(std::int64_t now, std::int64_t until, bool last) {
     std::int64_t const old = now - ticks_of(call_age_ns);
-    if (tracing_)
-      activity_buffers::instance().stream(made_, ticks_,
-                                          last ? latest_time : ticks_.to_ns(now) - work_age_ns,
-                                          [&] { take_calls(until, old, last); });
+    bool const has_more =
+        tracing_ && activity_buffers::instance().stream(
+                        made_, ticks_, last ? latest_time : ticks_.to_ns(now) - work_age_ns,
+                        [&] { take_calls(until, old, last); });
     recorder::instance().stream(
         until, [&](step_record const& step) { made_.steps.push_back(in_ns(step)); },
         [&](range_record const& range, attribute_record const* attribute) {
@@ -285,6 +288,7 @@ class recording_stream {
     written_.until = until;
     made_.end = last ? ticks_.to_ns(now) : ticks_.to_ns(until);
     emit();
+    return has_more;
   }
 
   std::int64_t ticks_of(std::int64_t ns) const noexcept {
@@ -366,6 +370,15 @@ class recording_stream {
     }
   };
 
+  /// Forgets a piece, and keeps its memory for the next one: large blocks that come and go would
+  /// stay with the allocator.
+  struct empty_piece {
+    template <class Value>
+    void field(char const*, Value& member) noexcept {
+      if constexpr (is_vec<Value>) member.clear();
+    }
+  };
+
   /// Writes what was taken, and forgets it.
   void emit() {
     record_bytes records;
@@ -378,10 +391,9 @@ class recording_stream {
     if (!output_.out->flush()) return fail(output_.out->error());
     output_.has_piece = true;
     written_.attributes += made_.attributes.size();
-    profile rest;
-    rest.environment = std::move(made_.environment);
-    rest.traced = made_.traced;
-    made_ = std::move(rest);
+    empty_piece none;
+    recorded_fields::each_streamed(none, made_);
+    made_.problems.clear();
   }
 
   options const* options_;

@@ -39,7 +39,7 @@ enum class recording_part : char {
 /// What a piece adds to a profile.
 struct profile_piece {
   profile& whole;
-  bool describes = true;       ///< the environment too
+  bool describes = true;       ///< the environment too, and the problems
   std::uint64_t left_out = 0;  ///< events that no piece has so far
 };
 
@@ -80,7 +80,10 @@ struct recorded_fields {
   }
   template <class At>
   static void each(At& at, profile_piece& piece) {
-    if (piece.describes) at.field("environment", piece.whole.environment);
+    if (piece.describes) {
+      at.field("environment", piece.whole.environment);
+      at.field("problems", piece.whole.problems);
+    }
     each_streamed(at, piece.whole);
     at.field("left_out", piece.left_out);
   }

@@ -299,9 +299,11 @@ class activity_buffers {
     recorder::instance().state().launches.keep_for_stream(on);
   }
   /// Threads: one, while CUPTI delivers. Hands the device work that has arrived and was not taken
-  /// before to the profile, and calls `then` while no record arrives. What begins after `until`
-  /// waits where its call is not known.
-  void stream(profile& to, tick_converter const& ticks, std::int64_t until, callback<void()> then) {
+  /// before to the profile, after `take_calls`, while no record arrives. What begins after `until`
+  /// waits where its call is not known, and what has a call waits until that was taken.
+  /// Returns: whether there is more than a piece takes.
+  bool stream(profile& to, tick_converter const& ticks, std::int64_t until,
+              callback<void()> take_calls) {
     bool arrived;
     {
       system_lock lock(store_.mutex());
@@ -309,8 +311,9 @@ class activity_buffers {
     }
     if (arrived) sample_clocks();  // so that the times of these records lie between two samples
     system_lock lock(store_.mutex());
-    store_.stream(to, bridge_, ticks, until);
-    then();
+    store_.find_fresh_calls();
+    take_calls();
+    return store_.stream(to, bridge_, ticks, until);
   }
   /// How many records and calls there was no room for.
   std::uint64_t dropped_from_stream() {

@@ -130,10 +130,7 @@ class activity_store {
   /// What came before its call was noted finds it now, since the call may go. Requires: the mutex.
   void find_calls() {
     auto const stays = [this](auto& each) { return is_awaited(each, join(each)); };
-    waiting_.kernels.keep_if(stays);
-    waiting_.copies.keep_if(stays);
-    waiting_.memory.keep_if(stays);
-    waiting_.waits.keep_if(stays);
+    waiting_.for_each_list([&](auto& records) { records.keep_if(stays); });
   }
 
   /// From now on work without times has not ended, and stays out; else it has lost them.
@@ -149,46 +146,52 @@ class activity_store {
     fresh_ = {};
     fresh_.keeps = on;
   }
+  /// What came since the last time finds its calls, which have caused work then.
+  /// Requires: the mutex.
+  void find_fresh_calls() {
+    fresh_.lists.for_each_list([this](auto& records) {
+      for (auto& record : records) (void)join(record);
+    });
+  }
   bool has_fresh() const noexcept { return fresh_.lists.size() != 0; }
   /// How many records there was no room for.
   std::uint64_t dropped_from_stream() const noexcept { return fresh_.dropped; }
 
   /// Hands what came since the last time to `to`, its times in ns since the session began, and the
-  /// names of kernels. What begins after `until` waits where its call is not known.
-  /// Requires: the mutex.
-  void stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
+  /// names of kernels. What begins after `until` waits where its call is not known, and what has a
+  /// call waits until that was streamed. Requires: the mutex.
+  /// Returns: whether there is more than a piece takes.
+  bool stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until) {
-    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
-    auto const take = [&](auto& records, auto& log) {
-      std::size_t kept = 0;
-      for (auto& record : records) {
-        call by = join(record);
-        if (by == call::unknown && bridge.to_ns(time_of(record), ticks) > until) {
-          records[kept++] = record;
-          continue;
-        }
-        if (by == call::unknown) by = join_by_graph(record);
-        if (by == call::left_out) continue;
-        if (by == call::unknown && is_own(record)) continue;
-        if (by == call::unknown) record.node = root_node;
-        (void)mark_lost_time(record);
-        convert(record, bridge, ticks);
-        log.push_back(record);
-      }
-      records.resize(kept);
-      if (kept == 0) records = {};  // its memory is in no budget
+    std::size_t taken = 0;
+    bool has_more = false;
+    auto const waits = [&](auto& record) {
+      call by = join(record);
+      if (by == call::unknown && bridge.to_ns(time_of(record), ticks) > until) return true;
+      if (by == call::unknown) by = join_by_graph(record);
+      if (by == call::known && launches().will_stream(record.correlation)) return true;
+      ++taken;
+      if (by == call::left_out || (by == call::unknown && is_own(record))) return false;
+      if (by == call::unknown) record.node = root_node;
+      (void)mark_lost_time(record);
+      convert(record, bridge, ticks);
+      add_to(to, record);
+      return false;
     };
-    take(fresh_.lists.kernels, to.kernels);
-    take(fresh_.lists.copies, to.copies);
-    take(fresh_.lists.memory, to.memory);
-    take(fresh_.lists.waits, to.synchronizations);
+    fresh_.lists.for_each_list([&](auto& records) {
+      records.keep_if([&](auto& record) {
+        if (taken < most_in_piece) return waits(record);
+        return has_more = true;
+      });
+    });
     names_.each_from(fresh_.first_name, [&](auto name) {
       to.kernel_names.push_back({std::string(name)});
       ++fresh_.first_name;
     });
+    return has_more;
   }
 
-  /// What waited at most, and the names: in no budget, but bounded.
+  /// Memory of what waited at most, and of the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
     return most_waiting_bytes_ + fresh_.most_bytes + names_.bytes();
@@ -265,6 +268,13 @@ class activity_store {
              memory.size() * sizeof(strata::memory_record) +
              waits.size() * sizeof(strata::synchronization_record);
     }
+    template <class Look>
+    void for_each_list(Look look) {
+      look(kernels);
+      look(copies);
+      look(memory);
+      look(waits);
+    }
     vec<traced_kernel>& of(traced_kernel const&) noexcept { return kernels; }
     vec<strata::copy_record>& of(strata::copy_record const&) noexcept { return copies; }
     vec<strata::memory_record>& of(strata::memory_record const&) noexcept { return memory; }
@@ -272,6 +282,15 @@ class activity_store {
       return waits;
     }
   };
+  static void add_to(profile& to, traced_kernel const& kernel) { to.kernels.push_back(kernel); }
+  static void add_to(profile& to, copy_record const& copy) { to.copies.push_back(copy); }
+  static void add_to(profile& to, memory_record const& made) { to.memory.push_back(made); }
+  static void add_to(profile& to, synchronization_record const& wait) {
+    to.synchronizations.push_back(wait);
+  }
+
+  /// So that a piece needs little memory.
+  static constexpr std::size_t most_in_piece = 65'536;
   /// What a recording that is written meanwhile has not taken yet.
   struct fresh_records {
     static constexpr std::size_t most = 262'144;
@@ -341,10 +360,7 @@ class activity_store {
   void settle(bool all) noexcept {
     most_waiting_bytes_ = larger(most_waiting_bytes_, waiting_.bytes());
     if (!if_memory_allows([this] {
-          sort_by_time(waiting_.kernels);
-          sort_by_time(waiting_.copies);
-          sort_by_time(waiting_.memory);
-          sort_by_time(waiting_.waits);
+          waiting_.for_each_list([](auto& records) { sort_by_time(records); });
           learn_nodes();
         }))
       return forget_waiting();
@@ -373,6 +389,7 @@ class activity_store {
 
   void retire() noexcept {
     retired_ = newest_;
+    (void)if_memory_allows([this] { find_fresh_calls(); });
     launches().retire(newest_, [this](launch_record const& launch) { sum(launch, false); });
   }
 

@@ -103,6 +103,14 @@ class launch_table {
     stream_page_ = newest;
   }
 
+  /// Threads: as find. Whether this call is here, and `stream` has not handed it out.
+  bool will_stream(std::uint32_t id) const noexcept {
+    launch_record found{};
+    page const* const at = page_of(id);
+    return at != nullptr && read(at->slots[id % page_launches], id, found) &&
+           (at->notes[id % page_launches] & streamed) == 0;
+  }
+
   /// Threads: as find. Whether calls are kept for `stream` when their page is used again.
   void keep_for_stream(bool on) noexcept {
     streams_ = on;
