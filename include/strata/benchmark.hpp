@@ -139,8 +139,8 @@ class event_clock {
     if (begin != nullptr && end != nullptr && wait_(end) == driver::result::success &&
         elapsed_(&ms, begin, end) != driver::result::success)
       ms = -1.0f;
-    for (event const each : {begin, end})
-      if (each != nullptr) (void)destroy_(each);
+    for (event const done : {begin, end})
+      if (done != nullptr) (void)destroy_(done);
     return static_cast<double>(ms) * 1e6;
   }
 

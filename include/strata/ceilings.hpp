@@ -137,19 +137,20 @@ class ceilings_bench {
     stream const streams[] = {{"HBM write", kernel::write(false, 1), 1, 0},
                               {"HBM read", kernel::read("cg", 8), 8, 0},
                               {"HBM copy", kernel::write(true, 1), 1, 16}};
-    for (stream const& each : streams) {
-      bool const copies = each.name == "HBM copy";
+    for (stream const& traffic : streams) {
+      bool const copies = traffic.name == "HBM copy";
       ceiling_work work;
-      work.text = each.text;
-      work.start = each.depth * kernel::row;
+      work.text = traffic.text;
+      work.start = traffic.depth * kernel::row;
       work.of_block = static_cast<double>(work.start) * (copies ? 2.0 : 1.0);
       work.size = copies ? all / 2 : all;
       work.distance = copies ? all / 2 : 0;
-      work.blocks_of_sm = each.blocks_of_sm;
+      work.blocks_of_sm = traffic.blocks_of_sm;
       if (all >= 8 * to_.device.l2_bytes)
-        measure(each.name, true, work);
+        measure(traffic.name, true, work);
       else
-        refuse(each.name, true, "there is too little free memory: it takes 32 times the L2 cache");
+        refuse(traffic.name, true,
+               "there is too little free memory: it takes 32 times the L2 cache");
     }
     ceiling_work work;
     work.step = 4 * kernel::row;

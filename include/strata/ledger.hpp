@@ -91,14 +91,14 @@ inline std::string ledger_text(byte_ledger const& of) {
   };
   std::string text = detail::aligned("range", width, true);
   text += "        need    declared         HBM          L2          L1  HBM beside the need\n";
-  auto const line = [&](ledger_row const& each, std::string const& name) {
+  auto const line = [&](ledger_row const& row, std::string const& name) {
     text += detail::aligned(detail::console_text(name), width, true);
-    text += cell(each.need_bytes) + cell(each.declared_bytes) + cell(each.hbm_bytes) +
-            cell(each.l2_bytes) + cell(each.l1_bytes) + "  ";
+    text += cell(row.need_bytes) + cell(row.declared_bytes) + cell(row.hbm_bytes) +
+            cell(row.l2_bytes) + cell(row.l1_bytes) + "  ";
     std::string parts;
-    for (ledger_residual const& part : each.residuals)
+    for (ledger_residual const& part : row.residuals)
       parts += std::string(part.name) + ' ' + signed_text(part.bytes) + ", ";
-    text += parts + "unexplained " + signed_text(each.unexplained_bytes) + "\n";
+    text += parts + "unexplained " + signed_text(row.unexplained_bytes) + "\n";
   };
   if (of.step.hbm_bytes > 0.0) {
     for (ledger_row const& row : of.rows) line(row, row.path);
@@ -112,31 +112,31 @@ inline std::string ledger_json(byte_ledger const& of) {
   std::string text;
   detail::text_writer out(text);
   detail::json_writer json(out);
-  auto const object = [&json](ledger_row const& each) {
+  auto const object = [&json](ledger_row const& row) {
     json.line();
     json.object();
-    json.text("path", each.path);
-    json.text("need", each.by_model ? "model" : "declared");
-    json.number("need_bytes", each.need_bytes);
-    json.number("weight_bytes", each.by_model ? each.need.weights : ledger_row::no);
-    json.number("kv_bytes", each.by_model ? each.need.kv : ledger_row::no);
-    json.number("activation_bytes", each.by_model ? each.need.activations : ledger_row::no);
-    json.number("logit_bytes", each.by_model ? each.need.logits : ledger_row::no);
-    json.number("declared_bytes", each.declared_bytes);
-    json.number("hbm_read_bytes", each.hbm_read_bytes);
-    json.number("hbm_write_bytes", each.hbm_write_bytes);
-    json.number("hbm_bytes", each.hbm_bytes);
-    json.number("l2_bytes", each.l2_bytes);
-    json.number("l1_bytes", each.l1_bytes);
+    json.text("path", row.path);
+    json.text("need", row.by_model ? "model" : "declared");
+    json.number("need_bytes", row.need_bytes);
+    json.number("weight_bytes", row.by_model ? row.need.weights : ledger_row::no);
+    json.number("kv_bytes", row.by_model ? row.need.kv : ledger_row::no);
+    json.number("activation_bytes", row.by_model ? row.need.activations : ledger_row::no);
+    json.number("logit_bytes", row.by_model ? row.need.logits : ledger_row::no);
+    json.number("declared_bytes", row.declared_bytes);
+    json.number("hbm_read_bytes", row.hbm_read_bytes);
+    json.number("hbm_write_bytes", row.hbm_write_bytes);
+    json.number("hbm_bytes", row.hbm_bytes);
+    json.number("l2_bytes", row.l2_bytes);
+    json.number("l1_bytes", row.l1_bytes);
     json.array("residuals");
-    for (ledger_residual const& part : each.residuals) {
+    for (ledger_residual const& part : row.residuals) {
       json.object();
       json.text("name", part.name);
       json.number("bytes", part.bytes);
       json.end_object();
     }
     json.end_array();
-    json.number("unexplained_bytes", each.unexplained_bytes);
+    json.number("unexplained_bytes", row.unexplained_bytes);
     json.end_object();
   };
   json.array();

@@ -524,8 +524,8 @@ constexpr utilisation mfu(model const& m, double tokens, double all_tokens, doub
 /// Hardware FLOP utilisation: with the operations that are done again.
 constexpr utilisation hfu(model const& m, double tokens, double all_tokens, double seconds,
                           convention const& by, recomputation again, peak const& of) noexcept {
-  double const each = hardware_flops(m, tokens, by, again);
-  return {"HFU", each * all_tokens / seconds / of.per_second, by, of};
+  double const flops = hardware_flops(m, tokens, by, again);
+  return {"HFU", flops * all_tokens / seconds / of.per_second, by, of};
 }
 namespace detail {
 inline constexpr std::string_view without_weights = "0 bytes of weights + KV";

@@ -148,9 +148,9 @@ class ledger_builder {
   void find_needs() {
     by_model_.resize(rows_.size());
     is_by_model_.resize(rows_.size(), false);
-    for (byte_need const& each : needs_) {
-      if (each.path.empty()) {
-        made_.step.need = each;
+    for (byte_need const& model : needs_) {
+      if (model.path.empty()) {
+        made_.step.need = model;
         made_.step.by_model = true;
         continue;
       }
@@ -158,7 +158,7 @@ class ledger_builder {
       vec<std::size_t> found;  // not those below another one, which has the need already
       for (std::size_t row = 1; row < rows_.size();) {
         std::size_t const at = row++;
-        if (!is_meant(rows_[at].path, each)) continue;
+        if (!is_meant(rows_[at].path, model)) continue;
         found.push_back(at);
         calls += calls_of(at);
         while (row < rows_.size() && rows_[row].depth > rows_[at].depth) ++row;
@@ -166,7 +166,7 @@ class ledger_builder {
       for (std::size_t const row : found) {
         if (!(calls > 0.0)) break;
         is_by_model_[row] = true;
-        add_need(by_model_[row], each, calls_of(row) / calls);
+        add_need(by_model_[row], model, calls_of(row) / calls);
       }
     }
   }

@@ -275,12 +275,13 @@ class comparer {
     double means[2] = {};
     double typical[2] = {};
     for (std::size_t r = 0; r < runs(); ++r) {
-      step_time const& each = gpu ? found[r]->gpu : found[r]->host;
-      if (!(each.ms > 0) || each.calls < static_cast<double>(fewest_steps)) return;
-      time.logarithms.push_back(std::log(each.ms));
-      time.within += each.variance / (each.ms * each.ms) * weight(r) * weight(r);
+      step_time const& time_of_run = gpu ? found[r]->gpu : found[r]->host;
+      if (!(time_of_run.ms > 0) || time_of_run.calls < static_cast<double>(fewest_steps)) return;
+      time.logarithms.push_back(std::log(time_of_run.ms));
+      time.within +=
+          time_of_run.variance / (time_of_run.ms * time_of_run.ms) * weight(r) * weight(r);
       means[is_later(r)] += time.logarithms.back() * weight(r);
-      typical[is_later(r)] += each.typical_ms * weight(r);
+      typical[is_later(r)] += time_of_run.typical_ms * weight(r);
     }
     double const step = larger(to_.before_ms, to_.after_ms);
     double const whole = to.once ? step * steps_a_run_ : step;

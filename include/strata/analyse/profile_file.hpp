@@ -434,9 +434,9 @@ class run_ranges {
   }
   void fold() {
     vec<pair<std::string, run_range const*>> order;
-    for (run_range const& each : all) {
-      std::string path = with_folded_indices(each.path);
-      if (path != each.path) order.push_back({std::move(path), &each});
+    for (run_range const& range : all) {
+      std::string path = with_folded_indices(range.path);
+      if (path != range.path) order.push_back({std::move(path), &range});
     }
     order.sort([](auto const& a, auto const& b) { return a.first < b.first; });
     for (auto& [path, range] : order) {

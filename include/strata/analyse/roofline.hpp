@@ -121,8 +121,8 @@ struct roofline_table {
 
   /// The roof with this name, or null.
   roof const* find(std::string_view name) const noexcept {
-    for (roof const& each : roofs)
-      if (each.name == name) return &each;
+    for (roof const& other : roofs)
+      if (other.name == name) return &other;
     return nullptr;
   }
   double rate_of(std::string_view name) const noexcept {

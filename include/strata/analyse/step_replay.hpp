@@ -68,62 +68,62 @@ class step_replay {
   double unchanged_ns() const noexcept { return unchanged_ns_; }
 
  private:
-  using place = std::uint32_t;
+  using index = std::uint32_t;
   static constexpr what_if no_change{};
-  static constexpr place none = 0xffffffffu;
+  static constexpr index none = 0xffffffffu;
 
-  struct call {
+  struct replayed_call {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t thread;
-    place launch;  ///< none: the begin or the end of a step
-    place row = 0;
-    place gaps = 0;        ///< of the host's own work before it, the first
-    place gap_count = 0;   ///< 0: what is before it is part of launching
-    place before = none;   ///< in the thread
-    place anchor = none;   ///< the step whose begin it keeps its distance from
-    place until = none;    ///< the work that it waits for
-    place freed = none;    ///< row whose released memory is given back in this wait
-    place work = none;     ///< the last that it put on the device
+    index launch;  ///< none: the begin or the end of a step
+    index row = 0;
+    index gaps = 0;        ///< of the host's own work before it, the first
+    index gap_count = 0;   ///< 0: what is before it is part of launching
+    index before = none;   ///< in the thread
+    index anchor = none;   ///< the step whose begin it keeps its distance from
+    index until = none;    ///< the work that it waits for
+    index freed = none;    ///< row whose released memory is given back in this wait
+    index work = none;     ///< the last that it put on the device
     std::int64_t own = 0;  ///< what it takes where that work has ended
     std::int64_t lag = 0;  ///< from the end of that work
     std::int64_t new_begin = 0;
     std::int64_t new_end = 0;
   };
   struct gap {
-    place row;
+    index row;
     std::int64_t ns;
   };
-  struct work {
+  struct replayed_work {
     std::int64_t begin;
     std::int64_t end;
-    place at;  ///< in the kernels, or behind them in the copies
-    place row = 0;
-    place call = none;
-    place step = none;
-    place previous = none;  ///< to begin in the stream
-    place after = none;     ///< to end in the stream before this began
-    place other = none;     ///< of another stream
+    index record;  ///< in the kernels, or behind them in the copies
+    index row = 0;
+    index call = none;
+    index step = none;
+    index previous = none;  ///< to begin in the stream
+    index after = none;     ///< to end in the stream before this began
+    index other = none;     ///< of another stream
     bool queued = false;    ///< had come to the device before it was free for it
     std::int64_t call_lag = 0;
     std::int64_t after_lag = 0;
     std::int64_t new_begin = 0;
     std::int64_t new_end = 0;
   };
-  struct step {
+  struct replayed_step {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t number;
     std::uint32_t thread;
-    place first = none;  ///< the calls that stand for its begin and its end
-    place last = none;
+    index first = none;  ///< the calls that stand for its begin and its end
+    index last = none;
     std::int64_t gpu_begin = latest_time;  ///< as it was run again
     std::int64_t gpu_end = lost_time;
   };
   enum class moment : std::uint8_t { end, begin, work };  // at one time in this order
   struct event {
     std::int64_t time;
-    place at;
+    index subject;
     moment what;
   };
 
@@ -131,15 +131,16 @@ class step_replay {
 
   /// The last steps, of as many records as may be looked at; false where that is none.
   bool find_steps() {
-    vec<step> all;
+    vec<replayed_step> all;
     if (summary_.from_steps)
-      for (step_record const& each : source_.steps)
-        all.push_back({each.begin, each.end, each.step, each.thread});
-    all.sort([](step const& a, step const& b) { return a.number < b.number; });
+      for (step_record const& record : source_.steps)
+        all.push_back({record.begin, record.end, record.step, record.thread});
+    all.sort([](replayed_step const& a, replayed_step const& b) { return a.number < b.number; });
     vec<std::size_t> records(all.size() + 1, 0);  // behind those from before the first step
-    auto const count = [&](auto const& of) {
-      for (auto const& each : of)
-        ++records[all.count_first([&](step const& other) { return other.begin <= each.begin; })];
+    auto const count = [&](auto const& list) {
+      for (auto const& record : list)
+        ++records[all.count_first(
+            [&](replayed_step const& step) { return step.begin <= record.begin; })];
     };
     count(source_.kernels);
     count(source_.copies);
@@ -154,70 +155,71 @@ class step_replay {
     if (!steps_.empty()) from_ = steps_[0].begin;
     return !steps_.empty();
   }
-  place step_of(std::uint32_t number) const noexcept {
-    std::size_t const at =
-        steps_.count_first([number](step const& each) { return each.number < number; });
-    return at < steps_.size() && steps_[at].number == number ? static_cast<place>(at) : none;
+  index step_of(std::uint32_t number) const noexcept {
+    std::size_t const found =
+        steps_.count_first([number](replayed_step const& step) { return step.number < number; });
+    bool const is_there = found < steps_.size() && steps_[found].number == number;
+    return is_there ? static_cast<index>(found) : none;
   }
 
   void add_calls() {
-    vec<call> all;
-    for (place i = 0; i < source_.launches.size(); ++i) {
-      launch_record const& each = source_.launches[i];
-      if (!each.is_left_out() && each.begin >= from_)
-        all.push_back({each.begin, larger(each.begin, each.end), each.thread, i,
-                       tree_.position_of(each.node)});
+    vec<replayed_call> all;
+    for (index i = 0; i < source_.launches.size(); ++i) {
+      launch_record const& launch = source_.launches[i];
+      if (!launch.is_left_out() && launch.begin >= from_)
+        all.push_back({launch.begin, larger(launch.begin, launch.end), launch.thread, i,
+                       tree_.position_of(launch.node)});
     }
-    for (place i = 0; i < steps_.size(); ++i) {
-      steps_[i].first = static_cast<place>(all.size());
+    for (index i = 0; i < steps_.size(); ++i) {
+      steps_[i].first = static_cast<index>(all.size());
       all.push_back({steps_[i].begin, steps_[i].begin, steps_[i].thread, none});
-      steps_[i].last = static_cast<place>(all.size());
+      steps_[i].last = static_cast<index>(all.size());
       all.push_back({steps_[i].end, steps_[i].end, steps_[i].thread, none});
     }
-    vec<place> order;
-    for (place i = 0; i < all.size(); ++i) order.push_back(i);
-    order.sort([&all](place a, place b) {
-      call const& x = all[a];
-      call const& y = all[b];
+    vec<index> order;
+    for (index i = 0; i < all.size(); ++i) order.push_back(i);
+    order.sort([&all](index a, index b) {
+      replayed_call const& x = all[a];
+      replayed_call const& y = all[b];
       if (x.thread != y.thread) return x.thread < y.thread;
       return x.begin != y.begin ? x.begin < y.begin : x.end != y.end ? x.end < y.end : a < b;
     });
-    vec<place> moved(all.size(), none);
+    vec<index> moved(all.size(), none);
     call_of_.resize(source_.launches.size(), none);
     host_timeline const host(source_, from_);
-    for (place const from : order) {
-      call each = all[from];
-      place const last = static_cast<place>(calls_.size()) - 1;
-      bool const follows = !calls_.empty() && calls_[last].thread == each.thread;
+    for (index const from : order) {
+      replayed_call call = all[from];
+      index const last = static_cast<index>(calls_.size()) - 1;
+      bool const follows = !calls_.empty() && calls_[last].thread == call.thread;
       // A call within another one is part of it.
-      bool const inner = follows && each.begin < calls_[last].end;
+      bool const inner = follows && call.begin < calls_[last].end;
       moved[from] = inner ? last : last + 1;
-      if (each.launch != none) call_of_[each.launch] = moved[from];
+      if (call.launch != none) call_of_[call.launch] = moved[from];
       if (inner) continue;
       if (follows) {
-        each.before = last;
+        call.before = last;
         std::int64_t const from_ns = calls_[last].end;
-        each.gaps = static_cast<place>(gaps_.size());
-        if (each.begin - from_ns >= host_timeline::least_host_work)
-          host.each_open(each.thread, from_ns, each.begin, root_node,
+        call.gaps = static_cast<index>(gaps_.size());
+        if (call.begin - from_ns >= host_timeline::least_host_work)
+          host.each_open(call.thread, from_ns, call.begin, root_node,
                          [&](std::uint32_t node, std::int64_t ns) {
-                           add_gap(each.gaps, tree_.position_of(node), ns);
+                           add_gap(call.gaps, tree_.position_of(node), ns);
                          });
-        each.gap_count = static_cast<place>(gaps_.size()) - each.gaps;
+        call.gap_count = static_cast<index>(gaps_.size()) - call.gaps;
       }
-      anchor(each, last);
-      if (each.launch != none && each.end - each.begin >= host_timeline::least_giving_back)
-        if (launch_record const* const freed = host.released_before(source_.launches[each.launch]))
-          each.freed = tree_.position_of(freed->node);
-      calls_.push_back(each);
+      anchor(call, last);
+      if (call.launch != none && call.end - call.begin >= host_timeline::least_giving_back)
+        if (launch_record const* const freed = host.released_before(source_.launches[call.launch]))
+          call.freed = tree_.position_of(freed->node);
+      calls_.push_back(call);
     }
-    for (step& each : steps_) {
-      each.first = moved[each.first];
-      each.last = moved[each.last];
+    for (replayed_step& step : steps_) {
+      step.first = moved[step.first];
+      step.last = moved[step.last];
     }
   }
   /// Joins what one of the last ranges has already since `first`: loops enter few again and again.
-  void add_gap(std::size_t first, place row, std::int64_t ns) {
+  void add_gap(std::size_t first, index row, std::int64_t ns) {
     for (std::size_t i = gaps_.size(); i > first && gaps_.size() - i < 8; --i) {
       if (gaps_[i - 1].row != row) continue;
       gaps_[i - 1].ns += ns;
@@ -226,26 +228,29 @@ class step_replay {
     gaps_.push_back({row, ns});
   }
   /// The first call in a step of a thread that does not itself count steps.
-  void anchor(call& each, place last) const noexcept {
-    if (each.launch == none) return;
-    std::uint32_t const number = source_.launches[each.launch].step;
-    place const in = step_of(number);
-    if (in == none || steps_[in].thread == each.thread || each.begin < steps_[in].begin) return;
-    bool const first = each.before == none || calls_[last].launch == none ||
+  void anchor(replayed_call& call, index last) const noexcept {
+    if (call.launch == none) return;
+    std::uint32_t const number = source_.launches[call.launch].step;
+    index const in = step_of(number);
+    if (in == none || steps_[in].thread == call.thread || call.begin < steps_[in].begin) return;
+    bool const first = call.before == none || calls_[last].launch == none ||
                        source_.launches[calls_[last].launch].step != number;
-    if (first) each.anchor = in;
+    if (first) call.anchor = in;
   }
 
-  bool is_kernel(work const& each) const noexcept { return each.at < source_.kernels.size(); }
+  bool is_kernel(replayed_work const& work) const noexcept {
+    return work.record < source_.kernels.size();
+  }
 
   template <class Record>
   void add_records(vec<Record> const& records, std::size_t behind, launch_index const& launches) {
     for (std::size_t i = 0; i < records.size(); ++i) {
-      Record const& each = records[i];
-      if (each.begin == lost_time || each.begin < from_) continue;
-      work made{each.begin, larger(each.begin, each.end), static_cast<place>(behind + i)};
-      made.row = tree_.position_of(each.node);
-      place const launch = launches.launch_of(each.correlation);
+      Record const& record = records[i];
+      if (record.begin == lost_time || record.begin < from_) continue;
+      replayed_work made{record.begin, larger(record.begin, record.end),
+                         static_cast<index>(behind + i)};
+      made.row = tree_.position_of(record.node);
+      index const launch = launches.launch_of(record.correlation);
       if (launch != launch_index::none) {
         made.call = call_of_[launch];
         made.step = step_of(source_.launches[launch].step);
@@ -259,47 +264,47 @@ class step_replay {
     launch_index const launches(source_);
     add_records(source_.kernels, 0, launches);
     add_records(source_.copies, source_.kernels.size(), launches);
-    device_.works.sort([](work const& a, work const& b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
+    device_.works.sort([](replayed_work const& a, replayed_work const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.record < b.record;
     });
     constexpr std::int64_t longest_latency = 20'000;  // beyond that modules were loaded
     vec<std::int64_t> to_idle;
-    number_map<place> streams;  // place and 1
-    for (place i = 0; i < device_.works.size(); ++i) {
-      work& each = device_.works[i];
-      place& last = streams[stream_of(each)];
-      each.previous = last - 1;
+    number_map<index> streams;  // place and 1
+    for (index i = 0; i < device_.works.size(); ++i) {
+      replayed_work& work = device_.works[i];
+      index& last = streams[stream_of(work)];
+      work.previous = last - 1;
       last = i + 1;
       device_.by_end.push_back(i);
-      events_.push_back({each.begin, i, moment::work});
-      if (each.call == none) continue;
-      calls_[each.call].work = i;
-      std::int64_t const called = calls_[each.call].begin;
-      bool const idle = each.previous == none || device_.works[each.previous].end <= called;
-      if (idle && is_kernel(each)) to_idle.push_back(each.begin - called);
+      events_.push_back({work.begin, i, moment::work});
+      if (work.call == none) continue;
+      calls_[work.call].work = i;
+      std::int64_t const called = calls_[work.call].begin;
+      bool const idle = work.previous == none || device_.works[work.previous].end <= called;
+      if (idle && is_kernel(work)) to_idle.push_back(work.begin - called);
     }
     to_idle.sort();
     if (!to_idle.empty()) latency_ = smaller(to_idle[to_idle.size() / 4], longest_latency);
     device_.by_end.sort(
-        [this](place a, place b) { return device_.works[a].end < device_.works[b].end; });
+        [this](index a, index b) { return device_.works[a].end < device_.works[b].end; });
     for (synchronization_record const& wait : source_.synchronizations)
       if (wait.kind == synchronization_kind::stream)
         device_.waits[wait.correlation] = wait.stream + 1;
-    for (place i = 0; i < calls_.size(); ++i) {
+    for (index i = 0; i < calls_.size(); ++i) {
       events_.push_back({calls_[i].begin, i, moment::begin});
       if (calls_[i].end > calls_[i].begin) events_.push_back({calls_[i].end, i, moment::end});
     }
     events_.sort([](event const& a, event const& b) {
       if (a.time != b.time) return a.time < b.time;
-      return a.what != b.what ? a.what < b.what : a.at < b.at;
+      return a.what != b.what ? a.what < b.what : a.subject < b.subject;
     });
   }
-  std::uint64_t stream_of(work const& each) const noexcept {
-    if (is_kernel(each)) {
-      kernel_record const& record = source_.kernels[each.at];
+  std::uint64_t stream_of(replayed_work const& work) const noexcept {
+    if (is_kernel(work)) {
+      kernel_record const& record = source_.kernels[work.record];
       return std::uint64_t{record.context} << 32 | record.stream;
     }
-    copy_record const& record = source_.copies[each.at - source_.kernels.size()];
+    copy_record const& record = source_.copies[work.record - source_.kernels.size()];
     return std::uint64_t{record.context} << 32 | record.stream;
   }
 
@@ -307,81 +312,83 @@ class step_replay {
 
   /// How many pieces of work had ended at a time.
   std::size_t ended_at(std::int64_t time) const noexcept {
-    return device_.by_end.count_first([&](place each) { return device_.works[each].end <= time; });
+    return device_.by_end.count_first(
+        [&](index ended) { return device_.works[ended].end <= time; });
   }
 
-  void join_work(place at) {
+  void join_work(index number) {
     constexpr std::int64_t unexplained = 2'000;
     constexpr std::int64_t at_once = 10'000;  // as from a launch to an idle device
-    work& each = device_.works[at];
+    replayed_work& work = device_.works[number];
     // A copy that blocks begins within its call, which may have waited for it all along.
-    bool const blocks = each.call != none && !is_kernel(each) && calls_[each.call].end > each.begin;
-    std::int64_t const launched = each.call == none ? lost_time
-                                  : blocks          ? calls_[each.call].begin
-                                                    : calls_[each.call].end;
-    place look = each.previous;
+    bool const blocks = work.call != none && !is_kernel(work) && calls_[work.call].end > work.begin;
+    std::int64_t const launched = work.call == none ? lost_time
+                                  : blocks          ? calls_[work.call].begin
+                                                    : calls_[work.call].end;
+    index look = work.previous;
     for (int i = 0; i < 16 && look != none; ++i, look = device_.works[look].previous)
-      if (device_.works[look].end <= each.begin &&
-          (each.after == none || device_.works[look].end > device_.works[each.after].end))
-        each.after = look;
-    std::int64_t const free = each.after == none ? lost_time : device_.works[each.after].end;
-    each.queued =
-        free > launched && (each.call == none || free > calls_[each.call].begin + latency_);
+      if (device_.works[look].end <= work.begin &&
+          (work.after == none || device_.works[look].end > device_.works[work.after].end))
+        work.after = look;
+    std::int64_t const free = work.after == none ? lost_time : device_.works[work.after].end;
+    work.queued =
+        free > launched && (work.call == none || free > calls_[work.call].begin + latency_);
     std::int64_t const ready = larger(free, launched);
-    std::size_t const ended = ended_at(each.begin);
-    if (ended == 0 || device_.by_end[ended - 1] == each.after) return;
-    work const& other = device_.works[device_.by_end[ended - 1]];
+    std::size_t const ended = ended_at(work.begin);
+    if (ended == 0 || device_.by_end[ended - 1] == work.after) return;
+    replayed_work const& other = device_.works[device_.by_end[ended - 1]];
     bool const alone = ready == lost_time;
-    bool const late = alone || each.begin - ready > (each.queued ? unexplained : at_once);
-    bool const close = alone || each.begin - other.end < at_once;
-    if (late && close && other.begin < each.begin && other.end > ready)
-      each.other = device_.by_end[ended - 1];
+    bool const late = alone || work.begin - ready > (work.queued ? unexplained : at_once);
+    bool const close = alone || work.begin - other.end < at_once;
+    if (late && close && other.begin < work.begin && other.end > ready)
+      work.other = device_.by_end[ended - 1];
   }
 
-  void join_call(place at) {
+  void join_call(index number) {
     constexpr std::int64_t short_call = 20'000;
-    constexpr place queue = 256;  // launches that are under way: fewer than any driver lets queue
-    call& each = calls_[at];
-    each.own = each.end - each.begin;
-    if (each.launch == none) return;
-    launch_record const& record = source_.launches[each.launch];
+    constexpr index queue = 256;  // launches that are under way: fewer than any driver lets queue
+    replayed_call& call = calls_[number];
+    call.own = call.end - call.begin;
+    if (call.launch == none) return;
+    launch_record const& record = source_.launches[call.launch];
     bool waits = false;
     if (record.kind == api_kind::wait) {
-      place const* const stream = device_.waits.find(record.correlation);
-      std::size_t ended = ended_at(each.end);
+      index const* const stream = device_.waits.find(record.correlation);
+      std::size_t ended = ended_at(call.end);
       for (int i = 0; i < 64 && ended > 0; ++i, --ended) {
-        work const& last = device_.works[device_.by_end[ended - 1]];
+        replayed_work const& last = device_.works[device_.by_end[ended - 1]];
         bool const same =
             stream == nullptr || static_cast<std::uint32_t>(stream_of(last)) == *stream - 1;
-        if (!same || last.begin >= each.end) continue;
-        if (last.call != none && calls_[last.call].begin > each.begin) continue;
-        each.until = device_.by_end[ended - 1];
+        if (!same || last.begin >= call.end) continue;
+        if (last.call != none && calls_[last.call].begin > call.begin) continue;
+        call.until = device_.by_end[ended - 1];
         break;
       }
     } else if (record.kind == api_kind::copy || record.kind == api_kind::set) {
-      each.until = each.work;
+      call.until = call.work;
       waits = true;
     } else if (is_work(record.kind)) {
-      if (each.own < short_call || at < queue || calls_[at - queue].thread != each.thread) return;
-      place const early = calls_[at - queue].work;
-      if (early == none || device_.works[early].end < each.begin) return;
-      std::size_t const ended = ended_at(each.end);
-      if (ended > 0) each.until = device_.by_end[ended - 1];
+      if (call.own < short_call || number < queue || calls_[number - queue].thread != call.thread)
+        return;
+      index const early = calls_[number - queue].work;
+      if (early == none || device_.works[early].end < call.begin) return;
+      std::size_t const ended = ended_at(call.end);
+      if (ended > 0) call.until = device_.by_end[ended - 1];
       waits = true;
     } else {
-      for (place i = each.before; i != none && each.until == none; i = calls_[i].before) {
-        each.until = calls_[i].work;
-        if (at - i > queue) break;
+      for (index i = call.before; i != none && call.until == none; i = calls_[i].before) {
+        call.until = calls_[i].work;
+        if (number - i > queue) break;
       }
       waits = true;
     }
-    if (each.until == none) return;
-    work const& last = device_.works[each.until];
-    bool const waited = last.end > each.begin && last.end <= each.end && last.begin < each.end;
-    if (waited) each.own = each.lag = each.end - last.end;
-    if (each.own < host_timeline::least_giving_back) each.freed = none;
+    if (call.until == none) return;
+    replayed_work const& last = device_.works[call.until];
+    bool const waited = last.end > call.begin && last.end <= call.end && last.begin < call.end;
+    if (waited) call.own = call.lag = call.end - last.end;
+    if (call.own < host_timeline::least_giving_back) call.freed = none;
     if (waited) return;
-    if (waits || last.end > each.end) each.until = none;
+    if (waits || last.end > call.end) call.until = none;
   }
 
   /// From a call to its work and from work to the next, where that was what it waited for; what it
@@ -389,22 +396,22 @@ class step_replay {
   void find_lags() {
     vec<std::int64_t> launching;
     vec<std::int64_t> following;
-    for (work& each : device_.works) {
-      if (each.call != none) each.call_lag = each.begin - calls_[each.call].begin;
-      if (each.after != none) each.after_lag = each.begin - device_.works[each.after].end;
-      if (each.other != none) continue;
-      if (each.queued)
-        following.push_back(each.after_lag);
-      else if (each.call != none)
-        launching.push_back(each.call_lag);
+    for (replayed_work& work : device_.works) {
+      if (work.call != none) work.call_lag = work.begin - calls_[work.call].begin;
+      if (work.after != none) work.after_lag = work.begin - device_.works[work.after].end;
+      if (work.other != none) continue;
+      if (work.queued)
+        following.push_back(work.after_lag);
+      else if (work.call != none)
+        launching.push_back(work.call_lag);
     }
     launching.sort();
     following.sort();
     std::int64_t const launch = launching.empty() ? 10'000 : launching[launching.size() / 2];
     std::int64_t const follow = following.empty() ? 1'000 : following[following.size() / 2];
-    for (work& each : device_.works) {
-      if (each.queued || each.other != none) each.call_lag = smaller(each.call_lag, launch);
-      if (!each.queued || each.other != none) each.after_lag = smaller(each.after_lag, follow);
+    for (replayed_work& work : device_.works) {
+      if (work.queued || work.other != none) work.call_lag = smaller(work.call_lag, launch);
+      if (!work.queued || work.other != none) work.after_lag = smaller(work.after_lag, follow);
     }
   }
 
@@ -416,13 +423,13 @@ class step_replay {
     return is_nan(factor) ? 1.0 : factor > most ? most : factor > 0.0 ? factor : 0.0;
   }
   /// What a row's parts still take; of a row past the tree: all.
-  what_if const& change_of(place row) const noexcept {
+  what_if const& change_of(index row) const noexcept {
     return row < changes_.size() ? changes_[row] : no_change;
   }
-  double factor_of(call const& each) const noexcept {
-    if (each.launch == none) return 1.0;
-    what_if const& change = change_of(each.row);
-    switch (source_.launches[each.launch].kind) {
+  double factor_of(replayed_call const& call) const noexcept {
+    if (call.launch == none) return 1.0;
+    what_if const& change = change_of(call.row);
+    switch (source_.launches[call.launch].kind) {
       case api_kind::launch:
       case api_kind::graph_launch:
         return change.launches;
@@ -442,55 +449,55 @@ class step_replay {
     return by == 1.0 ? ns : whole_part(static_cast<double>(ns) * by);
   }
 
-  std::int64_t gap_before(call const& each, call const& before) const noexcept {
-    if (each.gap_count == 0) return scaled(each.begin - before.end, smaller(factor_of(each), 1.0));
+  std::int64_t gap_before(replayed_call const& call, replayed_call const& before) const noexcept {
+    if (call.gap_count == 0) return scaled(call.begin - before.end, smaller(factor_of(call), 1.0));
     std::int64_t sum = 0;
-    for (place i = each.gaps; i < each.gaps + each.gap_count; ++i)
+    for (index i = call.gaps; i < call.gaps + call.gap_count; ++i)
       sum += scaled(gaps_[i].ns, change_of(gaps_[i].row).host_work);
     return sum;
   }
-  void begin(call& each) const noexcept {
-    each.new_begin = each.begin;
-    if (each.before != none) {
-      call const& before = calls_[each.before];
-      each.new_begin = before.new_end + (each.anchor != none ? 0 : gap_before(each, before));
+  void begin(replayed_call& call) const noexcept {
+    call.new_begin = call.begin;
+    if (call.before != none) {
+      replayed_call const& before = calls_[call.before];
+      call.new_begin = before.new_end + (call.anchor != none ? 0 : gap_before(call, before));
     }
-    if (each.anchor == none) return;
-    step const& in = steps_[each.anchor];
-    std::int64_t const distance = each.begin - in.begin;
-    each.new_begin = larger(each.new_begin, calls_[in.first].new_begin + distance);
+    if (call.anchor == none) return;
+    replayed_step const& in = steps_[call.anchor];
+    std::int64_t const distance = call.begin - in.begin;
+    call.new_begin = larger(call.new_begin, calls_[in.first].new_begin + distance);
   }
-  void end(call& each) const noexcept {
-    double const by = factor_of(each);
-    double const freed = each.freed == none ? 1.0 : change_of(each.freed).allocations;
-    each.new_end = each.new_begin + scaled(each.own, by * freed);
-    if (each.until == none || !(by > 0.0)) return;
-    each.new_end =
-        larger(each.new_end, device_.works[each.until].new_end + scaled(each.lag, freed));
+  void end(replayed_call& call) const noexcept {
+    double const by = factor_of(call);
+    double const freed = call.freed == none ? 1.0 : change_of(call.freed).allocations;
+    call.new_end = call.new_begin + scaled(call.own, by * freed);
+    if (call.until == none || !(by > 0.0)) return;
+    call.new_end =
+        larger(call.new_end, device_.works[call.until].new_end + scaled(call.lag, freed));
   }
   /// From the work before it. A graph brings a kernel sooner that was never seen to follow at once:
   /// beside each of graphs of 100 kernels a traced H200 idled for 0.40 to 0.46 us.
-  std::int64_t lag_of(work const& each) const noexcept {
+  std::int64_t lag_of(replayed_work const& work) const noexcept {
     constexpr std::int64_t in_graph = 500;
-    if (each.queued || each.call == none || !is_kernel(each)) return each.after_lag;
-    if (change_of(calls_[each.call].row).launches > 0.0) return each.after_lag;
-    return smaller(each.after_lag, in_graph);
+    if (work.queued || work.call == none || !is_kernel(work)) return work.after_lag;
+    if (change_of(calls_[work.call].row).launches > 0.0) return work.after_lag;
+    return smaller(work.after_lag, in_graph);
   }
-  void begin(work& each) noexcept {
+  void begin(replayed_work& work) noexcept {
     std::int64_t from = lost_time;
     auto const follow = [&from](auto time, auto lag) { from = larger(from, time + lag); };
-    if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
-    if (each.after != none) follow(device_.works[each.after].new_end, lag_of(each));
-    if (each.other != none && !any_order_)
-      follow(device_.works[each.other].new_end, each.begin - device_.works[each.other].end);
-    each.new_begin = from == lost_time ? each.begin : from;
-    what_if const& change = change_of(each.row);
-    double const part = is_kernel(each) ? change.kernels : change.copies;
-    each.new_end = each.new_begin + scaled(each.end - each.begin, part);
-    if (each.step == none) return;
-    step& in = steps_[each.step];
-    in.gpu_begin = smaller(in.gpu_begin, each.new_begin);
-    in.gpu_end = larger(in.gpu_end, each.new_end);
+    if (work.call != none) follow(calls_[work.call].new_begin, work.call_lag);
+    if (work.after != none) follow(device_.works[work.after].new_end, lag_of(work));
+    if (work.other != none && !any_order_)
+      follow(device_.works[work.other].new_end, work.begin - device_.works[work.other].end);
+    work.new_begin = from == lost_time ? work.begin : from;
+    what_if const& change = change_of(work.row);
+    double const part = is_kernel(work) ? change.kernels : change.copies;
+    work.new_end = work.new_begin + scaled(work.end - work.begin, part);
+    if (work.step == none) return;
+    replayed_step& in = steps_[work.step];
+    in.gpu_begin = smaller(in.gpu_begin, work.new_begin);
+    in.gpu_end = larger(in.gpu_end, work.new_end);
   }
 
   /// Notes what each row's parts take from now on.
@@ -513,18 +520,18 @@ class step_replay {
 
   double run(vec<what_if> const& changes) {
     change_rows(changes);
-    for (step& each : steps_) {
-      each.gpu_begin = latest_time;
-      each.gpu_end = lost_time;
+    for (replayed_step& step : steps_) {
+      step.gpu_begin = latest_time;
+      step.gpu_end = lost_time;
     }
-    for (event const& each : events_) {
-      if (each.what == moment::work) {
-        begin(device_.works[each.at]);
+    for (event const& event : events_) {
+      if (event.what == moment::work) {
+        begin(device_.works[event.subject]);
         continue;
       }
-      call& of = calls_[each.at];
-      if (each.what == moment::begin) begin(of);
-      if (each.what == moment::end || of.end == of.begin) end(of);
+      replayed_call& of = calls_[event.subject];
+      if (event.what == moment::begin) begin(of);
+      if (event.what == moment::end || of.end == of.begin) end(of);
     }
     return steps_.empty() ? whole_ns() : mean_ns();
   }
@@ -532,13 +539,13 @@ class step_replay {
   double whole_ns() const noexcept {
     std::int64_t first = latest_time;
     std::int64_t last = lost_time;
-    for (work const& each : device_.works) {
-      first = smaller(first, each.new_begin);
-      last = larger(last, each.new_end);
+    for (replayed_work const& work : device_.works) {
+      first = smaller(first, work.new_begin);
+      last = larger(last, work.new_end);
     }
-    for (call const& each : calls_) {
-      first = smaller(first, each.new_begin);
-      last = larger(last, each.new_end);
+    for (replayed_call const& call : calls_) {
+      first = smaller(first, call.new_begin);
+      last = larger(last, call.new_end);
     }
     return static_cast<double>(elapsed(first, last));
   }
@@ -549,14 +556,14 @@ class step_replay {
     std::int64_t done = lost_time;
     std::int64_t const usual = summary_.period_of_gpu ? usual_distance() : 0;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      step const& each = steps_[i];
+      replayed_step const& step = steps_[i];
       bool const follows = is_followed(i);
-      std::int64_t from = larger(calls_[each.first].new_begin, done);
-      std::int64_t to = larger(calls_[each.last].new_begin, each.gpu_end);
+      std::int64_t from = larger(calls_[step.first].new_begin, done);
+      std::int64_t to = larger(calls_[step.last].new_begin, step.gpu_end);
       done = follows ? to : lost_time;
-      if (summary_.period_of_gpu && each.gpu_end != lost_time) {
-        from = each.gpu_begin;
-        to = is_followed_on_device(i) ? steps_[i + 1].gpu_begin : each.gpu_end + usual;
+      if (summary_.period_of_gpu && step.gpu_end != lost_time) {
+        from = step.gpu_begin;
+        to = is_followed_on_device(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
       }
       sum += static_cast<double>(elapsed(from, to));
     }
@@ -581,17 +588,17 @@ class step_replay {
   call_tree const& tree_;
   steps_summary const& summary_;
   std::int64_t from_ = lost_time;
-  vec<step> steps_;
-  std::size_t skipped_ = 0;  ///< steps before these
-  vec<call> calls_;          ///< by thread and time
-  vec<gap> gaps_;            ///< in the order of the calls behind them
-  vec<place> call_of_;       ///< by launch
-  vec<event> events_;        ///< in the order in which they happened
-  vec<what_if> changes_;     ///< by row
+  vec<replayed_step> steps_;
+  std::size_t skipped_ = 0;   ///< steps before these
+  vec<replayed_call> calls_;  ///< by thread and time
+  vec<gap> gaps_;             ///< in the order of the calls behind them
+  vec<index> call_of_;        ///< by launch
+  vec<event> events_;         ///< in the order in which they happened
+  vec<what_if> changes_;      ///< by row
   struct device_work {
-    vec<work> works;          ///< by begin
-    vec<place> by_end;        ///< the same by end
-    number_map<place> waits;  ///< stream and 1, by correlation
+    vec<replayed_work> works;  ///< by begin
+    vec<index> by_end;         ///< the same by end
+    number_map<index> waits;   ///< stream and 1, by correlation
   } device_;
   bool any_order_ = false;
   double unchanged_ns_ = 0.0;

@@ -84,8 +84,8 @@ class number_map {
     if (!former.make_room(wanted)) return false;
     former.resize(wanted);
     former.swap(slots_);
-    for (slot const& each : former) {
-      if (each.key != nothing) slots_[place_of(each.key)] = each;
+    for (slot const& old : former) {
+      if (old.key != nothing) slots_[place_of(old.key)] = old;
     }
     return true;
   }

@@ -373,9 +373,10 @@ class nearest_names {
   vec<std::string> best(std::size_t count = 3) {
     found_.sort();
     vec<std::string> names;
-    for (auto& each : found_) {
+    for (auto& candidate : found_) {
       if (names.size() == count) break;
-      if (names.empty() || names.back() != each.second) names.push_back(std::move(each.second));
+      if (names.empty() || names.back() != candidate.second)
+        names.push_back(std::move(candidate.second));
     }
     return names;
   }

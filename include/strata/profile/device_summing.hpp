@@ -55,8 +55,8 @@ class subtree_sweep {
     to_->times.push_back({});
     in_use_.push_back(0);
     busy_until_.push_back(lost_time);
-    for (device& each : devices_) each.busy_until.push_back(lost_time);
-    for (device_busy& each : to_->devices) each.ns.push_back(0);
+    for (device& known : devices_) known.busy_until.push_back(lost_time);
+    for (device_busy& busy : to_->devices) busy.ns.push_back(0);
   }
   std::size_t places() const noexcept { return parents_.size(); }
   /// So that the next place needs no memory.
@@ -66,8 +66,8 @@ class subtree_sweep {
     to_->times.reserve(count);
     in_use_.reserve(count);
     busy_until_.reserve(count);
-    for (device& each : devices_) each.busy_until.reserve(count);
-    for (device_busy& each : to_->devices) each.ns.reserve(count);
+    for (device& known : devices_) known.busy_until.reserve(count);
+    for (device_busy& busy : to_->devices) busy.ns.reserve(count);
   }
   /// So that work on a device needs no memory.
   void make_room_for_busy(std::uint32_t on) {
@@ -304,7 +304,7 @@ class device_summing {
     to_->kernels.keep_if([](kernel_sums const& kernel) { return kernel.count != 0; });
     for (kernel_sums const& sums : to_->kernels)
       losses_.histograms_coarse += sums.duration.is_coarse() || sums.blocks.is_coarse() ? 1 : 0;
-    to_->graph_kernels.keep_if([](graph_kernel_sums const& each) { return each.kernels != 0; });
+    to_->graph_kernels.keep_if([](graph_kernel_sums const& sums) { return sums.kernels != 0; });
     to_->complete = true;
   }
 

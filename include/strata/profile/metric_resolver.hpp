@@ -53,8 +53,8 @@ struct preset_list {
 /// The metric with this key, or null.
 inline metric const* find_metric(std::string_view key,
                                  metric_source source = metric_source::cupti) noexcept {
-  for (metric const& each : metric_list{source}) {
-    if (each.key() == key) return &each;
+  for (metric const& entry : metric_list{source}) {
+    if (entry.key() == key) return &entry;
   }
   return nullptr;
 }
@@ -247,7 +247,7 @@ class metric_resolver {
       return;
     }
     nearest_names nearest(name);
-    for (metric const& each : metric_list{source_}) nearest.consider(each.key());
+    for (metric const& entry : metric_list{source_}) nearest.consider(entry.key());
     if (source_ == metric_source::cupti)
       for (metric_preset const& preset : preset_list()) nearest.consider(preset.name);
     set_.unknown.push_back({name, nearest.best()});

@@ -96,23 +96,23 @@ class formula {
   double value(double const* inputs) const noexcept {
     double stack[most_depth];
     std::size_t top = 0;
-    for (step const& each : steps_) {
-      if (each.what == step::number) {
-        stack[top++] = each.value;
+    for (step const& next : steps_) {
+      if (next.what == step::number) {
+        stack[top++] = next.value;
         continue;
       }
-      if (each.what == step::name || each.what == step::optional) {
+      if (next.what == step::name || next.what == step::optional) {
         double const given = *inputs++;
-        stack[top++] = each.what == step::optional && given != given ? 0.0 : given;
+        stack[top++] = next.what == step::optional && given != given ? 0.0 : given;
         continue;
       }
       double const right = stack[--top];
       double& left = stack[top - 1];
-      if (each.what == '+') {
+      if (next.what == '+') {
         left += right;
-      } else if (each.what == '*') {
+      } else if (next.what == '*') {
         left *= right;
-      } else if (each.what == step::maximum) {
+      } else if (next.what == step::maximum) {
         if (is_nan(left) || right > left) left = right;
       } else {
         left = right == 0.0 ? std::numeric_limits<double>::quiet_NaN() : left / right;
@@ -229,7 +229,7 @@ class formula {
 template <class Function>
 void for_each_name(std::string_view text, Function&& f) {
   formula const parsed(text);
-  for (formula::input const& each : parsed.inputs()) f(each.name, each.optional);
+  for (formula::input const& input : parsed.inputs()) f(input.name, input.optional);
 }
 
 }  // namespace detail

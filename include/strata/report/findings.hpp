@@ -54,9 +54,9 @@ class answer_json {
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
     json_.end_array();
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
-    write_list(json_, "undecided", table.undecided, [this](undecided_rule const& each) {
-      json_.text("rule", each.rule);
-      json_.text("needs", each.needs());
+    write_list(json_, "undecided", table.undecided, [this](undecided_rule const& undecided) {
+      json_.text("rule", undecided.rule);
+      json_.text("needs", undecided.needs());
     });
     write_roofline();
   }
@@ -115,21 +115,21 @@ class answer_json {
     json_.number("gain_ns_per_step", of.gain_ns(step_ns));
     json_.boolean("shortens_step", of.shortens_step(step_ns));
     json_.array("ranges");
-    for (finding_range const& each : of.ranges) {
+    for (finding_range const& helped : of.ranges) {
       json_.object();
-      json_.text("path", name(each.path));
-      if (page_ != nullptr) range(each.row);
-      json_.number("cost_ns_per_step", each.cost_ns_per_step);
+      json_.text("path", name(helped.path));
+      if (page_ != nullptr) range(helped.row);
+      json_.number("cost_ns_per_step", helped.cost_ns_per_step);
       json_.end_object();
     }
     json_.end_array();
     json_.array("evidence");
-    for (finding_evidence const& each : of.evidence) {
+    for (finding_evidence const& evidence : of.evidence) {
       json_.object();
-      json_.text("path", name(each.path));
-      json_.text("column", each.column);
-      json_.number("value", each.value);
-      json_.text("unit", each.unit);
+      json_.text("path", name(evidence.path));
+      json_.text("column", evidence.column);
+      json_.number("value", evidence.value);
+      json_.text("unit", evidence.unit);
       json_.end_object();
     }
     json_.end_array();
@@ -140,13 +140,13 @@ class answer_json {
 
   void write_roofline() {
     roofline_table const& table = input_.roofline;
-    write_list(json_, "roofs", table.roofs, [&](roof const& each) {
-      json_.text("name", each.name);
-      json_.text("unit", each.memory ? "B/s" : "FLOP/s");
-      json_.number("rate", each.rate);
-      json_.text("origin", to_string(each.origin));
-      json_.boolean("used", each.used);
-      if (each.origin == roof_origin::measured) json_.text("measured_at", table.measured_at);
+    write_list(json_, "roofs", table.roofs, [&](roof const& limit) {
+      json_.text("name", limit.name);
+      json_.text("unit", limit.memory ? "B/s" : "FLOP/s");
+      json_.number("rate", limit.rate);
+      json_.text("origin", to_string(limit.origin));
+      json_.boolean("used", limit.used);
+      if (limit.origin == roof_origin::measured) json_.text("measured_at", table.measured_at);
     });
     vec<roofline_point> points = table.points;
     points.keep_if([this](roofline_point const& point) {

@@ -98,7 +98,7 @@ class page_budget {
   /// Parts that overlap in time share it; what they leave over is not known.
   void write_parts(char const* key, double whole) {
     double sum = 0.0;
-    for (part const& each : parts_) sum += each.ns;
+    for (part const& shown : parts_) sum += shown.ns;
     double const factor = sum > whole ? whole / sum : 1.0;
     if (whole - sum > least_rest * input_.steps.mean_ns)
       add("not known", input_.folded.size(), whole - sum);

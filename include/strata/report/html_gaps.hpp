@@ -42,9 +42,9 @@ class page_gaps {
     page_track track({});
     for (std::size_t i = 0; i < gaps.size(); ++i) track.count_one();
     track.begin(begin, end - begin, most);
-    for (gap const& each : gaps) {
-      auto const cause = static_cast<std::uint32_t>(each.cause);
-      track.add({each.begin, each.begin + each.length, 1, each.length, -1, cause, 0, lost_time});
+    for (gap const& idle : gaps) {
+      auto const cause = static_cast<std::uint32_t>(idle.cause);
+      track.add({idle.begin, idle.begin + idle.length, 1, idle.length, -1, cause, 0, lost_time});
     }
     vec<page_track::bar> const& bars = track.bars();
     json.array("gaps");
@@ -84,11 +84,11 @@ class page_gaps {
   vec<gap> find(std::int64_t begin, std::int64_t end, std::uint32_t thread) const {
     vec<gap> gaps;
     std::int64_t until = begin;
-    for (work const& each : work_) {
-      if (each.end <= begin) continue;
-      if (each.begin >= end) break;
-      if (each.begin > until) gaps.push_back({until, each.begin - until, cause_of(each, until)});
-      until = larger(until, each.end);
+    for (work const& next : work_) {
+      if (next.end <= begin) continue;
+      if (next.begin >= end) break;
+      if (next.begin > until) gaps.push_back({until, next.begin - until, cause_of(next, until)});
+      until = larger(until, next.end);
     }
     if (!gaps.empty() && end > until)
       gaps.push_back({until, end - until, largest_cause(thread, until, end, nullptr)});

@@ -125,13 +125,13 @@ class page_memory {
   }
 
   /// By range and purpose only device memory counts, as in the peak.
-  static bool counts(change const& each, part_of by) noexcept {
-    return by == part_of::kind || is_device_memory(each.kind);
+  static bool counts(change const& made, part_of by) noexcept {
+    return by == part_of::kind || is_device_memory(made.kind);
   }
-  static std::uint32_t key_of(change const& each, part_of by) noexcept {
-    return by == part_of::range     ? each.range
-           : by == part_of::purpose ? each.purpose
-                                    : static_cast<std::uint32_t>(each.kind);
+  static std::uint32_t key_of(change const& made, part_of by) noexcept {
+    return by == part_of::range     ? made.range
+           : by == part_of::purpose ? made.purpose
+                                    : static_cast<std::uint32_t>(made.kind);
   }
 
   void write_name(part_of by, std::uint32_t number) {
@@ -149,15 +149,15 @@ class page_memory {
   vec<group> choose(part_of by) const {
     vec<group> groups;
     number_map<std::size_t> known;
-    for (change const& each : changes_) {
-      if (!counts(each, by)) continue;
-      std::size_t& place = known[key_of(each, by)];
+    for (change const& made : changes_) {
+      if (!counts(made, by)) continue;
+      std::size_t& place = known[key_of(made, by)];
       if (place == 0) {
-        groups.push_back({key_of(each, by), 0, 0});
+        groups.push_back({key_of(made, by), 0, 0});
         place = groups.size();
       }
       group& to = groups[place - 1];
-      to.live += each.bytes;
+      to.live += made.bytes;
       to.peak = larger(to.peak, to.live);
     }
     groups.sort([](group const& a, group const& b) {
@@ -194,16 +194,16 @@ class page_memory {
       json_.end_array();
       most = -1;
     };
-    for (change const& each : changes_) {
-      if (!counts(each, by)) continue;
-      if (each.time / part != current) write_point();
-      current = each.time / part;
-      std::size_t const* const place = series.find(key_of(each, by));
-      live[place == nullptr ? named : *place] += each.bytes;
-      sum += each.bytes;
+    for (change const& made : changes_) {
+      if (!counts(made, by)) continue;
+      if (made.time / part != current) write_point();
+      current = made.time / part;
+      std::size_t const* const place = series.find(key_of(made, by));
+      live[place == nullptr ? named : *place] += made.bytes;
+      sum += made.bytes;
       if (sum < most) continue;
       most = sum;
-      at = each.time;
+      at = made.time;
       std::memcpy(highest, live, sizeof live);
     }
     write_point();

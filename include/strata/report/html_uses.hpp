@@ -42,11 +42,11 @@ class page_uses {
       json.boolean("joined", joined);
       json.array("pieces");  // begin, from that of the one before on, length, thousandths
       std::int64_t last = begin;
-      for (piece const& each : pieces) {
-        json.integer({}, each.begin - last);
-        json.integer({}, each.end - each.begin);
-        json.integer({}, each.use);
-        last = each.begin;
+      for (piece const& drawn : pieces) {
+        json.integer({}, drawn.begin - last);
+        json.integer({}, drawn.end - drawn.begin);
+        json.integer({}, drawn.use);
+        last = drawn.begin;
       }
       json.end_array();
       json.end_object();
@@ -68,7 +68,7 @@ class page_uses {
   static vec<piece> pieces_of(use_track const& track, std::int64_t begin, std::int64_t end) {
     vec<use_track::point> const& points = track.points;
     std::size_t const after =
-        points.count_first([&](use_track::point const& each) { return each.time <= begin; });
+        points.count_first([&](use_track::point const& point) { return point.time <= begin; });
     vec<piece> pieces;
     for (std::size_t i = after - smaller(after, std::size_t{1}); i + 1 < points.size(); ++i) {
       if (points[i].time >= end) break;
@@ -82,9 +82,9 @@ class page_uses {
   static vec<piece> parts_of(vec<piece> const& pieces, std::int64_t begin, std::int64_t end) {
     std::int64_t const part = (end - begin) / most_parts + 1;
     vec<double> sums(static_cast<std::size_t>(most_parts), 0.0);
-    for (piece const& each : pieces) {
-      for_each_part(each.begin, each.end, begin, part, [&](std::size_t i, std::int64_t ns) {
-        sums[i] += static_cast<double>(ns) * each.use;
+    for (piece const& drawn : pieces) {
+      for_each_part(drawn.begin, drawn.end, begin, part, [&](std::size_t i, std::int64_t ns) {
+        sums[i] += static_cast<double>(ns) * drawn.use;
       });
     }
     vec<piece> parts;

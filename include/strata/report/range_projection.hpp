@@ -150,21 +150,21 @@ class range_projection {
   void project() {
     vec<level> levels;
     for (std::size_t i = 0; i < work_.size(); ++i) {
-      work const& each = work_[i];
-      launch_record const& launch = source_.launches[each.launch];
-      if (i > 0 && !on_one_stream(each, work_[i - 1])) close(0);
+      work const& next = work_[i];
+      launch_record const& launch = source_.launches[next.launch];
+      if (i > 0 && !on_one_stream(next, work_[i - 1])) close(0);
       if (!open_.empty() && open_.back().step != launch.step) close(0);
-      find_levels(each, launch, levels);
+      find_levels(next, launch, levels);
       std::size_t same = 0;
       while (same < levels.size() && same < open_levels_.size() &&
              levels[same] == open_levels_[same])
         ++same;
       close(same);
-      for (projected_range& outer : open_) outer.end = larger(outer.end, each.end);
+      for (projected_range& outer : open_) outer.end = larger(outer.end, next.end);
       for (std::size_t at = same; at < levels.size(); ++at) {
         open_levels_.push_back(levels[at]);
-        open_.push_back({each.begin, each.end, levels[at].node, launch.step, each.device,
-                         each.context, each.stream, static_cast<std::uint8_t>(at + 1)});
+        open_.push_back({next.begin, next.end, levels[at].node, launch.step, next.device,
+                         next.context, next.stream, static_cast<std::uint8_t>(at + 1)});
       }
     }
     close(0);

@@ -60,12 +60,12 @@ class use_sum {
     changes_.sort([](change const& a, change const& b) { return a.time < b.time; });
     vec<use_track::point> made;
     for (std::size_t i = 0; i < changes_.size(); ++i) {
-      change const& each = changes_[i];
-      open_[each.use] += each.more;
-      most_ = larger(most_, each.use);
-      if (i + 1 < changes_.size() && changes_[i + 1].time == each.time) continue;
+      change const& now = changes_[i];
+      open_[now.use] += now.more;
+      most_ = larger(most_, now.use);
+      if (i + 1 < changes_.size() && changes_[i + 1].time == now.time) continue;
       while (most_ > 0 && open_[most_] == 0) --most_;
-      if (made.empty() || made.back().use != most_) made.push_back({each.time, most_});
+      if (made.empty() || made.back().use != most_) made.push_back({now.time, most_});
     }
     return made;
   }
@@ -188,7 +188,7 @@ class use_tracks {
 
   void add_busy(std::uint32_t device) {
     use_sum sum;
-    for (span const& each : work_of(device)) sum.add(each.begin, each.end, 100.0);
+    for (span const& busy : work_of(device)) sum.add(busy.begin, busy.end, 100.0);
     push_back(device, "GPU busy", sum.points());
   }
 
@@ -197,14 +197,14 @@ class use_tracks {
     vec<span> work = work_of(device);
     std::int64_t const from = work.empty() ? 0 : work[0].begin;
     std::int64_t to = from;
-    for (span const& each : work) to = larger(to, each.end);
+    for (span const& stretch : work) to = larger(to, stretch.end);
     std::int64_t const part = larger(least_part, (to - from) / most_parts + 1);
     vec<std::int64_t> busy(static_cast<std::size_t>((to - from) / part + 1), 0);
     std::int64_t done = from;
-    for (span const& each : work) {
-      for_each_part(larger(done, each.begin), each.end, from, part,
+    for (span const& stretch : work) {
+      for_each_part(larger(done, stretch.begin), stretch.end, from, part,
                     [&](std::size_t i, std::int64_t ns) { busy[i] += ns; });
-      done = larger(done, each.end);
+      done = larger(done, stretch.end);
     }
     use_sum sum;
     for (std::size_t i = 0; i < busy.size(); ++i) {

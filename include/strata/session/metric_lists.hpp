@@ -55,7 +55,7 @@ class metric_lister : metric_lines {
     text_ += padded("preset", name_width) + "passes  apart  what\n";
     for (metric_preset const& preset : preset_list()) add_preset(preset);
     text_ += '\n' + heading();
-    for (metric const& each : metric_list()) add_metric(each);
+    for (metric const& entry : metric_list()) add_metric(entry);
     return std::move(text_);
   }
 
@@ -125,10 +125,10 @@ inline std::string list_cpu_metrics() {
       "Metrics of the CPU, by Linux's perf, in the timed steps and at no extra pass. The preset "
       "\"cpu\"\nhas all of them.\n\n" +
       lines::heading();
-  for (metric const& each : metric_list{metric_source::perf}) {
-    text += lines::of(each);
-    bool const counted = detail::find_perf_event(each.formula()) != nullptr;
-    if (!counted) text += " = " + std::string(each.formula());
+  for (metric const& entry : metric_list{metric_source::perf}) {
+    text += lines::of(entry);
+    bool const counted = detail::find_perf_event(entry.formula()) != nullptr;
+    if (!counted) text += " = " + std::string(entry.formula());
     text += '\n';
   }
   return text;

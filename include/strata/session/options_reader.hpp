@@ -253,10 +253,10 @@ class options_reader {
       if (value.empty() && !row.wanted.empty()) return wrong(key, value, row.wanted);
       return (void)(to_->*row.field).assign(value);
     }
-    for (number_row const& each : numbers)
-      if (key == each.key) return number(value, each);
-    for (flag_row const& each : flags)
-      if (key == each.key) return (void)flag(key, value, to_->*each.field);
+    for (number_row const& row : numbers)
+      if (key == row.key) return number(value, row);
+    for (flag_row const& row : flags)
+      if (key == row.key) return (void)flag(key, value, to_->*row.field);
     if (key == "nvtx") return nvtx(value);
     --known_;
     ++unknown_;
@@ -273,9 +273,9 @@ class options_reader {
   static std::string no_key(std::string_view key) {
     nearest_names nearest(key);
     std::string all;
-    for (key_row const& each : keys) {
-      nearest.consider(each.key);
-      add_part(all, each.key);
+    for (key_row const& row : keys) {
+      nearest.consider(row.key);
+      add_part(all, row.key);
     }
     std::string const text = sentence("STRATA: there is no key \"") << quoted(key) << '"';
     if (key.find_first_of(" \t;|&") != key.npos)

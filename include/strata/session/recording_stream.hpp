@@ -19,6 +19,7 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/session/growing_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
@@ -57,10 +58,8 @@ class recording_stream {
   recording_stream& operator=(recording_stream const&) = delete;
   ~recording_stream() noexcept {
     // In a forked child the file is the parent's.
-    if (!in_forked_child() && !if_memory_allows([this] { close(); })) end_early();
+    if (!in_forked_child() && !if_memory_allows([this] { (void)file_.close(); })) end_early();
   }
-
-  static constexpr char const* file_name = "profile.strata";
 
   /// Begins the file in this directory. Requires: the collectors are open, and record nothing yet.
   /// Errors: input_output, unavailable: nothing stays there, and the recording is written at the
@@ -69,27 +68,15 @@ class recording_stream {
               vec<status> const& problems) {
 #if defined(__linux__)
     for (status const& problem : problems) made_.problems.push_back(problem.message());
-    output_.directory = directory;
     made_.environment = std::move(environment);
     made_.traced = tracing_;
     if (tracing_) (void)activity_buffers::instance();  // made here, where memory may be missing
-    status const begun = output_.directory.begin(file_name, output_.file);
-    if (!begun.ok()) {
-      directory.remove_empty();
-      return begun;
-    }
-    std::uint64_t const room = output_.directory.room();
-    output_.kept_room = room / 2 < most_kept_room ? room / 2 : most_kept_room;
-    output_.out.emplace(output_.file);
-    begin_recording(*output_.out);
-    {
-      quiet_writes const quiet;
-      (void)output_.out->flush();  // so that it is a recording already, which has nothing yet
-    }
+    status const begun = file_.begin(directory);
+    if (!begun.ok()) return begun;
     set_streaming(true);
     if (thread_.start(&run, this)) return {};
     set_streaming(false);
-    abandon();
+    file_.abandon();
     return {errc::unavailable, no_thread};
 #else
     (void)directory;
@@ -118,24 +105,10 @@ class recording_stream {
   }
 
   /// Adds what the session reports, and gives the file its name. Returns: whether it is there.
-  bool complete(profile const& reported) {
-    if (!has_file()) return false;
-    std::uint64_t const report_begin = output_.out->bytes();
-    end_recording(*output_.out, reported, recording_part::unfinished);
-    if (output_.out->flush() && output_.out->has_file()) mark_finished(report_begin);
-    return close();
-  }
-
-  /// Whether what was written is not there any more: its directory has gone, or was replaced.
-  bool has_gone() const {
-    bool const begun = output_.file != nullptr && output_.out->has_file();
-    return output_.directory.gone() || (begun && output_.directory.lacks(file_name, output_.file));
-  }
-  output_directory const& directory() const noexcept { return output_.directory; }
+  bool complete(profile const& reported) { return file_.complete(reported); }
+  growing_file const& file() const noexcept { return file_; }
   /// Memory of a piece, at most: in no budget.
   std::uint64_t most_bytes() const noexcept { return most_bytes_; }
-  /// Why the file ends early; it was said.
-  status const& problem() const noexcept { return output_.problem; }
 
  private:
   static constexpr char const* no_thread =
@@ -148,81 +121,15 @@ class recording_stream {
   /// A call beside a capture waits for so long for work that shows that it was not captured.
   static constexpr std::int64_t call_age_ns = 750'000'000;
   static constexpr std::size_t usual_piece = 65'536;
-  /// Bytes of the disk that this file leaves to the smaller ones, which are written at the end. A
-  /// heuristic: tables, findings and profile.json rarely have more.
-  static constexpr std::uint64_t most_kept_room = std::uint64_t{64} << 20;
 
   void set_streaming(bool on) noexcept {
     recorder::instance().set_streaming(on);
     if (tracing_) activity_buffers::instance().set_streaming(on);
   }
 
-  /// The report that begins there is whole: from now on it is read, and not the pieces alone.
-  void mark_finished([[maybe_unused]] std::uint64_t report_begin) {
-#if defined(__linux__)
-    constexpr auto kind = static_cast<char>(recording_part::profile);
-    if (pwrite(fileno(output_.file), &kind, 1, static_cast<off_t>(report_begin)) != 1)
-      output_.out->fail(errno);
-#endif
-  }
-
-  /// Removes what was begun, and its directory.
-  void abandon() {
-    output_.out.reset();
-    (void)output_.directory.end(file_name, std::exchange(output_.file, nullptr), ECANCELED);
-    output_.directory.remove_empty();
-  }
-
-  bool close() {
-    if (!has_file()) return false;
-    if (output_.out && !output_.out->flush()) {
-      fail(output_.out->error());
-      return false;
-    }
-    output_.out.reset();
-    output_.problem = output_.directory.end(file_name, std::exchange(output_.file, nullptr), 0);
-    if (!output_.problem.ok()) say(output_.problem.message().c_str());
-    return output_.problem.ok();
-  }
-
-  /// False also where its number is now that of a file of the program: neither written nor closed.
-  bool has_file() {
-    if (output_.file != nullptr && !output_.out->has_file()) fail(text_writer::file_lost);
-    return output_.file != nullptr;
-  }
-
-  /// The disk is full, say: what was written stays, under the name that says that it is not whole.
-  void fail(int error) {
-    bool const there = error != text_writer::file_lost && output_.out->has_file();
-    if (!there) output_.out->fail(text_writer::file_lost);
-    output_.out.reset();
-    std::FILE* const file = std::exchange(output_.file, nullptr);
-    if (there && !output_.has_piece) {  // nothing of it can be read
-      output_.problem = output_.directory.end(file_name, file, error);
-    } else {
-      if (there) (void)std::fclose(file);
-      output_.problem = {
-          errc::input_output,
-          sentence("cannot go on with ")
-              << output_.directory.path() << "/" << file_name
-              << ".part: " << (there ? std::strerror(error) : "the program closed its file")
-              << "; the recording ends there: free space, raise ulimit -f, or choose another out="};
-    }
-    say(output_.problem.message().c_str());
-    set_streaming(false);
-  }
-
-  /// Memory is short: what was written stays.
+  /// The file ends early; the tables go on.
   void end_early() noexcept {
-    bool const there = output_.file != nullptr && output_.out && output_.out->has_file();
-    output_.out.reset();
-    if (there) std::fclose(output_.file);
-    output_.file = nullptr;
-    constexpr char const* short_of_memory =
-        "the recording ends early, since memory is short: free some, or lower log= and buffers=; "
-        "the tables go on";
-    (void)if_memory_allows([this] { output_.problem = {errc::limit, short_of_memory}; });
-    say(short_of_memory);
+    file_.end_early();
     set_streaming(false);
   }
 
@@ -253,8 +160,7 @@ class recording_stream {
     if (!if_memory_allows([&] { write_pieces(last); })) end_early();
   }
   void write_pieces(bool last) {
-    if (!has_file()) return;
-    if (output_.directory.room() < output_.kept_room) return fail(ENOSPC);
+    if (!file_.has_room()) return set_streaming(false);
     recorder& from = recorder::instance();
     // One rate for the whole file: times that were written stay in order with those that follow.
     if (!std::exchange(has_ticks_, true)) ticks_ = from.converter();
@@ -262,12 +168,12 @@ class recording_stream {
     std::int64_t const until = last ? now : now - ticks_of(host_age_ns);
     if (written_.until == 0) written_.until = from.begun();
     bool has_more = false;
-    while ((written_.until < until || has_more) && output_.file != nullptr) {
+    while ((written_.until < until || has_more) && file_.is_open()) {
       std::int64_t const end = written_.until + ticks_of(piece_ns_);
       has_more = take_piece(now, end < until ? end : until, false);
     }
     has_more = last;
-    while (has_more && output_.file != nullptr) has_more = take_piece(now, latest_time, true);
+    while (has_more && file_.is_open()) has_more = take_piece(now, latest_time, true);
   }
 
   /// Returns: whether there is more device work than a piece takes.
@@ -382,30 +288,21 @@ class recording_stream {
   /// Writes what was taken, and forgets it.
   void emit() {
     record_bytes records;
-    recorded_fields::each_streamed(records, made_);
+    recorded_fields::visit_streamed(records, made_);
     if (records.sum == 0 && !describes_) return;
     learn();
     most_bytes_ = larger(most_bytes_, records.sum);
     profile_piece piece{made_, std::exchange(describes_, false), left_out()};
-    write_piece(*output_.out, piece);
-    if (!output_.out->flush()) return fail(output_.out->error());
-    output_.has_piece = true;
+    if (!file_.write(piece)) return set_streaming(false);
     written_.attributes += made_.attributes.size();
     empty_piece none;
-    recorded_fields::each_streamed(none, made_);
+    recorded_fields::visit_streamed(none, made_);
     made_.problems.clear();
   }
 
   options const* options_;
   bool tracing_;
-  struct recorded_file {
-    output_directory directory;
-    std::FILE* file = nullptr;
-    maybe<text_writer> out;
-    std::uint64_t kept_room = 0;
-    bool has_piece = false;  // that is whole
-    status problem;
-  } output_;
+  growing_file file_;
   profile made_;           // the piece that is written next
   bool describes_ = true;  // that piece has the environment
   std::uint64_t most_bytes_ = 0;

@@ -11,6 +11,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/growing_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/session/recording_stream.hpp>
@@ -52,12 +53,12 @@ class kept_reports {
   void leave_new(vec<std::string>& problems) {
     std::size_t const before = printed_.size();
     vec<std::string> const all = std::exchange(problems, {});
-    for (std::string const& each : all) {
+    for (std::string const& problem : all) {
       std::size_t known = 0;
-      while (known < before && !same_but_for_numbers(printed_[known], each)) ++known;
+      while (known < before && !same_but_for_numbers(printed_[known], problem)) ++known;
       if (known != before) continue;
-      problems.push_back(each);
-      printed_.push_back(each);
+      problems.push_back(problem);
+      printed_.push_back(problem);
     }
   }
 
@@ -380,9 +381,9 @@ class report_files {
     if (!wants_files(*options_)) return {};
     status outcome;
     output_directory made;
-    stream_gone_ = stream_ != nullptr && stream_->has_gone();
+    stream_gone_ = stream_ != nullptr && stream_->file().has_gone();
     if (stream_ != nullptr && !stream_gone_) {
-      made = stream_->directory();
+      made = stream_->file().directory();
     } else if (!make_directory(*options_, source.environment.rank, around_.spare, made, outcome,
                                number_)) {
       return outcome;
@@ -448,10 +449,10 @@ class report_files {
 
   void write_profile(profile const& source) {
     if (stream_ != nullptr && stream_->complete(source))
-      return files_.add_written(recording_stream::file_name);
+      return files_.add_written(growing_file::name);
     // What was written while the program ran has gone with its directory: the rest of it is kept.
     if (stream_ == nullptr || stream_gone_)
-      (void)write_file(source, recording_stream::file_name,
+      (void)write_file(source, growing_file::name,
                        [&](text_writer& out) { write_recording(out, source); });
   }
 

@@ -20,6 +20,7 @@
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_trace.hpp>
+#include <strata/session/growing_file.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
@@ -174,13 +175,13 @@ class session_core {
   /// What is written while the program runs; empty where nothing is.
   std::string recording_file() const {
     if (!stream_) return {};
-    return sentence(stream_->directory().path()) << "/" << recording_stream::file_name << ".part";
+    return sentence(stream_->file().directory().path()) << "/" << growing_file::name << ".part";
   }
 
   /// For a session that reads STRATA: sentences that were already said.
   void add_said_problems(vec<std::string> const& all) noexcept {
     attempt([&] {
-      for (std::string const& each : all) problems_.add_printed(each);
+      for (std::string const& problem : all) problems_.add_printed(problem);
     });
   }
 
@@ -211,7 +212,7 @@ class session_core {
     status outcome =
         report_files(options_).write(profile_, problems_.printed(), stream_ ? &*stream_ : nullptr,
                                      windows_.used() ? &reports_.kept : nullptr);
-    if (outcome.ok() && stream_) outcome = stream_->problem();
+    if (outcome.ok() && stream_) outcome = stream_->file().problem();
     keep(outcome);
     return outcome;
   }
@@ -381,7 +382,7 @@ class session_core {
   void close_stream() {
     if (!stream_) return;
     stream_->write_rest();
-    if (!stream_->problem().ok()) problems_.add_printed(stream_->problem().message());
+    if (!stream_->file().problem().ok()) problems_.add_printed(stream_->file().problem().message());
   }
 
   void end_stream() { stream_.reset(); }

@@ -53,7 +53,7 @@ inline device_sums sum_records(profile const& source) {
   sort_by_time(copies);
   sort_by_time(memory);
   add_by_time(kernels, kernels.size(), copies, copies.size(),
-              [&](auto const& each) { summing.add(each); });
+              [&](auto const& record) { summing.add(record); });
   for (memory_record const& change : memory) summing.add(change);
   for (synchronization_record const& wait : source.synchronizations) summing.add(wait);
   summing.finish(1.0);
@@ -329,8 +329,8 @@ class calls_beside_steps {
 
   std::string name_of(std::uint32_t thread) const {
     if (thread == several) return "other threads";
-    for (profile_thread const& each : source_.threads)
-      if (each.ordinal == thread && !each.name.empty()) return "thread " + each.name;
+    for (profile_thread const& known : source_.threads)
+      if (known.ordinal == thread && !known.name.empty()) return "thread " + known.name;
     return sentence("thread ") << thread;
   }
 
@@ -433,9 +433,9 @@ class call_tree_builder {
       to.gpu_busy_ns = sums.times[place].busy_ns;
       to.peak_bytes = sums.times[place].peak_bytes;
       if (sums.devices.empty() && is_counted(sums.only_device)) to.device_busy_ns = to.gpu_busy_ns;
-      for (device_busy const& each : sums.devices)
-        if (is_counted(each.device))
-          to.device_busy_ns = add_saturated(to.device_busy_ns, each.ns[place]);
+      for (device_busy const& busy : sums.devices)
+        if (is_counted(busy.device))
+          to.device_busy_ns = add_saturated(to.device_busy_ns, busy.ns[place]);
     }
   }
   /// Whether counters were counted on a device in passes, or on none.
@@ -443,8 +443,8 @@ class call_tree_builder {
     bool any = false;
     for (counter_set const& set : source_.counter_sets) {
       if (set.method != counting::passes) continue;
-      for (std::uint32_t const each : set.devices) {
-        if (each == device) return true;
+      for (std::uint32_t const counted : set.devices) {
+        if (counted == device) return true;
         any = true;
       }
     }

@@ -95,15 +95,15 @@ class metric_formulas {
   void evaluate(double const* counters, double timed_seconds, vec<double>& to) const {
     vec<double> given;
     to.clear();
-    for (compiled const& each : compiled_) {
+    for (compiled const& made : compiled_) {
       given.clear();
-      for (operand const& from : each.operands) {
+      for (operand const& from : made.operands) {
         given.push_back(from.what == kind::counter  ? counters[from.at]
                         : from.what == kind::metric ? to[from.at]
                         : from.what == kind::time   ? timed_seconds
                                                     : std::numeric_limits<double>::quiet_NaN());
       }
-      to.push_back(each.text.value(given.data()));
+      to.push_back(made.text.value(given.data()));
     }
   }
 
@@ -122,8 +122,8 @@ class metric_formulas {
   void compile(resolved_metric const& metric) {
     compiled made{formula(metric.formula), {}};
     inputs from;
-    for (formula::input const& each : made.text.inputs()) {
-      std::string_view const name = each.name;
+    for (formula::input const& named : made.text.inputs()) {
+      std::string_view const name = named.name;
       operand input;
       if (name == timed_input) {
         input.what = kind::time;
@@ -272,15 +272,15 @@ class counter_sums {
   void add_values(profile const& source, call_tree const& tree, counter_set const& set) {
     std::size_t const columns = counters_.size() + 1;             // the last one: of any counter
     vec<bool> known((source.nodes.size() + 1) * columns, false);  // the last row: unknown nodes
-    for (counter_value const& each : set.values) {
+    for (counter_value const& sample : set.values) {
       // A name that is there twice was counted twice: the first one holds.
-      if (each.counter >= counters_.size() || repeated_[each.counter]) continue;
-      std::size_t const row = tree.position_of(each.node);
-      std::size_t const node = smaller(std::size_t{each.node}, source.nodes.size());
-      for (std::size_t const i : {std::size_t{each.counter}, counters_.size()}) {
+      if (sample.counter >= counters_.size() || repeated_[sample.counter]) continue;
+      std::size_t const row = tree.position_of(sample.node);
+      std::size_t const node = smaller(std::size_t{sample.node}, source.nodes.size());
+      for (std::size_t const i : {std::size_t{sample.counter}, counters_.size()}) {
         bool const is_range = !known[node * columns + i];  // not another device
         known[node * columns + i] = true;
-        sums_.self(row, i).add({each.value, 1, is_range}, combines_[i], constant_[i]);
+        sums_.self(row, i).add({sample.value, 1, is_range}, combines_[i], constant_[i]);
       }
     }
   }
@@ -332,8 +332,8 @@ class pass_agreement {
   pass_agreement(counter_set const& source, call_tree const& tree)
       : passes_(passes_of(source)), sums_(tree.rows().size(), passes_) {
     if (tree.rows().empty()) return;
-    for (counted_work const& each : source.work)
-      add(sums_.self(tree.position_of(each.node), each.pass), each);
+    for (counted_work const& counted : source.work)
+      add(sums_.self(tree.position_of(counted.node), counted.pass), counted);
     sums_.add_up(tree.rows(),
                  [](counted_work& to, counted_work const& more, std::size_t) { add(to, more); });
   }
@@ -367,8 +367,8 @@ class pass_agreement {
  private:
   static std::size_t passes_of(counter_set const& source) noexcept {
     std::size_t passes = 0;
-    for (counted_work const& each : source.work)
-      passes = larger(passes, std::size_t{each.pass} + 1);
+    for (counted_work const& counted : source.work)
+      passes = larger(passes, std::size_t{counted.pass} + 1);
     return passes;
   }
 

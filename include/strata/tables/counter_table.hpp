@@ -131,24 +131,24 @@ class counter_table_builder {
   void describe_metrics() {
     metric_set const& set = formulas_.set();
     for (std::size_t i = 0; i < set.metrics.size(); ++i) {
-      resolved_metric const& each = set.metrics[i];
+      resolved_metric const& resolved = set.metrics[i];
       inputs const& from = formulas_.inputs_of(i);
-      counter_metric made{each, method_of(each, from), {}, passes_of(from), {}};
-      if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning();
-      if (from.time && !each.derived) made.formula.clear();
+      counter_metric made{resolved, method_of(resolved, from), {}, passes_of(from), {}};
+      if (metric const* const entry = find_entry(resolved.key)) made.meaning = entry->meaning();
+      if (from.time && !resolved.derived) made.formula.clear();
       table_.metrics.push_back(std::move(made));
     }
-    for (absent_metric const& each : set.absent) {
+    for (absent_metric const& missing : set.absent) {
       counter_metric made;
-      made.key = each.key;
-      if (metric const* const entry = find_entry(each.key)) {
+      made.key = missing.key;
+      if (metric const* const entry = find_entry(missing.key)) {
         made.unit = entry->unit();
         made.level = entry->level;
         made.meaning = entry->meaning();
         if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
       }
       if (while_running()) made.passes = {0};
-      made.why_absent = each.reason;
+      made.why_absent = missing.reason;
       table_.metrics.push_back(std::move(made));
     }
   }

@@ -106,7 +106,7 @@ class captured_calls {
   static bool within(vec<moment> const& moments, range_record const& range) noexcept {
     moment const wanted{range.thread, range.begin};
     moment const* const at =
-        moments.begin() + moments.count_first([&](moment const& each) { return each < wanted; });
+        moments.begin() + moments.count_first([&](moment const& other) { return other < wanted; });
     return at != moments.end() && at->first == range.thread && at->second <= range.end;
   }
 
@@ -167,8 +167,8 @@ class host_timeline {
   /// first. The call `last` began the work at the end; null where no work follows.
   void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
              callback<void(std::uint32_t, idle_cause, std::int64_t)> sink) const {
-    std::size_t at = calls_.count_first([&](std::uint32_t each) {
-      launch_record const& call = source_.launches[each];
+    std::size_t at = calls_.count_first([&](std::uint32_t index) {
+      launch_record const& call = source_.launches[index];
       return call.thread != thread ? call.thread < thread : call.begin < end;
     });
     if (last != nullptr)
@@ -215,8 +215,8 @@ class host_timeline {
   /// and for other calls.
   launch_record const* released_before(launch_record const& wait) const noexcept {
     if (wait.kind != api_kind::wait) return nullptr;
-    std::size_t at = calls_.count_first([&](std::uint32_t each) {
-      launch_record const& call = source_.launches[each];
+    std::size_t at = calls_.count_first([&](std::uint32_t index) {
+      launch_record const& call = source_.launches[index];
       return call.thread != wait.thread ? call.thread < wait.thread : call.begin < wait.begin;
     });
     for (; at > 0 && is_of(at - 1, wait.thread); --at) {
@@ -231,8 +231,8 @@ class host_timeline {
   /// where none is known.
   void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
                  std::uint32_t otherwise, callback<void(std::uint32_t, std::int64_t)> sink) const {
-    std::size_t at = ranges_.count_first([&](std::uint32_t each) {
-      range_record const& range = source_.ranges[each];
+    std::size_t at = ranges_.count_first([&](std::uint32_t index) {
+      range_record const& range = source_.ranges[index];
       return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
     vec<range_record const*> open;  // the innermost last

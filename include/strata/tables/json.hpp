@@ -307,13 +307,14 @@ inline void write_memory(json_writer& json, table_input const& input) {
     json.integer("bytes_at_peak", purpose.at_peak);
   });
   vec<memory_step> steps = input.memory.steps;
-  steps.keep_if([](memory_step const& each) { return each.allocated + each.released > 0; });
-  write_list(json, "steps", steps, [&](memory_step const& each) {
-    json.integer("step", each.step);
-    json.integer("allocated_bytes", each.allocated);
-    json.integer("released_bytes", each.released);
-    json.integer("live_bytes", each.live);
-    json.integer("peak_bytes", each.peak);
+  steps.keep_if(
+      [](memory_step const& changed) { return changed.allocated + changed.released > 0; });
+  write_list(json, "steps", steps, [&](memory_step const& changed) {
+    json.integer("step", changed.step);
+    json.integer("allocated_bytes", changed.allocated);
+    json.integer("released_bytes", changed.released);
+    json.integer("live_bytes", changed.live);
+    json.integer("peak_bytes", changed.peak);
   });
   write_rows(json, "allocations", input, input.memory.allocations, allocation_columns);
   json.end_object();

@@ -52,13 +52,13 @@ inline std::string demangled_text(std::string const& mangled) {
 inline std::size_t past_brackets(std::string_view text, std::size_t at) {
   std::string open;
   for (; at < text.size(); ++at) {
-    char const each = text[at];
-    if (each == '<' || each == '(' || each == '[' || each == '{') {
-      open += each;
-    } else if (each == '>') {
+    char const letter = text[at];
+    if (letter == '<' || letter == '(' || letter == '[' || letter == '{') {
+      open += letter;
+    } else if (letter == '>') {
       if (open.back() == '<' && text[at - 1] != '-') open.pop_back();
-    } else if (each == ')' || each == ']' || each == '}') {
-      char const opened = each == ')' ? '(' : each == ']' ? '[' : '{';
+    } else if (letter == ')' || letter == ']' || letter == '}') {
+      char const opened = letter == ')' ? '(' : letter == ']' ? '[' : '{';
       while (!open.empty() && open.back() == '<') open.pop_back();
       if (!open.empty() && open.back() == opened) open.pop_back();
     }

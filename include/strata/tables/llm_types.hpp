@@ -87,10 +87,10 @@ constexpr bool alike_without_case(std::string_view a, std::string_view b) noexce
 /// `bits("Q4_0")`, `bits("fp16")`.
 /// Returns: 0 where there is no such type. `Q4_K_M` is none: a file of several, see `precision`.
 constexpr double bits(std::string_view name) noexcept {
-  for (storage_alias const& each : storage_aliases)
-    if (detail::alike_without_case(each.alias, name)) name = each.name;
-  for (storage const& each : storages)
-    if (detail::alike_without_case(each.name, name)) return each.bits();
+  for (storage_alias const& alias : storage_aliases)
+    if (detail::alike_without_case(alias.alias, name)) name = alias.name;
+  for (storage const& known : storages)
+    if (detail::alike_without_case(known.name, name)) return known.bits();
   return 0;
 }
 

@@ -138,7 +138,7 @@ class memory_table_builder {
     purpose_of_node_ = purposes_of(source, table_.purposes);
     steps_ = source.steps;
     steps_.sort([](step_record const& a, step_record const& b) { return a.begin < b.begin; });
-    for (step_record const& each : steps_) table_.steps.emplace_back().step = each.step;
+    for (step_record const& step : steps_) table_.steps.emplace_back().step = step.step;
   }
 
   memory_table build(vec<memory_record> records) {

@@ -324,10 +324,10 @@ class span_sweep {
   void run(Add add) {
     sort();
     std::size_t next = 0;
-    for (call const& each : calls_) {
-      while (next < launches_.size() && is_before(launches_[next], each))
+    for (call const& next_call : calls_) {
+      while (next < launches_.size() && is_before(launches_[next], next_call))
         take(launches_[next++], add);
-      open(each, add);
+      open(next_call, add);
     }
     while (next < launches_.size()) take(launches_[next++], add);
     while (!open_.empty()) close(add);
@@ -363,9 +363,9 @@ class span_sweep {
   }
 
   template <class Add>
-  void open(call const& each, Add& add) {
-    while (!open_.empty() && !encloses(open_.back(), each)) close(add);
-    open_.push_back(each);
+  void open(call const& opened, Add& add) {
+    while (!open_.empty() && !encloses(open_.back(), opened)) close(add);
+    open_.push_back(opened);
   }
 
   /// A call that begins in the very ns in which another ends lies in it only if the tree says so.
@@ -376,10 +376,11 @@ class span_sweep {
   }
 
   template <class Add>
-  void take(launch const& each, Add& add) {
-    while (!open_.empty() && (open_.back().thread != each.thread || open_.back().end < each.begin))
+  void take(launch const& launched, Add& add) {
+    while (!open_.empty() &&
+           (open_.back().thread != launched.thread || open_.back().end < launched.begin))
       close(add);
-    if (!open_.empty()) open_.back().work_end = larger(open_.back().work_end, each.work_end);
+    if (!open_.empty()) open_.back().work_end = larger(open_.back().work_end, launched.work_end);
   }
 
   template <class Add>

@@ -58,8 +58,8 @@ class range_table {
   /// What the columns mean whose headers do not say it, a line each.
   static std::string help() {
     std::string text;
-    for (console_table::column const& each : all_columns)
-      if (!each.legend.empty()) text += sentence("  ") << each.legend << '\n';
+    for (console_table::column const& known : all_columns)
+      if (!known.legend.empty()) text += sentence("  ") << known.legend << '\n';
     return text;
   }
 
@@ -315,11 +315,11 @@ class counter_view {
   /// Requires: counters of the rows that `ranges` shows.
   counter_view(range_table const& ranges, counter_table const& counters)
       : counters_(counters), ranges_(ranges), table_({{"range", 1000, console_form::text, 24}}) {
-    for (column const& each : all_columns) {
-      at_.push_back(counters.find(each.key));
+    for (column const& known : all_columns) {
+      at_.push_back(counters.find(known.key));
       has_amounts_.push_back(false);
-      table_.add_column(each.shown);
-      if (each.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
+      table_.add_column(known.shown);
+      if (known.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
     }
     vec<range_row> const& rows = ranges.rows();
     for (std::size_t const i : ranges.shown()) {

@@ -57,165 +57,165 @@ template <class Value>
 inline constexpr bool is_vec<vec<Value>> = true;
 
 /// The members of a profile by name, for the writer below and for read_recording:
-/// `at.field(name, member)` for each.
+/// `visitor.field(name, member)` for each.
 struct recorded_fields {
-  template <class At>
-  static void each(At& at, profile& of) {
-    at.field("environment", of.environment);
-    at.field("problems", of.problems);
-    each_streamed(at, of);
-    at.field("losses", of.losses);
-    at.field("cost", of.cost);
-    at.field("folded_steps", of.folded_steps);
-    at.field("folded", of.folded);
-    at.field("spans", of.spans);
-    at.field("inherited", of.inherited);
-    at.field("overheads", of.overheads);
-    at.field("contexts", of.contexts);
-    at.field("migrations", of.migrations);
-    at.field("device", of.device);
-    at.field("counter_sets", of.counter_sets);
-    at.field("has_migrations", of.has_migrations);
-    at.field("hang", of.hang);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile& of) {
+    visitor.field("environment", of.environment);
+    visitor.field("problems", of.problems);
+    visit_streamed(visitor, of);
+    visitor.field("losses", of.losses);
+    visitor.field("cost", of.cost);
+    visitor.field("folded_steps", of.folded_steps);
+    visitor.field("folded", of.folded);
+    visitor.field("spans", of.spans);
+    visitor.field("inherited", of.inherited);
+    visitor.field("overheads", of.overheads);
+    visitor.field("contexts", of.contexts);
+    visitor.field("migrations", of.migrations);
+    visitor.field("device", of.device);
+    visitor.field("counter_sets", of.counter_sets);
+    visitor.field("has_migrations", of.has_migrations);
+    visitor.field("hang", of.hang);
   }
-  template <class At>
-  static void each(At& at, profile_piece& piece) {
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_piece& piece) {
     if (piece.describes) {
-      at.field("environment", piece.whole.environment);
-      at.field("problems", piece.whole.problems);
+      visitor.field("environment", piece.whole.environment);
+      visitor.field("problems", piece.whole.problems);
     }
-    each_streamed(at, piece.whole);
-    at.field("left_out", piece.left_out);
+    visit_streamed(visitor, piece.whole);
+    visitor.field("left_out", piece.left_out);
   }
   /// What pieces have as well as reports.
-  template <class At>
-  static void each_streamed(At& at, profile& of) {
-    at.field("names", of.names);
-    at.field("nodes", of.nodes);
-    at.field("threads", of.threads);
-    at.field("steps", of.steps);
-    at.field("ranges", of.ranges);
-    at.field("attributes", of.attributes);
-    at.field("launches", of.launches);
-    at.field("kernels", of.kernels);
-    at.field("kernel_names", of.kernel_names);
-    at.field("copies", of.copies);
-    at.field("memory", of.memory);
-    at.field("synchronizations", of.synchronizations);
-    at.field("end", of.end);
-    at.field("traced", of.traced);
-    at.field("has_steps", of.has_steps);
+  template <class Visitor>
+  static void visit_streamed(Visitor& visitor, profile& of) {
+    visitor.field("names", of.names);
+    visitor.field("nodes", of.nodes);
+    visitor.field("threads", of.threads);
+    visitor.field("steps", of.steps);
+    visitor.field("ranges", of.ranges);
+    visitor.field("attributes", of.attributes);
+    visitor.field("launches", of.launches);
+    visitor.field("kernels", of.kernels);
+    visitor.field("kernel_names", of.kernel_names);
+    visitor.field("copies", of.copies);
+    visitor.field("memory", of.memory);
+    visitor.field("synchronizations", of.synchronizations);
+    visitor.field("end", of.end);
+    visitor.field("traced", of.traced);
+    visitor.field("has_steps", of.has_steps);
   }
-  template <class At>
-  static void each(At& at, profile_environment& of) {
-    at.field("host", of.host);
-    at.field("command", of.command);
-    at.field("options", of.options);
-    at.field("started_at", of.started_at);
-    at.field("cpu", of.cpu);
-    at.field("clock", of.clock);
-    at.field("cupti_path", of.cupti_path);
-    at.field("cupti_version", of.cupti_version);
-    at.field("driver_version", of.driver_version);
-    at.field("process_id", of.process_id);
-    at.field("started_at_unix_ns", of.started_at_unix_ns);
-    at.field("rank", of.rank);
-    at.field("devices", of.devices);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_environment& of) {
+    visitor.field("host", of.host);
+    visitor.field("command", of.command);
+    visitor.field("options", of.options);
+    visitor.field("started_at", of.started_at);
+    visitor.field("cpu", of.cpu);
+    visitor.field("clock", of.clock);
+    visitor.field("cupti_path", of.cupti_path);
+    visitor.field("cupti_version", of.cupti_version);
+    visitor.field("driver_version", of.driver_version);
+    visitor.field("process_id", of.process_id);
+    visitor.field("started_at_unix_ns", of.started_at_unix_ns);
+    visitor.field("rank", of.rank);
+    visitor.field("devices", of.devices);
   }
-  template <class At>
-  static void each(At& at, profile_device& of) {
-    at.field("ordinal", of.ordinal);
-    at.field("name", of.name);
-    at.field("multiprocessors", of.multiprocessors);
-    at.field("major", of.compute_capability_major);
-    at.field("minor", of.compute_capability_minor);
-    at.field("clock_khz", of.clock_khz);
-    at.field("memory_clock_khz", of.memory_clock_khz);
-    at.field("memory_bus_bits", of.memory_bus_bits);
-    at.field("l2_bytes", of.l2_bytes);
-    at.field("memory_bytes", of.memory_bytes);
-    at.field("warp_size", of.warp_size);
-    at.field("threads_per_multiprocessor", of.threads_per_multiprocessor);
-    at.field("blocks_per_multiprocessor", of.blocks_per_multiprocessor);
-    at.field("registers_per_multiprocessor", of.registers_per_multiprocessor);
-    at.field("shared_bytes_per_multiprocessor", of.shared_bytes_per_multiprocessor);
-    at.field("reserved_shared_bytes_per_block", of.reserved_shared_bytes_per_block);
-    at.field("uuid", of.uuid);
-    at.field("measured_at", of.measured_at);
-    at.field("ceilings", of.ceilings);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_device& of) {
+    visitor.field("ordinal", of.ordinal);
+    visitor.field("name", of.name);
+    visitor.field("multiprocessors", of.multiprocessors);
+    visitor.field("major", of.compute_capability_major);
+    visitor.field("minor", of.compute_capability_minor);
+    visitor.field("clock_khz", of.clock_khz);
+    visitor.field("memory_clock_khz", of.memory_clock_khz);
+    visitor.field("memory_bus_bits", of.memory_bus_bits);
+    visitor.field("l2_bytes", of.l2_bytes);
+    visitor.field("memory_bytes", of.memory_bytes);
+    visitor.field("warp_size", of.warp_size);
+    visitor.field("threads_per_multiprocessor", of.threads_per_multiprocessor);
+    visitor.field("blocks_per_multiprocessor", of.blocks_per_multiprocessor);
+    visitor.field("registers_per_multiprocessor", of.registers_per_multiprocessor);
+    visitor.field("shared_bytes_per_multiprocessor", of.shared_bytes_per_multiprocessor);
+    visitor.field("reserved_shared_bytes_per_block", of.reserved_shared_bytes_per_block);
+    visitor.field("uuid", of.uuid);
+    visitor.field("measured_at", of.measured_at);
+    visitor.field("ceilings", of.ceilings);
   }
-  template <class At>
-  static void each(At& at, device_ceiling& of) {
-    at.field("name", of.name);
-    at.field("memory", of.memory);
-    at.field("rate", of.rate);
-    at.field("theory", of.theory);
-    at.field("spread", of.spread);
-    at.field("clock_hertz", of.clock_hertz);
-    at.field("samples", of.samples);
-    at.field("refused", of.refused);
+  template <class Visitor>
+  static void visit(Visitor& visitor, device_ceiling& of) {
+    visitor.field("name", of.name);
+    visitor.field("memory", of.memory);
+    visitor.field("rate", of.rate);
+    visitor.field("theory", of.theory);
+    visitor.field("spread", of.spread);
+    visitor.field("clock_hertz", of.clock_hertz);
+    visitor.field("samples", of.samples);
+    visitor.field("refused", of.refused);
   }
-  template <class At>
-  static void each(At& at, profile_hang& of) {
-    at.field("found", of.found);
-    at.field("ranges", of.ranges);
-    at.field("work", of.work);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_hang& of) {
+    visitor.field("found", of.found);
+    visitor.field("ranges", of.ranges);
+    visitor.field("work", of.work);
   }
-  template <class At>
-  static void each(At& at, hung_range& of) {
-    at.field("path", of.path);
-    at.field("thread", of.thread);
-    at.field("open_ns", of.open_ns);
+  template <class Visitor>
+  static void visit(Visitor& visitor, hung_range& of) {
+    visitor.field("path", of.path);
+    visitor.field("thread", of.thread);
+    visitor.field("open_ns", of.open_ns);
   }
-  template <class At>
-  static void each(At& at, hung_work& of) {
-    at.field("path", of.path);
-    at.field("calls", of.calls);
-    at.field("last_ns", of.last_ns);
+  template <class Visitor>
+  static void visit(Visitor& visitor, hung_work& of) {
+    visitor.field("path", of.path);
+    visitor.field("calls", of.calls);
+    visitor.field("last_ns", of.last_ns);
   }
-  template <class At>
-  static void each(At& at, profile_losses& of) {
-    for (loss_kind const& kind : loss_kinds) at.field(kind.key.data(), of.*kind.count);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_losses& of) {
+    for (loss_kind const& kind : loss_kinds) visitor.field(kind.key.data(), of.*kind.count);
   }
-  template <class At>
-  static void each(At& at, profile_cost& of) {
-    at.field("seconds_in_window", of.seconds_in_window);
-    at.field("range_ns", of.range_ns);
-    at.field("ranges", of.ranges);
-    at.field("callbacks", of.callbacks);
-    at.field("callback_ns", of.callback_ns);
-    at.field("activity_seconds", of.activity_seconds);
-    at.field("flush_seconds", of.flush_seconds);
-    at.field("start_seconds", of.start_seconds);
-    at.field("counter_reads", of.counter_reads);
-    at.field("counter_read_ns", of.counter_read_ns);
-    at.field("log_bytes", of.log_bytes);
-    at.field("activity_bytes", of.activity_bytes);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_cost& of) {
+    visitor.field("seconds_in_window", of.seconds_in_window);
+    visitor.field("range_ns", of.range_ns);
+    visitor.field("ranges", of.ranges);
+    visitor.field("callbacks", of.callbacks);
+    visitor.field("callback_ns", of.callback_ns);
+    visitor.field("activity_seconds", of.activity_seconds);
+    visitor.field("flush_seconds", of.flush_seconds);
+    visitor.field("start_seconds", of.start_seconds);
+    visitor.field("counter_reads", of.counter_reads);
+    visitor.field("counter_read_ns", of.counter_read_ns);
+    visitor.field("log_bytes", of.log_bytes);
+    visitor.field("activity_bytes", of.activity_bytes);
   }
-  template <class At>
-  static void each(At& at, profile_node& of) {
-    at.field("parent", of.parent);
-    at.field("name", of.name);
-    at.field("index", of.index);
-    at.field("depth", of.depth);
-    at.field("selected", of.selected);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_node& of) {
+    visitor.field("parent", of.parent);
+    visitor.field("name", of.name);
+    visitor.field("index", of.index);
+    visitor.field("depth", of.depth);
+    visitor.field("selected", of.selected);
   }
-  template <class At>
-  static void each(At& at, profile_thread& of) {
-    at.field("ordinal", of.ordinal);
-    at.field("os_id", of.os_id);
-    at.field("name", of.name);
+  template <class Visitor>
+  static void visit(Visitor& visitor, profile_thread& of) {
+    visitor.field("ordinal", of.ordinal);
+    visitor.field("os_id", of.os_id);
+    visitor.field("name", of.name);
   }
-  template <class At>
-  static void each(At& at, duration_statistics& of) {
-    at.field("count", of.count_);
-    at.field("sum", of.sum_);
-    at.field("sum_of_squares", of.sum_of_squares_);
-    at.field("minimum", of.minimum_);
-    at.field("maximum", of.maximum_);
-    at.field("first_bucket", of.first_bucket_);
-    at.field("histogram", of.histogram_);
-    at.field("coarseness", of.coarseness_);
+  template <class Visitor>
+  static void visit(Visitor& visitor, duration_statistics& of) {
+    visitor.field("count", of.count_);
+    visitor.field("sum", of.sum_);
+    visitor.field("sum_of_squares", of.sum_of_squares_);
+    visitor.field("minimum", of.minimum_);
+    visitor.field("maximum", of.maximum_);
+    visitor.field("first_bucket", of.first_bucket_);
+    visitor.field("histogram", of.histogram_);
+    visitor.field("coarseness", of.coarseness_);
   }
   /// Whether the histogram is one that the class can have.
   static bool is_sound(duration_statistics const& of) noexcept {
@@ -225,109 +225,109 @@ struct recorded_fields {
     return (of.count_ == 0 || !of.histogram_.empty()) && of.first_bucket_ <= most &&
            of.histogram_.size() <= most - of.first_bucket_ && of.minimum_ <= of.maximum_;
   }
-  template <class At>
-  static void each(At& at, overflow_sums& of) {
-    at.field("node", of.node);
-    at.field("durations", of.durations);
-    at.field("flops", of.flops);
-    at.field("bytes", of.bytes);
-    at.field("tokens", of.tokens);
+  template <class Visitor>
+  static void visit(Visitor& visitor, overflow_sums& of) {
+    visitor.field("node", of.node);
+    visitor.field("durations", of.durations);
+    visitor.field("flops", of.flops);
+    visitor.field("bytes", of.bytes);
+    visitor.field("tokens", of.tokens);
   }
-  template <class At>
-  static void each(At& at, kernel_name& of) {
-    at.field("mangled", of.mangled);
+  template <class Visitor>
+  static void visit(Visitor& visitor, kernel_name& of) {
+    visitor.field("mangled", of.mangled);
   }
-  template <class At>
-  static void each(At& at, device_sums& of) {
-    at.field("complete", of.complete);
-    at.field("nodes", of.nodes);
-    at.field("kernels", of.kernels);
-    at.field("graph_kernels", of.graph_kernels);
-    at.field("by_node", of.by_node);
-    at.field("family_of_node", of.family_of_node);
-    at.field("by_family", of.by_family);
+  template <class Visitor>
+  static void visit(Visitor& visitor, device_sums& of) {
+    visitor.field("complete", of.complete);
+    visitor.field("nodes", of.nodes);
+    visitor.field("kernels", of.kernels);
+    visitor.field("graph_kernels", of.graph_kernels);
+    visitor.field("by_node", of.by_node);
+    visitor.field("family_of_node", of.family_of_node);
+    visitor.field("by_family", of.by_family);
   }
-  template <class At>
-  static void each(At& at, subtree_sums& of) {
-    at.field("times", of.times);
-    at.field("devices", of.devices);
-    at.field("only_device", of.only_device);
+  template <class Visitor>
+  static void visit(Visitor& visitor, subtree_sums& of) {
+    visitor.field("times", of.times);
+    visitor.field("devices", of.devices);
+    visitor.field("only_device", of.only_device);
   }
-  template <class At>
-  static void each(At& at, device_busy& of) {
-    at.field("device", of.device);
-    at.field("ns", of.ns);
+  template <class Visitor>
+  static void visit(Visitor& visitor, device_busy& of) {
+    visitor.field("device", of.device);
+    visitor.field("ns", of.ns);
   }
-  template <class At>
-  static void each(At& at, kernel_sums& of) {
-    at.field("node", of.node);
-    at.field("name", of.name);
-    at.field("count", of.count);
-    at.field("duration", of.duration);
-    at.field("blocks", of.blocks);
-    at.field("block_threads_min", of.block_threads_min);
-    at.field("block_threads_max", of.block_threads_max);
-    at.field("warps", of.warps);
-    at.field("registers", of.registers);
-    at.field("static_shared_bytes", of.static_shared_bytes);
-    at.field("dynamic_shared_bytes", of.dynamic_shared_bytes);
-    at.field("by_time", of.by_time);
-    at.field("by_count", of.by_count);
+  template <class Visitor>
+  static void visit(Visitor& visitor, kernel_sums& of) {
+    visitor.field("node", of.node);
+    visitor.field("name", of.name);
+    visitor.field("count", of.count);
+    visitor.field("duration", of.duration);
+    visitor.field("blocks", of.blocks);
+    visitor.field("block_threads_min", of.block_threads_min);
+    visitor.field("block_threads_max", of.block_threads_max);
+    visitor.field("warps", of.warps);
+    visitor.field("registers", of.registers);
+    visitor.field("static_shared_bytes", of.static_shared_bytes);
+    visitor.field("dynamic_shared_bytes", of.dynamic_shared_bytes);
+    visitor.field("by_time", of.by_time);
+    visitor.field("by_count", of.by_count);
   }
-  template <class At>
-  static void each(At& at, kernel_sums::use& of) {
-    at.field("weight", of.weight);
-    at.field("sm", of.sm);
-    at.field("placed_weight", of.placed_weight);
-    at.field("gpu", of.gpu);
+  template <class Visitor>
+  static void visit(Visitor& visitor, kernel_sums::use& of) {
+    visitor.field("weight", of.weight);
+    visitor.field("sm", of.sm);
+    visitor.field("placed_weight", of.placed_weight);
+    visitor.field("gpu", of.gpu);
   }
-  template <class At>
-  static void each(At& at, counter_set& of) {
-    at.field("name", of.name);
-    at.field("method", of.method);
-    at.field("where", of.where);
-    at.field("devices", of.devices);
-    at.field("about", of.about);
-    at.field("metrics", of.metrics.metrics);
-    at.field("absent", of.metrics.absent);
-    at.field("unknown", of.metrics.unknown);
-    at.field("left_out", of.left_out);
-    at.field("names", of.names);
-    at.field("origins", of.origins);
-    at.field("values", of.values);
-    at.field("kernels", of.kernels);
-    at.field("work", of.work);
-    at.field("passes", of.passes);
-    at.field("passes_done", of.passes_done);
+  template <class Visitor>
+  static void visit(Visitor& visitor, counter_set& of) {
+    visitor.field("name", of.name);
+    visitor.field("method", of.method);
+    visitor.field("where", of.where);
+    visitor.field("devices", of.devices);
+    visitor.field("about", of.about);
+    visitor.field("metrics", of.metrics.metrics);
+    visitor.field("absent", of.metrics.absent);
+    visitor.field("unknown", of.metrics.unknown);
+    visitor.field("left_out", of.left_out);
+    visitor.field("names", of.names);
+    visitor.field("origins", of.origins);
+    visitor.field("values", of.values);
+    visitor.field("kernels", of.kernels);
+    visitor.field("work", of.work);
+    visitor.field("passes", of.passes);
+    visitor.field("passes_done", of.passes_done);
   }
-  template <class At>
-  static void each(At& at, resolved_metric& of) {
-    at.field("key", of.key);
-    at.field("formula", of.formula);
-    at.field("unit", of.unit);
-    at.field("level", of.level);
-    at.field("combine", of.combine);
-    at.field("derived", of.derived);
-    at.field("stand_in", of.stand_in);
-    at.field("counters", of.counters);
+  template <class Visitor>
+  static void visit(Visitor& visitor, resolved_metric& of) {
+    visitor.field("key", of.key);
+    visitor.field("formula", of.formula);
+    visitor.field("unit", of.unit);
+    visitor.field("level", of.level);
+    visitor.field("combine", of.combine);
+    visitor.field("derived", of.derived);
+    visitor.field("stand_in", of.stand_in);
+    visitor.field("counters", of.counters);
   }
-  template <class At>
-  static void each(At& at, absent_metric& of) {
-    at.field("key", of.key);
-    at.field("reason", of.reason);
+  template <class Visitor>
+  static void visit(Visitor& visitor, absent_metric& of) {
+    visitor.field("key", of.key);
+    visitor.field("reason", of.reason);
   }
-  template <class At>
-  static void each(At& at, unknown_metric& of) {
-    at.field("name", of.name);
-    at.field("suggestions", of.suggestions);
+  template <class Visitor>
+  static void visit(Visitor& visitor, unknown_metric& of) {
+    visitor.field("name", of.name);
+    visitor.field("suggestions", of.suggestions);
   }
-  template <class At>
-  static void each(At& at, counted_kernel& of) {
-    at.field("node", of.node);
-    at.field("name", of.name);
-    at.field("launches_min", of.launches_min);
-    at.field("launches_max", of.launches_max);
-    at.field("values", of.values);
+  template <class Visitor>
+  static void visit(Visitor& visitor, counted_kernel& of) {
+    visitor.field("node", of.node);
+    visitor.field("name", of.name);
+    visitor.field("launches_min", of.launches_min);
+    visitor.field("launches_max", of.launches_max);
+    visitor.field("values", of.values);
   }
 };
 
@@ -358,12 +358,12 @@ class recording_writer {
     } else if constexpr (!std::is_class<Value>::value) {
       integer(name, static_cast<std::int64_t>(of));
     } else if constexpr (is_vec<Value>) {
-      using each = typename Value::value_type;
-      if constexpr (is_record<each>) {
-        static_assert(sizeof(each) % 4 == 0, "a record is made of words");
-        records(name, of.data(), sizeof(each) / 4, of.size());
+      using element = typename Value::value_type;
+      if constexpr (is_record<element>) {
+        static_assert(sizeof(element) % 4 == 0, "a record is made of words");
+        records(name, of.data(), sizeof(element) / 4, of.size());
       } else {
-        list(name, of.data(), sizeof(each), of.size(), &write_value<each>);
+        list(name, of.data(), sizeof(element), of.size(), &write_value<element>);
       }
     } else if constexpr (std::is_same<Value, std::string>::value) {
       list(name, &of, 0, of.empty() ? 0 : 1, &write_value<Value>);
@@ -383,7 +383,7 @@ class recording_writer {
       to.write_text(*static_cast<std::string*>(value));
     } else {
       to.kind(recorded_kind::object);
-      recorded_fields::each(to, *static_cast<Value*>(value));
+      recorded_fields::visit(to, *static_cast<Value*>(value));
       to.number(0);  // no key
     }
   }

@@ -33,7 +33,7 @@ inline double quantile_of(vec<double> const& sorted, double part) noexcept {
 /// The median distance from the median.
 inline double median_distance(vec<double> all) {
   double const middle = median(all);
-  for (double& each : all) each = std::abs(each - middle);
+  for (double& value : all) value = std::abs(value - middle);
   return median(std::move(all));
 }
 
@@ -42,7 +42,7 @@ inline double robust_deviation(vec<double> all) { return 1.4826 * median_distanc
 
 inline double mean(vec<double> const& all) {
   double sum = 0;
-  for (double const each : all) sum += each;
+  for (double const value : all) sum += value;
   return all.empty() ? 0 : sum / static_cast<double>(all.size());
 }
 
@@ -50,7 +50,7 @@ inline double mean(vec<double> const& all) {
 inline double squares(vec<double> const& all) {
   double const middle = mean(all);
   double sum = 0;
-  for (double const each : all) sum += (each - middle) * (each - middle);
+  for (double const value : all) sum += (value - middle) * (value - middle);
   return sum;
 }
 
@@ -112,8 +112,8 @@ inline double chance_of_more(vec<double> const& before, vec<double> const& after
   double const n = static_cast<double>(before.size());
   double const m = static_cast<double>(after.size());
   vec<pair<double, bool>> all;
-  for (double const each : before) all.push_back({each, false});
-  for (double const each : after) all.push_back({each, true});
+  for (double const value : before) all.push_back({value, false});
+  for (double const value : after) all.push_back({value, true});
   all.sort([](auto const& a, auto const& b) { return a.first < b.first; });
   double ranks = 0;
   double ties = 0;

@@ -77,10 +77,10 @@ class steps_builder {
   }
 
  private:
-  struct work {
+  struct step_work {
     std::int64_t begin;
     std::int64_t end;
-    std::uint32_t at;      ///< position in the kernels, or behind them in the copies
+    std::uint32_t record;  ///< position in the kernels, or behind them in the copies
     std::uint32_t launch;  ///< launch_index::none where it is unknown
     std::uint32_t step;    ///< position in steps_, no_step outside
   };
@@ -118,16 +118,16 @@ class steps_builder {
     }
   }
   template <class Sink>
-  void hand(work each, std::uint32_t correlation, std::size_t& last, Sink sink) const {
-    if (each.begin == lost_time) return;
-    each.launch = launches_.launch_of(correlation);
-    each.step = made_.from_steps ? step_of(each, last) : 0;
-    sink(each);
+  void hand(step_work work, std::uint32_t correlation, std::size_t& last, Sink sink) const {
+    if (work.begin == lost_time) return;
+    work.launch = launches_.launch_of(correlation);
+    work.step = made_.from_steps ? step_of(work, last) : 0;
+    sink(work);
   }
   /// The position of a work's step; `last` is where the one before was found.
-  std::uint32_t step_of(work const& each, std::size_t& last) const noexcept {
-    if (each.launch == none) return no_step;
-    std::uint32_t const step = source_.launches[each.launch].step;
+  std::uint32_t step_of(step_work const& work, std::size_t& last) const noexcept {
+    if (work.launch == none) return no_step;
+    std::uint32_t const step = source_.launches[work.launch].step;
     if (step == no_step) return no_step;
     if (last >= steps_.size() || steps_[last].step != step)
       last = steps_.count_first([step](step_times const& other) { return other.step < step; });
@@ -138,11 +138,11 @@ class steps_builder {
   /// The device times of the steps, and the steps that are looked at: the last ones, as many as
   /// have most_step_records.
   void place_work() {
-    each_work([this](work const& each) {
-      if (each.step == no_step) return;
-      step_times& step = steps_[each.step];
-      step.gpu_begin = smaller(step.gpu_begin, each.begin);
-      step.gpu_end = larger(step.gpu_end, each.end);
+    each_work([this](step_work const& work) {
+      if (work.step == no_step) return;
+      step_times& step = steps_[work.step];
+      step.gpu_begin = smaller(step.gpu_begin, work.begin);
+      step.gpu_end = larger(step.gpu_end, work.end);
       ++step.work;
     });
     std::size_t records = 0;
@@ -156,28 +156,30 @@ class steps_builder {
 
   void collect_work() {
     std::int64_t const begin = first_ == 0 ? lost_time : steps_[first_].gpu_begin;
-    each_work([&](work const& each) {
-      bool const looked_at = each.step == no_step ? each.end >= begin : each.step >= first_;
-      if (looked_at) work_.push_back(each);
+    each_work([&](step_work const& work) {
+      bool const looked_at = work.step == no_step ? work.end >= begin : work.step >= first_;
+      if (looked_at) work_.push_back(work);
     });
-    work_.sort([](work const& a, work const& b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
+    work_.sort([](step_work const& a, step_work const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.record < b.record;
     });
   }
-  bool is_kernel(work const& each) const noexcept { return each.at < source_.kernels.size(); }
-  copy_record const& copy_of(work const& each) const noexcept {
-    return source_.copies[each.at - source_.kernels.size()];
+  bool is_kernel(step_work const& work) const noexcept {
+    return work.record < source_.kernels.size();
   }
-  std::uint32_t node_of(work const& each) const noexcept {
-    return is_kernel(each) ? source_.kernels[each.at].node : copy_of(each).node;
+  copy_record const& copy_of(step_work const& work) const noexcept {
+    return source_.copies[work.record - source_.kernels.size()];
+  }
+  std::uint32_t node_of(step_work const& work) const noexcept {
+    return is_kernel(work) ? source_.kernels[work.record].node : copy_of(work).node;
   }
 
   void find_steps() {
     if (made_.from_steps) {
-      for (step_record const& each : source_.steps) {
-        step_times step{each.begin, each.end};
-        step.step = each.step;
-        step.thread = each.thread;
+      for (step_record const& record : source_.steps) {
+        step_times step{record.begin, record.end};
+        step.step = record.step;
+        step.thread = record.thread;
         steps_.push_back(step);
       }
     } else {
@@ -284,16 +286,16 @@ class steps_builder {
     join_kernels();
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
-      work const& each = work_[i];
-      auto const more = static_cast<double>(elapsed(larger(each.begin, until), each.end));
-      if (each.step == no_step) {
+      step_work const& work = work_[i];
+      auto const more = static_cast<double>(elapsed(larger(work.begin, until), work.end));
+      if (work.step == no_step) {
         outside += more;
       } else {
-        if (is_typical(each.step)) made_.active_busy_ns += part_ * more;
-        if (is_typical(each.step) && each.begin > until) add_gap(host, each, until);
-        if (is_typical(each.step)) add_record(each);
+        if (is_typical(work.step)) made_.active_busy_ns += part_ * more;
+        if (is_typical(work.step) && work.begin > until) add_gap(host, work, until);
+        if (is_typical(work.step)) add_record(work);
       }
-      until = larger(until, each.end);
+      until = larger(until, work.end);
     }
     add_tails(host);
     // What the last step of a window leaves to the device may end behind its period.
@@ -316,21 +318,21 @@ class steps_builder {
   }
 
   /// The device was idle from `until` to the begin of this work, as far as that is in its step.
-  void add_gap(host_timeline const& host, work const& each, std::int64_t until) {
-    step_times const& step = steps_[each.step];
+  void add_gap(host_timeline const& host, step_work const& work, std::int64_t until) {
+    step_times const& step = steps_[work.step];
     // A period on the device ends with the next one's first work: the gap before it belongs to it.
-    bool const follows = until != lost_time && follows_on_device(each.step);
+    bool const follows = until != lost_time && follows_on_device(work.step);
     std::int64_t const begin = follows ? until : larger(until, step.begin);
-    if (begin >= each.begin) return;
-    idle_part_ = follows && each.begin == step.gpu_begin ? part_between_ : part_;
+    if (begin >= work.begin) return;
+    idle_part_ = follows && work.begin == step.gpu_begin ? part_between_ : part_;
     launch_record const* const launch =
-        each.launch == none ? nullptr : &source_.launches[each.launch];
-    std::int64_t const end = due_begin(launch, begin, each.begin);
-    if (end < each.begin)
-      add_idle(node_of(each), idle_cause::device, each.begin - end, end == begin);
+        work.launch == none ? nullptr : &source_.launches[work.launch];
+    std::int64_t const end = due_begin(launch, begin, work.begin);
+    if (end < work.begin)
+      add_idle(node_of(work), idle_cause::device, work.begin - end, end == begin);
     if (end <= begin) return;
     if (launch == nullptr || launch->end <= begin)
-      add_idle(node_of(each), idle_cause::launch, end - begin, true);
+      add_idle(node_of(work), idle_cause::launch, end - begin, true);
     else
       split(host, launch->thread, begin, end, launch);
   }
@@ -388,14 +390,14 @@ class steps_builder {
 
   /// The times in which at least one kernel ran.
   void join_kernels() {
-    for (work const& each : work_) {
-      if (!is_kernel(each) || each.step == no_step || !is_typical(each.step)) continue;
-      if (busy_.empty() || each.begin > busy_.back().end) {
+    for (step_work const& work : work_) {
+      if (!is_kernel(work) || work.step == no_step || !is_typical(work.step)) continue;
+      if (busy_.empty() || work.begin > busy_.back().end) {
         std::int64_t const before =
             busy_.empty() ? 0 : busy_.back().before + elapsed(busy_.back().begin, busy_.back().end);
-        busy_.push_back({each.begin, each.end, before});
+        busy_.push_back({work.begin, work.end, before});
       } else {
-        busy_.back().end = larger(busy_.back().end, each.end);
+        busy_.back().end = larger(busy_.back().end, work.end);
       }
     }
   }
@@ -408,10 +410,10 @@ class steps_builder {
     return last.before + elapsed(last.begin, smaller(last.end, until));
   }
 
-  void add_record(work const& each) {
-    auto const ns = static_cast<double>(elapsed(each.begin, each.end));
-    if (is_kernel(each)) {
-      kernel_record const& kernel = source_.kernels[each.at];
+  void add_record(step_work const& work) {
+    auto const ns = static_cast<double>(elapsed(work.begin, work.end));
+    if (is_kernel(work)) {
+      kernel_record const& kernel = source_.kernels[work.record];
       add_to_device(kernel, ns);
       stream_time& stream = stream_of(kernel);
       stream.kernels += part_;
@@ -422,17 +424,17 @@ class steps_builder {
       stream.filled_ns += part_ * ns * filled;
       return;
     }
-    copy_record const& copy = copy_of(each);
+    copy_record const& copy = copy_of(work);
     bool const to_device = copy.kind == copy_kind::host_to_device;
     if (!to_device && copy.kind != copy_kind::device_to_host) return;
     copy_time& to = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
     to.count += part_;
     to.bytes += part_ * static_cast<double>(copy.bytes);
     to.ns += part_ * ns;
-    auto const hidden = static_cast<double>(kernel_time(each.end) - kernel_time(each.begin));
+    auto const hidden = static_cast<double>(kernel_time(work.end) - kernel_time(work.begin));
     to.alone_ns += part_ * (ns - hidden);
-    if (each.launch == none) return;
-    launch_record const& call = source_.launches[each.launch];
+    if (work.launch == none) return;
+    launch_record const& call = source_.launches[work.launch];
     to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
   }
   /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
@@ -513,7 +515,7 @@ class steps_builder {
     std::int64_t before;  ///< how long kernels ran before
   };
 
-  vec<work> work_;         ///< of the steps that are looked at, and outside of steps
+  vec<step_work> work_;    ///< of the steps that are looked at, and outside of steps
   std::size_t first_ = 0;  ///< of these steps
   vec<step_times> steps_;
   vec<busy_time> busy_;             ///< of kernels

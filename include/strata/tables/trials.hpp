@@ -100,8 +100,8 @@ inline void summarise(benchmark_result& of) {
   of.outliers = 0;
   constexpr double deviation = 1.4826;  // of a normal distribution, in its MADs
   double const far_off = larger(3.0 * deviation * of.mad_ns, 0.01 * of.median_ns);
-  for (double const each : sorted)
-    if (std::fabs(each - of.median_ns) > far_off) ++of.outliers;
+  for (double const trial : sorted)
+    if (std::fabs(trial - of.median_ns) > far_off) ++of.outliers;
 }
 
 /// Slopes of z over one or two variables; NaN where they do not vary, or vary together.
@@ -112,7 +112,7 @@ struct slopes {
 inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
   auto const centre = [](vec<double>& of) {
     double const middle = mean(of);
-    for (double& each : of) each -= middle;
+    for (double& value : of) value -= middle;
   };
   centre(x);
   centre(y);
@@ -180,12 +180,12 @@ class device_times {
     for (kernel_record const& kernel : source.kernels) add(trial_of, kernel);
     for (copy_record const& copy : source.copies) add(trial_of, copy);
     for (benchmark_result& result : results) result.by_device = !result.ns.empty();
-    for (span const& each : trials_)
-      if (each.last <= each.first) results[each.run].by_device = false;
-    for (span const& each : trials_) {
-      benchmark_result& of = results[each.run];
+    for (span const& trial : trials_)
+      if (trial.last <= trial.first) results[trial.run].by_device = false;
+    for (span const& trial : trials_) {
+      benchmark_result& of = results[trial.run];
       if (of.by_device)
-        of.ns[each.trial] = static_cast<double>(each.last - each.first) / of.how.calls;
+        of.ns[trial.trial] = static_cast<double>(trial.last - trial.first) / of.how.calls;
     }
   }
 
@@ -225,15 +225,15 @@ class device_times {
   void number() {
     trials_.sort([](span const& a, span const& b) { return a.begin < b.begin; });
     vec<std::uint32_t> seen(results_.size(), 0);
-    for (span& each : trials_) each.trial = seen[each.run]++;
+    for (span& trial : trials_) trial.trial = seen[trial.run]++;
   }
   template <class Record>
-  void add(number_map<std::uint32_t> const& trial_of, Record const& each) noexcept {
-    std::uint32_t const* const at = trial_of.find(each.correlation);
-    if (at == nullptr || each.begin == lost_time) return;
+  void add(number_map<std::uint32_t> const& trial_of, Record const& work) noexcept {
+    std::uint32_t const* const at = trial_of.find(work.correlation);
+    if (at == nullptr || work.begin == lost_time) return;
     span& trial = trials_[*at - 1];
-    trial.first = smaller(trial.first, each.begin);
-    trial.last = larger(trial.last, each.end);
+    trial.first = smaller(trial.first, work.begin);
+    trial.last = larger(trial.last, work.end);
   }
 
   profile const& source_;

@@ -101,7 +101,7 @@ class chip_metrics {
   /// Keys, CUPTI names, or both, as this chip has them; units of CUPTI names filled in.
   metric_set resolve(vec<std::string> const& wanted) {
     bool foreign = false;
-    for (std::string const& each : wanted) foreign = foreign || is_cupti_name(each);
+    for (std::string const& name : wanted) foreign = foreign || is_cupti_name(name);
     metric_set set = resolve_metrics(
         wanted, [this](std::string const& name) { return has(name); },
         foreign ? base_metrics() : vec<std::string>());
@@ -229,7 +229,7 @@ class chip_metrics {
     vec<std::string> const known = chips(library);
     if (known.empty() || known.contains(chip)) return failed;
     std::string text = sentence(library.path) << " does not know chip '" << chip << "'; it knows";
-    for (std::string const& each : known) text += ' ' + each;
+    for (std::string const& name : known) text += ' ' + name;
     std::string const meant = chip_of_product(chip);
     if (known.contains(meant)) text += "; write chip=" + meant + " for it";
     return {errc::bad_argument, std::move(text)};

@@ -53,10 +53,10 @@ class device_profilers {
               "runtime in it before"};
     }
     close();
-    members_.clear();
-    members_.emplace_back(context, device);
+    contexts_.clear();
+    contexts_.emplace_back(context, device);
     capture_guard::saw(context);  // so that its end is seen
-    status const done = members_[0].profiler.open(library, context, device);
+    status const done = contexts_[0].profiler.open(library, context, device);
     if (!done) return done;
     thread_contexts::each(session, [&](driver::context_handle other) {
       if (other == context || !capture_guard::lives(other)) return;
@@ -66,19 +66,20 @@ class device_profilers {
     return {};
   }
 
-  bool is_open() const noexcept { return !members_.empty() && members_[0].profiler.is_open(); }
-  bool several() const noexcept { return members_.size() > 1; }
+  bool is_open() const noexcept { return !contexts_.empty() && contexts_[0].profiler.is_open(); }
+  bool several() const noexcept { return contexts_.size() > 1; }
   std::string const& chip() const noexcept {
     static std::string const none;
-    return members_.empty() ? none : members_[0].profiler.chip();
+    return contexts_.empty() ? none : contexts_[0].profiler.chip();
   }
   vec<std::uint8_t> const& availability() const noexcept {
-    return members_[0].profiler.availability();
+    return contexts_[0].profiler.availability();
   }
   /// As the driver numbers them.
   vec<std::uint32_t> devices() const {
     vec<std::uint32_t> all;
-    for (member const& each : members_) all.push_back(static_cast<std::uint32_t>(each.device));
+    for (profiled_context const& profiled : contexts_)
+      all.push_back(static_cast<std::uint32_t>(profiled.device));
     all.sort();
     return all;
   }
@@ -87,34 +88,34 @@ class device_profilers {
   /// values of one device: those of another's SMs are NaN (H200, CUDA 13.0). `problems` takes a
   /// sentence for each device that cannot count so: it is left out.
   void adapt(vec<metric_config> const& configs, vec<status>& problems) {
-    for (std::size_t i = 1; i < members_.size();) {
-      member& each = members_[i];
-      status const done = adapt(configs, chip(), each);
+    for (std::size_t i = 1; i < contexts_.size();) {
+      profiled_context& profiled = contexts_[i];
+      status const done = adapt(configs, chip(), profiled);
       if (done.ok()) {
         ++i;
         continue;
       }
       problems.emplace_back(done.code(), sentence("counters: device ")
-                                             << each.device
+                                             << profiled.device
                                              << " is not counted: " << done.message());
-      left_out_.push_back(each.context);
-      close(each);
-      members_.erase(&each);
+      left_out_.push_back(profiled.context);
+      close(profiled);
+      contexts_.erase(&profiled);
     }
   }
 
   /// As range_profiler::configure, on each.
   status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
-    return on_all([&](member& each) {
-      each.worked.clear();
-      return each.profiler.configure(each.its(config), most_ranges, by_kernel);
+    return on_all([&](profiled_context& profiled) {
+      profiled.worked.clear();
+      return profiled.profiler.configure(profiled.its(config), most_ranges, by_kernel);
     });
   }
   /// Starts all or none.
   status start() {
     std::size_t started = 0;
-    status const done = on_all([&](member& each) {
-      status const its = each.profiler.start();
+    status const done = on_all([&](profiled_context& profiled) {
+      status const its = profiled.profiler.start();
       if (its) ++started;
       return its;
     });
@@ -123,7 +124,7 @@ class device_profilers {
     return done;
   }
   /// Stops all, also where one fails.
-  status stop(bool& complete) { return stop(complete, members_.size()); }
+  status stop(bool& complete) { return stop(complete, contexts_.size()); }
 
   void push(std::uint32_t range) noexcept {
     on_living([&](range_profiler& profiler) { profiler.push(range); });
@@ -137,8 +138,9 @@ class device_profilers {
   void launched(std::uint32_t range, api_kind kind, cupti::api_data const& call) {
     if (!several()) return;
     bool const peer = kind == api_kind::copy && is_between_devices(call);
-    for (member& each : members_)
-      if (each.context == call.context || peer || kind == api_kind::graph_launch) each.mark(range);
+    for (profiled_context& profiled : contexts_)
+      if (profiled.context == call.context || peer || kind == api_kind::graph_launch)
+        profiled.mark(range);
   }
   /// Whether a copy reads one device's memory and writes another's: by its name, or, with unified
   /// addresses, by its pointers.
@@ -164,9 +166,9 @@ class device_profilers {
   /// Goes on with the current device alone.
   void leave_out_others() {
     while (several()) {
-      left_out_.push_back(members_.back().context);
-      close(members_.back());
-      members_.pop_back();
+      left_out_.push_back(contexts_.back().context);
+      close(contexts_.back());
+      contexts_.pop_back();
     }
   }
   /// Launches are not reported: every device counts in every range.
@@ -178,37 +180,39 @@ class device_profilers {
   }
   /// Whether this context was there when the profilers were opened, counted or left out.
   bool knows(driver::context_handle context) const noexcept {
-    for (member const& each : members_)
-      if (each.context == context) return true;
+    for (profiled_context const& profiled : contexts_)
+      if (profiled.context == context) return true;
     return leaves_out(context);
   }
 
   /// Whether the passes should be made again, with more room on one of them.
   bool should_repeat() noexcept {
     bool again = false;
-    for (member const& each : members_) again = again || each.profiler.should_repeat();
-    for (member& each : members_) {
+    for (profiled_context const& profiled : contexts_)
+      again = again || profiled.profiler.should_repeat();
+    for (profiled_context& profiled : contexts_) {
       if (again) {
-        each.profiler.repeat();
+        profiled.profiler.repeat();
       } else {
-        each.profiler.accept();
+        profiled.profiler.accept();
       }
     }
     return again;
   }
   /// The passes since `configure` do not count, and are made again.
   void drop() noexcept {
-    for (member& each : members_) each.profiler.drop();
+    for (profiled_context& profiled : contexts_) profiled.profiler.drop();
   }
   /// On the device that lost most.
   std::uint64_t lost() const noexcept {
     std::uint64_t most = 0;
-    for (member const& each : members_) most = larger(most, each.profiler.lost());
+    for (profiled_context const& profiled : contexts_)
+      most = larger(most, profiled.profiler.lost());
     return most;
   }
   status problem() const {
-    for (member const& each : members_) {
-      status const its = each.profiler.problem();
+    for (profiled_context const& profiled : contexts_) {
+      status const its = profiled.profiler.problem();
       if (!its.ok()) return its;
     }
     return {};
@@ -218,43 +222,46 @@ class device_profilers {
   /// device fails. A device on which a range had no work is not in it; a range of which a device
   /// lost a part is left out.
   status read(metric_config& config, counted_sink sink) {
-    if (!several()) return members_[0].profiler.read(config, sink);
-    struct counted {
+    if (!several()) return contexts_[0].profiler.read(config, sink);
+    struct counted_range {
       std::uint32_t range;
       vec<double> values;
     };
-    vec<vec<counted>> all;
+    vec<vec<counted_range>> all;
     vec<std::size_t> parts;  // by range
-    status const done = on_all([&](member& each) {
-      vec<counted>& own = all.emplace_back();
-      return each.profiler.read(each.its(config), [&](std::uint32_t range, vec<double> const& v) {
-        if (!has_work_in(each, range)) return;
-        if (range >= parts.size()) parts.resize(range + std::size_t{1});
-        ++parts[range];
-        own.push_back({range, v});
-      });
+    status const done = on_all([&](profiled_context& profiled) {
+      vec<counted_range>& own = all.emplace_back();
+      return profiled.profiler.read(profiled.its(config),
+                                    [&](std::uint32_t range, vec<double> const& v) {
+                                      if (!has_work_in(profiled, range)) return;
+                                      if (range >= parts.size())
+                                        parts.resize(range + std::size_t{1});
+                                      ++parts[range];
+                                      own.push_back({range, v});
+                                    });
     });
     if (!done) return done;
-    for (vec<counted> const& own : all) {
-      for (counted const& each : own) {
+    for (vec<counted_range> const& own : all) {
+      for (counted_range const& counted : own) {
         std::size_t wanted = 0;
-        for (member const& m : members_) wanted += has_work_in(m, each.range);
-        if (parts[each.range] == wanted) sink(each.range, each.values);
+        for (profiled_context const& m : contexts_) wanted += has_work_in(m, counted.range);
+        if (parts[counted.range] == wanted) sink(counted.range, counted.values);
       }
     }
     return {};
   }
 
   void abandon() {
-    for (member& each : members_) each.profiler.abandon();
+    for (profiled_context& profiled : contexts_) profiled.profiler.abandon();
   }
   void close() noexcept {
-    for (member& each : members_) close(each);
+    for (profiled_context& profiled : contexts_) close(profiled);
   }
 
  private:
-  struct member {
-    member(driver::context_handle in, driver::device_handle of) : context(in), device(of) {}
+  struct profiled_context {
+    profiled_context(driver::context_handle in, driver::device_handle of)
+        : context(in), device(of) {}
 
     void mark(std::uint32_t range) {
       if (range >= worked.size()) worked.resize(range + std::size_t{1});
@@ -275,7 +282,8 @@ class device_profilers {
     vec<bool> worked;        // by range, since `configure`
   };
 
-  static status adapt(vec<metric_config> const& configs, std::string const& chip, member& to) {
+  static status adapt(vec<metric_config> const& configs, std::string const& chip,
+                      profiled_context& to) {
     for (metric_config const& first : configs) {
       cupti_host host;
       status done = host.open(profiler_library::get(), chip, to.profiler.availability());
@@ -289,34 +297,34 @@ class device_profilers {
   }
 
   /// To be made current; null where the only one is used, as it is.
-  driver::context_handle context_of(member const& each) const noexcept {
-    return several() ? each.context : nullptr;
+  driver::context_handle context_of(profiled_context const& profiled) const noexcept {
+    return several() ? profiled.context : nullptr;
   }
 
-  bool has_work_in(member const& each, std::uint32_t range) const noexcept {
-    return launches_unknown_ || (range < each.worked.size() && each.worked[range]);
+  bool has_work_in(profiled_context const& profiled, std::uint32_t range) const noexcept {
+    return launches_unknown_ || (range < profiled.worked.size() && profiled.worked[range]);
   }
 
   /// Whether the program destroyed the context, and with it CUPTI's objects in it.
-  static bool is_gone(member& each) noexcept {
-    if (capture_guard::lives(each.context)) return false;
-    each.profiler.forget();
+  static bool is_gone(profiled_context& profiled) noexcept {
+    if (capture_guard::lives(profiled.context)) return false;
+    profiled.profiler.forget();
     return true;
   }
 
-  void close(member& each) noexcept {
-    if (is_gone(each)) return;
-    context_scope const here(context_of(each));
-    if (here) each.profiler.close();
+  void close(profiled_context& profiled) noexcept {
+    if (is_gone(profiled)) return;
+    context_scope const here(context_of(profiled));
+    if (here) profiled.profiler.close();
   }
 
   /// For ranges: the profiler reports what fails when the pass ends.
   template <class Action>
   void on_living(Action action) noexcept {
-    for (member& each : members_) {
-      if (several() && is_gone(each)) continue;
-      context_scope const here(context_of(each));
-      if (here) action(each.profiler);
+    for (profiled_context& profiled : contexts_) {
+      if (several() && is_gone(profiled)) continue;
+      context_scope const here(context_of(profiled));
+      if (here) action(profiled.profiler);
     }
   }
 
@@ -325,27 +333,28 @@ class device_profilers {
     complete = true;
     for (std::size_t i = 0; i < count; ++i) {
       bool ended = false;
-      status const done = on(members_[i], [&](member& each) { return each.profiler.stop(ended); });
+      status const done = on(
+          contexts_[i], [&](profiled_context& profiled) { return profiled.profiler.stop(ended); });
       complete = complete && ended;
       if (first.ok()) first = done;
     }
     return first;
   }
 
-  status on(member& each, callback<status(member&)> action) {
-    if (is_gone(each)) {
+  status on(profiled_context& profiled, callback<status(profiled_context&)> action) {
+    if (is_gone(profiled)) {
       return {errc::unavailable, sentence("counters: the context of device ")
-                                     << each.device << " was destroyed while it was counted"};
+                                     << profiled.device << " was destroyed while it was counted"};
     }
-    context_scope const here(context_of(each));
-    if (here) return action(each);
+    context_scope const here(context_of(profiled));
+    if (here) return action(profiled);
     return {errc::unavailable, sentence("counters: the context of device ")
-                                   << each.device << " cannot be made current"};
+                                   << profiled.device << " cannot be made current"};
   }
 
-  status on_all(callback<status(member&)> action) {
-    for (member& each : members_) {
-      status done = on(each, action);
+  status on_all(callback<status(profiled_context&)> action) {
+    for (profiled_context& profiled : contexts_) {
+      status done = on(profiled, action);
       if (!done) return done;
     }
     return {};
@@ -358,16 +367,16 @@ class device_profilers {
     if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
       return false;
     std::string const name = sentence("counters: device ") << device;
-    for (member const& each : members_) {
-      if (each.device != device) continue;
+    for (profiled_context const& profiled : contexts_) {
+      if (profiled.device != device) continue;
       problems.emplace_back(errc::not_supported,
                             name +
                                 " has several contexts, of which one is counted: the one of "
                                 "the thread that drives the steps, if it is of this device");
       return false;
     }
-    members_.reserve(members_.size() + 1);  // what is open stays known, however short memory is
-    member made(context, device);
+    contexts_.reserve(contexts_.size() + 1);  // what is open stays known, however short memory is
+    profiled_context made(context, device);
     status const done = made.profiler.open(library, context, device);
     if (!done) {
       problems.emplace_back(done.code(), sentence(name) << " is not counted: " << done.message());
@@ -381,11 +390,11 @@ class device_profilers {
                                                      << chip() << "; run on devices of one kind");
       return false;
     }
-    members_.push_back(std::move(made));
+    contexts_.push_back(std::move(made));
     return true;
   }
 
-  vec<member> members_;
+  vec<profiled_context> contexts_;
   vec<driver::context_handle> left_out_;  // of this thread's contexts
   bool launches_unknown_ = false;
 };
@@ -457,8 +466,8 @@ struct pass_plan {
   /// nothing is left; and for bytes of memory, which every chip should have. What else a preset has
   /// for other chips, such as a format of tensor cores, is absent in the files, with the reason.
   static void add_absent(std::string_view request, metric_set const& set, vec<status>& problems) {
-    auto const add = [&problems](std::string const& what, absent_metric const& each) {
-      std::string const text = sentence(what) << " cannot be counted: " << each.reason;
+    auto const add = [&problems](std::string const& what, absent_metric const& missing) {
+      std::string const text = sentence(what) << " cannot be counted: " << missing.reason;
       for (status const& said : problems)
         if (said.message() == text) return;
       problems.emplace_back(errc::not_supported, text);
@@ -467,17 +476,17 @@ struct pass_plan {
       std::string const item(take_until(request, "+, \t"));
       vec<std::string> const names = expand_metrics(item);
       vec<absent_metric const*> absent;
-      for (absent_metric const& each : set.absent)
-        if (names.contains(each.key)) absent.push_back(&each);
+      for (absent_metric const& missing : set.absent)
+        if (names.contains(missing.key)) absent.push_back(&missing);
       if (!absent.empty() && absent.size() == names.size()) {
         add(item, *absent[0]);
         continue;
       }
-      for (absent_metric const* const each : absent) {
-        metric const* const entry = find_metric(each->key);
+      for (absent_metric const* const missing : absent) {
+        metric const* const entry = find_metric(missing->key);
         if (entry != nullptr && entry->level >= metric_level::l1 &&
             entry->level <= metric_level::hbm)
-          add(each->key, *each);
+          add(missing->key, *missing);
       }
     }
   }

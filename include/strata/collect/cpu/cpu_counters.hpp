@@ -78,8 +78,8 @@ struct perf_reason {
                              {ENODEV, "ENODEV"}, {ENXIO, "ENXIO"},   {EOPNOTSUPP, "EOPNOTSUPP"},
                              {ENOSYS, "ENOSYS"}, {EMFILE, "EMFILE"}, {ENFILE, "ENFILE"},
                              {EBUSY, "EBUSY"},   {EINVAL, "EINVAL"}};
-    for (known const& each : all)
-      if (each.error == error) return sentence(" (") << each.name << ')';
+    for (known const& candidate : all)
+      if (candidate.error == error) return sentence(" (") << candidate.name << ')';
     return sentence(" (error ") << error << ')';
   }
 
@@ -124,7 +124,7 @@ class perf_request {
     while (!request.empty()) {
       std::string_view const item = trimmed(take_until(request, "+, \t"));
       if (item == "cpu") {
-        for (metric const& each : metric_list{metric_source::perf}) want(each);
+        for (metric const& entry : metric_list{metric_source::perf}) want(entry);
       } else if (metric const* const entry = find_metric(item, metric_source::perf)) {
         want(*entry);
       } else if (!item.empty()) {
@@ -292,7 +292,7 @@ class cpu_counter_collector {
         return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
       return refusal(asked.wishes());
     }
-    for (status& each : refusals(asked)) problems.push_back(std::move(each));
+    for (status& refusal : refusals(asked)) problems.push_back(std::move(refusal));
     wanted_.clear();
     for (detail::perf_wish const& wish : asked.wishes()) {
       if (wish.refused.code == errc::ok) wanted_.push_back({wish.event});
@@ -477,7 +477,7 @@ class cpu_counter_collector {
   /// A sentence that names the metrics with time_running 0; ok where there are none.
   status never_scheduled(counter_set const& data) const {
     vec<double> sums(data.names.size(), 0.0);
-    for (counter_value const& each : data.values) sums[each.counter] += each.value;
+    for (counter_value const& counted : data.values) sums[counted.counter] += counted.value;
     std::string keys;
     for (resolved_metric const& metric : set_.metrics) {
       if (metric.counters.size() != 3) continue;  // itself, and the times that scale it

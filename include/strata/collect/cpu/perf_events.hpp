@@ -109,8 +109,8 @@ struct linux_perf {
     DIR* const tasks = opendir("/proc/self/task");
     if (tasks == nullptr) return others;
     long const own = syscall(SYS_gettid);
-    while (dirent const* const each = readdir(tasks)) {
-      int const thread = std::atoi(each->d_name);
+    while (dirent const* const task = readdir(tasks)) {
+      int const thread = std::atoi(task->d_name);
       if (thread > 0 && thread != own) others.push_back(thread);
     }
     closedir(tasks);
@@ -310,7 +310,7 @@ class perf_meter {
   void close() noexcept {
     spin_lock const lock(mutex_);
     on_ = false;
-    for (part& each : groups_) each.group.close(*system_);
+    for (part& counted : groups_) counted.group.close(*system_);
   }
 
   /// Hands the sums of each range that was read to `sink(node, slots)`.
@@ -324,8 +324,8 @@ class perf_meter {
 
   /// Whether the program has closed the descriptors of counters.
   bool is_gone() const noexcept {
-    for (part const& each : groups_)
-      if (each.group.is_gone()) return true;
+    for (part const& counted : groups_)
+      if (counted.group.is_gone()) return true;
     return false;
   }
   std::uint64_t reads() const noexcept { return reads_; }
@@ -349,17 +349,17 @@ class perf_meter {
     slot* const sums = add && known ? sums_of(node_) : nullptr;
     if (sums != nullptr) ++sums[0];
     known = true;
-    for (part* each = first; known && each != last; ++each) {
+    for (part* counted = first; known && counted != last; ++counted) {
       perf_group::reading now;
-      known = each->group.read(*system_, now);
+      known = counted->group.read(*system_, now);
       if (known && sums != nullptr) {
-        slot* at = sums + each->at;
-        *at++ += now.enabled_ns - each->last.enabled_ns;
-        *at++ += now.running_ns - each->last.running_ns;
-        for (std::size_t i = 0; i < each->group.size(); ++i)
-          *at++ += now.values[i] - each->last.values[i];
+        slot* at = sums + counted->at;
+        *at++ += now.enabled_ns - counted->last.enabled_ns;
+        *at++ += now.running_ns - counted->last.running_ns;
+        for (std::size_t i = 0; i < counted->group.size(); ++i)
+          *at++ += now.values[i] - counted->last.values[i];
       }
-      each->last = now;
+      counted->last = now;
     }
     failures_ += !known;
     ++reads_;

@@ -80,15 +80,15 @@ class activity_collector {
     std::string problem = enable_launch_callbacks();
     std::string refused;
     auto why = detail::cupti::result::success;
-    for (detail::traced_kind const& each : detail::traced_kind_table) {
-      if (!(chosen_.*each.chosen)) continue;
-      auto const code = library.api.activity_enable(each.kind);
+    for (detail::traced_kind const& kind : detail::traced_kind_table) {
+      if (!(chosen_.*kind.chosen)) continue;
+      auto const code = library.api.activity_enable(kind.kind);
       if (code == detail::cupti::result::success) continue;
-      if (each.kind == detail::cupti::activity_kind::concurrent_kernel) {
+      if (kind.kind == detail::cupti::activity_kind::concurrent_kernel) {
         disable();
         return {failure, "no device activity; " + library.describe("cuptiActivityEnable", code)};
       }
-      detail::add_part(refused, each.name);
+      detail::add_part(refused, kind.name);
       why = code;
     }
     enable_contexts(library);
@@ -256,7 +256,7 @@ class activity_collector {
   /// delivery of records.
   std::uint64_t mark() const noexcept {
     std::uint64_t all = delivered();
-    for (lane const& each : lanes_) all += each.callbacks.load(detail::memory_order_relaxed);
+    for (lane const& counted : lanes_) all += counted.callbacks.load(detail::memory_order_relaxed);
     return all;
   }
   /// Threads: any. As activity_buffers::each_unfinished.
@@ -276,7 +276,7 @@ class activity_collector {
     to.has_migrations = has_migrations_.load();
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
-    for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
+    for (lane const& counted : lanes_) to.cost.callbacks += counted.callbacks.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_.load()) * ticks.ns_per_tick() * 1e-9;
   }
 
@@ -355,7 +355,7 @@ class activity_collector {
     reported_ = false;
     has_traced_ = false;
     has_migrations_.store(false);
-    for (lane& each : lanes_) each.callbacks.store(0);
+    for (lane& counted : lanes_) counted.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_.store(0);
   }
@@ -460,8 +460,8 @@ class activity_collector {
   }
 
   void disable() {
-    for (detail::traced_kind const& each : detail::traced_kind_table)
-      if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
+    for (detail::traced_kind const& kind : detail::traced_kind_table)
+      if (chosen_.*kind.chosen) (void)cupti_.library()->api.activity_disable(kind.kind);
     disable_contexts();
     set_launch_callbacks(0);
     cupti_.look_outside_windows();

@@ -98,7 +98,7 @@ class buffer_pool {
     std::memset(buffer, 0, used < buffer_bytes ? used : buffer_bytes);
     system_lock lock(mutex_);
     std::size_t const before = taken_.size();
-    taken_.keep_if([buffer](std::uint8_t const* each) { return each != buffer; });
+    taken_.keep_if([buffer](std::uint8_t const* taken) { return taken != buffer; });
     if (taken_.size() != before) free_.push_back(buffer);
   }
 

@@ -129,7 +129,7 @@ class activity_store {
 
   /// What came before its call was noted finds it now, since the call may go. Requires: the mutex.
   void find_calls() {
-    auto const stays = [this](auto& each) { return is_awaited(each, join(each)); };
+    auto const stays = [this](auto& record) { return is_awaited(record, join(record)); };
     waiting_.for_each_list([&](auto& records) { records.keep_if(stays); });
   }
 
@@ -214,13 +214,15 @@ class activity_store {
     convert_all(strays_);
     convert_all(made_.memory);
     recorded_periods const& recorded = recorder::instance().periods();
-    auto const is_recorded = [&](auto const& each) { return recorded.contains(each.begin, ticks); };
+    auto const is_recorded = [&](auto const& record) {
+      return recorded.contains(record.begin, ticks);
+    };
     made_.overheads.keep_if(is_recorded);
     made_.migrations.keep_if(is_recorded);
     strays_.keep_if(is_recorded);
-    for (synchronization_record const& each : strays_) {
-      summing_->add(each);
-      keep(made_.synchronizations, each);
+    for (synchronization_record const& wait : strays_) {
+      summing_->add(wait);
+      keep(made_.synchronizations, wait);
     }
     summing_->finish(ticks.ns_per_tick());
     to.losses.kernels_merged += summing_->losses().kernels_merged;
@@ -372,7 +374,7 @@ class activity_store {
     std::size_t const kernels = before(waiting_.kernels);
     std::size_t const copies = before(waiting_.copies);
     add_by_time(waiting_.kernels, kernels, waiting_.copies, copies,
-                [this](auto& each) { try_one([&] { settle_work(each); }); });
+                [this](auto& record) { try_one([&] { settle_work(record); }); });
     waiting_.kernels.erase(waiting_.kernels.begin(), waiting_.kernels.begin() + kernels);
     waiting_.copies.erase(waiting_.copies.begin(), waiting_.copies.begin() + copies);
     std::size_t const allocations = before(waiting_.memory);
@@ -414,14 +416,14 @@ class activity_store {
 
   /// Looks for the call that caused a record, and gives the record its node.
   template <class Record>
-  call join(Record& each) {
-    if (each.node != no_node) return call::known;
+  call join(Record& record) {
+    if (record.node != no_node) return call::known;
     launch_record by{};
-    if (!launches().find(each.correlation, by)) return call::unknown;
-    each.node = by.node;
-    if (newest_ == 0 || each.correlation - newest_ < 0x80000000u) newest_ = each.correlation;
-    note_capture(each, by.begin);
-    if ((by.flags & launch_record::adopted) != 0) note_adopted(each);
+    if (!launches().find(record.correlation, by)) return call::unknown;
+    record.node = by.node;
+    if (newest_ == 0 || record.correlation - newest_ < 0x80000000u) newest_ = record.correlation;
+    note_capture(record, by.begin);
+    if ((by.flags & launch_record::adopted) != 0) note_adopted(record);
     return by.is_left_out() ? call::left_out : call::known;
   }
   void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {
@@ -452,8 +454,8 @@ class activity_store {
     waiting.push_back(made);
   }
   template <class Record>
-  static bool lacks_times(Record const& each) noexcept {
-    return each.begin == 0 && each.end == 0;
+  static bool lacks_times(Record const& record) noexcept {
+    return record.begin == 0 && record.end == 0;
   }
   static bool lacks_times(strata::memory_record const&) noexcept { return false; }
   static bool is_awaited(traced_kernel& kernel, call by) noexcept {
@@ -465,13 +467,13 @@ class activity_store {
     return by != call::left_out;
   }
 
-  void settle_work(traced_kernel& each) {
-    call by = each.is_left_out ? call::left_out : join(each);
-    if (each.graph_node != 0 && by != call::unknown) graphs_.saw(each, each.graph);
-    if (by == call::unknown) by = join_by_graph(each);
-    if (by == call::unknown && is_own(each)) return;
-    if (by == call::unknown) note_capture(each, latest_time);
-    add_work<strata::kernel_record>(each, made_.kernels, by);
+  void settle_work(traced_kernel& work) {
+    call by = work.is_left_out ? call::left_out : join(work);
+    if (work.graph_node != 0 && by != call::unknown) graphs_.saw(work, work.graph);
+    if (by == call::unknown) by = join_by_graph(work);
+    if (by == call::unknown && is_own(work)) return;
+    if (by == call::unknown) note_capture(work, latest_time);
+    add_work<strata::kernel_record>(work, made_.kernels, by);
   }
   /// A kernel of a graph's conditional node bears no id of a call.
   call join_by_graph(traced_kernel& kernel) {
@@ -486,16 +488,16 @@ class activity_store {
   static call join_by_graph(Record const&) noexcept {
     return call::unknown;
   }
-  void settle_work(strata::copy_record& each) { add_work(each, made_.copies, join(each)); }
+  void settle_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
 
   template <class Record>
-  void add_work(Record& each, vec<Record>& log, call by) {
+  void add_work(Record& record, vec<Record>& log, call by) {
     if (by == call::left_out) return;
-    if (by == call::unknown) each.node = root_node;
-    note_lost_time(each);
-    summing_->add(each);
+    if (by == call::unknown) record.node = root_node;
+    note_lost_time(record);
+    summing_->add(record);
     if (by == call::unknown) ++made_.losses.uncorrelated;
-    keep(log, each);
+    keep(log, record);
   }
   /// A record has 0 for both times where the device lost them.
   template <class Record>
@@ -522,14 +524,14 @@ class activity_store {
   /// Records of calls that put no work on the device: some calls are under way when the callbacks
   /// begin, and so are not known.
   template <class Record>
-  void settle_call(Record& each, vec<Record>& log) {
-    call const by = join(each);
+  void settle_call(Record& record, vec<Record>& log) {
+    call const by = join(record);
     if (by == call::left_out) return;
-    note_lost_time(each);
-    if (by == call::unknown) each.node = root_node;
-    if (by == call::unknown && is_stray(each)) return;
-    summing_->add(each);
-    keep(log, each);
+    note_lost_time(record);
+    if (by == call::unknown) record.node = root_node;
+    if (by == call::unknown && is_stray(record)) return;
+    summing_->add(record);
+    keep(log, record);
   }
   /// Strata's own waits have no call either: whether the program recorded then is known later.
   bool is_stray(strata::synchronization_record const& wait) {

@@ -115,7 +115,7 @@ class call_steps {
 
   call_steps(step_calls wanted, call_steps const* before) noexcept
       : before_(before), wanted_(wanted) {
-    for (loop& each : loops_) each.periods = period_finder(marks_of(wanted));
+    for (loop& found : loops_) found.periods = period_finder(marks_of(wanted));
   }
 
   /// The calls that are followed, with step=graph and otherwise.
@@ -177,10 +177,10 @@ class call_steps {
     made.steps = seen_.steps.load(memory_order_relaxed);
     made.found = seen_.found.load(memory_order_relaxed);
     made.ends_with_wait = seen_.ends_with_wait.load(memory_order_relaxed);
-    for (lane const& each : lanes_) {
-      std::uint64_t const in_steps = each.in_steps.load(memory_order_relaxed);
+    for (lane const& other : lanes_) {
+      std::uint64_t const in_steps = other.in_steps.load(memory_order_relaxed);
       bool const counts = made.steps == 0 || in_steps != 0 || wanted_ == step_calls::graph;
-      if (counts) made.launches += each.launches.load(memory_order_relaxed);
+      if (counts) made.launches += other.launches.load(memory_order_relaxed);
       made.in_steps += in_steps;
     }
     return made;
@@ -348,9 +348,9 @@ class call_steps {
   }
   void choose_loop(lane& own) noexcept {
     loop* chosen = own.alone.load(memory_order_relaxed);
-    for (loop& each : loops_) {
+    for (loop& found : loops_) {
       if (chosen != nullptr) break;
-      if (!each.taken.load(memory_order_acquire)) chosen = &each;
+      if (!found.taken.load(memory_order_acquire)) chosen = &found;
     }
     if (chosen == nullptr) return;
     chosen->taken.store(true, memory_order_relaxed);

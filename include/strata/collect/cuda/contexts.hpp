@@ -341,9 +341,9 @@ class capture_guard {
       bool const free = all.inside == 0 && all.known == 0 && all.unknown == 0;
       bool const late = monotonic_ns() >= latest;
       bool over = free || own || late;
-      for (entry* each = all.entries; each != all.entries + all.known; ++each) {
-        over = over || each->is_long;
-        each->is_long = each->is_long || (late && wait != 0);
+      for (entry* inside = all.entries; inside != all.entries + all.known; ++inside) {
+        over = over || inside->is_long;
+        inside->is_long = inside->is_long || (late && wait != 0);
       }
       if (over && waits) --all.waiting;
       if (!over && !std::exchange(waits, true)) ++all.waiting;

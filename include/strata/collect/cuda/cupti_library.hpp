@@ -445,8 +445,8 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
   };
   if (name == "cuLaunch") return api_kind::launch;    // cuLaunchHostFunc launches nothing
   if (name == "cuMemMap") return api_kind::allocate;  // cuMemMapArrayAsync maps tiles of textures
-  for (rule const& each : rules) {
-    if (name.substr(0, each.prefix.size()) == each.prefix) return each.kind;
+  for (rule const& candidate : rules) {
+    if (name.substr(0, candidate.prefix.size()) == candidate.prefix) return candidate.kind;
   }
   return api_kind::none;
 }

@@ -78,7 +78,7 @@ class graph_captures {
     system_lock lock(mutex_);
     awaits_records_ = on;
     if (on) return;
-    for (std::uint64_t const each : destroyed_) nodes_.erase(each);
+    for (std::uint64_t const node : destroyed_) nodes_.erase(node);
     destroyed_.clear();
   }
 
@@ -96,13 +96,13 @@ class graph_captures {
     if (present == nullptr) return no_node;
     if (launched >= present->since) return present->range;
     std::uint64_t const* const newest = newest_former_.find(graph_node);
-    former const* each = newest == nullptr ? nullptr : former_at(*newest);
-    while (each != nullptr && launched < each->was.since) {
-      former const* const skipped = former_at(each->skip);
-      each =
-          skipped != nullptr && launched < skipped->was.since ? skipped : former_at(each->earlier);
+    former const* look = newest == nullptr ? nullptr : former_at(*newest);
+    while (look != nullptr && launched < look->was.since) {
+      former const* const skipped = former_at(look->skip);
+      look =
+          skipped != nullptr && launched < skipped->was.since ? skipped : former_at(look->earlier);
     }
-    return each == nullptr ? no_node : each->was.range;
+    return look == nullptr ? no_node : look->was.range;
   }
 
   /// How many nodes are known.
@@ -187,10 +187,10 @@ class graph_captures {
 
   void forget_former() noexcept {
     for (std::size_t i = 0; i < forgettable_formers_; ++i) {
-      former const& each = formers_[i];
-      std::uint64_t const* const newest = newest_former_.find(each.graph_node);
+      former const& forgotten = formers_[i];
+      std::uint64_t const* const newest = newest_former_.find(forgotten.graph_node);
       if (newest != nullptr && *newest == formers_forgotten_ + i + 1)
-        newest_former_.erase(each.graph_node);
+        newest_former_.erase(forgotten.graph_node);
     }
     formers_.erase(formers_.begin(), formers_.begin() + forgettable_formers_);
     formers_forgotten_ += forgettable_formers_;

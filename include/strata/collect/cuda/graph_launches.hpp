@@ -124,8 +124,8 @@ class graph_launches {
   }
   launch const* last_before(std::int64_t begin, continued_clock const& clock) const noexcept {
     for (std::size_t i = 1; i <= known(); ++i) {
-      launch const& each = launches_[(count_ - i) % most];
-      if (clock.continued(each.time) <= begin) return &each;
+      launch const& latest = launches_[(count_ - i) % most];
+      if (clock.continued(latest.time) <= begin) return &latest;
     }
     return nullptr;
   }

@@ -183,8 +183,8 @@ class launch_table {
   /// Threads: one, between sessions.
   void clear() noexcept {
     spin_lock const lock(mutex_);
-    for (page* const each : pages_)
-      if (each->used) put_away(each);
+    for (page* const made : pages_)
+      if (made->used) put_away(made);
     beyond_.clear();
     first_page_.store(most_pages, memory_order_release);
     last_page_.store(0, memory_order_release);
@@ -329,7 +329,7 @@ class launch_table {
     made->used = true;
     made->made = launch.begin;
     made->last_turn = before;
-    if (before != nullptr) beyond_.keep_if([before](page const* each) { return each != before; });
+    if (before != nullptr) beyond_.keep_if([before](page const* other) { return other != before; });
     if (!kept) beyond_.push_back(made);
     std::uint64_t const newest = newest_page_.load(memory_order_relaxed);
     bool const is_late = (newest - index) % most_pages < slack / page_launches;
@@ -390,7 +390,7 @@ class launch_table {
   }
 
   void release(page* done) noexcept {
-    for (slot& each : done->slots) each.id.store(0, memory_order_relaxed);
+    for (slot& emptied : done->slots) emptied.id.store(0, memory_order_relaxed);
     std::memset(done->notes, 0, sizeof done->notes);
     spin_lock const lock(mutex_);
     done->used = false;
@@ -402,7 +402,7 @@ class launch_table {
 #if defined(__linux__)
     if (madvise(&done, sizeof done, MADV_DONTNEED) == 0) return;
 #endif
-    for (slot& each : done.slots) each.id.store(0, memory_order_relaxed);
+    for (slot& emptied : done.slots) emptied.id.store(0, memory_order_relaxed);
     std::memset(done.notes, 0, sizeof done.notes);
   }
 

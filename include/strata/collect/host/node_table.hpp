@@ -265,9 +265,9 @@ class place_observers {
   /// False where there are too many.
   bool add(place_changed* changed, void* context) noexcept {
     spin_lock const lock(mutex_);
-    for (observer& each : all_) {
-      if (each.changed != nullptr) continue;
-      each = {changed, context};
+    for (observer& known : all_) {
+      if (known.changed != nullptr) continue;
+      known = {changed, context};
       count_.fetch_add(1, memory_order_relaxed);
       return true;
     }
@@ -279,9 +279,9 @@ class place_observers {
   void remove(void const* context, bool by_thread) noexcept {
     bool const inside = by_thread && reporting_;
     if (!inside) mutex_.lock();
-    for (observer& each : all_) {
-      if (each.changed == nullptr || each.context != context) continue;
-      each = {};
+    for (observer& known : all_) {
+      if (known.changed == nullptr || known.context != context) continue;
+      known = {};
       count_.fetch_sub(1, memory_order_relaxed);
     }
     if (!inside) mutex_.unlock();
@@ -289,7 +289,7 @@ class place_observers {
 
   void clear() noexcept {
     spin_lock const lock(mutex_);
-    for (observer& each : all_) each = {};
+    for (observer& known : all_) known = {};
     forget();
   }
   /// In a forked child, whose lock may have no owner: nobody is told any more.
@@ -300,8 +300,8 @@ class place_observers {
     if (reporting_) return;
     spin_lock const lock(mutex_);
     reporting_ = true;
-    for (observer const& each : all_)
-      if (each.changed != nullptr) each.changed(each.context, node);
+    for (observer const& known : all_)
+      if (known.changed != nullptr) known.changed(known.context, node);
     reporting_ = false;
   }
 

@@ -193,9 +193,9 @@ class period_finder {
   /// Whether others come at even distances that are half as long again, or longer.
   template <std::size_t Count>
   bool has_longer(candidate const (&all)[Count], candidate const& one) const noexcept {
-    for (candidate const& each : all) {
-      bool const comes = position_ - each.last <= each.distance + each.distance / 16;
-      if (each.even >= 2 && each.distance / 3 >= one.distance / 2 && comes) return true;
+    for (candidate const& other : all) {
+      bool const comes = position_ - other.last <= other.distance + other.distance / 16;
+      if (other.even >= 2 && other.distance / 3 >= one.distance / 2 && comes) return true;
     }
     return false;
   }

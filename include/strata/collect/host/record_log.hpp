@@ -452,7 +452,7 @@ struct instrumentation_cost {
     memory_budget budget;
     budget.set(std::int64_t{1} << 20);
     record_log<range_record> log(budget);
-    double each[rounds];  // in order
+    double means[rounds];  // in order
     for (int done = 0; done < rounds; ++done) {
       std::int64_t const begin = monotonic_ns();
       for (int i = 0; i < tries; ++i) {
@@ -461,10 +461,10 @@ struct instrumentation_cost {
       }
       double const mean = static_cast<double>(monotonic_ns() - begin) / tries;
       int at = done;
-      for (; at > 0 && each[at - 1] > mean; --at) each[at] = each[at - 1];
-      each[at] = mean;
+      for (; at > 0 && means[at - 1] > mean; --at) means[at] = means[at - 1];
+      means[at] = mean;
     }
-    return {each[rounds / 2], each[rounds / 2] / 2};
+    return {means[rounds / 2], means[rounds / 2] / 2};
   }
 };
 

@@ -156,7 +156,7 @@ class recorder {
   void stream(std::int64_t until, Steps steps, Ranges range) {
     own_lock const lock(mutex_);
     std::size_t const ended =
-        fresh_steps_.count_first([until](step_record const& each) { return each.end <= until; });
+        fresh_steps_.count_first([until](step_record const& step) { return step.end <= until; });
     for (std::size_t i = 0; i < ended; ++i) steps(fresh_steps_[i]);
     fresh_steps_.erase(fresh_steps_.begin(), fresh_steps_.begin() + ended);
     for (thread_recorder* const t : threads_) t->stream(session(), until, range);
@@ -222,7 +222,7 @@ class recorder {
       folded_steps_.add(duration);
       steps_.pop_back();
     }
-    for (step_record const& each : steps_) kept.push_back(each);
+    for (step_record const& step : steps_) kept.push_back(step);
     steps_.swap(kept);
   }
 

@@ -1,0 +1,155 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_RECORDING_CHECK_HPP
+#define STRATA_TABLES_RECORDING_CHECK_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/tables/recording_format.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Whether all that a profile refers to is there, and no number is beyond what a run can have: what
+/// the analysis relies on.
+class recording_check {
+ public:
+  explicit recording_check(profile const& of) : of_(of) {}
+
+  bool is_sound() {
+    check_tree();
+    if (!good_) return false;
+    check_all(of_.ranges, [&](range_record const& r) {
+      good(in_tree(r.node) && r.attribute <= of_.attributes.size() && lasts(r));
+    });
+    check_all(of_.attributes, [&](attribute_record const& a) {
+      good(in_tree(a.node) && a.note <= of_.names.size() && a.rank <= 7);
+    });
+    check_all(of_.steps, [&](step_record const& s) { good(lasts(s)); });
+    check_all(of_.spans, [&](span_record const& s) {
+      good(lasts(s) && s.kind <= span_kind::mark && is_name(s.name) && is_name(s.domain));
+    });
+    check_all(of_.folded,
+              [&](overflow_sums const& f) { good(in_tree(f.node) && sums(f.durations)); });
+    check_all(of_.inherited, [&](inherited_time const& i) {
+      good(in_tree(i.node) && in_tree(i.from) && is_sum(i.total));
+    });
+    good(sums(of_.folded_steps) && is_time(of_.end));
+    check_all(of_.launches, [&](launch_record const& l) {
+      good(in_tree(l.node) && lasts(l) && l.kind <= api_kind::graph_change);
+    });
+    check_all(of_.kernels, [&](kernel_record const& k) {
+      good(in_tree(k.node) && lasts(k) && is_kernel(k.name) &&
+           (k.captured_by == no_node || in_tree(k.captured_by)));
+    });
+    check_all(of_.copies, [&](copy_record const& c) {
+      good(in_tree(c.node) && lasts(c) && is_size(c.bytes) && c.kind <= copy_kind::set);
+    });
+    check_all(of_.memory, [&](memory_record const& m) {
+      good(in_tree(m.node) && is_time(m.time) && is_size(m.bytes) &&
+           m.kind <= memory_kind::managed_static);
+    });
+    check_all(of_.synchronizations, [&](synchronization_record const& s) {
+      good(in_tree(s.node) && lasts(s) && s.kind <= synchronization_kind::context);
+    });
+    check_all(of_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
+    check_all(of_.migrations, [&](migration_record const& m) {
+      good(lasts(m) && is_size(m.value) && m.kind <= migration_kind::remote_map);
+    });
+    check_device();
+    check_all(of_.counter_sets, [&](counter_set const& set) { check_set(set); });
+    return good_;
+  }
+
+ private:
+  template <class Value, class Check>
+  void check_all(vec<Value> const& list, Check const& look) {
+    for (Value const& value : list) look(value);
+  }
+  void good(bool is) noexcept { good_ = good_ && is; }
+
+  bool in_tree(std::uint32_t node) const noexcept { return node < of_.nodes.size(); }
+  bool is_name(std::uint32_t name) const noexcept { return name < of_.names.size(); }
+  bool is_kernel(std::uint32_t name) const noexcept { return name <= of_.kernel_names.size(); }
+  /// ns; half a year, either way.
+  static bool is_time(std::int64_t ns) noexcept {
+    constexpr std::int64_t most = std::int64_t{1} << 54;
+    return ns > -most && ns < most;
+  }
+  static bool is_sum(std::int64_t ns) noexcept { return ns >= 0 && is_time(ns); }
+  static bool is_size(std::uint64_t bytes) noexcept { return bytes < std::uint64_t{1} << 50; }
+  template <class Record>
+  static bool lasts(Record const& r) noexcept {
+    return (is_time(r.begin) && is_time(r.end)) || (r.begin == lost_time && r.end == lost_time);
+  }
+  static bool sums(duration_statistics const& of) noexcept { return recorded_fields::is_sound(of); }
+
+  void check_tree() {
+    for (std::size_t i = 0; i < of_.nodes.size(); ++i) {
+      profile_node const& node = of_.nodes[i];
+      bool const root = i == 0 && node.parent == 0 && node.depth == 0;
+      good(is_name(node.name) &&
+           (root || (node.parent < i && node.depth == of_.nodes[node.parent].depth + 1)));
+    }
+  }
+
+  void check_device() {
+    device_sums const& sums_of = of_.device;
+    std::size_t const nodes = sums_of.complete ? of_.nodes.size() : 0;
+    std::size_t const families = sums_of.by_family.times.size();
+    good(sums_of.nodes.size() == nodes && sums_of.family_of_node.size() == nodes);
+    check_sums(sums_of.by_node, nodes);
+    check_sums(sums_of.by_family, families);
+    check_all(sums_of.nodes, [&](device_work const& w) {
+      good(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
+           is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns) && is_sum(w.adopted_ns));
+    });
+    check_all(sums_of.family_of_node, [&](std::uint32_t family) { good(family < families); });
+    check_all(sums_of.kernels, [&](kernel_sums const& k) {
+      good(in_tree(k.node) && is_kernel(k.name) && sums(k.duration) && sums(k.blocks));
+    });
+    check_all(sums_of.graph_kernels, [&](graph_kernel_sums const& g) {
+      good(in_tree(g.launched_by) && in_tree(g.captured_by) && is_sum(g.kernel_ns));
+    });
+  }
+  void check_sums(subtree_sums const& of, std::size_t places) {
+    good(of.times.size() == places);
+    check_all(of.times,
+              [&](subtree_times const& t) { good(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
+    check_all(of.devices, [&](device_busy const& d) {
+      good(d.ns.size() == places);
+      check_all(d.ns, [&](std::int64_t ns) { good(is_sum(ns)); });
+    });
+  }
+
+  void check_set(counter_set const& set) {
+    std::size_t const names = set.names.size();
+    constexpr std::uint64_t most_passes = 4096;
+    good(set.method <= counting::while_running && set.passes <= most_passes &&
+         set.passes_done <= most_passes && (set.origins.empty() || set.origins.size() == names));
+    check_all(set.metrics.metrics, [&](resolved_metric const& m) {
+      good(m.level <= metric_level::cpu && m.combine <= metric_combine::mean);
+    });
+    check_all(set.values,
+              [&](counter_value const& v) { good(in_tree(v.node) && v.counter < names); });
+    check_all(set.kernels, [&](counted_kernel const& k) {
+      good(in_tree(k.node) && is_kernel(k.name) && k.values.size() == names);
+    });
+    check_all(set.origins, [&](counter_origin const& o) {
+      good(o.first_pass <= most_passes && o.passes <= most_passes);
+    });
+    check_all(set.work,
+              [&](counted_work const& w) { good(in_tree(w.node) && w.pass < most_passes); });
+  }
+
+  profile const& of_;
+  bool good_ = true;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_RECORDING_CHECK_HPP
