@@ -38,11 +38,11 @@ namespace detail {
 struct trial_work {
   benchmark_options const& how;
 
-  void apply(range_attributes& to) const noexcept {
+  void apply(range_attributes& attributes) const noexcept {
     auto const calls = static_cast<double>(how.calls);
-    if (how.flops >= 0.0) to.set(to.record.flops, calls * how.flops);
-    if (how.bytes >= 0.0) to.set(to.record.bytes, calls * how.bytes);
-    if (how.tokens >= 0.0) to.set(to.record.tokens, calls * how.tokens);
+    if (how.flops >= 0.0) attributes.set(attributes.record.flops, calls * how.flops);
+    if (how.bytes >= 0.0) attributes.set(attributes.record.bytes, calls * how.bytes);
+    if (how.tokens >= 0.0) attributes.set(attributes.record.tokens, calls * how.tokens);
   }
 };
 
@@ -164,7 +164,9 @@ class event_clock {
 };
 
 /// The name of a run and its parameters, as a terminal may have it.
-inline std::string shown_name(benchmark_result const& of) { return console_text(name_of(of)); }
+inline std::string shown_name(benchmark_result const& result) {
+  return console_text(name_of(result));
+}
 
 /// ` 95.13 GFLOP`
 inline std::string flop_text(double flops) {
@@ -355,14 +357,14 @@ class benchmarks {
   /// The ranges of a trial.
   class trial {
    public:
-    explicit trial(benchmark_result const& of) noexcept : two_(!of.how.y.name.empty()) {
-      detail::trial_work const work{of.how};
-      std::int64_t const index = of.how.x.name.empty() ? no_index : of.how.x.value;
+    explicit trial(benchmark_result const& result) noexcept : two_(!result.how.y.name.empty()) {
+      detail::trial_work const work{result.how};
+      std::int64_t const index = result.how.x.name.empty() ? no_index : result.how.x.value;
       if (two_) {
-        push(of.name, index);
-        push(of.how.y.name, of.how.y.value, work);
+        push(result.name, index);
+        push(result.how.y.name, result.how.y.value, work);
       } else {
-        push(of.name, index, work);
+        push(result.name, index, work);
       }
     }
     trial(trial const&) = delete;

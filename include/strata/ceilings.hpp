@@ -41,21 +41,21 @@ namespace detail {
 
 /// Keeps a result out where it contradicts the device's attributes: it is above them by more than
 /// 2 %, or below half of them.
-inline void judge_ceiling(device_ceiling& of) {
-  if (!of.refused.empty() || of.theory <= 0.0) return;
-  double const part = of.rate / of.theory;
+inline void judge_ceiling(device_ceiling& ceiling) {
+  if (!ceiling.refused.empty() || ceiling.theory <= 0.0) return;
+  double const part = ceiling.rate / ceiling.theory;
   std::string const share =
       fixed_string(100.0 * part, 0) + " % of what the device's attributes allow";
-  if (part > 1.02) of.refused = "it is " + share + ": a clock or the work is wrong";
+  if (part > 1.02) ceiling.refused = "it is " + share + ": a clock or the work is wrong";
   if (part < 0.5)
-    of.refused =
+    ceiling.refused =
         "it is " + share + ": something else ran, or the kernel does not fit this architecture";
 }
 
 /// Measures all ceilings of one device.
 class ceilings_bench {
  public:
-  explicit ceilings_bench(measured_ceilings& to) : to_(to) {}
+  explicit ceilings_bench(measured_ceilings& ceilings) : to_(ceilings) {}
 
   void run(int device) {
     std::int64_t const begin = monotonic_ns();
@@ -183,17 +183,18 @@ class ceilings_bench {
       l2.refused = "it is nearly as fast as L1: the loads did not go to L2";
   }
 
-  void measure_tensor(tensor_kind const& of) {
+  void measure_tensor(tensor_kind const& kind) {
     if (has_newer_tensor_cores(capability_)) {
-      refuse(of.roof, false, "mma.sync stays below tcgen05, for which there is no kernel here");
-    } else if (capability_ < of.capability) {
-      refuse(of.roof, false,
-             "the kernel needs compute capability " + fixed_string(of.capability / 10.0, 1));
+      refuse(kind.roof, false, "mma.sync stays below tcgen05, for which there is no kernel here");
+    } else if (capability_ < kind.capability) {
+      refuse(kind.roof, false,
+             "the kernel needs compute capability " + fixed_string(kind.capability / 10.0, 1));
     } else if (capability_ == 90) {
-      measure_compute(of.roof, kernel::wgmma(of),
-                      kernel::wgmma_round * 2 * 2.0 * 64 * 256 * of.wgmma_k, kernel::wgmma_shared);
+      measure_compute(kind.roof, kernel::wgmma(kind),
+                      kernel::wgmma_round * 2 * 2.0 * 64 * 256 * kind.wgmma_k,
+                      kernel::wgmma_shared);
     } else {
-      measure_compute(of.roof, kernel::mma(of), mma_work(2.0 * 16 * 8 * of.mma_k));
+      measure_compute(kind.roof, kernel::mma(kind), mma_work(2.0 * 16 * 8 * kind.mma_k));
     }
   }
 
@@ -269,24 +270,25 @@ inline measured_ceilings measure_cpu_ceilings() {
 }
 
 /// A table of what was measured: the rate, what the attributes allow, its share, clock and spread.
-inline std::string ceilings_text(measured_ceilings const& of) {
-  if (!of.outcome.ok()) return of.outcome.message() + "\n";
+inline std::string ceilings_text(measured_ceilings const& ceilings) {
+  if (!ceilings.outcome.ok()) return ceilings.outcome.message() + "\n";
   std::string text =
-      of.cpu ? "one thread of the CPU, as this program was compiled" : of.device.name;
-  text += ", " + of.device.measured_at + ", " + detail::fixed_string(of.seconds, 2) + " s\n";
+      ceilings.cpu ? "one thread of the CPU, as this program was compiled" : ceilings.device.name;
+  text += ", " + ceilings.device.measured_at + ", " + detail::fixed_string(ceilings.seconds, 2) +
+          " s\n";
   char line[160];
   std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %8s\n", "", "measured", "theory",
                 "share", "clock", "spread");
   text += line;
-  auto const rate_of = [&of](device_ceiling const& ceiling, double rate) {
+  auto const rate_of = [&ceilings](device_ceiling const& ceiling, double rate) {
     if (rate <= 0.0) return std::string("-");
-    if (of.cpu)
+    if (ceilings.cpu)
       return detail::fixed_string(rate / 1e9, 1) + (ceiling.memory ? " GB/s" : " GFLOP/s");
     if (ceiling.memory) return detail::fixed_string(rate / 1e9, 0) + " GB/s";
     return detail::fixed_string(rate / 1e12, 2) +
            (ceiling.name == "INT8 tensor" ? " TOP/s" : " TFLOP/s");
   };
-  for (device_ceiling const& ceiling : of.device.ceilings) {
+  for (device_ceiling const& ceiling : ceilings.device.ceilings) {
     std::string const share =
         ceiling.theory > 0.0 ? detail::fixed_string(100.0 * ceiling.rate / ceiling.theory, 1) + " %"
                              : "-";
@@ -298,7 +300,7 @@ inline std::string ceilings_text(measured_ceilings const& of) {
                   share.c_str(), clock.c_str(), 100.0 * ceiling.spread);
     text += line;
   }
-  for (device_ceiling const& ceiling : of.device.ceilings)
+  for (device_ceiling const& ceiling : ceilings.device.ceilings)
     if (!ceiling.refused.empty())
       text += "refused: " + ceiling.name + ": " + ceiling.refused + "\n";
   return text;
@@ -306,18 +308,18 @@ inline std::string ceilings_text(measured_ceilings const& of) {
 
 /// Keeps the ceilings of a device where sessions look for them: a file in `$XDG_CACHE_HOME/strata`,
 /// else `~/.cache/strata`, which is replaced at once. `path`: another file.
-inline status write_ceilings(measured_ceilings const& of, std::string path = {}) {
-  if (!of.outcome.ok()) return of.outcome;
-  if (of.cpu)
+inline status write_ceilings(measured_ceilings const& ceilings, std::string path = {}) {
+  if (!ceilings.outcome.ok()) return ceilings.outcome;
+  if (ceilings.cpu)
     return {errc::not_supported, "ceilings of a CPU are not kept: no roof is made of them"};
   if (path.empty()) {
-    path = detail::ceilings_file::path_of(of.device);
+    path = detail::ceilings_file::path_of(ceilings.device);
     if (path.empty())
       return {errc::input_output,
               "the ceilings are not kept: set XDG_CACHE_HOME or HOME to an absolute path"};
     detail::output_directory::make_parents(path);
   }
-  std::string const text = detail::ceilings_file::text_of(of.device, of.driver_version);
+  std::string const text = detail::ceilings_file::text_of(ceilings.device, ceilings.driver_version);
   if (detail::output_directory::replace(path, text)) return {};
   return {errc::input_output, "cannot write " + path + ": the ceilings are not kept"};
 }

@@ -78,8 +78,9 @@ class range_handle {
 /// The innermost range of the calling thread; an empty handle outside of ranges, or while no
 /// session runs. Cost: one load and one branch while no session runs.
 [[nodiscard]] inline range_handle current() noexcept {
-  detail::listener const* to = detail::active_listener();
-  return STRATA_DETAIL_UNLIKELY(to != nullptr) ? range_handle(to->current()) : range_handle();
+  detail::listener const* client = detail::active_listener();
+  return STRATA_DETAIL_UNLIKELY(client != nullptr) ? range_handle(client->current())
+                                                   : range_handle();
 }
 
 /// As long as this object lives, ranges and device work of the calling thread are counted below
@@ -89,9 +90,9 @@ class range_handle {
 class inherit {
  public:
   [[nodiscard]] explicit inherit(range_handle const& from) noexcept {
-    detail::listener const* to = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(to != nullptr) && from.place_ != 0)
-      token_ = to->inherit(from.place_);
+    detail::listener const* client = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(client != nullptr) && from.place_ != 0)
+      token_ = client->inherit(from.place_);
   }
   ~inherit() {
     if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);

@@ -25,12 +25,12 @@
 STRATA_BEGIN
 
 /// A part of a model as a need.
-inline byte_need need_of(std::string_view path, llm::cost const& of, double logits = 0.0) {
+inline byte_need need_of(std::string_view path, llm::cost const& cost, double logits = 0.0) {
   byte_need made;
   made.path = std::string(path);
-  made.weights = of.weight_bytes;
-  made.kv = of.kv_bytes;
-  made.activations = detail::larger(0.0, of.activation_bytes - logits);
+  made.weights = cost.weight_bytes;
+  made.kv = cost.kv_bytes;
+  made.activations = detail::larger(0.0, cost.activation_bytes - logits);
   made.logits = logits;
   return made;
 }
@@ -79,9 +79,9 @@ inline byte_ledger make_ledger(profile const& source, vec<byte_need> const& need
 }
 
 /// A table: a line for each range, the step last, then the verdict.
-inline std::string ledger_text(byte_ledger const& of) {
+inline std::string ledger_text(byte_ledger const& ledger) {
   std::size_t width = 14;
-  for (ledger_row const& row : of.rows)
+  for (ledger_row const& row : ledger.rows)
     width = detail::larger(width, detail::display_width(detail::console_text(row.path)));
   auto const cell = [](double bytes) {
     return detail::aligned(detail::is_nan(bytes) ? "-" : detail::bytes_text(bytes), 12);
@@ -100,15 +100,16 @@ inline std::string ledger_text(byte_ledger const& of) {
       parts += std::string(part.name) + ' ' + signed_text(part.bytes) + ", ";
     text += parts + "unexplained " + signed_text(row.unexplained_bytes) + "\n";
   };
-  if (of.step.hbm_bytes > 0.0) {
-    for (ledger_row const& row : of.rows) line(row, row.path);
-    line(of.step, "step");
+  if (ledger.step.hbm_bytes > 0.0) {
+    for (ledger_row const& row : ledger.rows) line(row, row.path);
+    line(ledger.step, "step");
   }
-  return (of.step.hbm_bytes > 0.0 ? text : std::string()) + detail::console_text(of.verdict) + "\n";
+  return (ledger.step.hbm_bytes > 0.0 ? text : std::string()) +
+         detail::console_text(ledger.verdict) + "\n";
 }
 
 /// The rows as a JSON array of objects, the step last with the path "".
-inline std::string ledger_json(byte_ledger const& of) {
+inline std::string ledger_json(byte_ledger const& ledger) {
   std::string text;
   detail::text_writer out(text);
   detail::json_writer json(out);
@@ -140,8 +141,8 @@ inline std::string ledger_json(byte_ledger const& of) {
     json.end_object();
   };
   json.array();
-  for (ledger_row const& row : of.rows) object(row);
-  object(of.step);
+  for (ledger_row const& row : ledger.rows) object(row);
+  object(ledger.step);
   json.line();
   json.end_array();
   out.put('\n');

@@ -53,26 +53,26 @@ inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
 
 /// What the cure of a finding would change of one of its ranges at most; false where no time of a
 /// part follows from it.
-inline bool cure_of(finding_range const& of, vec<range_row> const& rows, steps_summary const& steps,
-                    what_if& made) noexcept {
+inline bool cure_of(finding_range const& range, vec<range_row> const& rows,
+                    steps_summary const& steps, what_if& made) noexcept {
   made = what_if();
-  made.row = of.row;
-  made.below = of.part == finding_part::kernels_below;
-  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
-  range_row const& row = rows[of.row];
+  made.row = range.row;
+  made.below = range.part == finding_part::kernels_below;
+  if (!(range.cost_ns_per_step > 0.0) || range.row >= rows.size()) return false;
+  range_row const& row = rows[range.row];
   double const all = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
   double const kernels =
       steps.per_step(all, made.below ? row.step_work_share : row.step_self_share);
-  switch (of.part) {
+  switch (range.part) {
     case finding_part::none:
       return false;
     case finding_part::kernels:
     case finding_part::kernels_below:
-      made.kernels = larger(0.0, 1.0 - of.cost_ns_per_step / kernels);
+      made.kernels = larger(0.0, 1.0 - range.cost_ns_per_step / kernels);
       return kernels > 0.0;
     case finding_part::copies: {
-      double const copies = copies_ns(of.row, steps);
-      made.copies = 1.0 - of.cost_ns_per_step / copies;
+      double const copies = copies_ns(range.row, steps);
+      made.copies = 1.0 - range.cost_ns_per_step / copies;
       return copies > 0.0;
     }
     case finding_part::launches:

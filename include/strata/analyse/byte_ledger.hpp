@@ -138,10 +138,10 @@ class ledger_builder {
     }
     return false;
   }
-  static bool is_meant(std::string_view path, byte_need const& by) {
-    if (path.empty() || !matches_end(path, by.path)) return false;
+  static bool is_meant(std::string_view path, byte_need const& need) {
+    if (path.empty() || !matches_end(path, need.path)) return false;
     for (std::size_t at = path.find('/', 1); at != path.npos; at = path.find('/', at + 1))
-      if (matches_end(path.substr(0, at), by.not_below)) return false;
+      if (matches_end(path.substr(0, at), need.not_below)) return false;
     return true;
   }
   /// Ranges that match one need share it by their calls.
@@ -173,13 +173,13 @@ class ledger_builder {
   double calls_of(std::size_t row) const noexcept {
     return static_cast<double>(rows_[row].host.count());
   }
-  static void add_need(byte_need& to, byte_need const& of, double part) noexcept {
-    bool const first = !(to.all() > 0.0);
-    to.written = (first ? 0.0 : to.written) + part * of.written;
-    to.weights += part * of.weights;
-    to.kv += part * of.kv;
-    to.activations += part * of.activations;
-    to.logits += part * of.logits;
+  static void add_need(byte_need& sum, byte_need const& of, double part) noexcept {
+    bool const first = !(sum.all() > 0.0);
+    sum.written = (first ? 0.0 : sum.written) + part * of.written;
+    sum.weights += part * of.weights;
+    sum.kv += part * of.kv;
+    sum.activations += part * of.activations;
+    sum.logits += part * of.logits;
   }
   bool has_need(std::size_t row) const noexcept {
     return is_by_model_[row] || rows_[row].bytes > 0.0;
@@ -203,11 +203,11 @@ class ledger_builder {
   }
 
   /// Takes up to `bytes` of the excess for a reason.
-  static double take(ledger_row& of, std::string_view name, double bytes) {
-    double const taken = smaller(bytes, of.unexplained_bytes);
+  static double take(ledger_row& row, std::string_view name, double bytes) {
+    double const taken = smaller(bytes, row.unexplained_bytes);
     if (!(taken > 0.0)) return 0.0;
-    of.residuals.push_back({name, taken});
-    of.unexplained_bytes -= taken;
+    row.residuals.push_back({name, taken});
+    row.unexplained_bytes -= taken;
     return taken;
   }
 

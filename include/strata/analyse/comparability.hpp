@@ -48,13 +48,13 @@ class comparability {
   /// obstacle.
   void look_at_devices() {
     constexpr double most = 0.1;  // by which clocks of one machine differ
-    auto const devices = [](profile_file const& of) { return of.devices(); };
+    auto const devices = [](profile_file const& file) { return file.devices(); };
     run_ranges const* const other = differing(devices);
     if (other == nullptr) return;
     std::string const both =
         shown(devices(first_->file())) + " and " + shown(devices(other->file()));
     bool const same =
-        differing([](profile_file const& of) { return of.device_names(); }) == nullptr;
+        differing([](profile_file const& file) { return file.device_names(); }) == nullptr;
     vec<double> const wanted = first_->file().device_clocks();
     for (run_ranges const* const run : others_) {
       vec<double> const found = run->file().device_clocks();
@@ -72,11 +72,11 @@ class comparability {
   }
   void look_at_machines() {
     look_at_devices();
-    auto const cpu = [](profile_file const& of) { return of.text("environment", "cpu"); };
+    auto const cpu = [](profile_file const& file) { return file.text("environment", "cpu"); };
     if (run_ranges const* const other = differing(cpu))
       obstacles.push_back("the processors differ (" + std::string(cpu(first_->file())) + " and " +
                           std::string(cpu(other->file())) + "), so run both on the same machine");
-    if (differing([](profile_file const& of) { return of.traced(); }) != nullptr)
+    if (differing([](profile_file const& file) { return file.traced(); }) != nullptr)
       obstacles.push_back(
           "one run was traced and the other was not, so use the same STRATA for both");
   }
@@ -114,19 +114,20 @@ class comparability {
   }
 
   void look_at_environment() {
-    note("The drivers", [](profile_file const& of) {
-      return version_of(of.number("environment", "driver_version"), 1000, 10);
+    note("The drivers", [](profile_file const& file) {
+      return version_of(file.number("environment", "driver_version"), 1000, 10);
     });
-    note("The versions of CUPTI", [](profile_file const& of) {
-      return version_of(of.number("environment", "cupti_version"), 10000, 100);
+    note("The versions of CUPTI", [](profile_file const& file) {
+      return version_of(file.number("environment", "cupti_version"), 10000, 100);
     });
     note("The versions of Strata",
-         [](profile_file const& of) { return of.text("schema", "strata"); });
-    note("The commands", [](profile_file const& of) { return of.text("environment", "command"); });
-    note("The STRATA settings", [](profile_file const& of) {
-      return measured_settings(of.text("environment", "configuration"));
+         [](profile_file const& file) { return file.text("schema", "strata"); });
+    note("The commands",
+         [](profile_file const& file) { return file.text("environment", "command"); });
+    note("The STRATA settings", [](profile_file const& file) {
+      return measured_settings(file.text("environment", "configuration"));
     });
-    note("The hosts", [](profile_file const& of) { return of.text("environment", "host"); });
+    note("The hosts", [](profile_file const& file) { return file.text("environment", "host"); });
   }
 
   /// What ranges of one path had to do: sums a step, and texts.
@@ -188,9 +189,10 @@ class comparability {
       }
     return {};
   }
-  static std::string_view text_of(run_ranges const& run, run_range const& of, char const* column) {
+  static std::string_view text_of(run_ranges const& run, run_range const& range,
+                                  char const* column) {
     json_document const& json = run.file().json();
-    return json.text(json.find(of.rows[0], column));
+    return json.text(json.find(range.rows[0], column));
   }
 
   run_ranges const* first_;

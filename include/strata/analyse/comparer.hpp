@@ -125,11 +125,11 @@ class comparer {
   /// Of a step or a range, as a logarithm: with what other clocks explain.
   double limit() const { return std::log1p(options_.limit) + clocks_; }
 
-  static compared_run described(run_ranges const& of, bool after) {
-    profile_file const& file = of.file();
+  static compared_run described(run_ranges const& ranges, bool after) {
+    profile_file const& file = ranges.file();
     auto const text = [&](char const* name) { return std::string(file.text("environment", name)); };
     return {after,       text("command"), text("configuration"), text("host"),
-            text("cpu"), file.devices(),  text("started_at"),    of.steps_ms};
+            text("cpu"), file.devices(),  text("started_at"),    ranges.steps_ms};
   }
 
   void compare_steps() {
@@ -225,9 +225,9 @@ class comparer {
       (is_later(r) ? range.after_ms : range.before_ms) +=
           run(r).later_sum(*found[r], time, first) / 1e6 * weight(r);
     json_document const& json = run(0).file().json();
-    json_node at = json.first(found[0]->rows[0]);
-    for (; at != 0; at = json.next(at)) {
-      std::string_view const name = json.key(at);
+    json_node node = json.first(found[0]->rows[0]);
+    for (; node != 0; node = json.next(node)) {
+      std::string_view const name = json.key(node);
       bool const adds = run_ranges::adds_up(name);
       bool const sum = adds && name.substr(0, 11) != "first_step_";
       if (!run_ranges::is_amount(name) || (several && !adds)) continue;
@@ -259,7 +259,7 @@ class comparer {
   }
   /// Where all runs know the value that `read` has of a run.
   template <class Read>
-  void add_column(compared_range& to, std::string_view name, std::string_view unit,
+  void add_column(compared_range& range, std::string_view name, std::string_view unit,
                   Read const& read) const {
     compared_column column{std::string(name), std::string(unit), 0, 0};
     for (std::size_t r = 0; r < runs(); ++r) {
@@ -267,10 +267,10 @@ class comparer {
       if (!read(r, value)) return;
       (is_later(r) ? column.after : column.before) += value * weight(r);
     }
-    to.columns.push_back(std::move(column));
+    range.columns.push_back(std::move(column));
   }
 
-  void add_time(compared_range& to, vec<run_range const*> const& found, bool gpu) {
+  void add_time(compared_range& range, vec<run_range const*> const& found, bool gpu) {
     judged_time time;
     double means[2] = {};
     double typical[2] = {};
@@ -284,11 +284,11 @@ class comparer {
       typical[is_later(r)] += time_of_run.typical_ms * weight(r);
     }
     double const step = larger(to_.before_ms, to_.after_ms);
-    double const whole = to.once ? step * steps_a_run_ : step;
+    double const whole = range.once ? step * steps_a_run_ : step;
     double const share = whole > 0 ? std::exp(larger(means[0], means[1])) / whole : 1;
-    to.share = larger(to.share, share);
+    range.share = larger(range.share, share);
     if (share < options_.least_share * judged_part) return;
-    time.result = &to;
+    time.result = &range;
     time.gpu = gpu;
     time.basis = !before_[0].is_sum(*found[0]);
     time.before_ms = std::exp(means[0]);
@@ -296,16 +296,16 @@ class comparer {
     time.change = {means[1] - means[0], time.within};
     bool const known = typical[0] > 0 && typical[1] > 0;
     time.typical = known ? std::log(typical[1] / typical[0]) : time.change.value;
-    time.limit = limit_of(to.path, gpu ? "gpu" : "host");
+    time.limit = limit_of(range.path, gpu ? "gpu" : "host");
     times_.push_back(std::move(time));
   }
 
   /// The distance of a run from the mean of its side.
-  double away(judged_time const& of, std::size_t r) const {
+  double away(judged_time const& time, std::size_t r) const {
     double sum = 0;
     for (std::size_t i = 0; i < runs(); ++i)
-      if (is_later(i) == is_later(r)) sum += of.logarithms[i];
-    return of.logarithms[r] - sum * weight(r);
+      if (is_later(i) == is_later(r)) sum += time.logarithms[i];
+    return time.logarithms[r] - sum * weight(r);
   }
   /// Of several runs: how each range moves between them, all in all and beyond what all have in
   /// common.
@@ -350,7 +350,7 @@ class comparer {
     vec<judged_time*> order;
     for (judged_time& time : times_)
       if (time.gpu == gpu && time.basis) order.push_back(&time);
-    auto const key = [](judged_time const* of) { return of->result->path + '/'; };
+    auto const key = [](judged_time const* time) { return time->result->path + '/'; };
     order.sort([&](auto const* a, auto const* b) { return key(a) < key(b); });
     vec<judged_time*> open;  // those that hold the next one
     for (judged_time* const time : order) {
@@ -497,13 +497,15 @@ class comparer {
     for (judged_time const& time : times_) {
       if (time.verdict != verdict) continue;
       ++count;
-      auto const cost = [](judged_time const& of) { return of.result->share * of.change.value; };
+      auto const cost = [](judged_time const& time) {
+        return time.result->share * time.change.value;
+      };
       if (found == nullptr || cost(time) > cost(*found)) found = &time;
     }
     return found;
   }
-  static std::string named(judged_time const& of) {
-    return of.result->path + (of.gpu ? " (GPU)" : " (host)");
+  static std::string named(judged_time const& time) {
+    return time.result->path + (time.gpu ? " (GPU)" : " (host)");
   }
 
   void note_differences(comparability& circumstances) {
@@ -576,18 +578,18 @@ class comparer {
   void finish() {
     vec<std::string> slower;
     for (judged_time const& time : times_) {
-      compared_range& to = *time.result;
-      bool const shown = time.verdict == to.verdict && time.gpu == to.gpu;
-      if (time.verdict > to.verdict || shown) {
-        to.verdict = time.verdict;
-        to.judged_gpu = time.gpu;
-        to.judged_before_ms = time.before_ms;
-        to.judged_after_ms = time.after_ms;
-        to.change = std::expm1(time.change.value);
-        to.noise = time.noise;
-        to.steps_to_decide = time.steps_to_decide;
+      compared_range& range = *time.result;
+      bool const shown = time.verdict == range.verdict && time.gpu == range.gpu;
+      if (time.verdict > range.verdict || shown) {
+        range.verdict = time.verdict;
+        range.judged_gpu = time.gpu;
+        range.judged_before_ms = time.before_ms;
+        range.judged_after_ms = time.after_ms;
+        range.change = std::expm1(time.change.value);
+        range.noise = time.noise;
+        range.steps_to_decide = time.steps_to_decide;
       }
-      if (time.verdict == range_verdict::slower) slower.push_back(with_folded_indices(to.path));
+      if (time.verdict == range_verdict::slower) slower.push_back(with_folded_indices(range.path));
     }
     slower.sort();
     double logarithms = 0;

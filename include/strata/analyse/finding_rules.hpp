@@ -37,19 +37,19 @@ class finding_rules : private kernel_rules {
 
   /// launch-bound, wait-in-step, allocation-in-step, host-work and, outside of ranges,
   /// gap-between-ranges.
-  bool idle(finding_rule const& by) {
-    bool const host = by.cause == idle_cause::host_work;
+  bool idle(finding_rule const& rule) {
+    bool const host = rule.cause == idle_cause::host_work;
     std::size_t const before = made_.findings.size();
     idle_work all;
     for (idle_time const& idle : in_.steps.idle) {
-      if (idle.cause != by.cause || !is_worth(idle.ns)) continue;
-      if (host && (by.apart != (idle.row == 0) || migrating_.contains(idle.row))) continue;
-      if (by.cause == idle_cause::launch && launches_graphs(idle.row)) continue;
+      if (idle.cause != rule.cause || !is_worth(idle.ns)) continue;
+      if (host && (rule.apart != (idle.row == 0) || migrating_.contains(idle.row))) continue;
+      if (rule.cause == idle_cause::launch && launches_graphs(idle.row)) continue;
       idle_work const work = work_beside(idle);
       all.add(work);
-      prove_idle(add(by, idle.row, idle.ns, {}), idle, work);
+      prove_idle(add(rule, idle.row, idle.ns, {}), idle, work);
     }
-    entitle(before, idle_title(by.cause, all));
+    entitle(before, idle_title(rule.cause, all));
     return true;
   }
   /// Idle time of the GPU, and what the host does of its ranges themselves in a step.
@@ -118,7 +118,7 @@ class finding_rules : private kernel_rules {
   }
 
   /// Kernels that wait for pages of managed memory, and the host's code that takes them back.
-  bool managed_memory(finding_rule const& by) {
+  bool managed_memory(finding_rule const& rule) {
     if (!in_.source.has_migrations) return true;
     vec<own_migrations> const own = own_migrations_by_row();
     std::size_t const before = made_.findings.size();
@@ -133,10 +133,10 @@ class finding_rules : private kernel_rules {
                                : 0.0;
       if (!is_worth(waits) && !is_worth(idle)) continue;
       add_migrations(all, own[row], per_step(row, 1.0));
-      if (is_worth(waits)) prove_migrations(add_kernels(by, row, waits, {}), own[row]);
+      if (is_worth(waits)) prove_migrations(add_kernels(rule, row, waits, {}), own[row]);
       if (!is_worth(idle)) continue;
       migrating_.push_back(row);
-      finding& made = add(by, row, idle, {});
+      finding& made = add(rule, row, idle, {});
       made.part = finding_part::host_work;
       prove_migrations(made, own[row]);
     }
@@ -200,7 +200,7 @@ class finding_rules : private kernel_rules {
 
   /// pageable-copy and, from and to pinned memory, copy-in-step. A pinned copy may lie beside
   /// kernels or be left out; a pageable one still has to cross the bus.
-  bool copies(finding_rule const& by) {
+  bool copies(finding_rule const& rule) {
     // Idle time belongs to the largest copies of a range, which stand first.
     vec<double> idle(rows_.size(), 0.0);
     for (idle_time const& time : in_.steps.idle)
@@ -211,7 +211,7 @@ class finding_rules : private kernel_rules {
     for (copy_time const& time : in_.steps.copies) {
       double cost = time.alone_ns + idle[time.row];
       idle[time.row] = 0.0;
-      if (time.pageable != by.apart) continue;
+      if (time.pageable != rule.apart) continue;
       double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
       if (time.pageable && known(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * smaller(1.0, pinned_ns / time.ns);
@@ -220,7 +220,7 @@ class finding_rules : private kernel_rules {
       sum.bytes += time.bytes;
       sum.count += time.count;
       sum.alone_ns += time.alone_ns;
-      finding& made = add(by, time.row, cost, {});
+      finding& made = add(rule, time.row, cost, {});
       prove(made, time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
       prove(made, "gpu_copy_self_ns", time.ns, "ns");
       prove(made, "copies_self", time.count, "");
@@ -229,19 +229,19 @@ class finding_rules : private kernel_rules {
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
-    entitle(before, copies_title(all[1], all[0], by.apart));
+    entitle(before, copies_title(all[1], all[0], rule.apart));
     return true;
   }
-  std::string copies_title(copy_time const& to, copy_time const& from, bool pageable) const {
+  std::string copies_title(copy_time const& copy, copy_time const& from, bool pageable) const {
     sentence title;
     title << "The host copies ";
-    if (to.count > 0.0)
-      title << bytes_text(to.bytes) << " to the GPU in " << count(to.count, "copy", "copies");
-    if (to.count > 0.0 && from.count > 0.0) title << " and ";
+    if (copy.count > 0.0)
+      title << bytes_text(copy.bytes) << " to the GPU in " << count(copy.count, "copy", "copies");
+    if (copy.count > 0.0 && from.count > 0.0) title << " and ";
     if (from.count > 0.0)
       title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
     title << in_each() << (pageable ? " through pageable memory" : "")
-          << ", with no kernel at the same time for " << time(to.alone_ns + from.alone_ns);
+          << ", with no kernel at the same time for " << time(copy.alone_ns + from.alone_ns);
     return title;
   }
 
@@ -283,7 +283,7 @@ class finding_rules : private kernel_rules {
   }
 
   /// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
-  bool serialised_streams(finding_rule const& by) {
+  bool serialised_streams(finding_rule const& rule) {
     small_kernels worst;
     for (device_time const& device : in_.steps.devices) {
       small_kernels const work = small_kernels_of(device);
@@ -304,7 +304,7 @@ class finding_rules : private kernel_rules {
     if (in_.steps.devices.size() > 1) title << "of GPU " << worst.device << ' ';
     title << "run one after the other, each on " << percent(worst.filled_ns / worst.ns)
           << " of the SMs";
-    finding& made = add(by, dearest, cost, title);
+    finding& made = add(rule, dearest, cost, title);
     prove(made, "streams", static_cast<double>(worst.streams), "");
     prove(made, "gpu_kernel_ns", worst.ns, "ns");
     prove(made, "overlap_ns", worst.overlap_ns, "ns");
@@ -346,7 +346,7 @@ class finding_rules : private kernel_rules {
     return false;
   }
 
-  bool declared_work(finding_rule const& by) {
+  bool declared_work(finding_rule const& rule) {
     constexpr double more = 1.25;
     constexpr double fewer = 0.8;
     vec<std::size_t> found;
@@ -364,7 +364,7 @@ class finding_rules : private kernel_rules {
       found.push_back(row);
       double const times = counted / declared;
       std::string const measured = times < 0.005 ? "less than 0.01" : fixed_string(times, 2);
-      finding& made = add(by, row, part < 1.0 ? gain : 0.0,
+      finding& made = add(rule, row, part < 1.0 ? gain : 0.0,
                           sentence("Measured ") << measured << " times the declared operations");
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
@@ -396,7 +396,7 @@ class finding_rules : private kernel_rules {
                : "; it allocates, and the driver clears memory without a kernel";
   }
 
-  bool above_roof(finding_rule const& by) {
+  bool above_roof(finding_rule const& rule) {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
       roofline_point const& point = *above[i];
@@ -410,7 +410,7 @@ class finding_rules : private kernel_rules {
       if (point.level == "HBM") title += cleared_by_driver(point.row);
       if (above.size() > most_of_a_rule)
         title += sentence("; so do ") << above.size() - 1 << " more ranges";
-      finding& made = add(by, point.row, 0.0, std::move(title));
+      finding& made = add(rule, point.row, 0.0, std::move(title));
       prove(made, "time_at_roof_ns", point.time_at_roof_ns / point.devices, "ns");
       prove(made, "gpu_busy_ns", point.time_ns / point.devices, "ns");
     }
@@ -424,23 +424,23 @@ class finding_rules : private kernel_rules {
       std::string title = sentence(key) << " would be " << fixed_string(share.percent, 0)
                                         << " %: the number is wrong";
       if (key == "hbm_of_peak") title += cleared_by_driver(share.row);
-      finding& made = add(by, share.row, 0.0, std::move(title));
+      finding& made = add(rule, share.row, 0.0, std::move(title));
       metric_entry_evidence(made, key, share.percent);
     }
     return true;
   }
   /// Keys live in the catalogue, which outlives the counter table.
-  static void metric_entry_evidence(finding& of, std::string_view key, double value) {
-    if (metric const* const entry = find_entry(key)) prove(of, entry->key(), value, "%");
+  static void metric_entry_evidence(finding& found, std::string_view key, double value) {
+    if (metric const* const entry = find_entry(key)) prove(found, entry->key(), value, "%");
   }
 
-  bool untrusted(finding_rule const& by) {
+  bool untrusted(finding_rule const& rule) {
     profile_losses const& lost = in_.source.losses;
     auto const all = static_cast<double>(rows_[0].total.kernels + rows_[0].total.copies);
     auto const missing = static_cast<double>(lost.activity_dropped + lost.launches_dropped +
                                              lost.uncorrelated + lost.timestamps_lost);
     if (!(missing > 0.01 * all)) return true;
-    finding& made = add(by, 0, 0.0,
+    finding& made = add(rule, 0, 0.0,
                         count(missing) +
                             " records of launches, kernels or copies were lost: times "
                             "of ranges are too small");
@@ -449,7 +449,7 @@ class finding_rules : private kernel_rules {
     return true;
   }
 
-  bool own_cost(finding_rule const& by) {
+  bool own_cost(finding_rule const& rule) {
     profile_cost const& cost = in_.source.cost;
     double const ns = cost.ns();
     // Each thread pays for its own ranges and calls.
@@ -461,17 +461,17 @@ class finding_rules : private kernel_rules {
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     // What the step does not wait for makes the host's times doubtful all the same.
     if (!is_dear(cost_of_step)) cost_of_step = 0.0;
-    finding& made = add(by, 0, cost_of_step,
+    finding& made = add(rule, 0, cost_of_step,
                         sentence("The recording itself takes ")
                             << percent(ns / window) << " of the recorded time of its threads");
     prove(made, "own_ns", in_.steps.per_step(ns), "ns");
     return true;
   }
 
-  bool first_step(finding_rule const& by) {
+  bool first_step(finding_rule const& rule) {
     steps_summary const& steps = in_.steps;
     if (!steps.from_steps || steps.count < 3 || steps.first_ns < 3.0 * steps.p50_ns) return true;
-    finding& made = add(by, 0, 0.0,
+    finding& made = add(rule, 0, 0.0,
                         sentence("The first recorded step takes ")
                             << time(steps.first_ns) << ", the median one " << time(steps.p50_ns));
     prove(made, "first_ns", steps.first_ns, "ns");
@@ -510,7 +510,7 @@ class finding_rules : private kernel_rules {
     return larger(0.0, mean_call_ns(row) - p50) * calls;
   }
 
-  bool varying_calls(finding_rule const& by) {
+  bool varying_calls(finding_rule const& rule) {
     struct varying {
       double cost = 0.0;  // of all indices
       double most = 0.0;
@@ -544,7 +544,7 @@ class finding_rules : private kernel_rules {
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));
       auto const p95 = static_cast<double>(worst.host.quantile(0.95));
       bool const one = worst.path == rows_[row].path;
-      finding& made = add(by, row, cost,
+      finding& made = add(rule, row, cost,
                           sentence("Calls of ")
                               << (one ? "one range" : worst.path) << " differ: the median takes "
                               << time(p50) << ", one of twenty more than " << time(p95));

@@ -194,22 +194,22 @@ class finding_context {
   /// Ranges of which a finding has the evidence; findings of doubt that a rule has.
   static constexpr std::size_t most_of_a_rule = 4;
 
-  finding& add(finding_rule const& by, std::size_t row, double cost, std::string title) {
+  finding& add(finding_rule const& rule, std::size_t row, double cost, std::string title) {
     finding made;
-    made.rule = by.id;
+    made.rule = rule.id;
     made.title = std::move(title);
     made.row = row;
     made.path = rows_[row].path;
     made.cost_ns_per_step = smaller(cost, step_ns_);
-    made.advice = by.advice;
-    made.part = by.part;
+    made.advice = rule.advice;
+    made.part = rule.part;
     made_.findings.push_back(std::move(made));
     return made_.findings.back();
   }
   /// Of one range's own kernels, whose time no later rule gains again.
-  finding& add_kernels(finding_rule const& by, std::size_t row, double gain, std::string title) {
+  finding& add_kernels(finding_rule const& rule, std::size_t row, double gain, std::string title) {
     judge_.claim(row, gain);
-    return add(by, row, gain, std::move(title));
+    return add(rule, row, gain, std::move(title));
   }
 
   /// What a rule added since there were `before` has one title, with the amounts of all its ranges.
@@ -268,20 +268,21 @@ class finding_context {
     return {rule, needs, {}};
   }
 
-  static void prove(finding& of, std::string_view column, double value, std::string_view unit) {
-    if (known(value)) of.evidence.push_back({of.path, column, value, unit});
+  static void prove(finding& found, std::string_view column, double value, std::string_view unit) {
+    if (known(value)) found.evidence.push_back({found.path, column, value, unit});
   }
   // Literals: where they are made a std::string_view, each of two hundred places is a call more.
-  static void prove(finding& of, char const* column, double value, char const* unit) {
-    prove(of, std::string_view(column), value, std::string_view(unit));
+  static void prove(finding& found, char const* column, double value, char const* unit) {
+    prove(found, std::string_view(column), value, std::string_view(unit));
   }
   /// By a counted value of the range's own kernels.
-  void prove_own(finding& of, std::size_t row, char const* key, char const* unit) const {
-    prove(of, key, own(row, key), unit);
+  void prove_own(finding& found, std::size_t row, char const* key, char const* unit) const {
+    prove(found, key, own(row, key), unit);
   }
   /// By the use of a unit.
-  void prove_use(finding& of, std::size_t row, gpu_unit unit) const {
-    prove(of, gpu_unit_table[static_cast<std::size_t>(unit)].metric, load(row).units[unit], "ns");
+  void prove_use(finding& found, std::size_t row, gpu_unit unit) const {
+    prove(found, gpu_unit_table[static_cast<std::size_t>(unit)].metric, load(row).units[unit],
+          "ns");
   }
 
   bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }

@@ -66,7 +66,7 @@ class kernel_rules : protected step_bound {
     return known(by_time) ? larger(by_launch, by_time) : by_launch;
   }
 
-  bool few_blocks(finding_rule const& by) {
+  bool few_blocks(finding_rule const& rule) {
     constexpr double filled = 0.75;  // of the SMs
     if (multiprocessors_ == 0.0) return true;
     undecided_rule open;
@@ -78,7 +78,7 @@ class kernel_rules : protected step_bound {
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       if (may_fill_memory(row, kernel)) {
-        if (open.by == deciding::nothing) open = what_decides(by.id, deciding::findings, row);
+        if (open.by == deciding::nothing) open = what_decides(rule.id, deciding::findings, row);
         continue;
       }
       // In the rest of the step other kernels may run beside it.
@@ -86,7 +86,7 @@ class kernel_rules : protected step_bound {
       double const idle = alone * (1.0 - reached);
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) continue;
-      finding& made = add_kernels(by, row, gain,
+      finding& made = add_kernels(rule, row, gain,
                                   sentence(kernel.short_name)
                                       << " has " << count(kernel.blocks_mean, "block", "blocks")
                                       << " for " << count(multiprocessors_) << " SMs");
@@ -192,7 +192,7 @@ class kernel_rules : protected step_bound {
     return cure;
   }
 
-  bool uncoalesced(finding_rule const& by) {
+  bool uncoalesced(finding_rule const& rule) {
     constexpr double enough = 0.4;  // of the bytes of a sector: PyTorch's layer norm uses 0.45
     return each_counted("global_load_bytes", [&](std::size_t row, double ns) {
       double const sectors =
@@ -211,7 +211,7 @@ class kernel_rules : protected step_bound {
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made =
-          add_kernels(by, row, gain,
+          add_kernels(rule, row, gain,
                       sentence("Threads use ")
                           << percent(used) << " of the bytes that their loads and stores move");
       prove_own(made, row, "l1_global_load_sectors", "sectors");
@@ -221,7 +221,7 @@ class kernel_rules : protected step_bound {
     });
   }
 
-  bool register_spills(finding_rule const& by) {
+  bool register_spills(finding_rule const& rule) {
     return each_counted("l1_local_load_sectors", [&](std::size_t row, double ns) {
       double const local =
           own_or_0(row, "l1_local_load_sectors") + own_or_0(row, "l1_local_store_sectors");
@@ -242,7 +242,7 @@ class kernel_rules : protected step_bound {
       double const taken = larger(of_l1 * cure_of_kernels::taken_ns(load(row), gpu_unit::l1),
                                   of_l2 * cure_of_kernels::taken_ns(load(row), gpu_unit::l2)) /
                            ns;
-      finding& made = add_kernels(by, row, gain,
+      finding& made = add_kernels(rule, row, gain,
                                   sentence("Local memory (spilled registers, or arrays with a "
                                            "variable index) takes L1 or L2 for ")
                                       << percent(taken) << " of the time");
@@ -252,7 +252,7 @@ class kernel_rules : protected step_bound {
     });
   }
 
-  bool bank_conflicts(finding_rule const& by) {
+  bool bank_conflicts(finding_rule const& rule) {
     constexpr double noticed = 0.3;  // of the wavefronts
     return each_counted("shared_load_bytes", [&](std::size_t row, double) {
       double const wavefronts = own(row, "shared_wavefronts");
@@ -272,7 +272,7 @@ class kernel_rules : protected step_bound {
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made =
-          add_kernels(by, row, gain,
+          add_kernels(rule, row, gain,
                       sentence("Shared memory takes ")
                           << count(wavefronts / (wavefronts - more))
                           << " times as many wavefronts as it would without bank conflicts");
@@ -283,7 +283,7 @@ class kernel_rules : protected step_bound {
     });
   }
 
-  bool atomics(finding_rule const& by) {
+  bool atomics(finding_rule const& rule) {
     constexpr double noticed = 0.08;  // of L2's sectors
     return each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
       double const share = share_of(own(row, "l2_atomic_sectors"), own(row, "l2_sectors"));
@@ -292,7 +292,7 @@ class kernel_rules : protected step_bound {
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
-          by, row, gain,
+          rule, row, gain,
           sentence("Atomics are ") << percent(share)
                                    << " of L2's sectors while no unit is busy: they wait for each "
                                       "other");
@@ -307,7 +307,7 @@ class kernel_rules : protected step_bound {
     double const operands = 32.0 * own_or_0(row, "l1_sectors") + own_or_0(row, "shared_load_bytes");
     return 2.0 * own_or_0(row, "ffma") > 0.9 * flops && flops < reuse * operands;
   }
-  bool fp32_without_tensor(finding_rule const& by) {
+  bool fp32_without_tensor(finding_rule const& rule) {
     // The part of the TF32 roof that cuBLAS reaches: 0.80 at 4,096 x 4,096 (H200, CUDA 13.0).
     constexpr double library_use = 0.75;
     constexpr double least_use = 0.1;
@@ -327,7 +327,7 @@ class kernel_rules : protected step_bound {
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made =
-          add_kernels(by, row, gain,
+          add_kernels(rule, row, gain,
                       sentence("FP32 matrix product at ")
                           << percent(fp32_ns / ns) << " of FP32 peak; the unused tensor cores have "
                           << count(faster) << " times that peak in TF32");
@@ -338,7 +338,7 @@ class kernel_rules : protected step_bound {
   }
 
   /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.
-  bool fp64_by_accident(finding_rule const& by) {
+  bool fp64_by_accident(finding_rule const& rule) {
     constexpr double conversions_by_operation = 0.25;
     // Of 128 lanes that schedulers fill in a cycle the conversion pipe has 16, on all chips from
     // compute capability 7.0 on ("Arithmetic Instructions", CUDA C++ Programming Guide).
@@ -358,7 +358,7 @@ class kernel_rules : protected step_bound {
       bool const converts_longer = load(row).use(gpu_unit::xu) > load(row).use(gpu_unit::fp64);
       gpu_unit const busier = converts_longer ? gpu_unit::xu : gpu_unit::fp64;
       finding& made =
-          add_kernels(by, row, gain,
+          add_kernels(rule, row, gain,
                       sentence("FP64 operations on converted values: ")
                           << count(own(row, "flop_fp64")) << " FLOP, " << count(conversions)
                           << " operations of the pipe that converts (XU); " << to_string(busier)
@@ -375,7 +375,7 @@ class kernel_rules : protected step_bound {
     return limit.roof == roof ? 0.0 : limit.roof_ns / reachable_use(limit.roof);
   }
 
-  bool extra_traffic(finding_rule const& by) {
+  bool extra_traffic(finding_rule const& rule) {
     constexpr double noticed = 1.5;
     return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
       double const counted = own(row, "hbm_bytes");
@@ -390,7 +390,7 @@ class kernel_rules : protected step_bound {
         cure.replaces_all(larger(ns - extra_ns, other_limit_ns(row, "HBM")));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain) || gain < 0.2 * ns) return;
-      finding& made = add_kernels(by, row, gain,
+      finding& made = add_kernels(rule, row, gain,
                                   sentence("Device memory moves ")
                                       << count(counted / declared)
                                       << " times the bytes that the range declares");
@@ -457,15 +457,15 @@ class kernel_rules : protected step_bound {
     return any;
   }
 
-  bool tail_wave(finding_rule const& by) {
+  bool tail_wave(finding_rule const& rule) {
     constexpr double noticed = 0.2;  // of the time
-    return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
+    return each_waiting(rule.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
       last_wave const last = last_wave_of(kernel);
       if (!(last.waves > 1.0) || last.waves > 3.0 || last.idle < noticed) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
-          by, row, gain,
+          rule, row, gain,
           sentence(kernel.short_name)
               << " has " << fixed_string(last.waves, 2) << " waves of blocks: the last one leaves "
               << percent(rounded_up(last.waves) - last.waves) << " of the SMs idle");
@@ -474,10 +474,10 @@ class kernel_rules : protected step_bound {
     });
   }
 
-  bool low_occupancy(finding_rule const& by) {
+  bool low_occupancy(finding_rule const& rule) {
     constexpr double low = 0.4;            // of the warps that fit
     constexpr double tensor_kernel = 0.2;  // use: such kernels have few warps by design
-    return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
+    return each_waiting(rule.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
       residency const fits = residency_of(kernel, sm_);
       double const achieved = own(row, "achieved_occupancy");
       bool const few = !fits.by.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
@@ -489,7 +489,7 @@ class kernel_rules : protected step_bound {
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
-          by, row, gain,
+          rule, row, gain,
           sentence(fits.by == "registers" ? "Registers limit" : "Shared memory limits")
               << " the occupancy of " << kernel.short_name << " to " << percent(fits.occupancy));
       prove_own(made, row, "achieved_occupancy", "%");
@@ -499,9 +499,9 @@ class kernel_rules : protected step_bound {
     });
   }
 
-  bool latency_bound(finding_rule const& by) {
+  bool latency_bound(finding_rule const& rule) {
     constexpr double noticed = 20.0;  // %, of the warps
-    return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const&) {
+    return each_waiting(rule.id, [&](std::size_t row, double ns, kernel_row const&) {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
@@ -511,7 +511,7 @@ class kernel_rules : protected step_bound {
                           << " of the slots";
       std::string_view const stall = longest_stall(in_.counters, row, counter_scope::self);
       if (!stall.empty()) title += "; warps most often " + stall_text(stall);
-      finding& made = add_kernels(by, row, gain, std::move(title));
+      finding& made = add_kernels(rule, row, gain, std::move(title));
       prove_use(made, row, gpu_unit::issue);
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";

@@ -96,7 +96,7 @@ class profile_file {
   void each_in(detail::json_node object, std::string_view list, Do const& what) const {
     detail::json_node const all = json_.find(object, list);
     if (json_.kind(all) != detail::json_kind::array) return;
-    for (detail::json_node at = json_.first(all); at != 0; at = json_.next(at)) what(at);
+    for (detail::json_node node = json_.first(all); node != 0; node = json_.next(node)) what(node);
   }
 
  private:
@@ -106,7 +106,8 @@ class profile_file {
   bool is_small(detail::json_node object) const {
     constexpr std::size_t most = 500;
     std::size_t members = 0;
-    for (detail::json_node at = json_.first(object); at != 0; at = json_.next(at)) ++members;
+    for (detail::json_node node = json_.first(object); node != 0; node = json_.next(node))
+      ++members;
     return json_.kind(object) == detail::json_kind::object && members <= most;
   }
   /// Rows are objects of few members, what is judged is not negative, and steps do not run
@@ -204,10 +205,10 @@ struct counted_metric {
 /// The ranges of one run, by path.
 class run_ranges {
  public:
-  explicit run_ranges(profile_file const& of) : of_(&of) {
-    json_document const& json = of.json();
-    steps_ms = of.steps_ms();
-    of.each("ranges", [&](json_node row) {
+  explicit run_ranges(profile_file const& file) : of_(&file) {
+    json_document const& json = file.json();
+    steps_ms = file.steps_ms();
+    file.each("ranges", [&](json_node row) {
       std::string_view const path = json.text(json.find(row, "path"));
       if (path.empty()) return;  // the root
       all.push_back({std::string(path), {}, {}, {}, {}});
@@ -237,12 +238,12 @@ class run_ranges {
     return single != nullptr ? single : find_in(folded, path);
   }
   /// Whether it is one of the sums over indices.
-  bool is_sum(run_range const& of) const {
-    return !folded.empty() && &of >= folded.begin() && &of < folded.end();
+  bool is_sum(run_range const& range) const {
+    return !folded.empty() && &range >= folded.begin() && &range < folded.end();
   }
   /// Whether a row has a number in the column.
-  bool knows(run_range const& of, std::string_view column) const {
-    for (json_node const row : of.rows)
+  bool knows(run_range const& range, std::string_view column) const {
+    for (json_node const row : range.rows)
       if (is_number(row, column)) return true;
     return false;
   }
@@ -253,37 +254,38 @@ class run_ranges {
   /// What the amounts of a range are divided by.
   double steps_of(run_range const& range) const noexcept { return range.once ? 1 : steps(); }
   /// The sum of a column, a step; of the run where the range is in no step.
-  double sum(run_range const& of, std::string_view column) const {
+  double sum(run_range const& range, std::string_view column) const {
     double total = 0;
-    for (json_node const row : of.rows) total += number(row, column);
-    return total / steps_of(of);
+    for (json_node const row : range.rows) total += number(row, column);
+    return total / steps_of(range);
   }
   /// The sum of a time, a step, without the first step and its part, which is in another column; of
   /// all steps where that is unknown, or all of the time.
-  double later_sum(run_range const& of, std::string_view time, std::string_view first_time) const {
+  double later_sum(run_range const& range, std::string_view time,
+                   std::string_view first_time) const {
     double total = 0;
     double first = 0;
-    bool is_known = !of.once && steps() > 1;
-    for (json_node const row : of.rows) {
+    bool is_known = !range.once && steps() > 1;
+    for (json_node const row : range.rows) {
       total += number(row, time);
       first += number(row, first_time);
       is_known = is_known && is_number(row, first_time);
     }
-    if (!is_known || total <= first) return total / steps_of(of);
+    if (!is_known || total <= first) return total / steps_of(range);
     return (total - first) / (steps() - 1);
   }
 
   /// The values of a counted metric in a range, summed over its rows, a step.
   /// Returns: false where a row has none, or where they do not add up.
-  bool counted(run_range const& of, counted_metric const& metric, double& sum) const {
+  bool counted(run_range const& range, counted_metric const& metric, double& sum) const {
     std::size_t known = 0;
-    for (json_node const values : of.counted) {
-      json_node const at = of_->json().find(values, metric.key);
-      if (of_->json().kind(at) != json_kind::number) continue;
+    for (json_node const values : range.counted) {
+      json_node const node = of_->json().find(values, metric.key);
+      if (of_->json().kind(node) != json_kind::number) continue;
       ++known;
-      sum += of_->json().number(at) / (metric.all_steps ? steps_of(of) : 1);
+      sum += of_->json().number(node) / (metric.all_steps ? steps_of(range) : 1);
     }
-    return known == of.rows.size() && (known == 1 || metric.adds);
+    return known == range.rows.size() && (known == 1 || metric.adds);
   }
 
   /// Whether a column of a row is a number of the range, and not where it is.
@@ -332,22 +334,22 @@ class run_ranges {
     double first_total = 0;
   };
   /// Adds them without those of the first step, which pays for what the others find done.
-  static void add_later(step_time& to, recorded_times const& of, double steps) {
-    double count = of.count;
-    double total = of.total;
-    double squares = squares_of(count, total, of.deviation);
-    double const first = of.first_count;
-    bool const without = steps > 1 && count - first > 1 && total >= of.first_total;
+  static void add_later(step_time& time, recorded_times const& times, double steps) {
+    double count = times.count;
+    double total = times.total;
+    double squares = squares_of(count, total, times.deviation);
+    double const first = times.first_count;
+    bool const without = steps > 1 && count - first > 1 && total >= times.first_total;
     if (steps > 1 && (without || first == 0)) steps -= 1;
     bool trims = first == 0 || !without;
     if (without && first > 0) {
-      squares -= of.first_total * of.first_total / first;  // exact where it was one call
+      squares -= times.first_total * times.first_total / first;  // exact where it was one call
       count -= first;
-      total -= of.first_total;
-      trims = first == 1 && of.first_total < of.longest;
+      total -= times.first_total;
+      trims = first == 1 && times.first_total < times.longest;
     }
-    if (trims) trim(count, total, squares, of.shortest, of.longest);
-    to.add(count, total, squares, of.median, steps);
+    if (trims) trim(count, total, squares, times.shortest, times.longest);
+    time.add(count, total, squares, times.median, steps);
   }
   /// The columns of a file that these are in.
   struct time_columns {
@@ -367,16 +369,16 @@ class run_ranges {
       "count",  "total_ns", "stddev_ns",        "p50_ns",
       "min_ns", "max_ns",   "first_step_count", "first_step_ns"};
   recorded_times times_of(json_node row, time_columns const& columns) const {
-    recorded_times of;
-    of.count = number(row, columns.count);
-    of.total = number(row, columns.total);
-    of.deviation = number(row, columns.deviation);
-    of.median = number(row, columns.median);
-    of.shortest = number(row, columns.shortest);
-    of.longest = number(row, columns.longest);
-    of.first_count = number(row, columns.first_count);
-    of.first_total = number(row, columns.first_total);
-    return of;
+    recorded_times times;
+    times.count = number(row, columns.count);
+    times.total = number(row, columns.total);
+    times.deviation = number(row, columns.deviation);
+    times.median = number(row, columns.median);
+    times.shortest = number(row, columns.shortest);
+    times.longest = number(row, columns.longest);
+    times.first_count = number(row, columns.first_count);
+    times.first_total = number(row, columns.first_total);
+    return times;
   }
   static double squares_of(double count, double total, double deviation) {
     return count > 0 ? deviation * deviation * (count - 1) + total * total / count : 0;
@@ -408,12 +410,12 @@ class run_ranges {
       }
     });
   }
-  void add_kernel(step_time& to, json_node row, double steps) const {
-    recorded_times of = times_of(row, kernel_columns);
-    if (is_number(row, kernel_columns.first_count)) return add_later(to, of, steps);
-    double squares = squares_of(of.count, of.total, of.deviation);
-    trim(of.count, of.total, squares, of.shortest, of.longest);
-    to.add(of.count, of.total, squares, of.median, steps);
+  void add_kernel(step_time& time, json_node row, double steps) const {
+    recorded_times times = times_of(row, kernel_columns);
+    if (is_number(row, kernel_columns.first_count)) return add_later(time, times, steps);
+    double squares = squares_of(times.count, times.total, times.deviation);
+    trim(times.count, times.total, squares, times.shortest, times.longest);
+    time.add(times.count, times.total, squares, times.median, steps);
   }
   void add_counted(json_node table) {
     json_document const& json = of_->json();

@@ -529,9 +529,9 @@ class step_replay {
         begin(device_.works[event.subject]);
         continue;
       }
-      replayed_call& of = calls_[event.subject];
-      if (event.what == moment::begin) begin(of);
-      if (event.what == moment::end || of.end == of.begin) end(of);
+      replayed_call& call = calls_[event.subject];
+      if (event.what == moment::begin) begin(call);
+      if (event.what == moment::end || call.end == call.begin) end(call);
     }
     return steps_.empty() ? whole_ns() : mean_ns();
   }

@@ -83,7 +83,9 @@ class flops {
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit flops(Number operations) noexcept
       : value_(static_cast<double>(operations)) {}
-  void apply(detail::range_attributes& to) const noexcept { to.set(to.record.flops, value_); }
+  void apply(detail::range_attributes& attributes) const noexcept {
+    attributes.set(attributes.record.flops, value_);
+  }
 
  private:
   double value_;
@@ -96,7 +98,9 @@ class bytes {
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit bytes(Number count) noexcept
       : value_(static_cast<double>(count)) {}
-  void apply(detail::range_attributes& to) const noexcept { to.set(to.record.bytes, value_); }
+  void apply(detail::range_attributes& attributes) const noexcept {
+    attributes.set(attributes.record.bytes, value_);
+  }
 
  private:
   double value_;
@@ -108,7 +112,9 @@ class tokens {
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit tokens(Number count) noexcept
       : value_(static_cast<double>(count)) {}
-  void apply(detail::range_attributes& to) const noexcept { to.set(to.record.tokens, value_); }
+  void apply(detail::range_attributes& attributes) const noexcept {
+    attributes.set(attributes.record.tokens, value_);
+  }
 
  private:
   double value_;
@@ -123,9 +129,9 @@ class shape {
       : rank_(sizeof...(Numbers)), dimensions_{static_cast<std::uint32_t>(dimensions)...} {
     static_assert(sizeof...(Numbers) >= 1 && sizeof...(Numbers) <= 7, "one to seven dimensions");
   }
-  void apply(detail::range_attributes& to) const noexcept {
-    to.record.rank = rank_;
-    for (unsigned i = 0; i < 7; ++i) to.record.dimensions[i] = dimensions_[i];
+  void apply(detail::range_attributes& attributes) const noexcept {
+    attributes.record.rank = rank_;
+    for (unsigned i = 0; i < 7; ++i) attributes.record.dimensions[i] = dimensions_[i];
   }
 
  private:
@@ -137,7 +143,9 @@ class shape {
 class note {
  public:
   constexpr explicit note(detail::given_text text) noexcept : text_(text) {}
-  void apply(detail::range_attributes& to) const noexcept { to.note = text_.span(); }
+  void apply(detail::range_attributes& attributes) const noexcept {
+    attributes.note = text_.span();
+  }
 
  private:
   detail::given_text text_;

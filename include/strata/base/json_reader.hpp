@@ -49,11 +49,11 @@ class json_document {
   std::string const& error() const noexcept { return error_; }
   json_node root() const noexcept { return nodes_.size() > 1 ? 1 : 0; }
 
-  json_kind kind(json_node of) const noexcept { return nodes_[of].kind; }
-  std::string_view key(json_node of) const noexcept { return nodes_[of].key; }
+  json_kind kind(json_node node) const noexcept { return nodes_[node].kind; }
+  std::string_view key(json_node node) const noexcept { return nodes_[node].key; }
   /// The first element of an array or object, and the next of the same; 0 is the end.
-  json_node first(json_node of) const noexcept { return nodes_[of].first; }
-  json_node next(json_node of) const noexcept { return nodes_[of].next; }
+  json_node first(json_node node) const noexcept { return nodes_[node].first; }
+  json_node next(json_node node) const noexcept { return nodes_[node].next; }
 
   /// The member of that name; 0 where there is none.
   json_node find(json_node object, std::string_view name) const noexcept {
@@ -63,17 +63,17 @@ class json_document {
     return member;
   }
   /// The text, or nothing where the value is none.
-  std::string_view text(json_node of) const noexcept {
-    return kind(of) == json_kind::text ? nodes_[of].text : std::string_view();
+  std::string_view text(json_node node) const noexcept {
+    return kind(node) == json_kind::text ? nodes_[node].text : std::string_view();
   }
-  bool is_true(json_node of) const noexcept {
-    return kind(of) == json_kind::boolean && nodes_[of].text == "true";
+  bool is_true(json_node node) const noexcept {
+    return kind(node) == json_kind::boolean && nodes_[node].text == "true";
   }
   /// The number, or `otherwise` where the value is none.
-  double number(json_node of, double otherwise = 0) const {
-    if (kind(of) != json_kind::number) return otherwise;
+  double number(json_node node, double otherwise = 0) const {
+    if (kind(node) != json_kind::number) return otherwise;
     double result = otherwise;
-    return read_double(nodes_[of].text, result) && is_finite(result) ? result : otherwise;
+    return read_double(nodes_[node].text, result) && is_finite(result) ? result : otherwise;
   }
 
  private:

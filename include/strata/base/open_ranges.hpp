@@ -123,13 +123,13 @@ class left_ranges {
  public:
   static constexpr std::size_t most = 64;
 
-  void note(std::uint32_t thread, open_ranges const& of, std::uint32_t session,
+  void note(std::uint32_t thread, open_ranges const& ranges, std::uint32_t session,
             std::int64_t now) noexcept {
     spin_lock const lock(mutex_);
     count_ = 0;
     thread_ = thread;
     ended_ = now;
-    of.each(session, [this](std::uint32_t node, std::int64_t begin) {
+    ranges.each(session, [this](std::uint32_t node, std::int64_t begin) {
       if (count_ < most) all_[count_++] = {node, begin};
     });
   }

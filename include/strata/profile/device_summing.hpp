@@ -47,7 +47,7 @@ void add_by_time(vec<First>& a, std::size_t count_a, vec<Second>& b, std::size_t
 /// Cost: a step for each level that was not busy yet.
 class subtree_sweep {
  public:
-  explicit subtree_sweep(subtree_sums& to) noexcept : to_(&to) {}
+  explicit subtree_sweep(subtree_sums& sums) noexcept : to_(&sums) {}
 
   /// Adds a place below an earlier one; the first is the root, its own parent. Requires: room.
   void add_place(std::uint32_t parent) {
@@ -160,15 +160,15 @@ class device_summing {
  public:
   static constexpr std::size_t most_devices = 64;
 
-  explicit device_summing(device_sums& to)
-      : to_(&to), by_node_(to.by_node), by_family_(to.by_family) {
+  explicit device_summing(device_sums& sums)
+      : to_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {
     add_node(root_node, 0);
   }
   /// `stand_in` is the number of the name for those without room.
-  device_summing(device_sums& to, memory_budget& budget, std::uint32_t stand_in)
-      : to_(&to),
-        by_node_(to.by_node),
-        by_family_(to.by_family),
+  device_summing(device_sums& sums, memory_budget& budget, std::uint32_t stand_in)
+      : to_(&sums),
+        by_node_(sums.by_node),
+        by_family_(sums.by_family),
         budget_(&budget),
         other_names_(stand_in) {
     add_node(root_node, 0);

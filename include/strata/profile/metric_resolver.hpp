@@ -114,14 +114,14 @@ class metric_resolver {
       : source_(source), why_not_(why_not), context_(context), chip_names_(chip_names) {}
 
   /// Adds the rates whose inputs a set has.
-  static void add_rates(metric_set& to) {
-    if (to.metrics.empty()) return;
+  static void add_rates(metric_set& set) {
+    if (set.metrics.empty()) return;
     metric_resolver rates(metric_source::rates, nullptr, nullptr);
-    rates.set_ = std::move(to);
+    rates.set_ = std::move(set);
     for (metric const& entry : metric_list{metric_source::rates}) {
       if (!rates.choice(entry).empty()) rates.add(entry);
     }
-    to = std::move(rates.set_);
+    set = std::move(rates.set_);
   }
 
   metric_set run(vec<std::string> const& wanted) {

@@ -101,21 +101,21 @@ class answer_json {
     json_.end_object();
   }
 
-  void write_finding(finding const& of) {
+  void write_finding(finding const& found) {
     double const step_ns = input_.steps.typical_ns();
     json_.line();
     json_.object();
-    json_.text("rule", of.rule);
-    json_.text("path", name(of.path));
-    if (page_ != nullptr) range(of.row);
-    json_.text("title", of.title);
-    json_.number("cost_ns_per_step", of.cost_ns_per_step);
-    json_.number("cost_of_step", step_ns > 0.0 ? of.cost_ns_per_step / step_ns : 0.0);
-    json_.number("predicted_step_ns", of.predicted_step_ns);
-    json_.number("gain_ns_per_step", of.gain_ns(step_ns));
-    json_.boolean("shortens_step", of.shortens_step(step_ns));
+    json_.text("rule", found.rule);
+    json_.text("path", name(found.path));
+    if (page_ != nullptr) range(found.row);
+    json_.text("title", found.title);
+    json_.number("cost_ns_per_step", found.cost_ns_per_step);
+    json_.number("cost_of_step", step_ns > 0.0 ? found.cost_ns_per_step / step_ns : 0.0);
+    json_.number("predicted_step_ns", found.predicted_step_ns);
+    json_.number("gain_ns_per_step", found.gain_ns(step_ns));
+    json_.boolean("shortens_step", found.shortens_step(step_ns));
     json_.array("ranges");
-    for (finding_range const& helped : of.ranges) {
+    for (finding_range const& helped : found.ranges) {
       json_.object();
       json_.text("path", name(helped.path));
       if (page_ != nullptr) range(helped.row);
@@ -124,7 +124,7 @@ class answer_json {
     }
     json_.end_array();
     json_.array("evidence");
-    for (finding_evidence const& evidence : of.evidence) {
+    for (finding_evidence const& evidence : found.evidence) {
       json_.object();
       json_.text("path", name(evidence.path));
       json_.text("column", evidence.column);
@@ -133,8 +133,8 @@ class answer_json {
       json_.end_object();
     }
     json_.end_array();
-    json_.text("advice", of.advice);
-    json_.text("needs", of.needs);
+    json_.text("advice", found.advice);
+    json_.text("needs", found.needs);
     json_.end_object();
   }
 

@@ -454,11 +454,11 @@ class perfetto_writer final : public trace_sink {
 
   /// An argument of the event, until the end of the block.
   struct argument : inner_message {
-    argument(perfetto_writer& to, trace_key const& key)
-        : inner_message(to.event_, perfetto::event_debug_annotations) {
-      if (is_new(to.known_.keys, 1u << key.number))
-        to.intern(perfetto::interned_debug_annotation_names, key.number, key.name());
-      to.event_.integer(perfetto::annotation_name_iid, key.number);
+    argument(perfetto_writer& writer, trace_key const& key)
+        : inner_message(writer.event_, perfetto::event_debug_annotations) {
+      if (is_new(writer.known_.keys, 1u << key.number))
+        writer.intern(perfetto::interned_debug_annotation_names, key.number, key.name());
+      writer.event_.integer(perfetto::annotation_name_iid, key.number);
     }
   };
   struct open_slice {

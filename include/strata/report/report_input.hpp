@@ -27,40 +27,40 @@ namespace detail {
 
 /// What the step becomes without this cause: "Predicted step: 2.10 ms (13.9 % shorter)", or the
 /// most that could be gained where that is not predicted.
-inline std::string gain_text(finding const& of, steps_summary const& steps) {
+inline std::string gain_text(finding const& found, steps_summary const& steps) {
   double const step_ns = steps.typical_ns();
   std::string const whole = steps.whole();
-  if (!(of.cost_ns_per_step > 0.0)) return {};
-  if (of.leaves_step(step_ns))
+  if (!(found.cost_ns_per_step > 0.0)) return {};
+  if (found.leaves_step(step_ns))
     return sentence("Fixing only this would not shorten the ") << whole << ".";
-  std::string const share = human_percent(of.gain_ns(step_ns), step_ns);
-  if (!is_finite(of.predicted_step_ns))
-    return sentence("At most ") << time_text(of.cost_ns_per_step) << " of the " << whole
+  std::string const share = human_percent(found.gain_ns(step_ns), step_ns);
+  if (!is_finite(found.predicted_step_ns))
+    return sentence("At most ") << time_text(found.cost_ns_per_step) << " of the " << whole
                                 << (share.empty() ? share : sentence(" (") << share << " %)")
                                 << ".";
-  return sentence("Predicted ") << whole << ": " << time_text(of.predicted_step_ns)
+  return sentence("Predicted ") << whole << ": " << time_text(found.predicted_step_ns)
                                 << (share.empty() ? share
                                                   : sentence(" (") << share << " % shorter)")
                                 << ".";
 }
 
 /// "block[*]/mlp/up and 4 more ranges"; empty for the whole step.
-inline std::string ranges_text(finding const& of) {
-  std::string text = console_text(of.path);
-  if (of.ranges.size() < 2) return text;
+inline std::string ranges_text(finding const& found) {
+  std::string text = console_text(found.path);
+  if (found.ranges.size() < 2) return text;
   if (text.empty()) text = "(outside ranges)";
-  std::size_t const more = of.ranges.size() - 1;
+  std::size_t const more = found.ranges.size() - 1;
   return sentence(text) << " and " << more << (more == 1 ? " more range" : " more ranges");
 }
 
 /// A finding in sentences: its rule, its ranges, what is wrong and what the step becomes without
 /// it.
-inline std::string finding_text(finding const& of, steps_summary const& steps) {
-  std::string text = of.rule.empty() ? std::string() : std::string(of.rule) + ": ";
-  std::string const ranges = ranges_text(of);
+inline std::string finding_text(finding const& found, steps_summary const& steps) {
+  std::string text = found.rule.empty() ? std::string() : std::string(found.rule) + ": ";
+  std::string const ranges = ranges_text(found);
   if (!ranges.empty()) text += ranges + ": ";
-  text += console_text(of.title) + ".";
-  add_part(text, gain_text(of, steps), " ");
+  text += console_text(found.title) + ".";
+  add_part(text, gain_text(found, steps), " ");
   return text;
 }
 

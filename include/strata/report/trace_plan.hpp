@@ -382,19 +382,19 @@ class trace_plan {
 
   vec<trace_slice>& track_of(trace_slice const& slice) {
     profile const& source = input_.source;
-    trace_track::position at;
-    auto const on_device = [&at](auto const& record) {
-      at = {record.device + 1u, record.context, record.stream};
+    trace_track::position position;
+    auto const on_device = [&position](auto const& record) {
+      position = {record.device + 1u, record.context, record.stream};
     };
     switch (slice.kind) {
       case slice_kind::step:
-        at.stream = source.steps[slice.index].thread;
+        position.stream = source.steps[slice.index].thread;
         break;
       case slice_kind::range:
-        at.stream = source.ranges[slice.index].thread;
+        position.stream = source.ranges[slice.index].thread;
         break;
       case slice_kind::driver:
-        at.stream = source.launches[slice.index].thread;
+        position.stream = source.launches[slice.index].thread;
         break;
       case slice_kind::kernel:
         on_device(source.kernels[slice.index]);
@@ -403,19 +403,19 @@ class trace_plan {
         on_device(source.copies[slice.index]);
         break;
       case slice_kind::synchronization:
-        at.context = synchronization_context;
+        position.context = synchronization_context;
         break;
       case slice_kind::projection:
         on_device(projected_[slice.index]);
-        at.is_work = false;
+        position.is_work = false;
         break;
       case slice_kind::span:  // on no track: it may overlap others
         break;
     }
-    if (last_ < tracks_.size() && tracks_[last_].at == at) return tracks_[last_].slices;
-    last_ = tracks_.count_first([&](trace_track const& track) { return track.at < at; });
-    if (last_ == tracks_.size() || !(tracks_[last_].at == at))
-      tracks_.insert(tracks_.begin() + last_, trace_track{at, {}});
+    if (last_ < tracks_.size() && tracks_[last_].at == position) return tracks_[last_].slices;
+    last_ = tracks_.count_first([&](trace_track const& track) { return track.at < position; });
+    if (last_ == tracks_.size() || !(tracks_[last_].at == position))
+      tracks_.insert(tracks_.begin() + last_, trace_track{position, {}});
     return tracks_[last_].slices;
   }
 

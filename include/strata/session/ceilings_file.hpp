@@ -69,7 +69,7 @@ class ceilings_file {
 
   /// Takes the ceilings of a text for a device that has its UUID, driver and clocks already.
   /// Returns: `not_supported` where it is about another one, `input_output` where it is broken.
-  static status read(std::string_view text, std::uint32_t driver_version, profile_device& to) {
+  static status read(std::string_view text, std::uint32_t driver_version, profile_device& device) {
     vec<device_ceiling> found;
     std::string date;
     if (take_line(text) != schema) return {errc::input_output, "is no file of ceilings"};
@@ -77,19 +77,19 @@ class ceilings_file {
       std::string_view line = take_line(text);
       std::string_view const key = take_word(line);
       if (key == "end" && !date.empty() && !found.empty()) {
-        to.ceilings = std::move(found);
-        to.measured_at = std::move(date);
+        device.ceilings = std::move(found);
+        device.measured_at = std::move(date);
         return {};
       }
       sentence mine;
       if (key == "uuid") {
-        mine << to.uuid;
+        mine << device.uuid;
       } else if (key == "driver") {
         mine << driver_version;
       } else if (key == "clock_khz") {
-        mine << to.clock_khz;
+        mine << device.clock_khz;
       } else if (key == "memory_clock_khz") {
-        mine << to.memory_clock_khz;
+        mine << device.memory_clock_khz;
       } else {
         mine << line;
       }
@@ -119,16 +119,16 @@ class ceilings_file {
 
   /// Gives devices their ceilings: `wanted` is a file, "off", or empty for the cache. Where the
   /// cache has none for this device, driver and clocks, that is no problem.
-  static status take(profile_environment& to, std::string const& wanted) {
+  static status take(profile_environment& environment, std::string const& wanted) {
     bool taken = false;
     status outcome;
-    for (profile_device& device : to.devices) {
+    for (profile_device& device : environment.devices) {
       std::string const path = wanted.empty() ? path_of(device) : wanted;
       std::FILE* const file = path.empty() || wanted == "off" ? nullptr : open(path);
       std::string text(file != nullptr ? longest : 0, '\0');
       if (file != nullptr) text.resize(std::fread(&text[0], 1, longest, file));
       if (file != nullptr) std::fclose(file);
-      status const read_it = file != nullptr ? read(text, to.driver_version, device)
+      status const read_it = file != nullptr ? read(text, environment.driver_version, device)
                                              : status(errc::not_supported, "cannot be read");
       taken = taken || read_it.ok();
       if (wanted.empty() && read_it.code() == errc::not_supported) continue;
@@ -174,20 +174,21 @@ class ceilings_file {
     return true;
   }
 
-  static bool read_ceiling(std::string_view line, device_ceiling& to) {
-    to.rate = take_number(line);
+  static bool read_ceiling(std::string_view line, device_ceiling& ceiling) {
+    ceiling.rate = take_number(line);
     std::string_view const unit = take_word(line);
-    to.memory = unit == "B/s";
-    to.theory = take_number(line);
-    to.spread = take_number(line);
-    to.clock_hertz = take_number(line);
+    ceiling.memory = unit == "B/s";
+    ceiling.theory = take_number(line);
+    ceiling.spread = take_number(line);
+    ceiling.clock_hertz = take_number(line);
     double const count = take_number(line);
-    to.name = std::string(line.substr(0, 32));
-    bool const known = to.rate > 0.0 && (to.memory || unit == "op/s");
-    bool const measured = to.theory >= 0.0 && to.spread >= 0.0 && to.clock_hertz >= 0.0;
+    ceiling.name = std::string(line.substr(0, 32));
+    bool const known = ceiling.rate > 0.0 && (ceiling.memory || unit == "op/s");
+    bool const measured =
+        ceiling.theory >= 0.0 && ceiling.spread >= 0.0 && ceiling.clock_hertz >= 0.0;
     if (!known || !measured || !(count >= 0.0) || count > 1e6) return false;
-    to.samples = static_cast<std::uint32_t>(count);
-    return !to.name.empty() && is_printable(to.name);
+    ceiling.samples = static_cast<std::uint32_t>(count);
+    return !ceiling.name.empty() && is_printable(ceiling.name);
   }
 };
 

@@ -292,8 +292,8 @@ class device_drain {
 /// no device. Threads: that of the session.
 class devices_of_machine {
  public:
-  static status describe(profile_environment& to, options const& wanted, bool hangs) {
-    if (!hangs) return machine::describe_devices(to, wanted.ceilings);
+  static status describe(profile_environment& environment, options const& wanted, bool hangs) {
+    if (!hangs) return machine::describe_devices(environment, wanted.ceilings);
     answer& own = *new answer;
     own.ceilings = wanted.ceilings;
     own.asks = {&ask, &own};
@@ -305,8 +305,8 @@ class devices_of_machine {
     while (own.state.load() == answer_state::awaited && monotonic_ns() < latest)
       capture_guard::rest();
     if (own.state.exchange(answer_state::given_up) == answer_state::awaited) return {};
-    to.driver_version = std::move(own.made.driver_version);
-    to.devices = std::move(own.made.devices);
+    environment.driver_version = std::move(own.made.driver_version);
+    environment.devices = std::move(own.made.devices);
     status const outcome = own.outcome;
     delete &own;
     return outcome;

@@ -30,7 +30,7 @@ class hang_finder {
   hang_finder() : first_(now()) {}
 
   /// The ranges that are open. Requires: the session records.
-  void look_at_ranges(profile_hang& to) {
+  void look_at_ranges(profile_hang& hang) {
     recorder& all = recorder::instance();
     tick_converter const rate = rate_so_far();
     std::int64_t const at_ticks = all.clock().now();
@@ -42,7 +42,7 @@ class hang_finder {
       open.thread = thread;
       if (begin != open_ranges::no_begin)
         open.open_ns = larger(std::int64_t{0}, rate.duration_ns(at_ticks - begin));
-      to.ranges.push_back(open);
+      hang.ranges.push_back(open);
     };
     auto const just_ended = static_cast<std::int64_t>(end_ns / rate.ns_per_tick());
     all.state().left.each(at_ticks - just_ended, add);
@@ -54,7 +54,7 @@ class hang_finder {
   }
 
   /// The calls whose work has not arrived.
-  void look_at_work(profile_hang& to) {
+  void look_at_work(profile_hang& hang) {
     recorder& all = recorder::instance();
     tick_converter const rate = rate_so_far();
     std::int64_t const at_ticks = all.clock().now();
@@ -71,20 +71,20 @@ class hang_finder {
     for (std::size_t node = 0; node < by_node.size(); ++node) {
       if (by_node[node].calls == 0) continue;
       by_node[node].path = path_of(static_cast<std::uint32_t>(node), nodes, names);
-      to.work.push_back(by_node[node]);
+      hang.work.push_back(by_node[node]);
     }
-    to.work.sort([](hung_work const& a, hung_work const& b) { return a.calls > b.calls; });
+    hang.work.sort([](hung_work const& a, hung_work const& b) { return a.calls > b.calls; });
   }
 
   /// A device does not answer: adds those calls to the ranges that were open, and prints all of it.
   /// `all_came`: all records of what has ended have come.
   /// Returns: the sentence for the report.
-  status report(profile_hang& to, bool all_came) {
-    to.found = true;
-    look_at_work(to);
-    print("the GPU does not answer, and the report has what came before; the program:", to,
+  status report(profile_hang& hang, bool all_came) {
+    hang.found = true;
+    look_at_work(hang);
+    print("the GPU does not answer, and the report has what came before; the program:", hang,
           all_came);
-    return {errc::limit, sentence_of(to, all_came)};
+    return {errc::limit, sentence_of(hang, all_came)};
   }
 
   /// How many calls those are.

@@ -39,12 +39,12 @@ namespace detail {
 /// Facts about the host, the command and the devices, for the head of every report.
 class machine {
  public:
-  static void describe(profile_environment& to) {
-    to.host = host();
-    to.command = command();
-    to.cpu = cpu();
-    to.rank = rank();
-    to.process_id = process_id();
+  static void describe(profile_environment& environment) {
+    environment.host = host();
+    environment.command = command();
+    environment.cpu = cpu();
+    environment.rank = rank();
+    environment.process_id = process_id();
   }
 
   /// The path from the root, as it is now: the program may change its directory. `~/` is the
@@ -63,12 +63,13 @@ class machine {
 
   /// The visible devices, with their ceilings as `ceilings=` asks for them. Cost: starts the driver
   /// if it is not running; for a session that traces.
-  static status describe_devices(profile_environment& to, std::string const& ceilings) {
+  static status describe_devices(profile_environment& environment, std::string const& ceilings) {
     driver_library const& driver = driver_library::get();
     if (!driver.ok()) return {};
-    to.driver_version = static_cast<std::uint32_t>(driver.version);
-    for (int i = 0; i < driver.device_count; ++i) to.devices.push_back(describe_device(driver, i));
-    return ceilings_file::take(to, ceilings);
+    environment.driver_version = static_cast<std::uint32_t>(driver.version);
+    for (int i = 0; i < driver.device_count; ++i)
+      environment.devices.push_back(describe_device(driver, i));
+    return ceilings_file::take(environment, ceilings);
   }
 
   static profile_device describe_device(driver_library const& driver, int i) {
@@ -115,13 +116,13 @@ class machine {
   }
 
   /// 8-4-4-4-12 hexadecimal digits.
-  static std::string uuid_text(driver::uuid const& of) {
+  static std::string uuid_text(driver::uuid const& uuid) {
     constexpr char digits[] = "0123456789abcdef";
     std::string text;
-    for (std::size_t i = 0; i < sizeof of.bytes; ++i) {
+    for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
       if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-      text += digits[of.bytes[i] >> 4];
-      text += digits[of.bytes[i] & 15];
+      text += digits[uuid.bytes[i] >> 4];
+      text += digits[uuid.bytes[i] & 15];
     }
     return text;
   }

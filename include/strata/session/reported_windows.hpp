@@ -201,9 +201,9 @@ class reported_windows {
   }
 
   static void* run(void* self) {
-    auto& of = *static_cast<reported_windows*>(self);
-    of.report_.write(of.report_.context);
-    of.state_.store(state::idle, memory_order_release);
+    auto& windows = *static_cast<reported_windows*>(self);
+    windows.report_.write(windows.report_.context);
+    windows.state_.store(state::idle, memory_order_release);
     return nullptr;
   }
 

@@ -564,11 +564,11 @@ class session_core {
     for (status const& problem : problems_.all()) profile_.problems.push_back(problem.message());
   }
 
-  void describe_session(profile_environment& to) const {
-    to.options = options_.text;
-    to.clock = detail::recorder::instance().clock().name();
-    to.started_at = machine::time_text(start_.began_at);
-    to.started_at_unix_ns = start_.began_at;
+  void describe_session(profile_environment& environment) const {
+    environment.options = options_.text;
+    environment.clock = detail::recorder::instance().clock().name();
+    environment.started_at = machine::time_text(start_.began_at);
+    environment.started_at_unix_ns = start_.began_at;
   }
 
   /// What the steps are that calls into the driver are.

@@ -490,26 +490,26 @@ class call_tree_builder {
   }
 
   /// All but the captured kernels, whose totals are not sums.
-  static void add_work(device_work& to, device_work const& from) noexcept {
-    to.launches += from.launches;
-    to.launch_ns = add_saturated(to.launch_ns, from.launch_ns);
-    to.kernels += from.kernels;
-    to.kernel_ns = add_saturated(to.kernel_ns, from.kernel_ns);
-    to.copies += from.copies;
-    to.copy_ns = add_saturated(to.copy_ns, from.copy_ns);
-    to.host_to_device_bytes += from.host_to_device_bytes;
-    to.device_to_host_bytes += from.device_to_host_bytes;
-    to.device_to_device_bytes += from.device_to_device_bytes;
-    to.other_bytes += from.other_bytes;
-    to.set_bytes += from.set_bytes;
-    to.synchronizations += from.synchronizations;
-    to.synchronization_ns = add_saturated(to.synchronization_ns, from.synchronization_ns);
-    to.allocations += from.allocations;
-    to.allocated_bytes += from.allocated_bytes;
-    to.releases += from.releases;
-    to.released_bytes += from.released_bytes;
-    to.adopted_kernels += from.adopted_kernels;
-    to.adopted_ns = add_saturated(to.adopted_ns, from.adopted_ns);
+  static void add_work(device_work& work, device_work const& from) noexcept {
+    work.launches += from.launches;
+    work.launch_ns = add_saturated(work.launch_ns, from.launch_ns);
+    work.kernels += from.kernels;
+    work.kernel_ns = add_saturated(work.kernel_ns, from.kernel_ns);
+    work.copies += from.copies;
+    work.copy_ns = add_saturated(work.copy_ns, from.copy_ns);
+    work.host_to_device_bytes += from.host_to_device_bytes;
+    work.device_to_host_bytes += from.device_to_host_bytes;
+    work.device_to_device_bytes += from.device_to_device_bytes;
+    work.other_bytes += from.other_bytes;
+    work.set_bytes += from.set_bytes;
+    work.synchronizations += from.synchronizations;
+    work.synchronization_ns = add_saturated(work.synchronization_ns, from.synchronization_ns);
+    work.allocations += from.allocations;
+    work.allocated_bytes += from.allocated_bytes;
+    work.releases += from.releases;
+    work.released_bytes += from.released_bytes;
+    work.adopted_kernels += from.adopted_kernels;
+    work.adopted_ns = add_saturated(work.adopted_ns, from.adopted_ns);
   }
 
   void add_migrations() {
@@ -524,11 +524,11 @@ class call_tree_builder {
         row.migration_ns = add_saturated(row.migration_ns, elapsed(one.begin, one.end));
     });
   }
-  static void add_migrations_below(range_row& to, range_row const& from) noexcept {
-    to.migrated_to_device_bytes += from.migrated_to_device_bytes;
-    to.migrated_to_host_bytes += from.migrated_to_host_bytes;
-    to.gpu_page_faults += from.gpu_page_faults;
-    to.migration_ns = add_saturated(to.migration_ns, from.migration_ns);
+  static void add_migrations_below(range_row& row, range_row const& from) noexcept {
+    row.migrated_to_device_bytes += from.migrated_to_device_bytes;
+    row.migrated_to_host_bytes += from.migrated_to_host_bytes;
+    row.gpu_page_faults += from.gpu_page_faults;
+    row.migration_ns = add_saturated(row.migration_ns, from.migration_ns);
   }
 
   void sum_subtrees() {

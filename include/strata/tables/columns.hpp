@@ -29,10 +29,10 @@ template <class Row>
 using columns_of = void (*)(cell_sink& cells, table_input const& input, Row const& row,
                             std::size_t at);
 
-inline double standard_deviation(duration_statistics const& of) noexcept {
-  if (of.count() < 2) return std::numeric_limits<double>::quiet_NaN();
-  auto const n = static_cast<double>(of.count());
-  double const squares = of.sum_of_squares() - of.sum() * of.sum() / n;
+inline double standard_deviation(duration_statistics const& durations) noexcept {
+  if (durations.count() < 2) return std::numeric_limits<double>::quiet_NaN();
+  auto const n = static_cast<double>(durations.count());
+  double const squares = durations.sum_of_squares() - durations.sum() * durations.sum() / n;
   return square_root((squares > 0.0 ? squares : 0.0) / (n - 1.0));
 }
 

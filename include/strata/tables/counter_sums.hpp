@@ -82,8 +82,8 @@ class metric_formulas {
     bool time = false;          ///< the GPU busy time of a timed step
   };
 
-  explicit metric_formulas(counter_set const& of) : names_(of.names), set_(of.metrics) {
-    if (of.method == counting::passes) metric_resolver::add_rates(set_);
+  explicit metric_formulas(counter_set const& set) : names_(set.names), set_(set.metrics) {
+    if (set.method == counting::passes) metric_resolver::add_rates(set_);
     for (resolved_metric const& metric : set_.metrics) compile(metric);
   }
 
@@ -248,8 +248,8 @@ class counter_sums {
     constant_.push_back(false);
     if (tree.rows().empty()) return;
     add_values(source, tree, set);
-    sums_.add_up(tree.rows(), [this](counter_sum& to, counter_sum const& more, std::size_t i) {
-      to.add(more, combines_[i], constant_[i]);
+    sums_.add_up(tree.rows(), [this](counter_sum& sum, counter_sum const& more, std::size_t i) {
+      sum.add(more, combines_[i], constant_[i]);
     });
   }
 
@@ -334,8 +334,9 @@ class pass_agreement {
     if (tree.rows().empty()) return;
     for (counted_work const& counted : source.work)
       add(sums_.self(tree.position_of(counted.node), counted.pass), counted);
-    sums_.add_up(tree.rows(),
-                 [](counted_work& to, counted_work const& more, std::size_t) { add(to, more); });
+    sums_.add_up(tree.rows(), [](counted_work& work, counted_work const& more, std::size_t) {
+      add(work, more);
+    });
   }
 
   /// Requires: `passes` in ascending order.
@@ -372,12 +373,12 @@ class pass_agreement {
     return passes;
   }
 
-  static void add(counted_work& to, counted_work const& more) noexcept {
-    to.launches += more.launches;
-    to.foreign += more.foreign;
-    to.what += more.what;
-    to.shapes += more.shapes;
-    to.threads += more.threads;
+  static void add(counted_work& work, counted_work const& more) noexcept {
+    work.launches += more.launches;
+    work.foreign += more.foreign;
+    work.what += more.what;
+    work.shapes += more.shapes;
+    work.threads += more.threads;
   }
 
   std::size_t passes_;

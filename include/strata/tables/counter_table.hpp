@@ -173,9 +173,10 @@ class counter_table_builder {
     return made;
   }
 
-  static counter_method method_of(resolved_metric const& of, inputs const& from) noexcept {
-    if (from.time) return of.derived ? counter_method::counted_and_timed : counter_method::timed;
-    bool const derived = of.derived || of.combine == metric_combine::ratio;
+  static counter_method method_of(resolved_metric const& metric, inputs const& from) noexcept {
+    if (from.time)
+      return metric.derived ? counter_method::counted_and_timed : counter_method::timed;
+    bool const derived = metric.derived || metric.combine == metric_combine::ratio;
     return derived ? counter_method::derived : counter_method::counted;
   }
 

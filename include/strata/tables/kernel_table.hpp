@@ -290,18 +290,18 @@ class kernel_table_builder {
     }
   }
 
-  static void add(kernel_sums& to, kernel_sums const& more) {
-    to.count += more.count;
-    to.duration.add(more.duration);
-    to.blocks.add(more.blocks);
-    to.block_threads_min = smaller(to.block_threads_min, more.block_threads_min);
-    to.block_threads_max = larger(to.block_threads_max, more.block_threads_max);
-    to.warps += more.warps;
-    to.registers = larger(to.registers, more.registers);
-    to.static_shared_bytes = larger(to.static_shared_bytes, more.static_shared_bytes);
-    to.dynamic_shared_bytes = larger(to.dynamic_shared_bytes, more.dynamic_shared_bytes);
-    add(to.by_time, more.by_time);
-    add(to.by_count, more.by_count);
+  static void add(kernel_sums& sums, kernel_sums const& more) {
+    sums.count += more.count;
+    sums.duration.add(more.duration);
+    sums.blocks.add(more.blocks);
+    sums.block_threads_min = smaller(sums.block_threads_min, more.block_threads_min);
+    sums.block_threads_max = larger(sums.block_threads_max, more.block_threads_max);
+    sums.warps += more.warps;
+    sums.registers = larger(sums.registers, more.registers);
+    sums.static_shared_bytes = larger(sums.static_shared_bytes, more.static_shared_bytes);
+    sums.dynamic_shared_bytes = larger(sums.dynamic_shared_bytes, more.dynamic_shared_bytes);
+    add(sums.by_time, more.by_time);
+    add(sums.by_count, more.by_count);
   }
   static void add(kernel_sums::use& to, kernel_sums::use const& more) noexcept {
     to.weight += more.weight;

@@ -85,7 +85,9 @@ class recording_check {
   static bool lasts(Record const& r) noexcept {
     return (is_time(r.begin) && is_time(r.end)) || (r.begin == lost_time && r.end == lost_time);
   }
-  static bool sums(duration_statistics const& of) noexcept { return recorded_fields::is_sound(of); }
+  static bool sums(duration_statistics const& durations) noexcept {
+    return recorded_fields::is_sound(durations);
+  }
 
   void check_tree() {
     for (std::size_t i = 0; i < of_.nodes.size(); ++i) {
@@ -115,11 +117,11 @@ class recording_check {
       good(in_tree(g.launched_by) && in_tree(g.captured_by) && is_sum(g.kernel_ns));
     });
   }
-  void check_sums(subtree_sums const& of, std::size_t places) {
-    good(of.times.size() == places);
-    check_all(of.times,
+  void check_sums(subtree_sums const& sums, std::size_t places) {
+    good(sums.times.size() == places);
+    check_all(sums.times,
               [&](subtree_times const& t) { good(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
-    check_all(of.devices, [&](device_busy const& d) {
+    check_all(sums.devices, [&](device_busy const& d) {
       good(d.ns.size() == places);
       check_all(d.ns, [&](std::int64_t ns) { good(is_sum(ns)); });
     });

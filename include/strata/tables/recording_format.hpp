@@ -107,172 +107,174 @@ struct recorded_fields {
     visitor.field("has_steps", of.has_steps);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_environment& of) {
-    visitor.field("host", of.host);
-    visitor.field("command", of.command);
-    visitor.field("options", of.options);
-    visitor.field("started_at", of.started_at);
-    visitor.field("cpu", of.cpu);
-    visitor.field("clock", of.clock);
-    visitor.field("cupti_path", of.cupti_path);
-    visitor.field("cupti_version", of.cupti_version);
-    visitor.field("driver_version", of.driver_version);
-    visitor.field("process_id", of.process_id);
-    visitor.field("started_at_unix_ns", of.started_at_unix_ns);
-    visitor.field("rank", of.rank);
-    visitor.field("devices", of.devices);
+  static void visit(Visitor& visitor, profile_environment& environment) {
+    visitor.field("host", environment.host);
+    visitor.field("command", environment.command);
+    visitor.field("options", environment.options);
+    visitor.field("started_at", environment.started_at);
+    visitor.field("cpu", environment.cpu);
+    visitor.field("clock", environment.clock);
+    visitor.field("cupti_path", environment.cupti_path);
+    visitor.field("cupti_version", environment.cupti_version);
+    visitor.field("driver_version", environment.driver_version);
+    visitor.field("process_id", environment.process_id);
+    visitor.field("started_at_unix_ns", environment.started_at_unix_ns);
+    visitor.field("rank", environment.rank);
+    visitor.field("devices", environment.devices);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_device& of) {
-    visitor.field("ordinal", of.ordinal);
-    visitor.field("name", of.name);
-    visitor.field("multiprocessors", of.multiprocessors);
-    visitor.field("major", of.compute_capability_major);
-    visitor.field("minor", of.compute_capability_minor);
-    visitor.field("clock_khz", of.clock_khz);
-    visitor.field("memory_clock_khz", of.memory_clock_khz);
-    visitor.field("memory_bus_bits", of.memory_bus_bits);
-    visitor.field("l2_bytes", of.l2_bytes);
-    visitor.field("memory_bytes", of.memory_bytes);
-    visitor.field("warp_size", of.warp_size);
-    visitor.field("threads_per_multiprocessor", of.threads_per_multiprocessor);
-    visitor.field("blocks_per_multiprocessor", of.blocks_per_multiprocessor);
-    visitor.field("registers_per_multiprocessor", of.registers_per_multiprocessor);
-    visitor.field("shared_bytes_per_multiprocessor", of.shared_bytes_per_multiprocessor);
-    visitor.field("reserved_shared_bytes_per_block", of.reserved_shared_bytes_per_block);
-    visitor.field("uuid", of.uuid);
-    visitor.field("measured_at", of.measured_at);
-    visitor.field("ceilings", of.ceilings);
+  static void visit(Visitor& visitor, profile_device& device) {
+    visitor.field("ordinal", device.ordinal);
+    visitor.field("name", device.name);
+    visitor.field("multiprocessors", device.multiprocessors);
+    visitor.field("major", device.compute_capability_major);
+    visitor.field("minor", device.compute_capability_minor);
+    visitor.field("clock_khz", device.clock_khz);
+    visitor.field("memory_clock_khz", device.memory_clock_khz);
+    visitor.field("memory_bus_bits", device.memory_bus_bits);
+    visitor.field("l2_bytes", device.l2_bytes);
+    visitor.field("memory_bytes", device.memory_bytes);
+    visitor.field("warp_size", device.warp_size);
+    visitor.field("threads_per_multiprocessor", device.threads_per_multiprocessor);
+    visitor.field("blocks_per_multiprocessor", device.blocks_per_multiprocessor);
+    visitor.field("registers_per_multiprocessor", device.registers_per_multiprocessor);
+    visitor.field("shared_bytes_per_multiprocessor", device.shared_bytes_per_multiprocessor);
+    visitor.field("reserved_shared_bytes_per_block", device.reserved_shared_bytes_per_block);
+    visitor.field("uuid", device.uuid);
+    visitor.field("measured_at", device.measured_at);
+    visitor.field("ceilings", device.ceilings);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, device_ceiling& of) {
-    visitor.field("name", of.name);
-    visitor.field("memory", of.memory);
-    visitor.field("rate", of.rate);
-    visitor.field("theory", of.theory);
-    visitor.field("spread", of.spread);
-    visitor.field("clock_hertz", of.clock_hertz);
-    visitor.field("samples", of.samples);
-    visitor.field("refused", of.refused);
+  static void visit(Visitor& visitor, device_ceiling& ceiling) {
+    visitor.field("name", ceiling.name);
+    visitor.field("memory", ceiling.memory);
+    visitor.field("rate", ceiling.rate);
+    visitor.field("theory", ceiling.theory);
+    visitor.field("spread", ceiling.spread);
+    visitor.field("clock_hertz", ceiling.clock_hertz);
+    visitor.field("samples", ceiling.samples);
+    visitor.field("refused", ceiling.refused);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_hang& of) {
-    visitor.field("found", of.found);
-    visitor.field("ranges", of.ranges);
-    visitor.field("work", of.work);
+  static void visit(Visitor& visitor, profile_hang& hang) {
+    visitor.field("found", hang.found);
+    visitor.field("ranges", hang.ranges);
+    visitor.field("work", hang.work);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, hung_range& of) {
-    visitor.field("path", of.path);
-    visitor.field("thread", of.thread);
-    visitor.field("open_ns", of.open_ns);
+  static void visit(Visitor& visitor, hung_range& range) {
+    visitor.field("path", range.path);
+    visitor.field("thread", range.thread);
+    visitor.field("open_ns", range.open_ns);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, hung_work& of) {
-    visitor.field("path", of.path);
-    visitor.field("calls", of.calls);
-    visitor.field("last_ns", of.last_ns);
+  static void visit(Visitor& visitor, hung_work& work) {
+    visitor.field("path", work.path);
+    visitor.field("calls", work.calls);
+    visitor.field("last_ns", work.last_ns);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_losses& of) {
-    for (loss_kind const& kind : loss_kinds) visitor.field(kind.key.data(), of.*kind.count);
+  static void visit(Visitor& visitor, profile_losses& losses) {
+    for (loss_kind const& kind : loss_kinds) visitor.field(kind.key.data(), losses.*kind.count);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_cost& of) {
-    visitor.field("seconds_in_window", of.seconds_in_window);
-    visitor.field("range_ns", of.range_ns);
-    visitor.field("ranges", of.ranges);
-    visitor.field("callbacks", of.callbacks);
-    visitor.field("callback_ns", of.callback_ns);
-    visitor.field("activity_seconds", of.activity_seconds);
-    visitor.field("flush_seconds", of.flush_seconds);
-    visitor.field("start_seconds", of.start_seconds);
-    visitor.field("counter_reads", of.counter_reads);
-    visitor.field("counter_read_ns", of.counter_read_ns);
-    visitor.field("log_bytes", of.log_bytes);
-    visitor.field("activity_bytes", of.activity_bytes);
+  static void visit(Visitor& visitor, profile_cost& cost) {
+    visitor.field("seconds_in_window", cost.seconds_in_window);
+    visitor.field("range_ns", cost.range_ns);
+    visitor.field("ranges", cost.ranges);
+    visitor.field("callbacks", cost.callbacks);
+    visitor.field("callback_ns", cost.callback_ns);
+    visitor.field("activity_seconds", cost.activity_seconds);
+    visitor.field("flush_seconds", cost.flush_seconds);
+    visitor.field("start_seconds", cost.start_seconds);
+    visitor.field("counter_reads", cost.counter_reads);
+    visitor.field("counter_read_ns", cost.counter_read_ns);
+    visitor.field("log_bytes", cost.log_bytes);
+    visitor.field("activity_bytes", cost.activity_bytes);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_node& of) {
-    visitor.field("parent", of.parent);
-    visitor.field("name", of.name);
-    visitor.field("index", of.index);
-    visitor.field("depth", of.depth);
-    visitor.field("selected", of.selected);
+  static void visit(Visitor& visitor, profile_node& node) {
+    visitor.field("parent", node.parent);
+    visitor.field("name", node.name);
+    visitor.field("index", node.index);
+    visitor.field("depth", node.depth);
+    visitor.field("selected", node.selected);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, profile_thread& of) {
-    visitor.field("ordinal", of.ordinal);
-    visitor.field("os_id", of.os_id);
-    visitor.field("name", of.name);
+  static void visit(Visitor& visitor, profile_thread& thread) {
+    visitor.field("ordinal", thread.ordinal);
+    visitor.field("os_id", thread.os_id);
+    visitor.field("name", thread.name);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, duration_statistics& of) {
-    visitor.field("count", of.count_);
-    visitor.field("sum", of.sum_);
-    visitor.field("sum_of_squares", of.sum_of_squares_);
-    visitor.field("minimum", of.minimum_);
-    visitor.field("maximum", of.maximum_);
-    visitor.field("first_bucket", of.first_bucket_);
-    visitor.field("histogram", of.histogram_);
-    visitor.field("coarseness", of.coarseness_);
+  static void visit(Visitor& visitor, duration_statistics& durations) {
+    visitor.field("count", durations.count_);
+    visitor.field("sum", durations.sum_);
+    visitor.field("sum_of_squares", durations.sum_of_squares_);
+    visitor.field("minimum", durations.minimum_);
+    visitor.field("maximum", durations.maximum_);
+    visitor.field("first_bucket", durations.first_bucket_);
+    visitor.field("histogram", durations.histogram_);
+    visitor.field("coarseness", durations.coarseness_);
   }
   /// Whether the histogram is one that the class can have.
-  static bool is_sound(duration_statistics const& of) noexcept {
-    if (of.coarseness_ > duration_statistics::all_in_one) return false;
-    std::size_t const most = ((64 * 60 - 1) >> of.coarseness_) + 1;
+  static bool is_sound(duration_statistics const& durations) noexcept {
+    if (durations.coarseness_ > duration_statistics::all_in_one) return false;
+    std::size_t const most = ((64 * 60 - 1) >> durations.coarseness_) + 1;
     // Room without a count was made for a kernel that lost its time.
-    return (of.count_ == 0 || !of.histogram_.empty()) && of.first_bucket_ <= most &&
-           of.histogram_.size() <= most - of.first_bucket_ && of.minimum_ <= of.maximum_;
+    return (durations.count_ == 0 || !durations.histogram_.empty()) &&
+           durations.first_bucket_ <= most &&
+           durations.histogram_.size() <= most - durations.first_bucket_ &&
+           durations.minimum_ <= durations.maximum_;
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, overflow_sums& of) {
-    visitor.field("node", of.node);
-    visitor.field("durations", of.durations);
-    visitor.field("flops", of.flops);
-    visitor.field("bytes", of.bytes);
-    visitor.field("tokens", of.tokens);
+  static void visit(Visitor& visitor, overflow_sums& sums) {
+    visitor.field("node", sums.node);
+    visitor.field("durations", sums.durations);
+    visitor.field("flops", sums.flops);
+    visitor.field("bytes", sums.bytes);
+    visitor.field("tokens", sums.tokens);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, kernel_name& of) {
-    visitor.field("mangled", of.mangled);
+  static void visit(Visitor& visitor, kernel_name& name) {
+    visitor.field("mangled", name.mangled);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, device_sums& of) {
-    visitor.field("complete", of.complete);
-    visitor.field("nodes", of.nodes);
-    visitor.field("kernels", of.kernels);
-    visitor.field("graph_kernels", of.graph_kernels);
-    visitor.field("by_node", of.by_node);
-    visitor.field("family_of_node", of.family_of_node);
-    visitor.field("by_family", of.by_family);
+  static void visit(Visitor& visitor, device_sums& sums) {
+    visitor.field("complete", sums.complete);
+    visitor.field("nodes", sums.nodes);
+    visitor.field("kernels", sums.kernels);
+    visitor.field("graph_kernels", sums.graph_kernels);
+    visitor.field("by_node", sums.by_node);
+    visitor.field("family_of_node", sums.family_of_node);
+    visitor.field("by_family", sums.by_family);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, subtree_sums& of) {
-    visitor.field("times", of.times);
-    visitor.field("devices", of.devices);
-    visitor.field("only_device", of.only_device);
+  static void visit(Visitor& visitor, subtree_sums& sums) {
+    visitor.field("times", sums.times);
+    visitor.field("devices", sums.devices);
+    visitor.field("only_device", sums.only_device);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, device_busy& of) {
-    visitor.field("device", of.device);
-    visitor.field("ns", of.ns);
+  static void visit(Visitor& visitor, device_busy& busy) {
+    visitor.field("device", busy.device);
+    visitor.field("ns", busy.ns);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, kernel_sums& of) {
-    visitor.field("node", of.node);
-    visitor.field("name", of.name);
-    visitor.field("count", of.count);
-    visitor.field("duration", of.duration);
-    visitor.field("blocks", of.blocks);
-    visitor.field("block_threads_min", of.block_threads_min);
-    visitor.field("block_threads_max", of.block_threads_max);
-    visitor.field("warps", of.warps);
-    visitor.field("registers", of.registers);
-    visitor.field("static_shared_bytes", of.static_shared_bytes);
-    visitor.field("dynamic_shared_bytes", of.dynamic_shared_bytes);
-    visitor.field("by_time", of.by_time);
-    visitor.field("by_count", of.by_count);
+  static void visit(Visitor& visitor, kernel_sums& sums) {
+    visitor.field("node", sums.node);
+    visitor.field("name", sums.name);
+    visitor.field("count", sums.count);
+    visitor.field("duration", sums.duration);
+    visitor.field("blocks", sums.blocks);
+    visitor.field("block_threads_min", sums.block_threads_min);
+    visitor.field("block_threads_max", sums.block_threads_max);
+    visitor.field("warps", sums.warps);
+    visitor.field("registers", sums.registers);
+    visitor.field("static_shared_bytes", sums.static_shared_bytes);
+    visitor.field("dynamic_shared_bytes", sums.dynamic_shared_bytes);
+    visitor.field("by_time", sums.by_time);
+    visitor.field("by_count", sums.by_count);
   }
   template <class Visitor>
   static void visit(Visitor& visitor, kernel_sums::use& of) {
@@ -282,52 +284,52 @@ struct recorded_fields {
     visitor.field("gpu", of.gpu);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, counter_set& of) {
-    visitor.field("name", of.name);
-    visitor.field("method", of.method);
-    visitor.field("where", of.where);
-    visitor.field("devices", of.devices);
-    visitor.field("about", of.about);
-    visitor.field("metrics", of.metrics.metrics);
-    visitor.field("absent", of.metrics.absent);
-    visitor.field("unknown", of.metrics.unknown);
-    visitor.field("left_out", of.left_out);
-    visitor.field("names", of.names);
-    visitor.field("origins", of.origins);
-    visitor.field("values", of.values);
-    visitor.field("kernels", of.kernels);
-    visitor.field("work", of.work);
-    visitor.field("passes", of.passes);
-    visitor.field("passes_done", of.passes_done);
+  static void visit(Visitor& visitor, counter_set& set) {
+    visitor.field("name", set.name);
+    visitor.field("method", set.method);
+    visitor.field("where", set.where);
+    visitor.field("devices", set.devices);
+    visitor.field("about", set.about);
+    visitor.field("metrics", set.metrics.metrics);
+    visitor.field("absent", set.metrics.absent);
+    visitor.field("unknown", set.metrics.unknown);
+    visitor.field("left_out", set.left_out);
+    visitor.field("names", set.names);
+    visitor.field("origins", set.origins);
+    visitor.field("values", set.values);
+    visitor.field("kernels", set.kernels);
+    visitor.field("work", set.work);
+    visitor.field("passes", set.passes);
+    visitor.field("passes_done", set.passes_done);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, resolved_metric& of) {
-    visitor.field("key", of.key);
-    visitor.field("formula", of.formula);
-    visitor.field("unit", of.unit);
-    visitor.field("level", of.level);
-    visitor.field("combine", of.combine);
-    visitor.field("derived", of.derived);
-    visitor.field("stand_in", of.stand_in);
-    visitor.field("counters", of.counters);
+  static void visit(Visitor& visitor, resolved_metric& metric) {
+    visitor.field("key", metric.key);
+    visitor.field("formula", metric.formula);
+    visitor.field("unit", metric.unit);
+    visitor.field("level", metric.level);
+    visitor.field("combine", metric.combine);
+    visitor.field("derived", metric.derived);
+    visitor.field("stand_in", metric.stand_in);
+    visitor.field("counters", metric.counters);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, absent_metric& of) {
-    visitor.field("key", of.key);
-    visitor.field("reason", of.reason);
+  static void visit(Visitor& visitor, absent_metric& metric) {
+    visitor.field("key", metric.key);
+    visitor.field("reason", metric.reason);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, unknown_metric& of) {
-    visitor.field("name", of.name);
-    visitor.field("suggestions", of.suggestions);
+  static void visit(Visitor& visitor, unknown_metric& metric) {
+    visitor.field("name", metric.name);
+    visitor.field("suggestions", metric.suggestions);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, counted_kernel& of) {
-    visitor.field("node", of.node);
-    visitor.field("name", of.name);
-    visitor.field("launches_min", of.launches_min);
-    visitor.field("launches_max", of.launches_max);
-    visitor.field("values", of.values);
+  static void visit(Visitor& visitor, counted_kernel& kernel) {
+    visitor.field("node", kernel.node);
+    visitor.field("name", kernel.name);
+    visitor.field("launches_min", kernel.launches_min);
+    visitor.field("launches_max", kernel.launches_max);
+    visitor.field("values", kernel.values);
   }
 };
 
@@ -377,14 +379,14 @@ class recording_writer {
   using write_function = void(recording_writer& to, void* value);
 
   template <class Value>
-  static void write_value(recording_writer& to, void* value) {
+  static void write_value(recording_writer& writer, void* value) {
     if constexpr (std::is_same<Value, std::string>::value) {
-      to.kind(recorded_kind::text);
-      to.write_text(*static_cast<std::string*>(value));
+      writer.kind(recorded_kind::text);
+      writer.write_text(*static_cast<std::string*>(value));
     } else {
-      to.kind(recorded_kind::object);
-      recorded_fields::visit(to, *static_cast<Value*>(value));
-      to.number(0);  // no key
+      writer.kind(recorded_kind::object);
+      recorded_fields::visit(writer, *static_cast<Value*>(value));
+      writer.number(0);  // no key
     }
   }
 
@@ -487,7 +489,7 @@ inline void write_piece(text_writer& out, profile_piece& source) {
   std::uint64_t hash = 0;
   {
     text_writer to(content);
-    recording_writer writer(to);
+    recording_writer writer(out);
     writer.write(source);
     hash = writer.hash();
   }

@@ -383,9 +383,9 @@ class steps_builder {
       made_.idle.push_back({row, cause, 0.0, 0.0});
       place = static_cast<std::uint32_t>(made_.idle.size());
     }
-    idle_time& to = made_.idle[place - 1];
-    to.ns += idle_part_ * static_cast<double>(ns);
-    if (gap) to.gaps += idle_part_;
+    idle_time& idle = made_.idle[place - 1];
+    idle.ns += idle_part_ * static_cast<double>(ns);
+    if (gap) idle.gaps += idle_part_;
   }
 
   /// The times in which at least one kernel ran.

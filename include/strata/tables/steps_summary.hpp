@@ -95,10 +95,10 @@ struct steps_summary {
   }
   /// The same of what is known of the first recorded step by itself: `first` of the total. `of`:
   /// the part of all that its range does.
-  double per_step(double total, double first, step_part const& of) const noexcept {
-    double const later = 1.0 - (of.in_steps - of.typical);  // than the first step, and outside
-    if (!without_first || !has_timeline || !(later > 0.0)) return per_step(total, of);
-    return (total - first) * (of.typical / later) / typical_count();
+  double per_step(double total, double first, step_part const& part) const noexcept {
+    double const later = 1.0 - (part.in_steps - part.typical);  // than the first step, and outside
+    if (!without_first || !has_timeline || !(later > 0.0)) return per_step(total, part);
+    return (total - first) * (part.typical / later) / typical_count();
   }
   /// The same of what is known for all of the run only.
   double per_step(double total) const noexcept {

@@ -139,11 +139,11 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
   });
   std::size_t kept = 0;
   for (std::size_t i = 1; i < kernels.size(); ++i) {
-    top_kernel& to = kernels[kept];
-    if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
-      to.launches += kernels[i].launches;
-      to.step_ns += kernels[i].step_ns;
-      to.filled_ns += kernels[i].filled_ns;
+    top_kernel& top = kernels[kept];
+    if (top.path == kernels[i].path && top.row->mangled == kernels[i].row->mangled) {
+      top.launches += kernels[i].launches;
+      top.step_ns += kernels[i].step_ns;
+      top.filled_ns += kernels[i].filled_ns;
     } else if (++kept != i) {
       kernels[kept] = std::move(kernels[i]);
     }

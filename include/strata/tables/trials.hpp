@@ -88,20 +88,20 @@ struct benchmark_growth {
 namespace detail {
 
 /// Fills the statistics of a result from its trials.
-inline void summarise(benchmark_result& of) {
-  vec<double> sorted = of.ns;
+inline void summarise(benchmark_result& result) {
+  vec<double> sorted = result.ns;
   sorted.sort();
-  of.median_ns = quantile_of(sorted, 0.5);
-  of.p5_ns = quantile_of(sorted, 0.05);
-  of.p95_ns = quantile_of(sorted, 0.95);
-  of.mean_ns = mean(sorted);
-  of.deviation_ns = sample_deviation(sorted);
-  of.mad_ns = median_distance(sorted);
-  of.outliers = 0;
+  result.median_ns = quantile_of(sorted, 0.5);
+  result.p5_ns = quantile_of(sorted, 0.05);
+  result.p95_ns = quantile_of(sorted, 0.95);
+  result.mean_ns = mean(sorted);
+  result.deviation_ns = sample_deviation(sorted);
+  result.mad_ns = median_distance(sorted);
+  result.outliers = 0;
   constexpr double deviation = 1.4826;  // of a normal distribution, in its MADs
-  double const far_off = larger(3.0 * deviation * of.mad_ns, 0.01 * of.median_ns);
+  double const far_off = larger(3.0 * deviation * result.mad_ns, 0.01 * result.median_ns);
   for (double const trial : sorted)
-    if (std::fabs(trial - of.median_ns) > far_off) ++of.outliers;
+    if (std::fabs(trial - result.median_ns) > far_off) ++result.outliers;
 }
 
 /// Slopes of z over one or two variables; NaN where they do not vary, or vary together.
@@ -143,11 +143,11 @@ inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
 }
 
 /// `matmul(n=256,k=64)`; the name of a cold run ends with ` cold`.
-inline std::string name_of(benchmark_result const& of) {
-  benchmark_parameter const& x = of.how.x;
-  benchmark_parameter const& y = of.how.y;
-  if (x.name.empty()) return of.name;
-  sentence text(of.name);
+inline std::string name_of(benchmark_result const& result) {
+  benchmark_parameter const& x = result.how.x;
+  benchmark_parameter const& y = result.how.y;
+  if (x.name.empty()) return result.name;
+  sentence text(result.name);
   text << '(' << x.name << '=' << x.value;
   if (!y.name.empty()) text << ',' << y.name << '=' << y.value;
   return text << ')';
@@ -183,9 +183,9 @@ class device_times {
     for (span const& trial : trials_)
       if (trial.last <= trial.first) results[trial.run].by_device = false;
     for (span const& trial : trials_) {
-      benchmark_result& of = results[trial.run];
-      if (of.by_device)
-        of.ns[trial.trial] = static_cast<double>(trial.last - trial.first) / of.how.calls;
+      benchmark_result& result = results[trial.run];
+      if (result.by_device)
+        result.ns[trial.trial] = static_cast<double>(trial.last - trial.first) / result.how.calls;
     }
   }
 
@@ -199,11 +199,11 @@ class device_times {
     std::int64_t last = lost_time;
   };
 
-  std::uint32_t node_of(benchmark_result const& of) const noexcept {
-    benchmark_parameter const& x = of.how.x;
-    benchmark_parameter const& y = of.how.y;
+  std::uint32_t node_of(benchmark_result const& result) const noexcept {
+    benchmark_parameter const& x = result.how.x;
+    benchmark_parameter const& y = result.how.y;
     std::uint32_t const outer =
-        child_of(source_, root_node, of.name, x.name.empty() ? no_index : x.value);
+        child_of(source_, root_node, result.name, x.name.empty() ? no_index : x.value);
     if (outer == no_node || y.name.empty()) return outer;
     return child_of(source_, outer, y.name, y.value);
   }

@@ -124,10 +124,10 @@ class counter_readout {
     }
   }
 
-  void copy_to(counter_set& to) const {
-    to.names = names_;
-    to.values = values_;
-    to.origins = origins_;
+  void copy_to(counter_set& set) const {
+    set.names = names_;
+    set.values = values_;
+    set.origins = origins_;
   }
 
  private:

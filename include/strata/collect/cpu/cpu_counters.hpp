@@ -457,19 +457,19 @@ class cpu_counter_collector {
     return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
   }
 
-  status one_thread_only(counted_thread const& of) const {
-    if (of.who != detail::perf_group::reach::alone) return {};
+  status one_thread_only(counted_thread const& thread) const {
+    if (thread.who != detail::perf_group::reach::alone) return {};
     return {errc::not_supported,
             "counters: this kernel counts the CPU's in one thread only: the work of other threads "
             "is missing; Linux 4.13 or later counts it"};
   }
 
-  static status missed_threads(counted_thread const& of) {
-    if (of.missed == 0) return {};
+  static status missed_threads(counted_thread const& thread) {
+    if (thread.missed == 0) return {};
     return {
         errc::limit,
         detail::sentence("counters: ")
-            << of.missed << (of.missed == 1 ? " thread" : " threads")
+            << thread.missed << (thread.missed == 1 ? " thread" : " threads")
             << " of the program could not be counted: a thread needs a file descriptor for each "
                "counter, so raise the limit (ulimit -n), or ask for fewer"};
   }
@@ -494,16 +494,16 @@ class cpu_counter_collector {
                "other profilers)"};
   }
 
-  static void copy(counted_thread const& of, counter_set& to) {
+  static void copy(counted_thread const& thread, counter_set& set) {
     vec<std::uint32_t> positions;
-    for (std::string const& name : of.columns) {
-      std::size_t const found = to.names.index_of(name);
+    for (std::string const& name : thread.columns) {
+      std::size_t const found = set.names.index_of(name);
       positions.push_back(static_cast<std::uint32_t>(found));
-      if (found == to.names.size()) to.names.push_back(name);
+      if (found == set.names.size()) set.names.push_back(name);
     }
-    of.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
+    thread.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)
-        to.values.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
+        set.values.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
     });
   }
 

@@ -599,66 +599,66 @@ class activity_store {
   }
 
   traced_kernel kernel(cupti::kernel_record const& from) {
-    traced_kernel to{};
-    to.captured_by = no_node;
-    to.graph_node = from.graph_node_id;
-    to.graph = from.graph_id;
-    to.begin = stamp(from.start_ns);
-    to.end = stamp(from.end_ns);
-    to.correlation = from.correlation_id;
-    to.name = kernel_names_.number(from.name);
-    to.stream = from.stream_id;
-    to.context = from.context_id;
-    to.grid_x = static_cast<std::uint32_t>(from.grid_x);
-    to.grid_y = narrow<std::uint16_t>(from.grid_y);
-    to.grid_z = narrow<std::uint16_t>(from.grid_z);
-    to.block_x = narrow<std::uint16_t>(from.block_x);
-    to.block_y = narrow<std::uint16_t>(from.block_y);
-    to.block_z = narrow<std::uint16_t>(from.block_z);
-    to.registers = narrow<std::uint8_t>(from.registers_per_thread);
-    to.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamic_shared_memory_bytes);
-    to.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
-    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    return to;
+    traced_kernel kernel{};
+    kernel.captured_by = no_node;
+    kernel.graph_node = from.graph_node_id;
+    kernel.graph = from.graph_id;
+    kernel.begin = stamp(from.start_ns);
+    kernel.end = stamp(from.end_ns);
+    kernel.correlation = from.correlation_id;
+    kernel.name = kernel_names_.number(from.name);
+    kernel.stream = from.stream_id;
+    kernel.context = from.context_id;
+    kernel.grid_x = static_cast<std::uint32_t>(from.grid_x);
+    kernel.grid_y = narrow<std::uint16_t>(from.grid_y);
+    kernel.grid_z = narrow<std::uint16_t>(from.grid_z);
+    kernel.block_x = narrow<std::uint16_t>(from.block_x);
+    kernel.block_y = narrow<std::uint16_t>(from.block_y);
+    kernel.block_z = narrow<std::uint16_t>(from.block_z);
+    kernel.registers = narrow<std::uint8_t>(from.registers_per_thread);
+    kernel.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamic_shared_memory_bytes);
+    kernel.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
+    kernel.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
+    return kernel;
   }
 
   template <class From>
   strata::copy_record copy(From const& from, strata::copy_kind kind, bool paged) const noexcept {
-    strata::copy_record to{};
-    to.begin = stamp(from.start_ns);
-    to.end = stamp(from.end_ns);
-    to.bytes = from.size_bytes;
-    to.correlation = from.correlation_id;
-    to.stream = from.stream_id;
-    to.context = from.context_id;
-    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    to.kind = kind;
-    to.pageable = paged ? 1 : 0;
-    return to;
+    strata::copy_record copy{};
+    copy.begin = stamp(from.start_ns);
+    copy.end = stamp(from.end_ns);
+    copy.bytes = from.size_bytes;
+    copy.correlation = from.correlation_id;
+    copy.stream = from.stream_id;
+    copy.context = from.context_id;
+    copy.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
+    copy.kind = kind;
+    copy.pageable = paged ? 1 : 0;
+    return copy;
   }
 
   strata::memory_record allocation(cupti::memory_record const& from) const noexcept {
-    strata::memory_record to{};
-    to.time = stamp(from.timestamp_ns);
-    to.address = from.address;
-    to.bytes = from.size_bytes;
-    to.correlation = from.correlation_id;
-    to.stream = from.stream_id;
-    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    to.kind = kind_of(from.memory);
-    to.allocates = from.operation == cupti::memory_operation::allocation;
-    to.asynchronous = from.is_async != 0;
-    return to;
+    strata::memory_record change{};
+    change.time = stamp(from.timestamp_ns);
+    change.address = from.address;
+    change.bytes = from.size_bytes;
+    change.correlation = from.correlation_id;
+    change.stream = from.stream_id;
+    change.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
+    change.kind = kind_of(from.memory);
+    change.allocates = from.operation == cupti::memory_operation::allocation;
+    change.asynchronous = from.is_async != 0;
+    return change;
   }
 
   strata::synchronization_record wait(cupti::synchronization_record const& from) const noexcept {
-    strata::synchronization_record to{};
-    to.begin = stamp(from.start_ns);
-    to.end = stamp(from.end_ns);
-    to.correlation = from.correlation_id;
-    to.stream = from.stream_id;
-    to.kind = kind_of(from.type);
-    return to;
+    strata::synchronization_record wait{};
+    wait.begin = stamp(from.start_ns);
+    wait.end = stamp(from.end_ns);
+    wait.correlation = from.correlation_id;
+    wait.stream = from.stream_id;
+    wait.kind = kind_of(from.type);
+    return wait;
   }
 
   strata::overhead_record overhead(cupti::overhead_record const& from) const noexcept {

@@ -142,23 +142,23 @@ class ceiling_kernel {
   }
 
   /// Tensor cores by `mma`: eight tiles of sums a warp, operands in registers.
-  static std::string mma(tensor_kind const& of) {
+  static std::string mma(tensor_kind const& kind) {
     constexpr std::uint32_t tiles = 8;
-    ceiling_kernel made(of.isa, of.capability >= 89 ? "sm_89" : "sm_80");
-    std::string const result(of.result);
-    std::string const type(of.type);
+    ceiling_kernel made(kind.isa, kind.capability >= 89 ? "sm_89" : "sm_80");
+    std::string const result(kind.result);
+    std::string const type(kind.type);
     made.put(".reg .b32 %a<16>, %b<8>;", ".reg ." + result + " %c<32>;");
     for (std::uint32_t i = 0; i < 24; ++i) {
-      made.random(of.keep, of.fixed);
+      made.random(kind.keep, kind.fixed);
       made.put("mov.b32 " + ((i < 16 ? "%a" : "%b") + number(i < 16 ? i : i - 16)) + ", %word;");
     }
     made.clear("%c", 4 * tiles, result);
     made.begin_loop();
     for (std::uint32_t i = 0; i < mma_round; ++i) {
       std::string const sums = list("%c", i % tiles * 4, 4);
-      made.put("mma.sync.aligned." + std::string(of.mma_shape) + ".row.col." + result + "." + type +
-               "." + type + "." + result + " " + sums + ", " + list("%a", i / 2 % 4 * 4, 4) + ", " +
-               list("%b", i % 4 * 2, 2) + ", " + sums + ";");
+      made.put("mma.sync.aligned." + std::string(kind.mma_shape) + ".row.col." + result + "." +
+               type + "." + type + "." + result + " " + sums + ", " + list("%a", i / 2 % 4 * 4, 4) +
+               ", " + list("%b", i % 4 * 2, 2) + ", " + sums + ";");
     }
     made.close_loop();
     made.add_up("%c", 4 * tiles);
@@ -196,16 +196,16 @@ class ceiling_kernel {
   }
 
   /// Hopper's tensor cores: two warpgroups multiply 128 x 256 from shared memory, as libraries do.
-  static std::string wgmma(tensor_kind const& of) {
+  static std::string wgmma(tensor_kind const& kind) {
     constexpr std::uint32_t sums = 128;  // of a thread, in 64 x 256 of a warpgroup
     ceiling_kernel made(80, "sm_90a", ".extern .shared .align 1024 .b8 tile[];");
-    std::string const result(of.result);
-    std::string const type(of.type);
+    std::string const result(kind.result);
+    std::string const type(kind.type);
     bool const halves = type == "bf16" || type == "f16";
     made.put(".reg ." + result + " %c<128>;", ".reg .b64 %a, %b, %da, %db;",
              ".reg .b32 %base, %part;", ".reg .pred %add;", "setp.eq.u32 %add, 0, 0;",
              "mov.u32 %base, tile;", "cvt.u64.u32 %data, %base;");
-    made.fill_shared(wgmma_shared, of.keep, of.fixed);
+    made.fill_shared(wgmma_shared, kind.keep, kind.fixed);
     made.put("fence.proxy.async;", "bar.sync 0;");
     // A descriptor: address / 16, 1024 bytes from eight rows to the next eight, rows of 128 bytes
     // that are swizzled.
@@ -223,7 +223,7 @@ class ceiling_kernel {
              "mul.wide.u32 %db, %part, " + number(b_bytes / 16) + ";", "add.u64 %db, %db, %b;");
     for (std::uint32_t i = 0; i < wgmma_round; ++i) {
       if (i > 0) made.put("add.u64 %da, %da, 2;", "add.u64 %db, %db, 2;");
-      made.put("wgmma.mma_async.sync.aligned.m64n256k" + number(of.wgmma_k) + "." + result + "." +
+      made.put("wgmma.mma_async.sync.aligned.m64n256k" + number(kind.wgmma_k) + "." + result + "." +
                type + "." + type + " " + list("%c", 0, sums) + ", %da, %db, %add" +
                (result == "s32" ? ";"
                 : halves        ? ", 1, 1, 0, 0;"

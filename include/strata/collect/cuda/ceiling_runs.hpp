@@ -98,11 +98,11 @@ struct ceiling_work {
 
 /// Fills a ceiling with the rates of its samples.
 /// Requires: there are some.
-inline void fill_ceiling(vec<double> rates, device_ceiling& to) {
+inline void fill_ceiling(vec<double> rates, device_ceiling& ceiling) {
   rates.sort();
-  to.rate = rates[rates.size() / 2];
-  to.spread = (rates.back() - rates.front()) / to.rate;
-  to.samples = static_cast<std::uint32_t>(rates.size());
+  ceiling.rate = rates[rates.size() / 2];
+  ceiling.spread = (rates.back() - rates.front()) / ceiling.rate;
+  ceiling.samples = static_cast<std::uint32_t>(rates.size());
 }
 
 /// Runs kernels in the current context, or in the primary one of a device, with a stream and memory
@@ -151,17 +151,17 @@ class ceiling_runs {
   std::string const& problem() const noexcept { return problem_; }
 
   /// Several runs of `sample_ms` each; the median into `to`, or the reason why not.
-  void measure(ceiling_work const& work, device_ceiling& to) {
+  void measure(ceiling_work const& work, device_ceiling& ceiling) {
     driver::module_handle made = nullptr;
     if (did("cuModuleLoadDataEx", api_.module_load(&made, work.text.c_str(), 0, nullptr, nullptr)))
-      run_all(made, work, to);
+      run_all(made, work, ceiling);
     if (made != nullptr) (void)api_.module_unload(made);
-    if (to.samples == 0) to.refused = problem_;
+    if (ceiling.samples == 0) ceiling.refused = problem_;
     problem_.clear();
   }
 
   /// The driver's own copy of half of the buffer to the other half, where that is the faster one.
-  void measure_copy(device_ceiling& to) {
+  void measure_copy(device_ceiling& ceiling) {
     vec<double> rates;
     auto const half = static_cast<std::size_t>(size_ / 2);
     double ms = 0.0;
@@ -172,9 +172,9 @@ class ceiling_runs {
       if (!time(copy, ms)) return problem_.clear();
       if (i > 0) rates.push_back(2.0 * static_cast<double>(half) / ms * 1e3);
     }
-    device_ceiling theirs = to;
+    device_ceiling theirs = ceiling;
     fill_ceiling(std::move(rates), theirs);
-    if (theirs.rate > to.rate) to = std::move(theirs);
+    if (theirs.rate > ceiling.rate) ceiling = std::move(theirs);
   }
 
   /// Bytes for what blocks begin later.
@@ -222,7 +222,7 @@ class ceiling_runs {
     if (retained_) (void)api_.primary_release(device_);
   }
 
-  void run_all(driver::module_handle from, ceiling_work const& work, device_ceiling& to) {
+  void run_all(driver::module_handle from, ceiling_work const& work, device_ceiling& ceiling) {
     driver::function_handle kernel = nullptr;
     if (!did("cuModuleGetFunction", api_.module_function(&kernel, from, ceiling_kernel::entry)))
       return;
@@ -259,8 +259,8 @@ class ceiling_runs {
       rates.push_back(work.of_block * blocks * rounds / found.ms * 1e3);
       hertz += found.hertz / samples;
     }
-    fill_ceiling(std::move(rates), to);
-    to.clock_hertz = hertz;
+    fill_ceiling(std::move(rates), ceiling);
+    ceiling.clock_hertz = hertz;
   }
 
   bool run(driver::function_handle kernel, std::uint32_t blocks, std::uint32_t rounds,

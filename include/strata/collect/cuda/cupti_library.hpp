@@ -218,7 +218,7 @@ class cupti_presence {
   /// While it lasts CUPTI may be called, if it is true.
   class use {
    public:
-    explicit use(cupti_presence& of) noexcept : of_(of) { of_.uses_.fetch_add(1); }
+    explicit use(cupti_presence& presence) noexcept : of_(presence) { of_.uses_.fetch_add(1); }
     use(use const&) = delete;
     use& operator=(use const&) = delete;
     ~use() { of_.uses_.fetch_sub(1); }

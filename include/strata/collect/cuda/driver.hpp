@@ -170,22 +170,23 @@ struct driver_library {
   /// The attribute of the device with this ordinal, or `otherwise` if it is not available.
   [[nodiscard]] int attribute(int ordinal, driver::attribute code,
                               int otherwise = 0) const noexcept {
-    driver::device_handle of = 0;
+    driver::device_handle device = 0;
     int value = 0;
     if (!ok() || api.device_get == nullptr || api.device_attribute == nullptr) return otherwise;
-    if (api.device_get(&of, ordinal) != driver::result::success) return otherwise;
-    return api.device_attribute(&value, code, of) == driver::result::success ? value : otherwise;
+    if (api.device_get(&device, ordinal) != driver::result::success) return otherwise;
+    return api.device_attribute(&value, code, device) == driver::result::success ? value
+                                                                                 : otherwise;
   }
 
   /// Whether a device can read the memory of another; true where that is not known.
   [[nodiscard]] bool reaches(int ordinal, int other) const noexcept {
     driver::device_handle from = 0;
-    driver::device_handle to = 0;
+    driver::device_handle device = 0;
     int can = 1;
     if (!ok() || api.device_get == nullptr || api.can_access_peer == nullptr) return true;
     if (api.device_get(&from, ordinal) != driver::result::success) return true;
-    if (api.device_get(&to, other) != driver::result::success) return true;
-    return api.can_access_peer(&can, from, to) != driver::result::success || can != 0;
+    if (api.device_get(&device, other) != driver::result::success) return true;
+    return api.can_access_peer(&can, from, device) != driver::result::success || can != 0;
   }
 
   /// The device whose memory an address is of; -1 for the host's, and where it is not known.

@@ -162,21 +162,22 @@ class kernel_name_memo {
 /// A migration or fault of managed memory between two times of the session's clock.
 inline strata::migration_record migration_of(cupti::unified_memory_record const& from,
                                              std::int64_t begin, std::int64_t end) noexcept {
-  strata::migration_record to{};
-  to.begin = begin;
-  to.kind = kind_of(from.counter);
-  to.device = from.source_id;
-  if (to.kind == migration_kind::to_device || to.kind == migration_kind::between_devices)
-    to.device = from.destination_id;
+  strata::migration_record migration{};
+  migration.begin = begin;
+  migration.kind = kind_of(from.counter);
+  migration.device = from.source_id;
+  if (migration.kind == migration_kind::to_device ||
+      migration.kind == migration_kind::between_devices)
+    migration.device = from.destination_id;
   // CUPTI leaves the end open where nothing takes time, and the value of a CPU's fault is none.
-  to.end = larger(begin, end);
-  to.value = from.value;
-  if (to.kind == migration_kind::cpu_fault) {
-    to.end = to.begin;
-    to.value = 1;
-    to.device = migration_record::no_device;
+  migration.end = larger(begin, end);
+  migration.value = from.value;
+  if (migration.kind == migration_kind::cpu_fault) {
+    migration.end = migration.begin;
+    migration.value = 1;
+    migration.device = migration_record::no_device;
   }
-  return to;
+  return migration;
 }
 
 /// Copies between devices that cannot reach each other's memory go by way of the host: CUPTI tells

@@ -249,18 +249,18 @@ class launch_table {
     return all == nullptr ? nullptr : all[id / page_launches].load(memory_order_acquire);
   }
 
-  static bool read(slot const& from, std::uint32_t id, launch_record& to) noexcept {
+  static bool read(slot const& from, std::uint32_t id, launch_record& call) noexcept {
     std::uint64_t const word = from.id.load(memory_order_acquire);
     if (static_cast<std::uint32_t>(word) != id || word >> 48 == 0) return false;
     std::uint64_t const place = from.place.load(memory_order_relaxed);
-    to.begin = from.begin.load(memory_order_relaxed);
-    to.end = from.end.load(memory_order_relaxed);
-    to.correlation = id;
-    to.node = static_cast<std::uint32_t>(place);
-    to.step = static_cast<std::uint32_t>(place >> 32);
-    to.thread = static_cast<std::uint16_t>(word >> 32);
-    to.kind = static_cast<api_kind>(static_cast<std::uint8_t>(word >> 48));
-    to.flags = static_cast<std::uint8_t>(word >> 56);
+    call.begin = from.begin.load(memory_order_relaxed);
+    call.end = from.end.load(memory_order_relaxed);
+    call.correlation = id;
+    call.node = static_cast<std::uint32_t>(place);
+    call.step = static_cast<std::uint32_t>(place >> 32);
+    call.thread = static_cast<std::uint16_t>(word >> 32);
+    call.kind = static_cast<api_kind>(static_cast<std::uint8_t>(word >> 48));
+    call.flags = static_cast<std::uint8_t>(word >> 56);
     return true;
   }
 

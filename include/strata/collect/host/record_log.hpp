@@ -375,9 +375,9 @@ class span_log {
     std::uint32_t* const youngest = youngest_.find(key_of(id));
     if (youngest == nullptr) return;
     std::uint32_t const at = *youngest;
-    open_span& of = open_[at - 1];
-    span_record ended = of.span;
-    *youngest = std::exchange(of.next, std::exchange(free_, at));
+    open_span& span = open_[at - 1];
+    span_record ended = span.span;
+    *youngest = std::exchange(span.next, std::exchange(free_, at));
     if (*youngest == 0) youngest_.erase(key_of(id));
     --open_now_;
     ended.end = now;

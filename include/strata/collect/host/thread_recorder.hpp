@@ -443,20 +443,20 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_ALWAYS_INLINE void record(frame const& f, std::int64_t now,
                                           bool contained) noexcept {
     if (STRATA_DETAIL_UNLIKELY(contained)) now = f.begin.load(memory_order_relaxed);
-    range_record* const to = ranges_.place();
-    if (STRATA_DETAIL_UNLIKELY(to == nullptr)) return fold(f, now);
-    write(*to, f, now);
+    range_record* const range = ranges_.place();
+    if (STRATA_DETAIL_UNLIKELY(range == nullptr)) return fold(f, now);
+    write(*range, f, now);
     ranges_.keep();
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE void write(range_record& to, frame const& f,
+  STRATA_DETAIL_ALWAYS_INLINE void write(range_record& range, frame const& f,
                                          std::int64_t now) const noexcept {
-    to.begin = f.begin.load(memory_order_relaxed);
-    to.end = now;
-    to.node = f.node_now();
-    to.attribute = f.attribute;
-    to.step = shared_->step.load(memory_order_relaxed);
-    to.thread = ordinal_;
+    range.begin = f.begin.load(memory_order_relaxed);
+    range.end = now;
+    range.node = f.node_now();
+    range.attribute = f.attribute;
+    range.step = shared_->step.load(memory_order_relaxed);
+    range.thread = ordinal_;
   }
 
   static std::uint64_t tag_of(std::string_view name) noexcept {

@@ -430,10 +430,10 @@ class nvtx_ranges {
     nvtx_stack& open = nvtx_stack::of_this_thread();
     if (!open.has_room()) return nvtx::no_level;
     range_token range;
-    if (listener const* const to = listening()) {
+    if (listener const* const client = listening()) {
       indexed_name const named = split_index(name.full());
-      range = to->begin(name.number(), named.name.data(), named.name.size(), named.index, nullptr,
-                        false);
+      range = client->begin(name.number(), named.name.data(), named.name.size(), named.index,
+                            nullptr, false);
     }
     return open.push({range, name.where()});
   }
@@ -454,21 +454,21 @@ class nvtx_ranges {
 
   STRATA_DETAIL_COLD static void start(nvtx_name const& name, nvtx::range_id id) noexcept {
     if (name.own() || listening() == nullptr) return;
-    recorder& to = recorder::instance();
-    thread_recorder const* const own = to.of_this_thread();
-    if (own != nullptr) to.state().spans.start(id, name.text(), name.domain(), own->ordinal());
+    recorder& host = recorder::instance();
+    thread_recorder const* const own = host.of_this_thread();
+    if (own != nullptr) host.state().spans.start(id, name.text(), name.domain(), own->ordinal());
   }
   STRATA_DETAIL_COLD static void end(nvtx::range_id id) noexcept {
     if (listening() == nullptr) return;
-    recorder& to = recorder::instance();
-    thread_recorder const* const own = to.of_this_thread();
-    if (own != nullptr) to.state().spans.end(id, own->ordinal());
+    recorder& host = recorder::instance();
+    thread_recorder const* const own = host.of_this_thread();
+    if (own != nullptr) host.state().spans.end(id, own->ordinal());
   }
   STRATA_DETAIL_COLD static void mark(nvtx_name const& name) noexcept {
     if (name.own() || listening() == nullptr) return;
-    recorder& to = recorder::instance();
-    thread_recorder const* const own = to.of_this_thread();
-    if (own != nullptr) to.state().spans.mark(name.text(), name.domain(), own->ordinal());
+    recorder& host = recorder::instance();
+    thread_recorder const* const own = host.of_this_thread();
+    if (own != nullptr) host.state().spans.mark(name.text(), name.domain(), own->ordinal());
   }
 
   /// Whether the program made an NVTX call since this was called last.
@@ -479,9 +479,9 @@ class nvtx_ranges {
   static listener const* listening() noexcept {
     static process_block const& ours = block();
     if (!heard_.load(memory_order_relaxed)) heard_.store(true, memory_order_relaxed);
-    listener const* to = active_listener();
-    if (STRATA_DETAIL_UNLIKELY(to == &bootstrap_listener)) to = decide_listener();
-    return ours.nvtx_ignored.load(memory_order_relaxed) ? nullptr : to;
+    listener const* client = active_listener();
+    if (STRATA_DETAIL_UNLIKELY(client == &bootstrap_listener)) client = decide_listener();
+    return ours.nvtx_ignored.load(memory_order_relaxed) ? nullptr : client;
   }
 
   static inline atomic<bool> heard_{false};
