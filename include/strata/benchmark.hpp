@@ -172,9 +172,9 @@ inline std::string shown_name(benchmark_result const& result) {
 inline std::string flop_text(double flops) {
   constexpr std::string_view units[] = {" TFLOP", " GFLOP", " MFLOP", " kFLOP"};
   double unit = 1e12;
-  std::size_t at = 0;
-  for (; at < 3 && flops < unit; ++at) unit /= 1e3;
-  return aligned(fixed_string(flops / unit, 2), 6).append(units[at]);
+  std::size_t index = 0;
+  for (; index < 3 && flops < unit; ++index) unit /= 1e3;
+  return aligned(fixed_string(flops / unit, 2), 6).append(units[index]);
 }
 
 }  // namespace detail
@@ -294,23 +294,23 @@ class benchmarks {
       scoped_range const mark("warmup");
       f();
     }
-    std::size_t const at = result_of(name, how);  // `f` may call `run`
+    std::size_t const index = result_of(name, how);  // `f` may call `run`
     for (std::uint32_t i = 0; i < how.trials; ++i) {
       before();
       if (how.cold) flush_();
-      std::uint32_t const calls = results_[at].how.calls;
+      std::uint32_t const calls = results_[index].how.calls;
       detail::event_clock::event const first = expects_records() ? nullptr : events_.mark();
       std::int64_t begin = 0;
       std::int64_t end = 0;
       {
-        trial const mark(results_[at]);
+        trial const mark(results_[index]);
         begin = detail::monotonic_ns();
         for (std::uint32_t call = 0; call < calls; ++call) f();
         end = detail::monotonic_ns();
       }
       double const ns = first == nullptr ? -1.0 : events_.ns_between(first, events_.mark());
-      if (ns >= 0.0) event_ns_[at].push_back(ns / calls);
-      results_[at].ns.push_back(static_cast<double>(end - begin) / calls);
+      if (ns >= 0.0) event_ns_[index].push_back(ns / calls);
+      results_[index].ns.push_back(static_cast<double>(end - begin) / calls);
     }
   }
 
@@ -402,8 +402,8 @@ class benchmarks {
     made.how = how;
     made.how.calls = detail::larger(std::uint32_t{1}, how.calls);
     std::string const full = detail::name_of(made);
-    for (std::size_t at = 0; at < results_.size(); ++at)
-      if (detail::name_of(results_[at]) == full) return at;
+    for (std::size_t index = 0; index < results_.size(); ++index)
+      if (detail::name_of(results_[index]) == full) return index;
     results_.push_back(made);
     event_ns_.emplace_back();
     return results_.size() - 1;

@@ -70,7 +70,7 @@ class range_handle {
  private:
   friend class inherit;
   friend range_handle current() noexcept;
-  explicit constexpr range_handle(std::uint32_t place) noexcept : place_(place) {}
+  explicit constexpr range_handle(std::uint32_t position) noexcept : place_(position) {}
 
   std::uint32_t place_ = 0;
 };

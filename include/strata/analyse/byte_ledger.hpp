@@ -140,8 +140,9 @@ class ledger_builder {
   }
   static bool is_meant(std::string_view path, byte_need const& need) {
     if (path.empty() || !matches_end(path, need.path)) return false;
-    for (std::size_t at = path.find('/', 1); at != path.npos; at = path.find('/', at + 1))
-      if (matches_end(path.substr(0, at), need.not_below)) return false;
+    for (std::size_t index = path.find('/', 1); index != path.npos;
+         index = path.find('/', index + 1))
+      if (matches_end(path.substr(0, index), need.not_below)) return false;
     return true;
   }
   /// Ranges that match one need share it by their calls.
@@ -157,11 +158,11 @@ class ledger_builder {
       double calls = 0.0;
       vec<std::size_t> found;  // not those below another one, which has the need already
       for (std::size_t row = 1; row < rows_.size();) {
-        std::size_t const at = row++;
-        if (!is_meant(rows_[at].path, model)) continue;
-        found.push_back(at);
-        calls += calls_of(at);
-        while (row < rows_.size() && rows_[row].depth > rows_[at].depth) ++row;
+        std::size_t const index = row++;
+        if (!is_meant(rows_[index].path, model)) continue;
+        found.push_back(index);
+        calls += calls_of(index);
+        while (row < rows_.size() && rows_[row].depth > rows_[index].depth) ++row;
       }
       for (std::size_t const row : found) {
         if (!(calls > 0.0)) break;
@@ -291,10 +292,10 @@ class ledger_builder {
       step.unexplained_bytes += row.unexplained_bytes;
       open += std::fabs(row.unexplained_bytes);
       for (ledger_residual const& part : row.residuals) {
-        std::size_t at = 0;
-        while (at < step.residuals.size() && step.residuals[at].name != part.name) ++at;
-        if (at == step.residuals.size()) step.residuals.push_back({part.name, 0.0});
-        step.residuals[at].bytes += part.bytes;
+        std::size_t index = 0;
+        while (index < step.residuals.size() && step.residuals[index].name != part.name) ++index;
+        if (index == step.residuals.size()) step.residuals.push_back({part.name, 0.0});
+        step.residuals[index].bytes += part.bytes;
       }
     }
     made_.unexplained_share = open / step.hbm_bytes;

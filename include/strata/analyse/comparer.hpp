@@ -595,9 +595,9 @@ class comparer {
     double logarithms = 0;
     double counted = 0;
     for (compared_range& range : to_.ranges) {
-      std::size_t const at =
+      std::size_t const index =
           slower.count_first([&](std::string const& path) { return path < range.path; });
-      range.slower = at < slower.size() && slower[at] == range.path;
+      range.slower = index < slower.size() && slower[index] == range.path;
       bool const judged = range.verdict != range_verdict::unjudged;
       if (!judged && !(range.before_ms > 0 && range.after_ms > 0)) continue;
       logarithms += judged ? std::log1p(range.change) : std::log(range.after_ms / range.before_ms);

@@ -312,9 +312,9 @@ class run_ranges {
  private:
   template <class Ranges>
   static auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
-    std::size_t const at =
+    std::size_t const index =
         in.count_first([path](run_range const& range) { return range.path.compare(path) < 0; });
-    return at < in.size() && in[at].path == path ? &in[at] : nullptr;
+    return index < in.size() && in[index].path == path ? &in[index] : nullptr;
   }
   double number(json_node row, std::string_view column) const {
     return of_->json().number(of_->json().find(row, column));

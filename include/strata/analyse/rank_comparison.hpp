@@ -98,7 +98,9 @@ inline vec<double> medians_of_others(vec<double> const& values) {
   for (double const value : values) {
     std::size_t const own =
         sorted.count_first([value](double const& other) { return other < value; });
-    auto const other_at = [&](std::size_t place) { return sorted[place + (place >= own ? 1 : 0)]; };
+    auto const other_at = [&](std::size_t position) {
+      return sorted[position + (position >= own ? 1 : 0)];
+    };
     medians.push_back((other_at((others - 1) / 2) + other_at(others / 2)) / 2.0);
   }
   return medians;
@@ -149,8 +151,8 @@ class rank_comparer {
     vec<std::uint32_t> common = runs_[0].steps;
     for (rank_run const& run : runs_)
       common.keep_if([&](std::uint32_t step) {
-        std::size_t const place = place_of(step, run);
-        return place < run.steps.size() && run.steps[place] == step;
+        std::size_t const position = place_of(step, run);
+        return position < run.steps.size() && run.steps[position] == step;
       });
     for (rank_run& run : runs_) {
       if (run.steps == common) continue;
@@ -167,7 +169,7 @@ class rank_comparer {
   }
   static void keep(vec<double>& values, vec<std::size_t> const& places) {
     vec<double> kept;
-    for (std::size_t const place : places) kept.push_back(values[place]);
+    for (std::size_t const position : places) kept.push_back(values[position]);
     values = std::move(kept);
   }
   static void keep_mean(rank_run& run) {
@@ -213,15 +215,15 @@ class rank_comparer {
   /// The least time of each collective in each sample, of the ranks that took part in it.
   void find_transfers() {
     least_.resize(collectives_ * samples_, 0.0);
-    each_time([this](std::size_t, std::size_t place, double ns) {
-      double& least = least_[place];
+    each_time([this](std::size_t, std::size_t position, double ns) {
+      double& least = least_[position];
       least = least > 0.0 ? smaller(least, ns) : ns;
     });
     transfers_.resize(runs_.size() * samples_, 0.0);
     waits_.resize(runs_.size() * samples_, 0.0);
-    each_time([this](std::size_t own, std::size_t place, double ns) {
-      transfers_[own] += least_[place];
-      waits_[own] += ns - least_[place];
+    each_time([this](std::size_t own, std::size_t position, double ns) {
+      transfers_[own] += least_[position];
+      waits_[own] += ns - least_[position];
     });
   }
   /// Hands each time that a rank spent in a collective in a sample to `take`, with the place of
@@ -232,8 +234,8 @@ class rank_comparer {
       for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i)
         for (std::size_t sample = 0; sample < samples_; ++sample) {
           double const ns = runs_[run].collectives[i].ns[sample];
-          std::size_t const place = numbers_[run][i] * samples_ + sample;
-          if (ns > 0.0) take(run * samples_ + sample, place, ns);
+          std::size_t const position = numbers_[run][i] * samples_ + sample;
+          if (ns > 0.0) take(run * samples_ + sample, position, ns);
         }
   }
 

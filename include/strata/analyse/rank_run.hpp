@@ -78,12 +78,12 @@ class collective_places {
     std::string key(path);
     key += '\n';
     key += kernel;
-    std::size_t& place = places_[key];
-    if (place == 0) {
+    std::size_t& position = places_[key];
+    if (position == 0) {
       run.collectives.push_back({std::string(path), std::string(kernel), {}});
-      place = run.collectives.size();
+      position = run.collectives.size();
     }
-    return place - 1;
+    return position - 1;
   }
 
  private:
@@ -170,9 +170,9 @@ class rank_recording {
   }
   /// The position of a kernel in a row among the collectives.
   std::uint32_t collective_of(std::uint32_t row, std::uint32_t name) {
-    std::uint32_t& place = places_[std::uint64_t{row} << 32 | name];
-    if (place == 0) place = find_collective(row, name) + 2;  // no_collective is 1 then
-    return place - 2;
+    std::uint32_t& position = places_[std::uint64_t{row} << 32 | name];
+    if (position == 0) position = find_collective(row, name) + 2;  // no_collective is 1 then
+    return position - 2;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
     bool const is_named = name <= source_.kernel_names.size();
@@ -303,9 +303,9 @@ class rank_means {
   }
   void add_kernel(json_node row) {
     std::string const path(json_.text(json_.find(row, "path")));
-    std::size_t const place =
+    std::size_t const position =
         once_.count_first([&](std::string const& other) { return other < path; });
-    if (place < once_.size() && once_[place] == path) return;
+    if (position < once_.size() && once_[position] == path) return;
     std::string_view const kernel = json_.text(json_.find(row, "kernel"));
     double const ns = per_step(row, "total_ns", "first_step_ns");
     double const squares = number(row, "count") * std::pow(number(row, "stddev_ns"), 2);

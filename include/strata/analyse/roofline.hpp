@@ -334,34 +334,34 @@ class roofline_builder {
     table_.points.push_back(made);
   }
 
-  void add_row(std::size_t place) {
-    range_row const& row = rows_[place];
+  void add_row(std::size_t position) {
+    range_row const& row = rows_[position];
     double const time = busy_ns(row);
     double const parallel = devices_at_a_time(row);
     amounts real;
-    if (is_timed_work(counters_, place, counter_scope::total))
-      real = counted(place, counter_scope::total);
+    if (is_timed_work(counters_, position, counter_scope::total))
+      real = counted(position, counter_scope::total);
     amounts said;  // of an unknown format: no roof of compute
     said.flops = steps_.per_step(row.flops, row.step_call_share);
     said.bytes[0] = steps_.per_step(row.bytes, row.step_call_share);
     amounts limiting = said;
     if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time * parallel);
-    table_.limits[place] = nearest(real, limiting, time, parallel);
+    table_.limits[position] = nearest(real, limiting, time, parallel);
     bool const leaf = row.self.kernels == row.total.kernels;
     double const own = static_cast<double>(smaller(row.self.kernel_ns, row.gpu_busy_ns));
     amounts alone;
-    if (is_timed_work(counters_, place, counter_scope::self))
-      alone = counted(place, counter_scope::self);
-    table_.own[place] = nearest(alone, leaf ? limiting : amounts(),
-                                steps_.per_step(own, row.step_self_share), parallel);
+    if (is_timed_work(counters_, position, counter_scope::self))
+      alone = counted(position, counter_scope::self);
+    table_.own[position] = nearest(alone, leaf ? limiting : amounts(),
+                                   steps_.per_step(own, row.step_self_share), parallel);
     if (!is_positive(time)) return;
     amounts const& work = is_positive(real.flops) ? real : said;
     for (std::size_t level = 0; level < std::size(levels); ++level)
-      add_point(place, level, real.bytes[level], work,
+      add_point(position, level, real.bytes[level], work,
                 is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed, time,
                 parallel);
-    add_point(place, 0, said.bytes[0], said, work_evidence::declared, time, parallel);
-    describe(place, table_.limits[place]);
+    add_point(position, 0, said.bytes[0], said, work_evidence::declared, time, parallel);
+    describe(position, table_.limits[position]);
   }
 
   /// The unit, or else the roof, that takes the longest for this work. `time`: of a step;
@@ -401,22 +401,22 @@ class roofline_builder {
   }
 
   /// The limiter in words.
-  void describe(std::size_t place, range_limit& limit) const {
-    if (!limit.is_above_roof()) limit.kind = limiter_of(place, limit);
+  void describe(std::size_t position, range_limit& limit) const {
+    if (!limit.is_above_roof()) limit.kind = limiter_of(position, limit);
     limit.text = to_string(limit.kind);
     if (limit.kind == limiter::unit)
       limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
     if (limit.kind != limiter::latency) return;
-    limit.stall = longest_stall(counters_, place, counter_scope::total);
+    limit.stall = longest_stall(counters_, position, counter_scope::total);
     if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
   }
-  limiter limiter_of(std::size_t place, range_limit const& limit) const {
-    range_row const& row = rows_[place];
+  limiter limiter_of(std::size_t position, range_limit const& limit) const {
+    range_row const& row = rows_[position];
     double const time = limit.time_ns;
     auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
-    if (mean_.work(place).copy_ns > time / 2) return limiter::copies;
+    if (mean_.work(position).copy_ns > time / 2) return limiter::copies;
     if (limit.fraction() >= latency_use) return limiter::unit;
     if (host > 2.0 * time && row.total.kernels > 0 &&
         row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels))

@@ -108,11 +108,11 @@ class number_map {
     if (slots_[free].key != key) return;
     --size_;
     // Later entries move up, as far as they would be found there.
-    for (std::size_t at = next(free); slots_[at].key != nothing; at = next(at)) {
-      std::size_t const home = hash(slots_[at].key);
-      if (((at - home) & mask()) < ((at - free) & mask())) continue;
-      slots_[free] = slots_[at];
-      free = at;
+    for (std::size_t index = next(free); slots_[index].key != nothing; index = next(index)) {
+      std::size_t const home = hash(slots_[index].key);
+      if (((index - home) & mask()) < ((index - free) & mask())) continue;
+      slots_[free] = slots_[index];
+      free = index;
     }
     slots_[free].key = nothing;
   }
@@ -137,15 +137,15 @@ class number_map {
   };
 
   std::size_t mask() const noexcept { return slots_.size() - 1; }
-  std::size_t next(std::size_t at) const noexcept { return (at + 1) & mask(); }
+  std::size_t next(std::size_t index) const noexcept { return (index + 1) & mask(); }
   std::size_t hash(std::uint64_t key) const noexcept {
     std::uint64_t const h = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
     return static_cast<std::size_t>(h ^ h >> 29) & mask();
   }
   std::size_t place_of(std::uint64_t key) const noexcept {
-    std::size_t at = hash(key);
-    while (slots_[at].key != key && slots_[at].key != nothing) at = next(at);
-    return at;
+    std::size_t index = hash(key);
+    while (slots_[index].key != key && slots_[index].key != nothing) index = next(index);
+    return index;
   }
   vec<slot> slots_;
   std::size_t size_ = 0;
@@ -264,9 +264,10 @@ class key_numbers {
 
   /// The entry of the key, or the free one where it belongs.
   entry& place_of(Key const& key) const noexcept {
-    std::size_t at = static_cast<std::size_t>(key.hash()) & mask_;
-    while (entries_[at].number != 0 && !(entries_[at].key == key)) at = (at + 1) & mask_;
-    return entries_[at];
+    std::size_t index = static_cast<std::size_t>(key.hash()) & mask_;
+    while (entries_[index].number != 0 && !(entries_[index].key == key))
+      index = (index + 1) & mask_;
+    return entries_[index];
   }
 
   bool grow() noexcept {

@@ -183,49 +183,49 @@ class vec_base {
 
   STRATA_DETAIL_COLD void* remove(vec_type const& type, void const* first,
                                   void const* last) noexcept {
-    std::size_t const at = index_of(type, first);
-    std::size_t const count = index_of(type, last) - at;
+    std::size_t const index = index_of(type, first);
+    std::size_t const count = index_of(type, last) - index;
     if (count > 0) {
-      relocate(type, nullptr, place(type, at), count);
-      relocate(type, place(type, at), place(type, at + count), size_ - at - count);
+      relocate(type, nullptr, place(type, index), count);
+      relocate(type, place(type, index), place(type, index + count), size_ - index - count);
       size_ -= count;
     }
-    return place(type, at);
+    return place(type, index);
   }
 
   /// Moves a value to before an element.
   STRATA_DETAIL_COLD void* insert_moved(vec_type const& type, void const* before, void* value) {
-    std::size_t const at = index_of(type, before);
+    std::size_t const index = index_of(type, before);
     if (type.move == nullptr) {
       add_plain(type, value);
     } else {
       add_moved(type, value);
     }
-    return bring_last(type, at, 1);
+    return bring_last(type, index, 1);
   }
 
   /// Puts copies, as add_copies makes them, before an element.
   STRATA_DETAIL_COLD void* insert_copies(vec_type const& type, void const* before, copier copy,
                                          void const* from, std::size_t step, std::size_t count) {
-    std::size_t const at = index_of(type, before);
+    std::size_t const index = index_of(type, before);
     add_copies(type, copy, from, step, count);
-    return bring_last(type, at, count);
+    return bring_last(type, index, count);
   }
 
   /// Moves the last `count` elements to before `at`.
-  STRATA_DETAIL_COLD void* bring_last(vec_type const& type, std::size_t at, std::size_t count) {
+  STRATA_DETAIL_COLD void* bring_last(vec_type const& type, std::size_t index, std::size_t count) {
     std::size_t const kept = size_ - count;
-    if (at == kept || count == 0) return place(type, at);
+    if (index == kept || count == 0) return place(type, index);
     void* const room = std::malloc(count * type.size);
     if (room == nullptr) {
       shrink(type, kept);
       out_of_memory();
     }
     relocate(type, room, place(type, kept), count);
-    relocate(type, place(type, at + count), place(type, at), kept - at);
-    relocate(type, place(type, at), room, count);
+    relocate(type, place(type, index + count), place(type, index), kept - index);
+    relocate(type, place(type, index), room, count);
     std::free(room);
-    return place(type, at);
+    return place(type, index);
   }
 
   STRATA_DETAIL_COLD void free_all(vec_type const& type) noexcept {
@@ -299,9 +299,9 @@ class vec_base {
         reinterpret_cast<std::uintptr_t>(element) - reinterpret_cast<std::uintptr_t>(data_);
     return static_cast<std::size_t>(offset) / type.size;
   }
-  void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
+  void* place(vec_type const& type, std::size_t index, std::size_t offset = 0) const noexcept {
     return data_ == nullptr ? nullptr
-                            : static_cast<unsigned char*>(data_) + at * type.size + offset;
+                            : static_cast<unsigned char*>(data_) + index * type.size + offset;
   }
 
   STRATA_DETAIL_COLD static void merge_sort(void** first, std::size_t count, void** room,
@@ -309,9 +309,10 @@ class vec_base {
     if (count <= 8) {
       for (std::size_t i = 1; i < count; ++i) {
         void* const moved = first[i];
-        std::size_t at = i;
-        for (; at > 0 && before(context, moved, first[at - 1]); --at) first[at] = first[at - 1];
-        first[at] = moved;
+        std::size_t index = i;
+        for (; index > 0 && before(context, moved, first[index - 1]); --index)
+          first[index] = first[index - 1];
+        first[index] = moved;
       }
       return;
     }
@@ -340,8 +341,8 @@ class vec_base {
     unsigned char* const target = static_cast<unsigned char*>(to);
     bool const up = target > source;
     for (std::size_t i = 0; i < count; ++i) {
-      std::size_t const at = (up ? count - 1 - i : i) * type.size;
-      type.move(target == nullptr ? nullptr : target + at, source + at, true);
+      std::size_t const index = (up ? count - 1 - i : i) * type.size;
+      type.move(target == nullptr ? nullptr : target + index, source + index, true);
     }
   }
 };

@@ -45,8 +45,8 @@ class open_ranges {
     for (open_range* const smaller : outgrown_) std::free(smaller);
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE open_range& operator[](std::uint32_t place) const noexcept {
-    return places_.load(memory_order_relaxed)[place];
+  STRATA_DETAIL_ALWAYS_INLINE open_range& operator[](std::uint32_t position) const noexcept {
+    return places_.load(memory_order_relaxed)[position];
   }
 
   /// Threads: any. How many are open.
@@ -94,9 +94,9 @@ class open_ranges {
   void each(std::uint32_t session, Sink sink) const {
     std::uint32_t const depth = depth_.load(memory_order_acquire);
     open_range const* const all = places_.load(memory_order_acquire);
-    for (std::uint32_t place = 0; all != nullptr && place < depth && place < first_capacity;
-         ++place) {
-      open_range const& open = all[place];
+    for (std::uint32_t position = 0;
+         all != nullptr && position < depth && position < first_capacity; ++position) {
+      open_range const& open = all[position];
       bool const recorded = session != 0 && open.session.load(memory_order_relaxed) == session;
       sink(open.node_now(), recorded ? open.begin.load(memory_order_relaxed) : no_begin);
     }

@@ -120,16 +120,16 @@ class vec : public detail::vec_base {
   STRATA_DETAIL_ALWAYS_INLINE Value const* end() const noexcept {
     return static_cast<Value const*>(data_) + size_;
   }
-  STRATA_DETAIL_ALWAYS_INLINE Value& operator[](std::size_t at) noexcept {
-    return static_cast<Value*>(data_)[at];
+  STRATA_DETAIL_ALWAYS_INLINE Value& operator[](std::size_t index) noexcept {
+    return static_cast<Value*>(data_)[index];
   }
-  STRATA_DETAIL_ALWAYS_INLINE Value const& operator[](std::size_t at) const noexcept {
-    return static_cast<Value const*>(data_)[at];
+  STRATA_DETAIL_ALWAYS_INLINE Value const& operator[](std::size_t index) const noexcept {
+    return static_cast<Value const*>(data_)[index];
   }
   /// Like operator[]; ends the program where there is no such element.
-  Value const& at(std::size_t at) const noexcept {
-    if (at >= size_) std::abort();
-    return begin()[at];
+  Value const& at(std::size_t index) const noexcept {
+    if (index >= size_) std::abort();
+    return begin()[index];
   }
   STRATA_DETAIL_ALWAYS_INLINE Value& front() noexcept { return *static_cast<Value*>(data_); }
   STRATA_DETAIL_ALWAYS_INLINE Value const& front() const noexcept {
@@ -176,33 +176,35 @@ class vec : public detail::vec_base {
     resize(count, value);
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
+  STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* position) noexcept {
+    return erase(position, position + 1);
+  }
   STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* first, Value const* last) noexcept {
     return static_cast<Value*>(remove(type(), first, last));
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value const& value) {
-    return static_cast<Value*>(insert_copies(type(), at, copying(), &value, 0, 1));
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* position, Value const& value) {
+    return static_cast<Value*>(insert_copies(type(), position, copying(), &value, 0, 1));
   }
-  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value&& value) {
-    return static_cast<Value*>(insert_moved(type(), at, &value));
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* position, Value&& value) {
+    return static_cast<Value*>(insert_moved(type(), position, &value));
   }
-  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value const* first,
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* position, Value const* first,
                                             Value const* last) {
     auto const count = static_cast<std::size_t>(last - first);
-    return static_cast<Value*>(insert_copies(type(), at, copying(), first, 1, count));
+    return static_cast<Value*>(insert_copies(type(), position, copying(), first, 1, count));
   }
   template <class... From>
-  Value* emplace(Value const* at, From&&... from) {
-    return insert(at, Value(static_cast<From&&>(from)...));
+  Value* emplace(Value const* position, From&&... from) {
+    return insert(position, Value(static_cast<From&&>(from)...));
   }
 
   /// The position of the first element that equals this, size() without one.
   template <class Like>
   std::size_t index_of(Like const& value) const {
-    std::size_t at = 0;
-    while (at < size_ && !(begin()[at] == value)) ++at;
-    return at;
+    std::size_t index = 0;
+    while (index < size_ && !(begin()[index] == value)) ++index;
+    return index;
   }
   template <class Like>
   bool contains(Like const& value) const {

@@ -75,33 +75,33 @@ class subtree_sweep {
   }
 
   /// Work on a device. What begins before earlier work counts from that work's end on.
-  void add_busy(std::uint32_t place, std::int64_t begin, std::int64_t end, std::uint32_t on) {
+  void add_busy(std::uint32_t position, std::int64_t begin, std::int64_t end, std::uint32_t on) {
     if (!any_) to_->only_device = on;
     any_ = true;
     if (on != to_->only_device || !devices_.empty()) {
-      std::size_t const at = position_of(on);
-      vec<std::int64_t>& until = devices_[at].busy_until;
-      vec<std::int64_t>& ns = to_->devices[at].ns;
-      for (std::uint32_t i = place; until[i] < end; i = parents_[i])
+      std::size_t const index = position_of(on);
+      vec<std::int64_t>& until = devices_[index].busy_until;
+      vec<std::int64_t>& ns = to_->devices[index].ns;
+      for (std::uint32_t i = position; until[i] < end; i = parents_[i])
         add(ns[i], until[i], begin, end);
     }
     // Where a place is busy for longer, so are all places above it.
-    for (; busy_until_[place] < end; place = parents_[place])
-      add(to_->times[place].busy_ns, busy_until_[place], begin, end);
+    for (; busy_until_[position] < end; position = parents_[position])
+      add(to_->times[position].busy_ns, busy_until_[position], begin, end);
   }
 
-  void allocate(std::uint32_t place, std::uint64_t bytes) noexcept {
-    for (;; place = parents_[place]) {
-      in_use_[place] = add_saturated(in_use_[place], signed_bytes(bytes));
-      std::int64_t& peak = to_->times[place].peak_bytes;
-      peak = larger(peak, in_use_[place]);
-      if (place == 0) return;
+  void allocate(std::uint32_t position, std::uint64_t bytes) noexcept {
+    for (;; position = parents_[position]) {
+      in_use_[position] = add_saturated(in_use_[position], signed_bytes(bytes));
+      std::int64_t& peak = to_->times[position].peak_bytes;
+      peak = larger(peak, in_use_[position]);
+      if (position == 0) return;
     }
   }
-  void release(std::uint32_t place, std::uint64_t bytes) noexcept {
-    for (;; place = parents_[place]) {
-      in_use_[place] -= smaller(in_use_[place], signed_bytes(bytes));
-      if (place == 0) return;
+  void release(std::uint32_t position, std::uint64_t bytes) noexcept {
+    for (;; position = parents_[position]) {
+      in_use_[position] -= smaller(in_use_[position], signed_bytes(bytes));
+      if (position == 0) return;
     }
   }
 
@@ -123,11 +123,11 @@ class subtree_sweep {
       for (std::size_t i = 0; i < places(); ++i) first.ns[i] = to_->times[i].busy_ns;
       add_device(std::move(first), busy_until_);
     }
-    std::size_t at = 0;
-    while (at < to_->devices.size() && to_->devices[at].device != on) ++at;
-    if (at == devices_.size())
+    std::size_t index = 0;
+    while (index < to_->devices.size() && to_->devices[index].device != on) ++index;
+    if (index == devices_.size())
       add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
-    return at;
+    return index;
   }
 
   void add_device(device_busy busy, vec<std::int64_t> until) {
@@ -355,13 +355,13 @@ class device_summing {
   std::size_t position_of_captured(kernel_record const& kernel) {
     std::uint64_t const key =
         std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.captured_by};
-    std::uint32_t& at = graphs_[key];
-    if (at == 0) {
+    std::uint32_t& index = graphs_[key];
+    if (index == 0) {
       charge(sizeof(graph_kernel_sums) + 3 * 16);
       to_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
-      at = static_cast<std::uint32_t>(to_->graph_kernels.size());
+      index = static_cast<std::uint32_t>(to_->graph_kernels.size());
     }
-    return at - 1;
+    return index - 1;
   }
 
   static std::uint64_t& bytes_of(device_work& work, copy_kind kind) noexcept {

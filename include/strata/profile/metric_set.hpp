@@ -64,9 +64,9 @@ inline constexpr double most_share = 105.0;
 
 /// Part of `text` before the first `mark`; `text` becomes what follows it.
 inline std::string_view take_until(std::string_view& text, std::string_view marks) noexcept {
-  std::size_t const at = text.find_first_of(marks);
-  std::string_view const head = text.substr(0, at);
-  text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+  std::size_t const index = text.find_first_of(marks);
+  std::string_view const head = text.substr(0, index);
+  text = index == std::string_view::npos ? std::string_view{} : text.substr(index + 1);
   return head;
 }
 

@@ -53,8 +53,9 @@ class duration_statistics {
   }
   /// Room for a duration: adding it needs no memory then. False where there is none.
   [[nodiscard]] bool make_room(std::int64_t duration) noexcept {
-    std::size_t const at = bucket(duration);
-    return (at >= first_bucket_ && at - first_bucket_ < histogram_.size()) || widen(at, at);
+    std::size_t const index = bucket(duration);
+    return (index >= first_bucket_ && index - first_bucket_ < histogram_.size()) ||
+           widen(index, index);
   }
   /// What make_room would take of memory. Units: bytes, 0 where there is room, and for the least
   /// histogram.

@@ -49,15 +49,15 @@ class page_rows {
     std::size_t kept = 0;
     for (std::uint32_t const row : order) {
       std::size_t needed = 0;
-      for (std::uint32_t at = row; places_[at] == none; at = rows[at].parent) {
+      for (std::uint32_t index = row; places_[index] == none; index = rows[index].parent) {
         ++needed;
-        if (at == 0 || rows[at].parent >= at) break;
+        if (index == 0 || rows[index].parent >= index) break;
       }
       if (kept + needed > most) continue;
       kept += needed;
-      for (std::uint32_t at = row; places_[at] == none; at = rows[at].parent) {
-        places_[at] = 0;
-        if (at == 0 || rows[at].parent >= at) break;
+      for (std::uint32_t index = row; places_[index] == none; index = rows[index].parent) {
+        places_[index] = 0;
+        if (index == 0 || rows[index].parent >= index) break;
       }
     }
     number();
@@ -71,8 +71,8 @@ class page_rows {
     return row < places_.size() ? places_[row] : 0;
   }
   /// How many rows below a place are left out, without those below one that is shown.
-  std::uint32_t hidden(std::size_t place) const noexcept { return hidden_[place]; }
-  range_row const& row(std::size_t place) const noexcept { return rows_[shown_[place]]; }
+  std::uint32_t hidden(std::size_t position) const noexcept { return hidden_[position]; }
+  range_row const& row(std::size_t position) const noexcept { return rows_[shown_[position]]; }
   std::size_t total() const noexcept { return rows_.size(); }
 
  private:
@@ -212,11 +212,11 @@ class page_counters {
     std::size_t const most = metrics == 0 ? 0 : limits.counter_values / metrics;
     json_.line();
     json_.array("counted");
-    for (std::size_t place = 0; place < rows.shown().size() && place < most; ++place) {
+    for (std::size_t position = 0; position < rows.shown().size() && position < most; ++position) {
       json_.line();
       json_.array();
       each_metric([&](counter_table const& table, std::size_t i) {
-        std::size_t const row = rows.shown()[place];
+        std::size_t const row = rows.shown()[position];
         if (row >= table.rows) return json_.absent({});
         json_.number({}, table.at(row, i, counter_scope::total).value);
       });
@@ -286,13 +286,13 @@ class page_writer {
     node_places_.resize(input_.source.nodes.size(), page_rows::none);
     for (std::size_t i = 0; i < paths.size(); ++i) {
       std::uint32_t const* const row = rows.find(paths[i]);
-      std::uint32_t const place = row == nullptr ? 0 : folded_.place(*row);
+      std::uint32_t const position = row == nullptr ? 0 : folded_.place(*row);
       range_row const& range = input_.ranges[i];
-      row_places_.push_back(place);
-      path_places_[range.path_id] = place;
+      row_places_.push_back(position);
+      path_places_[range.path_id] = position;
       path_rows_[range.path_id] = static_cast<std::uint32_t>(i);
       each_places_[range.path_id] = each_.place(i);
-      if (range.node < node_places_.size()) node_places_[range.node] = place;
+      if (range.node < node_places_.size()) node_places_[range.node] = position;
     }
     for (std::size_t i = 0; i < node_places_.size(); ++i) {
       std::uint32_t const parent = input_.source.nodes[i].parent;
@@ -348,9 +348,9 @@ class page_writer {
     json_.end_object();
   }
 
-  void write_range(cell_sink& cells, page_rows const& rows, std::size_t place) const {
-    range_row const& row = rows.row(place);
-    known_integer(cells, "parent", place != 0, place == 0 ? 0 : rows.place(row.parent));
+  void write_range(cell_sink& cells, page_rows const& rows, std::size_t position) const {
+    range_row const& row = rows.row(position);
+    known_integer(cells, "parent", position != 0, position == 0 ? 0 : rows.place(row.parent));
     cells.integer("path_id", row.path_id);
     range_name_columns(cells, row);
     range_value_columns(cells, input_, row);
@@ -364,12 +364,12 @@ class page_writer {
     cells.number("step_self_launch_share", steps.part(row.step_self_launch_share));
     cells.number("step_launch_time_share", steps.part(row.step_launch_time_share));
     cells.number("step_self_launch_time_share", steps.part(row.step_self_launch_time_share));
-    if (row.around_steps || place == 0) {  // of a step they are sums of what lies below them
+    if (row.around_steps || position == 0) {  // of a step they are sums of what lies below them
       cells.number("step_self_share", steps.part(row.step_self_share));
     } else {
       cells.absent("step_self_share");
     }
-    cells.integer("hidden", rows.hidden(place));
+    cells.integer("hidden", rows.hidden(position));
   }
 
   void write_views() {
@@ -377,9 +377,9 @@ class page_writer {
     column_survey survey;
     for (page_rows const* const rows : {&folded_, &each_}) {
       if (rows == &each_ && !has_indices) continue;
-      for (std::size_t place = 0; place < rows->shown().size(); ++place) {
+      for (std::size_t position = 0; position < rows->shown().size(); ++position) {
         survey.begin_row();
-        write_range(survey, *rows, place);
+        write_range(survey, *rows, position);
       }
     }
     write_columns("columns", "same", survey, [this](page_cell what, column_survey const& known) {
@@ -399,11 +399,11 @@ class page_writer {
     json_.text("name", folded ? "folded" : "each");
     json_.integer("total", rows.total());
     json_.array("rows");
-    for (std::size_t place = 0; place < rows.shown().size(); ++place) {
+    for (std::size_t position = 0; position < rows.shown().size(); ++position) {
       page_cells cells(json_, survey, page_cell::differing, limits_.name);
       json_.line();
       json_.array();
-      write_range(cells, rows, place);
+      write_range(cells, rows, position);
       json_.end_array();
     }
     json_.end_array();
@@ -419,8 +419,8 @@ class page_writer {
 
   /// A kernel in a range, which is a place in each of the two tables; its launches and its time are
   /// also of a mean step.
-  void write_kernel(cell_sink& cells, std::size_t at, std::string const& name) {
-    kernel_row const& row = input_.kernels[at];
+  void write_kernel(cell_sink& cells, std::size_t index, std::string const& name) {
+    kernel_row const& row = input_.kernels[index];
     cells.integer("range", path_places_[row.path_id]);
     cells.integer("range_each", each_places_[row.path_id]);
     cells.text("name", name);
@@ -430,15 +430,15 @@ class page_writer {
     cells.number("step_launches", launches_in_step(row, range, input_.steps));
     cells.number("step_ns", ns_in_step(row, range, input_.steps));
     cells.number("step_gpu_fill", gpu_fill_in_step(row, input_.steps));
-    if (input_.kernel_counters != nullptr) write_counted_kernel(cells, at);
+    if (input_.kernel_counters != nullptr) write_counted_kernel(cells, index);
   }
 
   /// What the counted launches of a kernel do: their time, operations, and bytes at each level.
-  void write_counted_kernel(cell_sink& cells, std::size_t at) const {
+  void write_counted_kernel(cell_sink& cells, std::size_t index) const {
     kernel_counter_table const& table = *input_.kernel_counters;
-    auto const value = [&](std::string_view key) { return table.at(at, key); };
-    double const mean = mean_duration(input_.kernels[at], input_.steps);
-    cells.number("counted_ns", mean * static_cast<double>(table.launches[at]));
+    auto const value = [&](std::string_view key) { return table.at(index, key); };
+    double const mean = mean_duration(input_.kernels[index], input_.steps);
+    cells.number("counted_ns", mean * static_cast<double>(table.launches[index]));
     cells.number("counted_flops", counted_operations(value));
     cells.number("counted_hbm_bytes", value("hbm_bytes"));
     cells.number("counted_l2_bytes", value("l2_bytes"));

@@ -77,8 +77,8 @@ class page_memory {
   };
 
   std::uint32_t place_of(allocation_row const& row) const noexcept {
-    std::uint32_t const* const place = places_.find(row.path_id);
-    return place == nullptr ? 0 : *place;
+    std::uint32_t const* const position = places_.find(row.path_id);
+    return position == nullptr ? 0 : *position;
   }
 
   /// Position of the step at a time, or past the last one.
@@ -99,14 +99,15 @@ class page_memory {
       changes_.push_back({row.allocated_at, bytes, range, row.kind, row.purpose});
       if (row.released_at >= 0)
         changes_.push_back({row.released_at, -bytes, range, row.kind, row.purpose});
-      std::size_t& place = known[std::uint64_t{range} << 8 | static_cast<std::uint8_t>(row.kind)];
-      if (place == 0) {
+      std::size_t& position =
+          known[std::uint64_t{range} << 8 | static_cast<std::uint8_t>(row.kind)];
+      if (position == 0) {
         totals_.emplace_back();
         totals_.back().range = range;
         totals_.back().kind = row.kind;
-        place = totals_.size();
+        position = totals_.size();
       }
-      total& to = totals_[place - 1];
+      total& to = totals_[position - 1];
       ++to.count;
       to.bytes += row.bytes;
       if (row.released_at < 0) {
@@ -151,12 +152,12 @@ class page_memory {
     number_map<std::size_t> known;
     for (change const& made : changes_) {
       if (!counts(made, by)) continue;
-      std::size_t& place = known[key_of(made, by)];
-      if (place == 0) {
+      std::size_t& position = known[key_of(made, by)];
+      if (position == 0) {
         groups.push_back({key_of(made, by), 0, 0});
-        place = groups.size();
+        position = groups.size();
       }
-      group& to = groups[place - 1];
+      group& to = groups[position - 1];
       to.live += made.bytes;
       to.peak = larger(to.peak, to.live);
     }
@@ -183,13 +184,13 @@ class page_memory {
     std::int64_t highest[most_series] = {};
     std::int64_t sum = 0;
     std::int64_t most = -1;
-    std::int64_t at = 0;
+    std::int64_t time = 0;
     std::int64_t const part = input_.source.end / static_cast<std::int64_t>(points) + 1;
     std::int64_t current = 0;
     auto const write_point = [&] {
       if (most < 0) return;
       json_.array();
-      json_.integer({}, at);
+      json_.integer({}, time);
       for (std::size_t i = 0; i <= named; ++i) json_.integer({}, highest[i]);
       json_.end_array();
       most = -1;
@@ -198,18 +199,18 @@ class page_memory {
       if (!counts(made, by)) continue;
       if (made.time / part != current) write_point();
       current = made.time / part;
-      std::size_t const* const place = series.find(key_of(made, by));
-      live[place == nullptr ? named : *place] += made.bytes;
+      std::size_t const* const position = series.find(key_of(made, by));
+      live[position == nullptr ? named : *position] += made.bytes;
       sum += made.bytes;
       if (sum < most) continue;
       most = sum;
-      at = made.time;
+      time = made.time;
       std::memcpy(highest, live, sizeof live);
     }
     write_point();
     if (!changes_.empty()) {
       most = 0;
-      at = input_.source.end;
+      time = input_.source.end;
       std::memcpy(highest, live, sizeof live);
       write_point();
     }

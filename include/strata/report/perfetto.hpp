@@ -117,11 +117,11 @@ class proto_message {
   void text(perfetto::field field, std::string_view value) {
     std::string valid;
     std::size_t done = 0;
-    for (std::size_t at = 0; at < value.size();) {
-      utf8_character const c = decode_utf8(value, at);
-      if (!c.valid) valid.append(value.substr(done, at - done)).append(replacement);
-      at += c.length;
-      if (!c.valid) done = at;
+    for (std::size_t index = 0; index < value.size();) {
+      utf8_character const c = decode_utf8(value, index);
+      if (!c.valid) valid.append(value.substr(done, index - done)).append(replacement);
+      index += c.length;
+      if (!c.valid) done = index;
     }
     bytes(field, done == 0 ? value : std::string_view(valid.append(value.substr(done))));
   }
@@ -182,10 +182,10 @@ class deflater {
   std::string_view compress(std::string_view from) {
     bytes_.resize(from.size() + from.size() / 8 + 64);
     to_ = bytes_.data();
-    for (std::uint32_t& place : places_) place = nowhere;
+    for (std::uint32_t& position : places_) position = nowhere;
     put(0x0178, 16);
     put(3, 3);  // the last block, with fixed codes
-    for (std::size_t at = 0; at < from.size();) at += next(from, at);
+    for (std::size_t index = 0; index < from.size();) index += next(from, index);
     symbol(256);
     put(0, (8 - count_ % 8) % 8);
     std::uint32_t const sum = adler(from);
@@ -201,31 +201,31 @@ class deflater {
   static constexpr std::size_t window = 32768;
 
   /// Writes a byte, or a reference to what was there before. Returns: how many bytes that was.
-  std::size_t next(std::string_view from, std::size_t at) {
-    std::size_t const rest = from.size() - at;
+  std::size_t next(std::string_view from, std::size_t index) {
+    std::size_t const rest = from.size() - index;
     std::size_t const most = rest < longest ? rest : longest;
     std::size_t before = nowhere;
     std::uint32_t here;
     std::uint32_t there;
     if (rest >= shortest) {
-      std::memcpy(&here, &from[at], shortest);
-      std::uint32_t& place = places_[here * 2654435761u >> 20];
-      before = place;
-      place = static_cast<std::uint32_t>(at);
+      std::memcpy(&here, &from[index], shortest);
+      std::uint32_t& position = places_[here * 2654435761u >> 20];
+      before = position;
+      position = static_cast<std::uint32_t>(index);
     }
-    if (before != nowhere && at - before <= window) {
+    if (before != nowhere && index - before <= window) {
       std::memcpy(&there, &from[before], shortest);
       if (here == there) {
         std::size_t length = shortest;
         while (length + 8 <= most &&
-               std::memcmp(&from[at + length], &from[before + length], 8) == 0)
+               std::memcmp(&from[index + length], &from[before + length], 8) == 0)
           length += 8;
-        while (length < most && from[at + length] == from[before + length]) ++length;
-        reference(static_cast<unsigned>(length), static_cast<unsigned>(at - before));
+        while (length < most && from[index + length] == from[before + length]) ++length;
+        reference(static_cast<unsigned>(length), static_cast<unsigned>(index - before));
         return length;
       }
     }
-    symbol(static_cast<unsigned char>(from[at]));
+    symbol(static_cast<unsigned char>(from[index]));
     return 1;
   }
 
@@ -266,9 +266,10 @@ class deflater {
   static std::uint32_t adler(std::string_view from) noexcept {
     std::uint32_t a = 1;
     std::uint32_t b = 0;
-    for (std::size_t at = 0; at < from.size();) {
-      std::size_t const end = from.size() - at < 5552 ? from.size() : at + 5552;  // no overflow
-      for (; at < end; ++at) b += a += static_cast<unsigned char>(from[at]);
+    for (std::size_t index = 0; index < from.size();) {
+      std::size_t const end =
+          from.size() - index < 5552 ? from.size() : index + 5552;  // no overflow
+      for (; index < end; ++index) b += a += static_cast<unsigned char>(from[index]);
       a %= 65521;
       b %= 65521;
     }
@@ -414,28 +415,28 @@ class perfetto_writer final : public trace_sink {
   }
   /// No track of this format has events that overlap.
   void async(std::int64_t, std::int64_t, std::uint64_t, std::string_view) override {}
-  void instant(std::int64_t at) override {
-    packet(perfetto::TYPE_INSTANT, at, event_);
+  void instant(std::int64_t time) override {
+    packet(perfetto::TYPE_INSTANT, time, event_);
     ++count_;
   }
-  void remark(std::string_view text, std::int64_t at) override {
+  void remark(std::string_view text, std::int64_t time) override {
     clear_event();
     event_.text(perfetto::event_name, text);
-    instant(at);
+    instant(time);
   }
-  void counter(std::int64_t at, std::int64_t value) override {
+  void counter(std::int64_t time, std::int64_t value) override {
     clear_event();
     event_.integer(perfetto::event_counter_value, static_cast<std::uint64_t>(value));
-    packet(perfetto::TYPE_COUNTER, at, event_);
+    packet(perfetto::TYPE_COUNTER, time, event_);
     ++count_;
   }
 
-  void use(std::int64_t at, double percent) override {
+  void use(std::int64_t time, double percent) override {
     clear_event();
     std::uint64_t bits;
     std::memcpy(&bits, &percent, sizeof bits);
     event_.fixed(perfetto::event_double_counter_value, bits);
-    packet(perfetto::TYPE_COUNTER, at, event_);
+    packet(perfetto::TYPE_COUNTER, time, event_);
     ++count_;
   }
 
@@ -473,8 +474,8 @@ class perfetto_writer final : public trace_sink {
 
   /// Apart from those of other programs, whose traces may be in the same file.
   static std::uint64_t uuid(std::uint32_t process, trace_track_kind kind, std::uint32_t number) {
-    std::uint64_t const place = std::uint64_t{process} << 36 | std::uint64_t{number} << 4;
-    return (place + static_cast<std::uint64_t>(kind) + 1) * 0x9E3779B97F4A7C15u;
+    std::uint64_t const position = std::uint64_t{process} << 36 | std::uint64_t{number} << 4;
+    return (position + static_cast<std::uint64_t>(kind) + 1) * 0x9E3779B97F4A7C15u;
   }
   template <class Flags>
   static bool is_new(Flags& known, std::uint32_t flag) noexcept {
@@ -525,21 +526,21 @@ class perfetto_writer final : public trace_sink {
     }
   }
 
-  void packet(std::uint64_t type, std::int64_t at, proto_message& event) {
-    if (at < last_) {
+  void packet(std::uint64_t type, std::int64_t time, proto_message& event) {
+    if (time < last_) {
       inner_message const packet(chunk_, perfetto::trace_packet);
       begin_clock();
     }
     event.integer(perfetto::event_type, type);
     {
       inner_message const packet(chunk_, perfetto::trace_packet);
-      chunk_.integer(perfetto::packet_timestamp, static_cast<std::uint64_t>(at - last_));
+      chunk_.integer(perfetto::packet_timestamp, static_cast<std::uint64_t>(time - last_));
       chunk_.integer(perfetto::packet_trusted_packet_sequence_id, place_.sequence);
       chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_NEEDS_INCREMENTAL_STATE);
       chunk_.bytes(perfetto::packet_track_event, event.bytes());
       if (interned_.size() > 0) chunk_.bytes(perfetto::packet_interned_data, interned_.bytes());
     }
-    last_ = at;
+    last_ = time;
     interned_.clear();
     if (chunk_.size() >= chunk_size) write_chunk();
   }

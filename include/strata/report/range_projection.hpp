@@ -161,10 +161,10 @@ class range_projection {
         ++same;
       close(same);
       for (projected_range& outer : open_) outer.end = larger(outer.end, next.end);
-      for (std::size_t at = same; at < levels.size(); ++at) {
-        open_levels_.push_back(levels[at]);
-        open_.push_back({next.begin, next.end, levels[at].node, launch.step, next.device,
-                         next.context, next.stream, static_cast<std::uint8_t>(at + 1)});
+      for (std::size_t index = same; index < levels.size(); ++index) {
+        open_levels_.push_back(levels[index]);
+        open_.push_back({next.begin, next.end, levels[index].node, launch.step, next.device,
+                         next.context, next.stream, static_cast<std::uint8_t>(index + 1)});
       }
     }
     close(0);

@@ -282,29 +282,29 @@ class trace_json final : public trace_sink {
     end_at(end);
   }
 
-  void instant(std::int64_t at) override {
+  void instant(std::int64_t time) override {
     out_.write("},\"ph\":\"i\",\"s\":\"p\"");
-    end_at(at);
+    end_at(time);
   }
 
   /// A mark across all tracks, on a track of its own.
-  void remark(std::string_view text, std::int64_t at) override {
+  void remark(std::string_view text, std::int64_t time) override {
     metadata("thread_name", "trace");
     separate();
     out_.write("{\"name\":");
     write_json_string(out_, text);
     out_.write(",\"ph\":\"i\",\"s\":\"g\"");
-    end_at(at);
+    end_at(time);
   }
 
-  void counter(std::int64_t at, std::int64_t bytes) override {
-    begin_counter(at);
+  void counter(std::int64_t time, std::int64_t bytes) override {
+    begin_counter(time);
     out_.write("\"bytes\":");
     out_.integer(bytes);
     out_.write("}}");
   }
-  void use(std::int64_t at, double percent) override {
-    begin_counter(at);
+  void use(std::int64_t time, double percent) override {
+    begin_counter(time);
     out_.write("\"percent\":");
     out_.number(percent);
     out_.write("}}");

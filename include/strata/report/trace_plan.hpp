@@ -525,13 +525,13 @@ class trace_sink {
   virtual void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) = 0;
   virtual void async(std::int64_t begin, std::int64_t end, std::uint64_t number,
                      std::string_view name) = 0;
-  virtual void instant(std::int64_t at) = 0;
+  virtual void instant(std::int64_t time) = 0;
 
   /// A sentence about the trace itself, without arguments.
-  virtual void remark(std::string_view text, std::int64_t at) = 0;
-  virtual void counter(std::int64_t at, std::int64_t bytes) = 0;
+  virtual void remark(std::string_view text, std::int64_t time) = 0;
+  virtual void counter(std::int64_t time, std::int64_t bytes) = 0;
   /// Of a unit or of a GPU's time.
-  virtual void use(std::int64_t at, double percent) = 0;
+  virtual void use(std::int64_t time, double percent) = 0;
   /// How many events were written.
   virtual std::uint64_t count() const = 0;
 

@@ -124,12 +124,12 @@ class use_tracks {
     void of(projected_range const& call, Visit const& visit) {
       std::size_t const depth = call.depth;
       while (inner_.size() <= depth + 1) inner_.emplace_back();
-      std::int64_t at = call.begin;
+      std::int64_t time = call.begin;
       for (span const& within : inner_[depth + 1]) {
-        visit(at, within.begin);
-        at = within.end;
+        visit(time, within.begin);
+        time = within.end;
       }
-      visit(at, call.end);
+      visit(time, call.end);
       inner_[depth + 1].clear();
       if (depth > 1) inner_[depth].push_back({call.begin, call.end});
     }

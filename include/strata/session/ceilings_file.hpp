@@ -153,9 +153,9 @@ class ceilings_file {
   static std::string_view take_line(std::string_view& text) noexcept { return take(text, '\n'); }
   static std::string_view take_word(std::string_view& line) noexcept { return take(line, ' '); }
   static std::string_view take(std::string_view& from, char end) noexcept {
-    std::size_t const at = from.find(end);
-    std::string_view const taken = from.substr(0, at);
-    from.remove_prefix(at < from.size() ? at + 1 : from.size());
+    std::size_t const index = from.find(end);
+    std::string_view const taken = from.substr(0, index);
+    from.remove_prefix(index < from.size() ? index + 1 : from.size());
     return taken;
   }
 

@@ -221,10 +221,10 @@ class machine {
   static std::string cpu() {
     std::string const text = read("/proc/cpuinfo", 4'096);
     for (char const* key : {"model name", "Model", "CPU part"}) {
-      std::size_t const at = text.find(key);
-      if (at == std::string::npos) continue;
-      std::size_t const colon = text.find(':', at);
-      std::size_t const end = text.find('\n', at);
+      std::size_t const index = text.find(key);
+      if (index == std::string::npos) continue;
+      std::size_t const colon = text.find(':', index);
+      std::size_t const end = text.find('\n', index);
       if (colon != std::string::npos && colon + 2 < end)
         return text.substr(colon + 2, end - colon - 2);
     }

@@ -124,13 +124,13 @@ class step_parts {
     return step != no_step && step == first_step_;
   }
   /// A call of a row; those in the first step are marked, and rows that lie around steps.
-  void add(std::uint32_t at, range_record const& range, std::int64_t duration) {
-    range_row& row = rows_[at];
+  void add(std::uint32_t index, range_record const& range, std::int64_t duration) {
+    range_row& row = rows_[index];
     step_part part{1.0, is_first(range.step) ? 0.0 : 1.0};
     if (range.step == no_step) part = {steps_->share(range), typical_->share(range)};
     if (range.step == no_step && part.in_steps > 0.0) row.around_steps = true;
-    calls_[at].add(part, 1.0);
-    times_[at].add(part, static_cast<double>(duration));
+    calls_[index].add(part, 1.0);
+    times_[index].add(part, static_cast<double>(duration));
     if (!is_first(range.step)) return;
     ++row.first_step_calls;
     row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
@@ -309,12 +309,12 @@ class calls_beside_steps {
     for (step_record const& step : source.steps) stepping_[step.thread] = true;
   }
 
-  void add(std::uint32_t at, range_row& row, range_record const& range, std::int64_t duration) {
+  void add(std::uint32_t index, range_row& row, range_record const& range, std::int64_t duration) {
     bool const is_beside = !source_.steps.empty() && stepping_.find(range.thread) == nullptr;
     if (!is_beside) return;
     row.other_threads_ns = add_saturated(row.other_threads_ns, duration);
-    bool const is_first = threads_[at] == none;
-    threads_[at] = is_first || threads_[at] == range.thread ? range.thread : several;
+    bool const is_first = threads_[index] == none;
+    threads_[index] = is_first || threads_[index] == range.thread ? range.thread : several;
   }
   /// Names the thread where all calls are beside. Requires: all were added.
   void name_threads(vec<range_row>& rows) const {
@@ -378,16 +378,16 @@ class call_tree_builder {
     captured_calls const calls(source_);
     for (range_record const& range : source_.ranges) {
       if (!layout_.has_own_row(range.node)) continue;
-      std::uint32_t const at = layout_.row_of(range.node);
-      range_row& row = rows_[at];
+      std::uint32_t const index = layout_.row_of(range.node);
+      range_row& row = rows_[index];
       std::int64_t const duration = elapsed(range.begin, range.end);
-      parts_.add(at, range, duration);
-      beside_.add(at, row, range, duration);
+      parts_.add(index, range, duration);
+      beside_.add(index, row, range, duration);
       row.host.add(duration);
       row.host_total_ns = add_saturated(row.host_total_ns, duration);
       if (range.attribute == no_reference) continue;
-      details_[at].add(row, source_, range, !calls.only_captured(range),
-                       parts_.is_first(range.step));
+      details_[index].add(row, source_, range, !calls.only_captured(range),
+                          parts_.is_first(range.step));
     }
     parts_.find_calls();
   }
@@ -428,14 +428,14 @@ class call_tree_builder {
     for (std::uint32_t row = 0; row < rows_.size(); ++row) {
       std::uint32_t const node = layout_.first_node(row);
       if (node >= sums_.nodes.size()) continue;
-      std::uint32_t const place = fold_ ? sums_.family_of_node[node] : node;
+      std::uint32_t const position = fold_ ? sums_.family_of_node[node] : node;
       range_row& to = rows_[row];
-      to.gpu_busy_ns = sums.times[place].busy_ns;
-      to.peak_bytes = sums.times[place].peak_bytes;
+      to.gpu_busy_ns = sums.times[position].busy_ns;
+      to.peak_bytes = sums.times[position].peak_bytes;
       if (sums.devices.empty() && is_counted(sums.only_device)) to.device_busy_ns = to.gpu_busy_ns;
       for (device_busy const& busy : sums.devices)
         if (is_counted(busy.device))
-          to.device_busy_ns = add_saturated(to.device_busy_ns, busy.ns[place]);
+          to.device_busy_ns = add_saturated(to.device_busy_ns, busy.ns[position]);
     }
   }
   /// Whether counters were counted on a device in passes, or on none.

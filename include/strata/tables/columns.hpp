@@ -200,13 +200,13 @@ inline std::string metric_column(counter_metric const& metric) {
 }
 
 /// What was counted of the kernel of a row; nothing where no kernels were counted.
-inline void kernel_counter_columns(cell_sink& cells, table_input const& input, std::size_t at) {
+inline void kernel_counter_columns(cell_sink& cells, table_input const& input, std::size_t index) {
   if (input.kernel_counters == nullptr) return;
   kernel_counter_table const& table = *input.kernel_counters;
-  bool const known = at < input.kernels.size();
-  cells.integer("counted_launches", known ? table.launches[at] : 0);
+  bool const known = index < input.kernels.size();
+  cells.integer("counted_launches", known ? table.launches[index] : 0);
   for (std::size_t i = 0; i < table.metrics.size(); ++i)
-    cells.number(metric_column(table.metrics[i]).c_str(), known ? table.at(at, i) : 0.0);
+    cells.number(metric_column(table.metrics[i]).c_str(), known ? table.at(index, i) : 0.0);
 }
 
 /// The launches of a kernel, their times and sizes.
@@ -234,7 +234,7 @@ inline void kernel_value_columns(cell_sink& cells, kernel_row const& row) {
 }
 
 inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_row const& row,
-                           std::size_t at) {
+                           std::size_t index) {
   rank_column(cells, input.source);
   cells.integer("path_id", row.path_id);
   cells.text("path", row.path);
@@ -245,7 +245,7 @@ inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_ro
   bool const knows_first = knows_first_step(input.source);
   known_integer(cells, "first_step_count", knows_first, row.first_step_count);
   known_integer(cells, "first_step_ns", knows_first, row.first_step_ns);
-  kernel_counter_columns(cells, input, at);
+  kernel_counter_columns(cells, input, index);
 }
 
 inline void allocation_columns(cell_sink& cells, table_input const& input,

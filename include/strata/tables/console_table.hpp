@@ -34,9 +34,9 @@ inline void write_styled(text_writer& out, std::string_view text, std::string_vi
 }
 
 /// Where the word at `at` ends. A number stays with its unit.
-inline std::size_t word_end(std::string_view text, std::size_t at) noexcept {
-  std::size_t const end = smaller(text.find(' ', at), text.size());
-  if (end == text.size() || end == at || text[end - 1] < '0' || text[end - 1] > '9') return end;
+inline std::size_t word_end(std::string_view text, std::size_t index) noexcept {
+  std::size_t const end = smaller(text.find(' ', index), text.size());
+  if (end == text.size() || end == index || text[end - 1] < '0' || text[end - 1] > '9') return end;
   std::size_t const next = smaller(text.find(' ', end + 1), text.size());
   return next - end <= 6 ? next : end;
 }
@@ -48,9 +48,9 @@ inline void write_paragraph(text_writer& out, std::string_view lead, std::string
   write_styled(out, lead, lead_style, color);
   std::size_t const indent = display_width(lead);
   std::size_t column = indent;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t const end = word_end(text, at);
-    std::string_view const word = text.substr(at, end - at);
+  for (std::size_t index = 0; index < text.size();) {
+    std::size_t const end = word_end(text, index);
+    std::string_view const word = text.substr(index, end - index);
     std::size_t const size = display_width(word);
     if (column > indent && column + 1 + size > width) {
       out.put('\n');
@@ -64,7 +64,7 @@ inline void write_paragraph(text_writer& out, std::string_view lead, std::string
     std::string const fitting = shortened(word, width > indent + 8 ? width - indent : 8);
     out.write(fitting);
     column += display_width(fitting);
-    at = end + 1;
+    index = end + 1;
   }
   out.put('\n');
 }

@@ -60,8 +60,8 @@ struct counter_table {
   std::string const& note(counter_cell const& cell) const noexcept { return notes[cell.note]; }
   /// Whether the counts of a row are of the work that its times are of.
   bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
-    std::size_t const place = row * 2 + static_cast<std::size_t>(scope);
-    return place >= other_work.size() || other_work[place] == 0;
+    std::size_t const position = row * 2 + static_cast<std::size_t>(scope);
+    return position >= other_work.size() || other_work[position] == 0;
   }
 
   /// Position of a metric, or none.
@@ -208,25 +208,25 @@ class counter_table_builder {
   }
 
   /// Requires: results_ of the row and scope.
-  counter_cell make_cell(std::size_t row, std::size_t at, counter_scope scope) {
-    pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[at].passes);
-    std::string why = why_empty(row, formulas_.inputs_of(at), scope);
+  counter_cell make_cell(std::size_t row, std::size_t index, counter_scope scope) {
+    pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[index].passes);
+    std::string why = why_empty(row, formulas_.inputs_of(index), scope);
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
-    if (why.empty() && !is_finite(results_[at])) why = "a divisor is 0";
+    if (why.empty() && !is_finite(results_[index])) why = "a divisor is 0";
     if (!why.empty()) return {no_value, note(why)};
-    counter_metric const& metric = table_.metrics[at];
+    counter_metric const& metric = table_.metrics[index];
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (by_time && !table_.is_timed_work(row, scope))
       return {no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
-    if (metric.unit == "%" && results_[at] > most_share) {
+    if (metric.unit == "%" && results_[index] > most_share) {
       if (!by_time)
         return {no_value, note("above 100 %: its parts were counted in steps of different work")};
-      table_.above_peak.push_back({row, at, results_[at]});
+      table_.above_peak.push_back({row, index, results_[index]});
       return {no_value, note("above 100 %: units, clocks or the work of the steps differ")};
     }
-    std::uint32_t const remark = note(remarks(row, at, scope, work));
-    bool const rounded = metric.unit == "%" && results_[at] > 100.0;
-    return {rounded ? 100.0 : results_[at], remark};
+    std::uint32_t const remark = note(remarks(row, index, scope, work));
+    bool const rounded = metric.unit == "%" && results_[index] > 100.0;
+    return {rounded ? 100.0 : results_[index], remark};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
@@ -315,10 +315,10 @@ class counter_table_builder {
   }
 
   /// What to know about a value.
-  std::string remarks(std::size_t row, std::size_t at, counter_scope scope,
+  std::string remarks(std::size_t row, std::size_t index, counter_scope scope,
                       pass_agreement::verdict const& work) const {
-    counter_metric const& metric = table_.metrics[at];
-    inputs const& from = formulas_.inputs_of(at);
+    counter_metric const& metric = table_.metrics[index];
+    inputs const& from = formulas_.inputs_of(index);
     if (while_running()) {
       double const share = scheduled_share(row, from, scope);
       if (share >= 0.9995) return {};
@@ -359,8 +359,8 @@ class counter_table_builder {
                       metric.method));
     }
     bool const by_time = metric.method == counter_method::counted_and_timed;
-    if (metric.unit == "%" && results_[at] > 100.0)
-      add(sentence("100 for ") << fixed_string(results_[at], 1)
+    if (metric.unit == "%" && results_[index] > 100.0)
+      add(sentence("100 for ") << fixed_string(results_[index], 1)
                                << (by_time ? ": the clocks of counted and timed steps differ"
                                            : ": the passes that counted its parts differ"));
     return text;

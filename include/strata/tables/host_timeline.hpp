@@ -270,15 +270,15 @@ class host_timeline {
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
                                                                      : idle_cause::launch;
   }
-  bool is_of(std::size_t at, std::uint32_t thread) const noexcept {
-    return source_.launches[calls_[at]].thread == thread;
+  bool is_of(std::size_t index, std::uint32_t thread) const noexcept {
+    return source_.launches[calls_[index]].thread == thread;
   }
 
   /// The call that the thread was in at a time, before position `at`.
-  launch_record const* covering(std::size_t at, std::uint32_t thread,
+  launch_record const* covering(std::size_t index, std::uint32_t thread,
                                 std::int64_t time) const noexcept {
-    for (; at > 0 && is_of(at - 1, thread); --at) {
-      launch_record const& call = source_.launches[calls_[at - 1]];
+    for (; index > 0 && is_of(index - 1, thread); --index) {
+      launch_record const& call = source_.launches[calls_[index - 1]];
       if (call.begin <= time) return call.end > time ? &call : nullptr;
     }
     return nullptr;

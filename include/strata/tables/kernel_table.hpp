@@ -49,41 +49,42 @@ inline std::string demangled_text(std::string const& mangled) {
 
 /// Past the bracket that closes the one at `at`, or the end. Operators like `->` and comparisons in
 /// parentheses do not count as brackets.
-inline std::size_t past_brackets(std::string_view text, std::size_t at) {
+inline std::size_t past_brackets(std::string_view text, std::size_t index) {
   std::string open;
-  for (; at < text.size(); ++at) {
-    char const letter = text[at];
+  for (; index < text.size(); ++index) {
+    char const letter = text[index];
     if (letter == '<' || letter == '(' || letter == '[' || letter == '{') {
       open += letter;
     } else if (letter == '>') {
-      if (open.back() == '<' && text[at - 1] != '-') open.pop_back();
+      if (open.back() == '<' && text[index - 1] != '-') open.pop_back();
     } else if (letter == ')' || letter == ']' || letter == '}') {
       char const opened = letter == ')' ? '(' : letter == ']' ? '[' : '{';
       while (!open.empty() && open.back() == '<') open.pop_back();
       if (!open.empty() && open.back() == opened) open.pop_back();
     }
-    if (open.empty()) return at + 1;
+    if (open.empty()) return index + 1;
   }
   return text.size();
 }
 
-inline bool continues_with(std::string_view text, std::size_t at, std::string_view what) noexcept {
-  return text.compare(at, what.size(), what) == 0;
+inline bool continues_with(std::string_view text, std::size_t index,
+                           std::string_view what) noexcept {
+  return text.compare(index, what.size(), what) == 0;
 }
 
 /// Past the name of an operator that begins at `at`, or `at` where there is none.
-inline std::size_t past_operator(std::string_view text, std::size_t at) {
+inline std::size_t past_operator(std::string_view text, std::size_t index) {
   constexpr std::string_view word = "operator";
   constexpr std::string_view symbols = "+-*/%^&|~!=<>,";
-  if (!continues_with(text, at, word)) return at;
-  std::size_t next = at + word.size();
-  if (next >= text.size()) return at;
+  if (!continues_with(text, index, word)) return index;
+  std::size_t next = index + word.size();
+  if (next >= text.size()) return index;
   if (continues_with(text, next, "()") || continues_with(text, next, "[]")) return next + 2;
   if (symbols.find(text[next]) != std::string_view::npos) {
     std::size_t const end = text.find_first_not_of(symbols, next);
     return end == std::string_view::npos ? text.size() : end;
   }
-  if (text[next] != ' ' && text[next] != '"') return at;
+  if (text[next] != ' ' && text[next] != '"') return index;
   // A conversion, new, delete or a literal: up to its arguments.
   while (next < text.size() && text[next] != '(')
     next = text[next] == '<' ? past_brackets(text, next) : next + 1;
@@ -91,16 +92,16 @@ inline std::size_t past_operator(std::string_view text, std::size_t at) {
 }
 
 /// Past what may follow the arguments of a function in whose scope a name is.
-inline std::size_t past_qualifiers(std::string_view text, std::size_t at) noexcept {
+inline std::size_t past_qualifiers(std::string_view text, std::size_t index) noexcept {
   for (bool more = true; more;) {
     more = false;
     for (std::string_view const word : {" const", " volatile", " &&", " &", " noexcept"}) {
-      if (!continues_with(text, at, word)) continue;
-      at += word.size();
+      if (!continues_with(text, index, word)) continue;
+      index += word.size();
       more = true;
     }
   }
-  return at;
+  return index;
 }
 
 /// The name of a function without return type, namespaces, template arguments and arguments.
@@ -109,46 +110,46 @@ inline std::string_view short_function_name(std::string_view text) {
   constexpr std::size_t open_end = std::string_view::npos;
   std::size_t begin = 0;  // of the part of the name that is being read
   std::size_t end = open_end;
-  std::size_t at = 0;
+  std::size_t index = 0;
   auto const part = [&](std::size_t until) {
     return text.substr(begin, (end == open_end ? until : end) - begin);
   };
   auto const begin_part = [&](std::size_t where) {
-    begin = at = where;
+    begin = index = where;
     end = open_end;
   };
-  while (at < text.size()) {
-    std::size_t const after_operator = at == begin ? past_operator(text, at) : at;
-    if (after_operator != at) {
-      at = after_operator;
-    } else if (continues_with(text, at, unnamed)) {
-      at += unnamed.size();
-    } else if (continues_with(text, at, "::")) {
-      begin_part(at + 2);
-    } else if (continues_with(text, at, " <")) {  // `operator<< <int>`
-      if (end == open_end) end = at;
-      ++at;
-    } else if (text[at] == ' ' && part(at) != "decltype") {
-      begin_part(at + 1);
-    } else if (text[at] == '<' || text[at] == '[') {
-      if (end == open_end) end = at;
-      at = past_brackets(text, at);
-    } else if (text[at] == '{') {
-      at = past_brackets(text, at);
-    } else if (text[at] == '(') {
-      std::string_view const name = part(at);
+  while (index < text.size()) {
+    std::size_t const after_operator = index == begin ? past_operator(text, index) : index;
+    if (after_operator != index) {
+      index = after_operator;
+    } else if (continues_with(text, index, unnamed)) {
+      index += unnamed.size();
+    } else if (continues_with(text, index, "::")) {
+      begin_part(index + 2);
+    } else if (continues_with(text, index, " <")) {  // `operator<< <int>`
+      if (end == open_end) end = index;
+      ++index;
+    } else if (text[index] == ' ' && part(index) != "decltype") {
+      begin_part(index + 1);
+    } else if (text[index] == '<' || text[index] == '[') {
+      if (end == open_end) end = index;
+      index = past_brackets(text, index);
+    } else if (text[index] == '{') {
+      index = past_brackets(text, index);
+    } else if (text[index] == '(') {
+      std::string_view const name = part(index);
       if (name == "decltype" || name == "decltype ") {
-        at = past_brackets(text, at);
+        index = past_brackets(text, index);
       } else if (name.empty()) {  // a function that returns a pointer to one: `void (*f(int))(int)`
-        std::size_t const inner = text.find_first_not_of("*&", at + 1);
+        std::size_t const inner = text.find_first_not_of("*&", index + 1);
         begin_part(inner == open_end ? text.size() : inner);
       } else {
-        std::size_t const next = past_qualifiers(text, past_brackets(text, at));
+        std::size_t const next = past_qualifiers(text, past_brackets(text, index));
         if (!continues_with(text, next, "::")) return name;
-        at = next;
+        index = next;
       }
     } else {
-      ++at;
+      ++index;
     }
   }
   std::string_view const name = part(text.size());
@@ -160,19 +161,20 @@ inline std::string_view short_function_name(std::string_view text) {
 inline std::string_view short_mangled_name(std::string_view mangled) noexcept {
   if (mangled.substr(0, 2) != "_Z") return mangled;
   std::string_view name = mangled;
-  std::size_t at = 2;
-  while (at < mangled.size() && (mangled[at] == 'N' || mangled[at] == 'K' || mangled[at] == 'L'))
-    ++at;
-  if (continues_with(mangled, at, "St")) at += 2;
+  std::size_t index = 2;
+  while (index < mangled.size() &&
+         (mangled[index] == 'N' || mangled[index] == 'K' || mangled[index] == 'L'))
+    ++index;
+  if (continues_with(mangled, index, "St")) index += 2;
   for (;;) {
-    if (at < mangled.size() && mangled[at] == 'L') ++at;
+    if (index < mangled.size() && mangled[index] == 'L') ++index;
     std::size_t length = 0;
-    std::size_t next = at;
+    std::size_t next = index;
     while (next < mangled.size() && mangled[next] >= '0' && mangled[next] <= '9' && length < 100000)
       length = length * 10 + static_cast<std::size_t>(mangled[next++] - '0');
     if (length == 0 || length > mangled.size() - next) return name;
     name = mangled.substr(next, length);
-    at = next + length;
+    index = next + length;
   }
 }
 
@@ -235,15 +237,15 @@ class kernel_table_builder {
     for (kernel_sums const& kernel : sums.kernels) {
       std::uint32_t const row = tree_.position_of(kernel.node);
       std::uint32_t const name = known_name(kernel.name);
-      std::uint32_t& place = places[place_of(row, name)];
-      if (place != 0) {
-        add(joined[place - 1], kernel);
+      std::uint32_t& position = places[place_of(row, name)];
+      if (position != 0) {
+        add(joined[position - 1], kernel);
         continue;
       }
       joined.push_back(kernel);
       joined.back().node = row;
       joined.back().name = name;
-      place = static_cast<std::uint32_t>(joined.size());
+      position = static_cast<std::uint32_t>(joined.size());
     }
     joined.sort([](kernel_sums const& a, kernel_sums const& b) {
       return a.node != b.node ? a.node < b.node : a.name < b.name;
@@ -395,9 +397,9 @@ constexpr bool is_of_name(char c) noexcept {
 /// `reduce<sum>` of `void llm::reduce<llm::sum>(llm::sum, float*)`: the short name with its
 /// template arguments, without namespaces; the whole name where it has none.
 inline std::string name_with_arguments(kernel_row const& row) {
-  std::size_t const at = row.demangled.find(row.short_name + '<');
-  if (at == std::string::npos) return row.demangled;
-  std::size_t const begin = at + row.short_name.size();
+  std::size_t const index = row.demangled.find(row.short_name + '<');
+  if (index == std::string::npos) return row.demangled;
+  std::size_t const begin = index + row.short_name.size();
   std::string name = row.short_name;
   for (std::size_t i = begin, end = past_brackets(row.demangled, begin); i < end; ++i) {
     if (!continues_with(row.demangled, i, "::")) {

@@ -121,10 +121,10 @@ inline vec<std::uint32_t> purposes_of(profile const& source, vec<memory_purpose>
     std::string_view name = source.names[node.name];
     if (name.substr(0, memory_prefix.size()) != memory_prefix) continue;
     name.remove_prefix(memory_prefix.size());
-    std::uint32_t at = 0;
-    while (at < purposes.size() && purposes[at].name != name) ++at;
-    if (at == purposes.size() && at <= most) purposes.emplace_back().name = std::string(name);
-    of_node[i] = at < purposes.size() ? at : 0;
+    std::uint32_t index = 0;
+    while (index < purposes.size() && purposes[index].name != name) ++index;
+    if (index == purposes.size() && index <= most) purposes.emplace_back().name = std::string(name);
+    of_node[i] = index < purposes.size() ? index : 0;
   }
   return of_node;
 }
@@ -210,10 +210,10 @@ class memory_table_builder {
     peak_event_ = event_;
   }
 
-  void end(std::size_t at, memory_record const& by) {
-    allocation_row& row = table_.allocations[at];
+  void end(std::size_t index, memory_record const& by) {
+    allocation_row& row = table_.allocations[index];
     row.released_at = by.time;
-    lives_[at].end = event_;
+    lives_[index].end = event_;
     if (by.allocates == 0) row.released_in = range_of(by).path;
     if (!is_device_memory(row.kind)) return;
     std::int64_t const bytes = signed_bytes(row.bytes);
@@ -298,8 +298,8 @@ inline memory_table make_memory_table(profile const& source, call_tree const& tr
 constexpr char const* to_string(memory_kind kind) noexcept {
   constexpr char const* names[] = {"unknown",  "device", "managed",       "pinned",
                                    "pageable", "array",  "device_static", "managed_static"};
-  auto const at = static_cast<std::size_t>(kind);
-  return names[at < sizeof names / sizeof *names ? at : 0];
+  auto const index = static_cast<std::size_t>(kind);
+  return names[index < sizeof names / sizeof *names ? index : 0];
 }
 
 STRATA_END

@@ -178,10 +178,10 @@ class range_table {
       children[rows_[i].parent < i ? rows_[i].parent : 0].push_back(i);
     vec<std::size_t> stack{0};
     while (!stack.empty()) {
-      std::size_t const at = stack.back();
+      std::size_t const index = stack.back();
       stack.pop_back();
-      if (at != 0 && !mean_.is_outside(at)) order_.push_back(at);
-      auto& below = children[at];
+      if (index != 0 && !mean_.is_outside(index)) order_.push_back(index);
+      auto& below = children[index];
       below.sort([this](std::size_t a, std::size_t b) { return is_before(b, a); });
       stack.insert(stack.end(), below.begin(), below.end());
     }
@@ -196,8 +196,9 @@ class range_table {
     dearest.sort([this](std::size_t a, std::size_t b) { return dearer(a, b); });
     hidden_ = order_.size();
     for (std::size_t i = 0; i < max_rows; ++i) {
-      for (std::size_t at = dearest[i]; at != 0 && !visible_[at]; at = rows_[at].parent) {
-        visible_[at] = true;
+      for (std::size_t index = dearest[i]; index != 0 && !visible_[index];
+           index = rows_[index].parent) {
+        visible_[index] = true;
         --hidden_;
       }
     }

@@ -443,10 +443,10 @@ class recording_writer {
 
   /// A key is written once; from then on it is a number, from 1.
   void key(char const* name) {
-    std::size_t at = 0;
-    while (at < keys_.size() && keys_[at] != name) ++at;
-    number(at + 1);
-    if (at < keys_.size()) return;
+    std::size_t index = 0;
+    while (index < keys_.size() && keys_[index] != name) ++index;
+    number(index + 1);
+    if (index < keys_.size()) return;
     keys_.push_back(name);
     write_text(name);
   }
@@ -488,8 +488,8 @@ inline void write_piece(text_writer& out, profile_piece& source) {
   std::string content;
   std::uint64_t hash = 0;
   {
-    text_writer to(content);
-    recording_writer writer(out);
+    text_writer into(content);
+    recording_writer writer(into);
     writer.write(source);
     hash = writer.hash();
   }

@@ -41,8 +41,8 @@ inline std::string proposed_megabytes(std::uint64_t bytes) {
 }
 
 inline void replace(std::string& text, std::string_view what, std::string const& by) {
-  std::size_t const at = text.find(what);
-  if (at != std::string::npos) text.replace(at, what.size(), by);
+  std::size_t const index = text.find(what);
+  if (index != std::string::npos) text.replace(index, what.size(), by);
 }
 
 /// What was lost, one text each kind: how many, what follows from it, and the cure.
@@ -123,14 +123,14 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
   for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
-    std::size_t const* const at = rows.find(row.path_id);
-    range_row const range = at == nullptr ? range_row() : input.ranges[*at];
+    std::size_t const* const index = rows.find(row.path_id);
+    range_row const range = index == nullptr ? range_row() : input.ranges[*index];
     double const launches = launches_in_step(row, range, input.steps);
     double const step_ns = ns_in_step(row, range, input.steps);
     bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
     if (!in_steps || !(launches > 0.0)) continue;
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
-                       at == nullptr ? row.path : paths[*at], launches, step_ns,
+                       index == nullptr ? row.path : paths[*index], launches, step_ns,
                        step_ns * gpu_fill_in_step(row, input.steps)});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
@@ -397,11 +397,11 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
 
 /// A text in ASCII, column by column.
 inline void write_ascii(text_writer& out, std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    utf8_character const c = decode_utf8(text, at);
+  for (std::size_t index = 0; index < text.size();) {
+    utf8_character const c = decode_utf8(text, index);
     bool const bar = c.value >= 0x2588 && c.value <= 0x258f;
     if (c.value < 0x80) {
-      out.put(text[at]);
+      out.put(text[index]);
     } else {
       out.repeat(c.value == 0x2500          ? "-"
                  : c.value == 0x2026        ? "~"
@@ -410,7 +410,7 @@ inline void write_ascii(text_writer& out, std::string_view text) {
                                             : "?",
                  c.valid ? width_of(c.value) : 1);
     }
-    at += c.length;
+    index += c.length;
   }
 }
 

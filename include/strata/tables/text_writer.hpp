@@ -35,11 +35,11 @@ struct utf8_character {
 };
 
 /// Requires: at < text.size().
-inline utf8_character decode_utf8(std::string_view text, std::size_t at) noexcept {
+inline utf8_character decode_utf8(std::string_view text, std::size_t index) noexcept {
   auto const byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
   };
-  unsigned const lead = byte(at);
+  unsigned const lead = byte(index);
   if (lead < 0x80) return {lead, 1, true};
   unsigned const length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
   if (lead < 0xC2 || lead > 0xF4) return {0, 1, false};
@@ -48,7 +48,7 @@ inline utf8_character decode_utf8(std::string_view text, std::size_t at) noexcep
   unsigned const highest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
   char32_t value = lead & (0x7Fu >> length);
   for (unsigned i = 1; i < length; ++i) {
-    unsigned const next = byte(at + i);
+    unsigned const next = byte(index + i);
     if (next < (i == 1 ? lowest : 0x80) || next > (i == 1 ? highest : 0xBF)) return {0, i, false};
     value = value << 6 | (next & 0x3F);
   }
@@ -86,10 +86,10 @@ inline unsigned width_of(char32_t c) noexcept {
 
 inline std::size_t display_width(std::string_view text) noexcept {
   std::size_t width = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    utf8_character const c = decode_utf8(text, at);
+  for (std::size_t index = 0; index < text.size();) {
+    utf8_character const c = decode_utf8(text, index);
     width += c.valid ? width_of(c.value) : 1;
-    at += c.length;
+    index += c.length;
   }
   return width;
 }
@@ -100,10 +100,10 @@ inline std::string console_text(std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";
   std::string result;
   result.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    utf8_character const c = decode_utf8(text, at);
-    std::string_view const bytes = text.substr(at, c.length);
-    at += c.length;
+  for (std::size_t index = 0; index < text.size();) {
+    utf8_character const c = decode_utf8(text, index);
+    std::string_view const bytes = text.substr(index, c.length);
+    index += c.length;
     char32_t const v = c.value;
     if (!c.valid) {
       result += replacement;
@@ -227,14 +227,14 @@ class name_cutter {
       if (names[k] == names[i]) alike.push_back(k);
     if (alike.size() < 2) return;
     std::size_t const room = width_ - head - 1;
-    std::size_t const at = word_that_differs(whole, alike, from);
-    std::size_t const enough = larger(room / 6, difference(whole, alike) - at + 1);
+    std::size_t const index = word_that_differs(whole, alike, from);
+    std::size_t const enough = larger(room / 6, difference(whole, alike) - index + 1);
     for (std::size_t const k : alike) {
       std::string_view const name(whole[k]);
-      std::size_t const word = smaller(name.find_first_of(separators, at), name.size()) - at;
+      std::size_t const word = smaller(name.find_first_of(separators, index), name.size()) - index;
       bool const fits = word >= enough && word <= room / 4 && room >= 28;
       std::string_view const last =
-          begin_of(name.substr(at), fits ? word : smaller(enough, room / 2));
+          begin_of(name.substr(index), fits ? word : smaller(enough, room / 2));
       names[k] = ended(name, head + 1) + ended(name.substr(from), room - display_width(last));
       names[k] += last;
     }
@@ -258,9 +258,10 @@ class name_cutter {
     std::size_t const separator =
         same == 0 ? std::string::npos : whole[among[0]].find_last_of(separators, same - 1);
     std::size_t const word = separator == std::string::npos ? 0 : separator + 1;
-    std::size_t at = smaller(larger(word, least), same);
-    while (at > 0 && (static_cast<unsigned char>(whole[among[0]][at]) & 0xC0) == 0x80) --at;
-    return at;
+    std::size_t index = smaller(larger(word, least), same);
+    while (index > 0 && (static_cast<unsigned char>(whole[among[0]][index]) & 0xC0) == 0x80)
+      --index;
+    return index;
   }
 
   static constexpr std::string_view separators = "_:<>, /";
@@ -406,21 +407,22 @@ class text_writer {
 template <class Escape>
 inline void write_escaped(text_writer& out, std::string_view text, Escape escape) {
   std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    auto const c = static_cast<unsigned char>(text[at]);
-    utf8_character const character = c < 0x80 ? utf8_character{c, 1, true} : decode_utf8(text, at);
-    std::size_t const end = at + character.length;
-    bool const kept = character.valid && (c >= 0x80 || !escape.needs(text[at]));
+  for (std::size_t index = 0; index < text.size();) {
+    auto const c = static_cast<unsigned char>(text[index]);
+    utf8_character const character =
+        c < 0x80 ? utf8_character{c, 1, true} : decode_utf8(text, index);
+    std::size_t const end = index + character.length;
+    bool const kept = character.valid && (c >= 0x80 || !escape.needs(text[index]));
     if (!kept) {
-      out.write(text.substr(done, at - done));
+      out.write(text.substr(done, index - done));
       done = end;
       if (character.valid) {
-        escape.write(text[at]);
+        escape.write(text[index]);
       } else {
         out.write(replacement);
       }
     }
-    at = end;
+    index = end;
   }
   out.write(text.substr(done));
 }

@@ -172,10 +172,10 @@ class device_times {
     number();
     number_map<std::uint32_t> trial_of;  // and 1, by correlation
     for (launch_record const& launch : source.launches) {
-      std::size_t const at =
+      std::size_t const index =
           trials_.count_first([&](span const& trial) { return trial.begin <= launch.begin; });
-      if (launch.is_left_out() || at == 0 || launch.begin > trials_[at - 1].end) continue;
-      trial_of[launch.correlation] = static_cast<std::uint32_t>(at);
+      if (launch.is_left_out() || index == 0 || launch.begin > trials_[index - 1].end) continue;
+      trial_of[launch.correlation] = static_cast<std::uint32_t>(index);
     }
     for (kernel_record const& kernel : source.kernels) add(trial_of, kernel);
     for (copy_record const& copy : source.copies) add(trial_of, copy);
@@ -229,9 +229,9 @@ class device_times {
   }
   template <class Record>
   void add(number_map<std::uint32_t> const& trial_of, Record const& work) noexcept {
-    std::uint32_t const* const at = trial_of.find(work.correlation);
-    if (at == nullptr || work.begin == lost_time) return;
-    span& trial = trials_[*at - 1];
+    std::uint32_t const* const index = trial_of.find(work.correlation);
+    if (index == nullptr || work.begin == lost_time) return;
+    span& trial = trials_[*index - 1];
     trial.first = smaller(trial.first, work.begin);
     trial.last = larger(trial.last, work.end);
   }

@@ -116,11 +116,11 @@ class counter_readout {
     if (cycles >= names_.size()) return;
     std::size_t const counted = values_.size();
     for (std::string const& counter : counters) {
-      auto const place = static_cast<std::uint32_t>(names_.size());
+      auto const position = static_cast<std::uint32_t>(names_.size());
       names_.push_back(counter);
       origins_.push_back(counter_origin(origins_[cycles]));
       for (std::size_t i = 0; i < counted; ++i)
-        if (values_[i].counter == cycles) values_.push_back({values_[i].node, place, 0.0});
+        if (values_[i].counter == cycles) values_.push_back({values_[i].node, position, 0.0});
     }
   }
 

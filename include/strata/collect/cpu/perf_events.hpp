@@ -266,12 +266,12 @@ class perf_meter {
   /// same counters, which are added up.
   void take(vec<perf_group> const& groups) {
     spin_lock const lock(mutex_);
-    std::size_t at = 1;
+    std::size_t index = 1;
     for (perf_group const& group : groups) {
-      groups_.push_back({group, {}, at});
-      at += 2 + group.size();
+      groups_.push_back({group, {}, index});
+      index += 2 + group.size();
     }
-    slots_ = at;
+    slots_ = index;
     if (own_ == 0) own_ = groups_.size();
   }
 

@@ -394,10 +394,10 @@ class activity_buffers {
       auto code = valid == 0 ? cupti::result::max_limit_reached
                              : api.get_next_record(buffer, valid, &record);
       for (; code == cupti::result::success; code = api.get_next_record(buffer, valid, &record)) {
-        auto const at =
+        auto const index =
             static_cast<std::size_t>(reinterpret_cast<std::uint8_t const*>(record) - buffer);
-        if (read++ != 0) self.record_bytes_ = at - offset;
-        offset = at;
+        if (read++ != 0) self.record_bytes_ = index - offset;
+        offset = index;
         self.store_.try_add(*record);
         if (is_progress(record->kind))
           self.delivered_.store(self.delivered() + 1,

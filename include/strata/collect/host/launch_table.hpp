@@ -252,12 +252,12 @@ class launch_table {
   static bool read(slot const& from, std::uint32_t id, launch_record& call) noexcept {
     std::uint64_t const word = from.id.load(memory_order_acquire);
     if (static_cast<std::uint32_t>(word) != id || word >> 48 == 0) return false;
-    std::uint64_t const place = from.place.load(memory_order_relaxed);
+    std::uint64_t const packed = from.place.load(memory_order_relaxed);
     call.begin = from.begin.load(memory_order_relaxed);
     call.end = from.end.load(memory_order_relaxed);
     call.correlation = id;
-    call.node = static_cast<std::uint32_t>(place);
-    call.step = static_cast<std::uint32_t>(place >> 32);
+    call.node = static_cast<std::uint32_t>(packed);
+    call.step = static_cast<std::uint32_t>(packed >> 32);
     call.thread = static_cast<std::uint16_t>(word >> 32);
     call.kind = static_cast<api_kind>(static_cast<std::uint8_t>(word >> 48));
     call.flags = static_cast<std::uint8_t>(word >> 56);

@@ -299,15 +299,15 @@ class inherited_sums {
       if (!last_of_node_.make_room(node + std::size_t{1} - known)) return false;
       last_of_node_.resize(node + std::size_t{1}, 0);
     }
-    std::uint32_t at = last_of_node_[node];  // position + 1
-    while (at != 0 && sums_[at - 1].from != from) at = earlier_[at - 1];
-    if (at == 0) {
+    std::uint32_t index = last_of_node_[node];  // position + 1
+    while (index != 0 && sums_[index - 1].from != from) index = earlier_[index - 1];
+    if (index == 0) {
       if (!earlier_.make_room(1) || !sums_.make_room(1)) return false;
       earlier_.push_back(last_of_node_[node]);
       sums_.push_back({node, from, 0});
-      last_of_node_[node] = at = static_cast<std::uint32_t>(sums_.size());
+      last_of_node_[node] = index = static_cast<std::uint32_t>(sums_.size());
     }
-    sums_[at - 1].total += duration;
+    sums_[index - 1].total += duration;
     return true;
   }
 
@@ -358,14 +358,14 @@ class span_log {
         open_now_ < most_open && youngest_.make_room() && (free_ != 0 || open_.make_room(1));
     if (!has_room) return (void)++dropped_;
     ++open_now_;
-    std::uint32_t at = free_;
-    if (at == 0) {
+    std::uint32_t index = free_;
+    if (index == 0) {
       open_.push_back({});
-      at = static_cast<std::uint32_t>(open_.size());
+      index = static_cast<std::uint32_t>(open_.size());
     } else {
-      free_ = open_[at - 1].next;
+      free_ = open_[index - 1].next;
     }
-    open_[at - 1] = {begun, std::exchange(youngest_[key_of(id)], at)};
+    open_[index - 1] = {begun, std::exchange(youngest_[key_of(id)], index)};
   }
 
   /// Nothing where no span of this session bears the number.
@@ -374,10 +374,10 @@ class span_log {
     system_lock lock(mutex_);
     std::uint32_t* const youngest = youngest_.find(key_of(id));
     if (youngest == nullptr) return;
-    std::uint32_t const at = *youngest;
-    open_span& span = open_[at - 1];
+    std::uint32_t const index = *youngest;
+    open_span& span = open_[index - 1];
     span_record ended = span.span;
-    *youngest = std::exchange(span.next, std::exchange(free_, at));
+    *youngest = std::exchange(span.next, std::exchange(free_, index));
     if (*youngest == 0) youngest_.erase(key_of(id));
     --open_now_;
     ended.end = now;

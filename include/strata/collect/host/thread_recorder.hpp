@@ -363,11 +363,11 @@ class thread_recorder : public range_owner {
       if (attributes.empty()) return nullptr;
       // By number from the first one, also where they began anew.
       std::uint32_t const first = attributes[0].number;
-      std::size_t const place = attributes.count_first(
+      std::size_t const position = attributes.count_first(
           [&](numbered const& n) { return n.number - first < number - first; });
-      if (place == attributes.size() || attributes[place].number != number) return nullptr;
-      attributes[place].taken = true;
-      return &attributes[place].record;
+      if (position == attributes.size() || attributes[position].number != number) return nullptr;
+      attributes[position].taken = true;
+      return &attributes[position].record;
     }
     /// Returns: the bytes of what is forgotten.
     std::size_t forget_taken() noexcept {
@@ -435,9 +435,10 @@ class thread_recorder : public range_owner {
 
   /// Whether the range around the one at this place has the same node, as a stand-in has for calls
   /// within each other. Its time then contains the inner call's, which counts as one without time.
-  STRATA_DETAIL_ALWAYS_INLINE bool is_contained(std::uint32_t at,
+  STRATA_DETAIL_ALWAYS_INLINE bool is_contained(std::uint32_t index,
                                                 std::uint32_t base) const noexcept {
-    return at != 0 && at != base && frames_[at - 1].node_now() == frames_[at].node_now();
+    return index != 0 && index != base &&
+           frames_[index - 1].node_now() == frames_[index].node_now();
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void record(frame const& f, std::int64_t now,

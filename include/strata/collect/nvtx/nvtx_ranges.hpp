@@ -361,12 +361,12 @@ class nvtx_stack {
       if (refused_ != gone) --refused_;
       return nvtx::no_level;
     }
-    for (std::size_t at = count_; at-- > 0;) {
-      if (entries_[at].domain != domain) continue;
-      range = entries_[at].range;
-      for (std::size_t i = at + 1; i < count_; ++i) entries_[i - 1] = entries_[i];
+    for (std::size_t index = count_; index-- > 0;) {
+      if (entries_[index].domain != domain) continue;
+      range = entries_[index].range;
+      for (std::size_t i = index + 1; i < count_; ++i) entries_[i - 1] = entries_[i];
       --count_;
-      return static_cast<int>(at);
+      return static_cast<int>(index);
     }
     return nvtx::no_level;
   }
