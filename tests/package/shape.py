@@ -14,11 +14,6 @@ MOST_MEMBERS = 15  # data members of a class; a record, whose members are all pu
 KINDS = ("function", "class", "statements", "declarations", "operator")
 GENERATED = {"include/strata/report/page_files.hpp"}
 FOREIGN = {"strata/adapters/ggml.hpp", "strata/adapters/ggml_graph.hpp"}  # need the headers of ggml
-# Classes that hold more than they should, with the data members that they have: to be split, and never more of them.
-LARGE = {
-    "activity_collector": 24, "activity_store": 25, "range_profiler": 26, "recorder": 26,
-    "thread_recorder": 23,
-}
 CLI11 = [ROOT / ".deps/cli11", pathlib.Path("/usr/include"), pathlib.Path("/usr/local/include")]
 HALF = "annotate base collect profile".split()  # about half of the headers, so that two processors share them
 
@@ -204,9 +199,7 @@ class Shapes:
                         self.add("function", cursor, f"{cursor.spelling or 'a lambda'} has {lines} lines")
         if cursor.kind in self.classes:
             members = [c for c in children if c.kind == self.kind.FIELD_DECL]
-            known = LARGE.get(cursor.spelling, 0)
-            if any(m.access_specifier in self.private for m in members) and (
-                    len(members) > MOST_MEMBERS or known) and len(members) != known:
+            if any(m.access_specifier in self.private for m in members) and len(members) > MOST_MEMBERS:
                 self.add("class", cursor, f"{cursor.spelling} has {len(members)} data members")
         self.body(cursor, children)
         self.declarations(cursor, children, parent)
@@ -283,5 +276,4 @@ def main():
         lines = sorted((line, what) for k, f, line, what in violations if (f, k) == (file, kind))
         checks.that(number == 0, f"{file}: {kind}: {number}",
                     "\n".join(f"  {file}:{line}: {what}" for line, what in lines))
-    print(f"{len(LARGE)} large classes")
     return checks.end()

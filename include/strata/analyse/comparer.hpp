@@ -497,8 +497,8 @@ class comparer {
     for (judged_time const& time : times_) {
       if (time.verdict != verdict) continue;
       ++count;
-      auto const cost = [](judged_time const& time) {
-        return time.result->share * time.change.value;
+      auto const cost = [](judged_time const& judged) {
+        return judged.result->share * judged.change.value;
       };
       if (found == nullptr || cost(time) > cost(*found)) found = &time;
     }

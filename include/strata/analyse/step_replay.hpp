@@ -121,7 +121,7 @@ class step_replay {
     std::int64_t gpu_end = lost_time;
   };
   enum class moment : std::uint8_t { end, begin, work };  // at one time in this order
-  struct event {
+  struct timed_event {
     std::int64_t time;
     index subject;
     moment what;
@@ -294,7 +294,7 @@ class step_replay {
       events_.push_back({calls_[i].begin, i, moment::begin});
       if (calls_[i].end > calls_[i].begin) events_.push_back({calls_[i].end, i, moment::end});
     }
-    events_.sort([](event const& a, event const& b) {
+    events_.sort([](timed_event const& a, timed_event const& b) {
       if (a.time != b.time) return a.time < b.time;
       return a.what != b.what ? a.what < b.what : a.subject < b.subject;
     });
@@ -524,7 +524,7 @@ class step_replay {
       step.gpu_begin = latest_time;
       step.gpu_end = lost_time;
     }
-    for (event const& event : events_) {
+    for (timed_event const& event : events_) {
       if (event.what == moment::work) {
         begin(device_.works[event.subject]);
         continue;
@@ -593,7 +593,7 @@ class step_replay {
   vec<replayed_call> calls_;  ///< by thread and time
   vec<gap> gaps_;             ///< in the order of the calls behind them
   vec<index> call_of_;        ///< by launch
-  vec<event> events_;         ///< in the order in which they happened
+  vec<timed_event> events_;   ///< in the order in which they happened
   vec<what_if> changes_;      ///< by row
   struct device_work {
     vec<replayed_work> works;  ///< by begin

@@ -28,14 +28,14 @@ using json_node = std::uint32_t;
 /// says the line and what was expected. What it returns refers to the document.
 class json_document {
  public:
-  json_document() { nodes_.push_back(node()); }
+  json_document() { nodes_.push_back(parsed_node()); }
   json_document(json_document const&) = delete;
   json_document& operator=(json_document const&) = delete;
 
   bool read(std::string source) {
     source_ = std::move(source);
     nodes_.clear();
-    nodes_.push_back(node());  // none
+    nodes_.push_back(parsed_node());  // none
     decoded_.clear();
     decoded_.reserve(source_.size());  // texts never become longer, so views into it stay
     at_ = 0;
@@ -77,7 +77,7 @@ class json_document {
   }
 
  private:
-  struct node {
+  struct parsed_node {
     std::string_view key;
     std::string_view text;  // of a number, as it is in the source
     json_node first = 0;
@@ -113,7 +113,7 @@ class json_document {
   }
 
   json_node make(json_kind kind, std::string_view key, std::string_view text) {
-    node made;
+    parsed_node made;
     made.key = key;
     made.text = text;
     made.kind = kind;
@@ -249,7 +249,7 @@ class json_document {
   std::string source_;
   std::string decoded_;
   std::string error_;
-  vec<node> nodes_;
+  vec<parsed_node> nodes_;
   std::size_t at_ = 0;
 };
 

@@ -16,14 +16,14 @@ using namespace strata;
 using namespace recording_test;
 
 TEST_CASE("steps beyond the limit are counted and have a part in the median") {
-  constexpr std::size_t beyond = detail::recorder::most_steps / 10;
+  constexpr std::size_t beyond = detail::step_log::most_kept / 10;
   recording all;
-  for (std::size_t i = 0; i < detail::recorder::most_steps + beyond; ++i) {
+  for (std::size_t i = 0; i < detail::step_log::most_kept + beyond; ++i) {
     STRATA_STEP();
   }
   profile p = all.profile();
-  CHECK(p.steps.size() == detail::recorder::most_steps);
-  CHECK(p.steps.back().step == detail::recorder::most_steps - 1);
+  CHECK(p.steps.size() == detail::step_log::most_kept);
+  CHECK(p.steps.back().step == detail::step_log::most_kept - 1);
   REQUIRE(p.folded_steps.count() == beyond);
   CHECK(p.losses.steps_folded == beyond);
   double ns = 0;
@@ -35,7 +35,7 @@ TEST_CASE("steps beyond the limit are counted and have a part in the median") {
 
 TEST_CASE("threads beyond the limit are one thread, and lose nothing" *
           doctest::skip(test::address_sanitized)) {  // a thread costs it 20 ms
-  constexpr std::size_t count = detail::recorder::most_threads + 100;
+  constexpr std::size_t count = detail::known_threads::most + 100;
   recording all;
   { STRATA_RANGE("own"); }
   for (std::size_t i = 0; i < count; ++i) {
@@ -44,7 +44,7 @@ TEST_CASE("threads beyond the limit are one thread, and lose nothing" *
   profile const& p = all.profile();
   CHECK(calls_of(p).at("short") == count);
   CHECK(p.losses.threads_merged == 101);
-  REQUIRE(p.threads.size() == detail::recorder::most_threads + 1);
+  REQUIRE(p.threads.size() == detail::known_threads::most + 1);
   CHECK(p.threads.back().name == "[other threads]");
 }
 

@@ -189,25 +189,25 @@ class device_profilers {
   bool should_repeat() noexcept {
     bool again = false;
     for (profiled_context const& profiled : contexts_)
-      again = again || profiled.profiler.should_repeat();
+      again = again || profiled.profiler.pushed().should_repeat();
     for (profiled_context& profiled : contexts_) {
       if (again) {
-        profiled.profiler.repeat();
+        profiled.profiler.pushed().repeat();
       } else {
-        profiled.profiler.accept();
+        profiled.profiler.pushed().accept();
       }
     }
     return again;
   }
   /// The passes since `configure` do not count, and are made again.
   void drop() noexcept {
-    for (profiled_context& profiled : contexts_) profiled.profiler.drop();
+    for (profiled_context& profiled : contexts_) profiled.profiler.pushed().forgive();
   }
   /// On the device that lost most.
   std::uint64_t lost() const noexcept {
     std::uint64_t most = 0;
     for (profiled_context const& profiled : contexts_)
-      most = larger(most, profiled.profiler.lost());
+      most = larger(most, profiled.profiler.pushed().lost());
     return most;
   }
   status problem() const {

@@ -10,6 +10,7 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/counters/pushed_ranges.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/status.hpp>
@@ -86,11 +87,7 @@ class range_profiler {
     }
     configured_ = true;
     by_kernel_ = by_kernel;
-    most_ranges = room_ = larger(most_ranges, needed_);
-    if (!repeating_) lost_ += refused_ + unfit_;
-    repeating_ = false;
-    seen_.clear();
-    names_ = most_pushes_ = unfit_ = refused_ = 0;
+    most_ranges = pushed_.begin(most_ranges);
     cupti::profiler::counter_data_size_params size;
     size.object = object_;
     size.names = config.c_names();
@@ -126,10 +123,9 @@ class range_profiler {
   status start() {
     cupti::profiler::start_params params;
     params.object = object_;
-    pushes_ = refused_now_ = 0;
-    open_ = broken_ = false;
+    pushed_.begin_pass();
     status const done = outcome("cuptiRangeProfilerStart", call(library_->api.start, params));
-    started_ = done.ok();
+    pass_ = done.ok() ? pass_state::between_ranges : pass_state::stopped;
     return done;
   }
 
@@ -138,88 +134,66 @@ class range_profiler {
   status stop(bool& complete) {
     cupti::profiler::stop_params params;
     params.object = object_;
-    started_ = false;
+    bool const broken = std::exchange(pass_, pass_state::stopped) == pass_state::broken;
     status const done = outcome("cuptiRangeProfilerStop", call(library_->api.stop, params));
     complete = params.all_passes_submitted != 0;
-    most_pushes_ = larger(most_pushes_, pushes_);
+    pushed_.end_pass();
     if (!done) return done;
-    if (broken_) return outcome("cuptiRangeProfilerPopRange", refusal_);
-    if (refused_now_ != 0 && refused_now_ == pushes_)
-      return outcome("cuptiRangeProfilerPushRange", refusal_);
+    if (broken) return outcome("cuptiRangeProfilerPopRange", refusal_);
+    if (pushed_.all_refused()) return outcome("cuptiRangeProfilerPushRange", refusal_);
     return {};
   }
 
   void push(std::uint32_t range) noexcept {
-    if (broken_) return;
-    if (range >= seen_.size()) {
-      if (!seen_.make_room(range + std::size_t{1} - seen_.size())) return (void)++unfit_;
-      seen_.resize(range + std::size_t{1});
-    }
-    use& known = seen_[range];
-    if (known.last == 0) ++names_;
-    known.last = larger(known.last, ++pushes_);
+    if (pass_ == pass_state::broken || !pushed_.push(range)) return;
     char name[longest_number + 1];
     *digits_text(name, range) = '\0';
     cupti::profiler::push_range_params params;
     params.object = object_;
     params.name = name;
     cupti::result const code = call(library_->api.push_range, params);
-    open_ = code == cupti::result::success;
-    if (open_) return;
-    known.refused = true;
+    bool const done = code == cupti::result::success;
+    if (done || pass_ == pass_state::in_range)
+      pass_ = done ? pass_state::in_range : pass_state::between_ranges;
+    if (done) return;
     if (code == cupti::result::max_limit_reached) {
-      ++unfit_;
+      pushed_.find_no_room(range);
     } else {
-      ++refused_;
-      ++refused_now_;
+      pushed_.refuse(range);
       refusal_ = code;
     }
   }
 
   /// Ends the range that is pushed, if one is.
   void pop() noexcept {
-    if (!open_) return;
-    open_ = false;
+    if (pass_ != pass_state::in_range) return;
     cupti::profiler::pop_range_params params;
     params.object = object_;
     cupti::result const code = call(library_->api.pop_range, params);
+    pass_ = code == cupti::result::success ? pass_state::between_ranges : pass_state::broken;
     if (code == cupti::result::success) return;
-    broken_ = true;  // whatever is pushed now would lie within the range that did not end
-    ++refused_;
+    pushed_.refuse_end();
     refusal_ = code;
   }
 
-  /// Whether the passes since `configure` had more ranges than room: they should be made again,
-  /// after `configure`, which makes the room. Not for ever: a program may have new ranges in every
-  /// step.
-  bool should_repeat() const noexcept { return is_full() && repeats_ < most_repeats; }
-  /// They will be.
-  void repeat() noexcept {
-    ++repeats_;
-    repeating_ = true;
-    if (is_full()) needed_ = larger(2 * room_, most_pushes_ + 32);
-  }
-  /// They will not.
-  void accept() noexcept { repeats_ = 0; }
-  /// They do not count, and what they lost is not lost.
-  void drop() noexcept { refused_ = unfit_ = 0; }
-
-  /// Pushes and pops that CUPTI refused, and ranges that had no room and were not repeated.
-  std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
+  /// The ranges of the passes since `configure`.
+  pushed_ranges& pushed() noexcept { return pushed_; }
+  pushed_ranges const& pushed() const noexcept { return pushed_; }
 
   /// One sentence on what was lost since `configure`; ok where nothing was.
   status problem() const {
-    if (unfit_ != 0) {
+    if (pushed_.unfit() != 0) {
       return {errc::limit,
               sentence("counters: CUPTI dropped ")
-                  << unfit_ << " ranges of a pass, with room for " << room_
+                  << pushed_.unfit() << " ranges of a pass, with room for " << pushed_.room()
                   << ": they have no values; use fewer different range names and indices"};
     }
-    if (refused_ == 0) return {};
+    if (pushed_.refused() == 0) return {};
     status const why = outcome("cuptiRangeProfilerPushRange", refusal_);
-    return {why.code(), sentence("counters: ")
-                            << refused_ << " ranges have no values, since CUPTI refused them: "
-                            << why.message()};
+    return {why.code(),
+            sentence("counters: ")
+                << pushed_.refused()
+                << " ranges have no values, since CUPTI refused them: " << why.message()};
   }
 
   /// Hands the values of every counted range to `sink(range, values)`, in the order of the
@@ -230,10 +204,7 @@ class range_profiler {
     decode.object = object_;
     status done = outcome("cuptiRangeProfilerDecodeData", call(library_->api.decode, decode));
     if (!done) return done;
-    unfit_ += decode.ranges_dropped;
-    // Pushes beyond the room count for nothing, even of a known name, and CUPTI does not tell
-    // (H200, CUDA 13.0).
-    if (most_pushes_ > room_) unfit_ = larger(unfit_, std::uint64_t{most_pushes_ - room_});
+    pushed_.drop(decode.ranges_dropped);
     cupti::profiler::counter_data_info_params info;
     info.image = data_.data();
     info.size = data_.size();
@@ -254,7 +225,7 @@ class range_profiler {
       bool const named = done && read_number(name.substr(0, name.find('/')), number);
       if (by_kernel_) {
         if (done) sink(static_cast<std::uint32_t>(i), values);
-      } else if (named && whole(number)) {
+      } else if (named && pushed_.is_whole(number)) {
         sink(number, values);
       }
     }
@@ -292,7 +263,7 @@ class range_profiler {
         context_scope const here(profiler->context_);
         bool complete = false;
         profiler->pop();
-        if (profiler->started_) (void)profiler->stop(complete);
+        if (profiler->pass_ != pass_state::stopped) (void)profiler->stop(complete);
         profiler->close();
       }
       delete profiler;
@@ -301,7 +272,12 @@ class range_profiler {
   }
 
  private:
-  static constexpr unsigned most_repeats = 2;
+  enum class pass_state : std::uint8_t {
+    stopped,
+    between_ranges,
+    in_range,
+    broken  // a range did not end: whatever is pushed now would lie within it
+  };
 
   /// CUPTI writes into their images until they are closed.
   static vec<range_profiler*>& abandoned() {
@@ -316,21 +292,6 @@ class range_profiler {
     status const done = outcome("cuptiRangeProfilerEnable", call(library_->api.enable, params));
     object_ = params.object;
     return done;
-  }
-
-  /// What is known of a range's pushes.
-  struct use {
-    std::size_t last = 0;  // its last place in a pass; from 1 on, 0: never
-    bool refused = false;
-  };
-
-  bool is_full() const noexcept { return names_ > room_ || unfit_ != 0; }
-
-  /// Whether every part of the range was counted. CUPTI does not tell what it dropped; where it
-  /// dropped anything, only what came while there was room is sure.
-  bool whole(std::uint32_t range) const noexcept {
-    if (range >= seen_.size()) return false;
-    return !seen_[range].refused && (unfit_ == 0 || seen_[range].last <= room_);
   }
 
   status outcome(char const* what, cupti::result code) const {
@@ -374,23 +335,10 @@ class range_profiler {
   vec<std::uint8_t> availability_;
   vec<std::uint8_t> config_;
   vec<std::uint8_t> data_;
-  vec<use> seen_;                // by range
-  std::size_t room_ = 0;         // different ranges in an image
-  std::size_t needed_ = 0;       // that were seen
-  std::size_t names_ = 0;        // different ranges since `configure`
-  std::size_t pushes_ = 0;       // of this pass
-  std::size_t most_pushes_ = 0;  // of a pass since `configure`
-  std::size_t refused_now_ = 0;  // of this pass
-  std::uint64_t refused_ = 0;    // since `configure`
-  std::uint64_t unfit_ = 0;      // without room, since `configure`
-  std::uint64_t lost_ = 0;       // before
-  unsigned repeats_ = 0;
-  bool repeating_ = false;
+  pushed_ranges pushed_;
   int device_ = 0;
   cupti::result refusal_ = cupti::result::success;  // the last one
-  bool started_ = false;                            // and not stopped
-  bool open_ = false;                               // a range is pushed
-  bool broken_ = false;                             // a range did not end
+  pass_state pass_ = pass_state::stopped;
 };
 
 }  // namespace detail

@@ -51,10 +51,10 @@ class activity_collector {
   /// kind. Errors: those of cupti_client::attach.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen,
               detail::step_calls steps = detail::step_calls::none) {
-    chosen_ = chosen;
+    traced_.chosen = chosen;
     detail::capture_guard::forget_graph_calls();  // what changes graphs is not followed yet
     choose_call_steps(steps);
-    status outcome = cupti_.attach(steps_of_calls_.load() == nullptr ? &handle : &handle_steps);
+    status outcome = cupti_.attach(call_steps_.now.load() == nullptr ? &handle : &handle_steps);
     if (!outcome.ok()) return outcome;
     leave_at_exit();
     reset(memory_limit_bytes);
@@ -65,23 +65,23 @@ class activity_collector {
   /// Source: cuptiActivityEnable.
   status begin_window() {
     if (!cupti_.is_subscribed()) return {errc::unavailable, "device activity is not open"};
-    end_marked_ns_ = 0;
-    if (window_open_.load()) return {};  // the last one has not ended yet
-    errc const failure = !has_traced_ ? errc::unavailable : errc::not_supported;
+    window_.end_marked_ns = 0;
+    if (window_.open.load()) return {};  // the last one has not ended yet
+    errc const failure = !traced_.any ? errc::unavailable : errc::not_supported;
     detail::cupti_library const& library = *cupti_.library();
     status const registered = buffers_.attach(library);
     if (!registered.ok()) return registered;
     buffers_.sample_clocks();
     // The callbacks come before the records and outlast them: no work without its launch.
-    window_begin_.store(clock().now(), detail::memory_order_relaxed);
-    counts_graphs_.store(chosen_.kernels, detail::memory_order_relaxed);
-    window_open_.store(true);
+    window_.begin.store(clock().now(), detail::memory_order_relaxed);
+    counts_graphs_.store(traced_.chosen.kernels, detail::memory_order_relaxed);
+    window_.open.store(true);
     captures_.await_records(true);
     std::string problem = enable_launch_callbacks();
     std::string refused;
     auto why = detail::cupti::result::success;
     for (detail::traced_kind const& kind : detail::traced_kind_table) {
-      if (!(chosen_.*kind.chosen)) continue;
+      if (!(traced_.chosen.*kind.chosen)) continue;
       auto const code = library.api.activity_enable(kind.kind);
       if (code == detail::cupti::result::success) continue;
       if (kind.kind == detail::cupti::activity_kind::concurrent_kernel) {
@@ -92,20 +92,20 @@ class activity_collector {
       why = code;
     }
     enable_contexts(library);
-    if (chosen_.managed || (chosen_.memory && cupti_.saw_managed_memory())) {
+    if (traced_.chosen.managed || (traced_.chosen.memory && cupti_.saw_managed_memory())) {
       auto const code = follow_migrations();
       // Most programs have no managed memory, so what nobody asked for is not missed.
-      if (code != detail::cupti::result::success && chosen_.managed) {
+      if (code != detail::cupti::result::success && traced_.chosen.managed) {
         detail::add_part(refused, "migrations");
         why = code;
       }
     }
-    has_traced_ = true;
+    traced_.any = true;
     if (!refused.empty()) {
       detail::add_part(problem, "not traced: " + refused, "; ");
       detail::add_part(problem, library.describe("cuptiActivityEnable", why), "; ");
     }
-    if (problem.empty() || std::exchange(reported_, true)) return {};
+    if (problem.empty() || std::exchange(traced_.reported, true)) return {};
     return {errc::not_supported, problem};
   }
 
@@ -114,7 +114,7 @@ class activity_collector {
   /// takes the times of a graph's kernels from its next launch where they came not before.
   /// `at_once`: what has not ended is lost.
   bool end_window(bool at_once = false) {
-    if (!window_open_.load() || !cupti_.is_subscribed()) return true;
+    if (!window_.open.load() || !cupti_.is_subscribed()) return true;
     std::int64_t const begin = clock().now();
     bool const ended = mark_end() && (has_arrived() || at_once) && switch_off();
     flush_ticks_.fetch_add(clock().now() - begin);
@@ -123,7 +123,7 @@ class activity_collector {
 
   /// As end_window, once the devices are idle, which is waited for while `goes_on`.
   detail::pause_outcome pause(detail::callback<bool()> goes_on) {
-    if (!window_open_.load() || !cupti_.is_subscribed()) return detail::pause_outcome::paused;
+    if (!window_.open.load() || !cupti_.is_subscribed()) return detail::pause_outcome::paused;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
     if (!alone) return detail::pause_outcome::captures;
     detail::pause_outcome const waited = detail::device_fence::wait_for_all(goes_on);
@@ -133,7 +133,7 @@ class activity_collector {
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
   /// Whether what the program launches now is traced.
-  bool tracing() const noexcept { return window_open_.load(); }
+  bool tracing() const noexcept { return window_.open.load(); }
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
   /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
   status receive_nvtx(std::string& library) {
@@ -159,12 +159,12 @@ class activity_collector {
   detail::launch_streams& streams() noexcept { return streams_; }
   /// What calls said of the steps of the last session that has such steps.
   detail::call_steps_seen seen_steps() const noexcept {
-    detail::call_steps const* const last = last_steps_of_calls_;
+    detail::call_steps const* const last = call_steps_.last;
     return last == nullptr ? detail::call_steps_seen{} : last->seen();
   }
   /// A thread ends that may drive such steps.
   static void leave_steps(detail::thread_recorder const* own) noexcept {
-    if (detail::call_steps* const all = instance().steps_of_calls_.load()) all->leave(own);
+    if (detail::call_steps* const all = instance().call_steps_.now.load()) all->leave(own);
   }
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
@@ -182,7 +182,7 @@ class activity_collector {
     if (watcher == nullptr) {
       (void)cupti_.set_callbacks(0, &client::is_for_windows);
       cupti_.look_outside_windows();
-      if (window_open_.load()) set_launch_callbacks(1);
+      if (window_.open.load()) set_launch_callbacks(1);
     }
     set_watcher(watcher, context);
     return true;
@@ -191,7 +191,7 @@ class activity_collector {
   /// Has CUPTI deliver what it holds of the last window. Requires: none is open. Threads: any.
   void bring_in_window() {
     if (!cupti_.is_subscribed()) return;
-    bool const ended = window_end_.is_reached();
+    bool const ended = window_.end.is_reached();
     if (ended) await_records();
     if (!ended) (void)buffers_.flush_ended();
     bring_in();
@@ -230,7 +230,7 @@ class activity_collector {
   void finish() {
     if (!cupti_.is_subscribed()) return;
     std::int64_t const begin = clock().now();
-    if (window_open_.load()) disable();
+    if (window_.open.load()) disable();
     ignore_steps();
     cupti_.unguard_graphs();
     streams_.follow(false);
@@ -246,7 +246,7 @@ class activity_collector {
   detail::cupti_client& client_of_cupti() noexcept { return cupti_; }
   /// They did not: what the program launches is not followed any more.
   void give_up() noexcept {
-    window_open_.store(false);
+    window_.open.store(false);
     set_watcher(nullptr, nullptr);
   }
   bool is_open() const noexcept { return cupti_.is_subscribed(); }
@@ -273,7 +273,7 @@ class activity_collector {
     to.environment.cupti_path = library->path;
     to.environment.cupti_version = library->version;
     buffers_.take(to, ticks);
-    to.has_migrations = has_migrations_.load();
+    to.has_migrations = migrations_.seen.load();
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
     for (lane const& counted : lanes_) to.cost.callbacks += counted.callbacks.load();
@@ -312,12 +312,12 @@ class activity_collector {
 
   /// Marks what the window's end awaits, once. Returns: false where no moment is without a capture.
   bool mark_end() {
-    if (end_marked_ns_ != 0) return true;
+    if (window_.end_marked_ns != 0) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
     if (!alone) return false;
-    window_end_.add_all();
-    looks_ = 0;
-    return (end_marked_ns_ = detail::monotonic_ns()) != 0;
+    window_.end.add_all();
+    window_.looks = 0;
+    return (window_.end_marked_ns = detail::monotonic_ns()) != 0;
   }
   /// Ends the tracing. Returns: as mark_end.
   bool switch_off() {
@@ -330,10 +330,11 @@ class activity_collector {
   /// Whether all work until the mark at the window's end has come. Some calls have no record, so
   /// that they are looked for 20 times only. Migrations have no call: they come after a moment.
   bool has_arrived() {
-    if (!window_end_.is_reached()) return false;
+    if (!window_.end.is_reached()) return false;
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    if (buffers_.unfinished() != 0 && ++looks_ < 20) return false;
-    return !follows_migrations_.load() || detail::monotonic_ns() - end_marked_ns_ > 250'000'000;
+    if (buffers_.unfinished() != 0 && ++window_.looks < 20) return false;
+    return !migrations_.followed.load() ||
+           detail::monotonic_ns() - window_.end_marked_ns > 250'000'000;
   }
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
@@ -352,9 +353,9 @@ class activity_collector {
     bring_in();
     buffers_.reset(memory_limit_bytes);
     session_.store(detail::recorder::instance().session(), detail::memory_order_relaxed);
-    reported_ = false;
-    has_traced_ = false;
-    has_migrations_.store(false);
+    traced_.reported = false;
+    traced_.any = false;
+    migrations_.seen.store(false);
     for (lane& counted : lanes_) counted.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_.store(0);
@@ -375,19 +376,19 @@ class activity_collector {
   }
 
   void choose_call_steps(detail::step_calls wanted) noexcept {
-    auto* const before = last_steps_of_calls_;
+    auto* const before = call_steps_.last;
     auto* const made = wanted == detail::step_calls::none ? nullptr
                                                           : new (std::nothrow)
                                                                 detail::call_steps(wanted, before);
-    if (made != nullptr) last_steps_of_calls_ = made;
-    steps_of_calls_.store(made);
+    if (made != nullptr) call_steps_.last = made;
+    call_steps_.now.store(made);
     auto* followed = &detail::call_steps::is_any;
     if (wanted == detail::step_calls::graph) followed = &detail::call_steps::is_graph;
     cupti_.follow_outside_windows(made == nullptr ? nullptr : followed);
   }
   /// Calls outside of windows are not followed any more.
   void ignore_steps() noexcept {
-    if (steps_of_calls_.exchange(nullptr) == nullptr) return;
+    if (call_steps_.now.exchange(nullptr) == nullptr) return;
     cupti_.follow_outside_windows(nullptr);
     cupti_.set_step_callbacks(0, &detail::call_steps::is_any);
     cupti_.look_outside_windows();
@@ -405,22 +406,23 @@ class activity_collector {
   /// Records of the contexts, those that live included: how many multiprocessors a green one has.
   /// Where CUPTI does not tell, work is compared with the whole device, and that is no problem.
   void enable_contexts(detail::cupti_library const& library) {
-    if (!chosen_.kernels || library.version < detail::cupti::green_context_version) return;
+    if (!traced_.chosen.kernels || library.version < detail::cupti::green_context_version) return;
     auto* const with_living = library.api.activity_enable_and_dump;
     auto* const enable = with_living != nullptr ? with_living : library.api.activity_enable;
     constexpr auto kind = detail::cupti::activity_kind::context;
-    has_contexts_ = enable(kind) == detail::cupti::result::success;
+    traced_.contexts = enable(kind) == detail::cupti::result::success;
   }
   void disable_contexts() {
     constexpr auto kind = detail::cupti::activity_kind::context;
-    if (std::exchange(has_contexts_, false)) (void)cupti_.library()->api.activity_disable(kind);
+    if (std::exchange(traced_.contexts, false)) (void)cupti_.library()->api.activity_disable(kind);
   }
 
   /// Switches the callbacks of what is traced.
   /// Returns: how many; `code` is the last failure's.
   std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr) {
     return cupti_.set_callbacks(
-        on, [this](api_kind kind) { return client::is_for_windows(kind) && chosen_.has(kind); },
+        on,
+        [this](api_kind kind) { return client::is_for_windows(kind) && traced_.chosen.has(kind); },
         code);
   }
 
@@ -438,12 +440,12 @@ class activity_collector {
   detail::cupti::result follow_migrations() noexcept {
     auto const code = detail::enable_migrations(cupti_.library()->api);
     if (code != detail::cupti::result::success) return code;
-    follows_migrations_.store(true);
-    has_migrations_.store(true);
+    migrations_.followed.store(true);
+    migrations_.seen.store(true);
     return code;
   }
   void ignore_migrations() noexcept {
-    if (follows_migrations_.exchange(false))
+    if (migrations_.followed.exchange(false))
       (void)cupti_.library()->api.activity_disable(detail::cupti::activity_kind::unified_memory);
   }
 
@@ -452,20 +454,21 @@ class activity_collector {
     if (call.function_name == nullptr || !detail::cupti::is_managed_allocation(call.function_name))
       return;
     bool const first = cupti_.saw_managed_allocation();
-    if (!first || !window_open_.load() || !chosen_.memory || follows_migrations_.load()) return;
+    if (!first || !window_.open.load() || !traced_.chosen.memory || migrations_.followed.load())
+      return;
     detail::cupti_presence::use const answers(cupti_.presence());
     if (!answers) return;
     (void)follow_migrations();
-    if (!window_open_.load()) ignore_migrations();  // it ended meanwhile, in another thread
+    if (!window_.open.load()) ignore_migrations();  // it ended meanwhile, in another thread
   }
 
   void disable() {
     for (detail::traced_kind const& kind : detail::traced_kind_table)
-      if (chosen_.*kind.chosen) (void)cupti_.library()->api.activity_disable(kind.kind);
+      if (traced_.chosen.*kind.chosen) (void)cupti_.library()->api.activity_disable(kind.kind);
     disable_contexts();
     set_launch_callbacks(0);
     cupti_.look_outside_windows();
-    window_open_.store(false);
+    window_.open.store(false);
     ignore_migrations();  // last, since a callback that sees the window follows them
     buffers_.sample_clocks();
   }
@@ -491,7 +494,7 @@ class activity_collector {
   static void handle_steps(void* user, detail::cupti::domain where, std::uint32_t id,
                            void const* data) noexcept {
     activity_collector& self = instance();
-    detail::call_steps* const steps = self.steps_of_calls_.load(detail::memory_order_acquire);
+    detail::call_steps* const steps = self.call_steps_.now.load(detail::memory_order_acquire);
     if (where != detail::cupti::domain::driver_api || steps == nullptr)
       return handle(user, where, id, data);
     detail::cupti::step_call const call = self.cupti_.step_call_of(id);
@@ -506,7 +509,7 @@ class activity_collector {
     if (!client::is_for_windows(kind) || kind == api_kind::allocate) return true;
     if (kind == api_kind::graph_launch && !cupti_.saw_graphs()) return true;
     if (watch_.on.load(detail::memory_order_relaxed)) return true;
-    return window_open_.load(detail::memory_order_relaxed) && chosen_.has(kind);
+    return window_.open.load(detail::memory_order_relaxed) && traced_.chosen.has(kind);
   }
 
   void on_api(api_kind kind, detail::cupti::api_data const& call) noexcept {
@@ -533,7 +536,7 @@ class activity_collector {
       detail::system_lock lock(watch_.mutex);
       if (watch_.watcher != nullptr) watch_.watcher(watch_.context, kind, call);
     }
-    if (!window_open_.load(detail::memory_order_acquire)) return;
+    if (!window_.open.load(detail::memory_order_acquire)) return;
     if (kind == api_kind::graph_launch && !counts_graphs_.load(detail::memory_order_relaxed))
       return;
     detail::thread_recorder* const own = recorder.of_this_thread();
@@ -545,7 +548,7 @@ class activity_collector {
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
     // The call was under way when the callbacks began.
-    if (launch.begin < window_begin_.load(detail::memory_order_relaxed) || launch.begin > end)
+    if (launch.begin < window_.begin.load(detail::memory_order_relaxed) || launch.begin > end)
       launch.begin = end;
     launch.end = end;
     launch.correlation = call.correlation_id;
@@ -566,7 +569,7 @@ class activity_collector {
 
   /// The executable graph is the first argument of every function that launches one.
   void graph_launch_begins(detail::cupti::api_data const& call) noexcept {
-    if (!window_open_.load(detail::memory_order_acquire) ||
+    if (!window_.open.load(detail::memory_order_acquire) ||
         !counts_graphs_.load(detail::memory_order_relaxed))
       return;
     detail::cupti_presence::use const answers(cupti_.presence());
@@ -637,25 +640,39 @@ class activity_collector {
     }
   }
 
+  /// Null: steps are the program's.
+  struct steps_of_calls {
+    detail::atomic<detail::call_steps*> now{nullptr};
+    detail::call_steps const* last = nullptr;
+  };
+  struct window_state {
+    detail::atomic<bool> open{false};
+    detail::atomic<std::int64_t> begin{0};  // in ticks
+    detail::device_fence end;
+    std::int64_t end_marked_ns = 0;  // of the window that ends
+    int looks = 0;                   // at records that have not come
+  };
+  struct traced_state {
+    traced_kinds chosen;
+    bool any = false;       // in this session
+    bool reported = false;  // what is not traced
+    bool contexts = false;  // their records are on
+  };
+  struct migration_state {
+    detail::atomic<bool> followed{false};
+    detail::atomic<bool> seen{false};  // in this session
+  };
+
   detail::cupti_client cupti_;
-  detail::atomic<detail::call_steps*> steps_of_calls_{nullptr};  // null: steps are the program's
-  detail::call_steps const* last_steps_of_calls_ = nullptr;
+  steps_of_calls call_steps_;
   detail::atomic<std::uint32_t> session_{0};
-  detail::atomic<bool> window_open_{false};
-  detail::atomic<bool> counts_graphs_{false};     // else their launches are looked at only
-  detail::atomic<std::int64_t> window_begin_{0};  // in ticks
+  detail::atomic<bool> counts_graphs_{false};  // else their launches are looked at only
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
-  traced_kinds chosen_;
-  bool has_traced_ = false;  // in this session
-  bool reported_ = false;    // what is not traced
+  window_state window_;
+  traced_state traced_;
   detail::launch_streams streams_;
-  detail::device_fence window_end_;
-  std::int64_t end_marked_ns_ = 0;  // of the window that ends
-  int looks_ = 0;                   // at records that have not come
   bool leaves_at_exit_ = false;
-  bool has_contexts_ = false;  // records of contexts are on
-  detail::atomic<bool> follows_migrations_{false};
-  detail::atomic<bool> has_migrations_{false};  // in this session
+  migration_state migrations_;
   detail::graph_captures& captures_ = buffers_.captures();
   launch_watch watch_;
   lane lanes_[lanes];

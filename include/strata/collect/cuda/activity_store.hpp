@@ -16,6 +16,7 @@
 #include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/cuda/graph_launches.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
+#include <strata/collect/cuda/traced_records.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -55,31 +56,29 @@ class activity_store {
   void clear() noexcept {
     system_lock lock(mutex_);
     auto const quarter = static_cast<std::size_t>(larger(budget_->limit(), std::int64_t{0})) / 4;
-    names_.limit_bytes(quarter);
-    batch_ = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
+    translator_.names().limit_bytes(quarter);
     waiting_ = {};
+    waiting_.batch = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
     made_ = {};
     strays_ = {};
-    sums_ = {};
     graphs_.clear();
-    lacks_sums_ = !if_memory_allows([this] { summing_.emplace(sums_, *budget_, other_kernels_); });
-    if (lacks_sums_) summing_.reset();
-    room_ = 0;
+    sums_.begin(*budget_, translator_.other_kernels());
+    room_.clear();
     newest_ = retired_ = 0;
-    most_waiting_bytes_ = 0;
-    is_full_ = described_ = false;
+    described_ = false;
   }
 
   /// The devices' sizes. Requires: CUDA is initialised. Threads: one that may call the driver.
   void describe_devices() {
     driver_library const& driver = driver_library::get();
     if (described_.exchange(true)) return;
-    staged_.look(driver);
+    translator_.look_at_devices(driver);
     for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
       int const count = driver.attribute(i, driver::attribute::multiprocessor_count);
       system_lock lock(mutex_);
-      if (!summing_) return;
-      summing_->describe_device(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count));
+      if (!sums_.summing) return;
+      sums_.summing->describe_device(static_cast<std::uint32_t>(i),
+                                     static_cast<std::uint32_t>(count));
     }
   }
 
@@ -88,30 +87,30 @@ class activity_store {
     try_one([&] { add(any); });
   }
   void add(cupti::record const& any) {
-    if (!summing_) return lacks_sums_ ? lose() : void();  // later than the end of its session
+    if (!sums_.summing)
+      return sums_.is_missing ? lose() : void();  // later than the end of its session
     switch (any.kind) {
       case cupti::activity_kind::kernel:
       case cupti::activity_kind::concurrent_kernel:
-        await(waiting_.kernels, kernel(cupti::as<cupti::kernel_record>(&any)));
+        await(translator_.kernel(cupti::as<cupti::kernel_record>(&any)));
         break;
       case cupti::activity_kind::copy:
-        add_copy(cupti::as<cupti::copy_record>(&any));
+        await(translator_.copy(cupti::as<cupti::copy_record>(&any)));
         break;
       case cupti::activity_kind::peer_copy:
-        add_copy(staged_.counted_once(cupti::as<cupti::peer_copy_record>(&any)));
+        await(translator_.copy(cupti::as<cupti::peer_copy_record>(&any)));
         break;
       case cupti::activity_kind::set:
-        await(waiting_.copies,
-              copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set, false));
+        await(translator_.copy(cupti::as<cupti::set_record>(&any)));
         break;
       case cupti::activity_kind::memory:
-        await(waiting_.memory, allocation(cupti::as<cupti::memory_record>(&any)));
+        await(translator_.allocation(cupti::as<cupti::memory_record>(&any)));
         break;
       case cupti::activity_kind::synchronization:
-        await(waiting_.waits, wait(cupti::as<cupti::synchronization_record>(&any)));
+        await(translator_.wait(cupti::as<cupti::synchronization_record>(&any)));
         break;
       case cupti::activity_kind::overhead:
-        return keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
+        return keep(made_.overheads, translator_.overhead(cupti::as<cupti::overhead_record>(&any)));
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
       case cupti::activity_kind::unified_memory:
@@ -119,7 +118,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting_.size() >= batch_) settle(false);
+    if (waiting_.lists.size() >= waiting_.batch) settle(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) {
       find_calls();
@@ -130,7 +129,7 @@ class activity_store {
   /// What came before its call was noted finds it now, since the call may go. Requires: the mutex.
   void find_calls() {
     auto const stays = [this](auto& record) { return is_awaited(record, join(record)); };
-    waiting_.for_each_list([&](auto& records) { records.keep_if(stays); });
+    waiting_.lists.for_each_list([&](auto& records) { records.keep_if(stays); });
   }
 
   /// From now on work without times has not ended, and stays out; else it has lost them.
@@ -140,7 +139,7 @@ class activity_store {
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
-  continued_clock& clock() noexcept { return clock_; }
+  continued_clock& clock() noexcept { return translator_.clock(); }
   /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
   void keep_for_stream(bool on) noexcept {
     fresh_ = {};
@@ -184,7 +183,7 @@ class activity_store {
         return has_more = true;
       });
     });
-    names_.each_from(fresh_.first_name, [&](auto name) {
+    translator_.names().each_from(fresh_.first_name, [&](auto name) {
       to.kernel_names.push_back({std::string(name)});
       ++fresh_.first_name;
     });
@@ -194,13 +193,13 @@ class activity_store {
   /// Memory of what waited at most, and of the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
-    return most_waiting_bytes_ + fresh_.most_bytes + names_.bytes();
+    return waiting_.most_bytes + fresh_.most_bytes + translator_.names().bytes();
   }
 
   /// Hands everything to the profile, its times in ns since the session began.
   void take(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
     system_lock lock(mutex_);
-    if (!summing_) return;
+    if (!sums_.summing) return;
     settle(true);
     launches().for_each([&](launch_record const& launch, bool, bool kept) { sum(launch, kept); });
     auto const convert_all = [&](auto& records) {
@@ -221,15 +220,15 @@ class activity_store {
     made_.migrations.keep_if(is_recorded);
     strays_.keep_if(is_recorded);
     for (synchronization_record const& wait : strays_) {
-      summing_->add(wait);
+      sums_.summing->add(wait);
       keep(made_.synchronizations, wait);
     }
-    summing_->finish(ticks.ns_per_tick());
-    to.losses.kernels_merged += summing_->losses().kernels_merged;
-    to.losses.histograms_coarse += summing_->losses().histograms_coarse;
-    to.losses.allocations_dropped += summing_->losses().allocations_dropped;
-    summing_.reset();
-    to.device = std::move(sums_);
+    sums_.summing->finish(ticks.ns_per_tick());
+    to.losses.kernels_merged += sums_.summing->losses().kernels_merged;
+    to.losses.histograms_coarse += sums_.summing->losses().histograms_coarse;
+    to.losses.allocations_dropped += sums_.summing->losses().allocations_dropped;
+    sums_.summing.reset();
+    to.device = std::move(sums_.sums);
     to.contexts = std::move(made_.contexts);
     to.kernels = std::move(made_.kernels);
     to.copies = std::move(made_.copies);
@@ -237,7 +236,8 @@ class activity_store {
     to.synchronizations = std::move(made_.synchronizations);
     to.overheads = std::move(made_.overheads);
     to.migrations = std::move(made_.migrations);
-    names_.each_from(1, [&](auto name) { to.kernel_names.push_back({std::string(name)}); });
+    translator_.names().each_from(
+        1, [&](auto name) { to.kernel_names.push_back({std::string(name)}); });
     to.losses.launches_folded += made_.losses.launches_folded;
     to.losses.activity_folded += made_.losses.activity_folded;
     to.losses.activity_dropped += made_.losses.activity_dropped;
@@ -249,47 +249,64 @@ class activity_store {
   }
 
  private:
-  struct traced_kernel : strata::kernel_record {
-    std::uint64_t graph_node;  // 0 outside a graph
-    std::uint32_t graph;       // its id; 0 where it is not known
-    bool is_left_out;          // with its call; it tells whose the graph's next kernels are
-  };
-
-  /// Records by kind.
-  struct record_lists {
-    vec<traced_kernel> kernels;
-    vec<strata::copy_record> copies;
-    vec<strata::memory_record> memory;
-    vec<strata::synchronization_record> waits;
-
-    std::size_t size() const noexcept {
-      return kernels.size() + copies.size() + memory.size() + waits.size();
-    }
-    std::size_t bytes() const noexcept {
-      return kernels.size() * sizeof(traced_kernel) + copies.size() * sizeof(strata::copy_record) +
-             memory.size() * sizeof(strata::memory_record) +
-             waits.size() * sizeof(strata::synchronization_record);
-    }
-    template <class Look>
-    void for_each_list(Look look) {
-      look(kernels);
-      look(copies);
-      look(memory);
-      look(waits);
-    }
-    vec<traced_kernel>& of(traced_kernel const&) noexcept { return kernels; }
-    vec<strata::copy_record>& of(strata::copy_record const&) noexcept { return copies; }
-    vec<strata::memory_record>& of(strata::memory_record const&) noexcept { return memory; }
-    vec<strata::synchronization_record>& of(strata::synchronization_record const&) noexcept {
-      return waits;
-    }
-  };
   static void add_to(profile& to, traced_kernel const& kernel) { to.kernels.push_back(kernel); }
   static void add_to(profile& to, copy_record const& copy) { to.copies.push_back(copy); }
   static void add_to(profile& to, memory_record const& made) { to.memory.push_back(made); }
   static void add_to(profile& to, synchronization_record const& wait) {
     to.synchronizations.push_back(wait);
   }
+
+  /// What waits to be joined.
+  struct waiting_records {
+    record_lists lists;
+    std::size_t batch = activity_store::batch;
+    std::size_t most_bytes = 0;  // that waited at once
+  };
+
+  /// Sums of all that was joined.
+  struct running_sums {
+    device_sums sums;
+    maybe<device_summing> summing;
+    bool is_missing = false;  // for want of memory
+
+    void begin(memory_budget& budget, std::uint32_t other_kernels) noexcept {
+      sums = {};
+      is_missing = !if_memory_allows([&] { summing.emplace(sums, budget, other_kernels); });
+      if (is_missing) summing.reset();
+    }
+  };
+
+  /// What the budget has for the timeline. It ends at one time for all kinds of records.
+  class timeline_room {
+   public:
+    explicit timeline_room(memory_budget& budget) noexcept : budget_(&budget) {}
+
+    void clear() noexcept {
+      bytes_ = 0;
+      is_full_ = false;
+    }
+    /// Returns: whether there was room.
+    template <class Record>
+    bool keep(vec<Record>& log, Record const& record) {
+      is_full_ = is_full_ || !take(sizeof record) || !log.make_room(1);
+      if (!is_full_) log.push_back(record);
+      return !is_full_;
+    }
+    bool take(std::size_t bytes) noexcept {
+      constexpr std::size_t quantum = std::size_t{64} << 10;
+      if (bytes_ < bytes) {
+        if (!budget_->take(quantum, memory_use::record)) return false;
+        bytes_ += quantum;
+      }
+      bytes_ -= bytes;
+      return true;
+    }
+
+   private:
+    memory_budget* budget_;
+    std::size_t bytes_ = 0;  // taken from the budget and not used
+    bool is_full_ = false;
+  };
 
   /// So that a piece needs little memory.
   static constexpr std::size_t most_in_piece = 65'536;
@@ -336,10 +353,10 @@ class activity_store {
       longest = records.size();
       time = time_of(records[longest / 2]);
     };
-    look(waiting_.kernels);
-    look(waiting_.copies);
-    look(waiting_.memory);
-    look(waiting_.waits);
+    look(waiting_.lists.kernels);
+    look(waiting_.lists.copies);
+    look(waiting_.lists.memory);
+    look(waiting_.lists.waits);
     return time;
   }
 
@@ -348,8 +365,8 @@ class activity_store {
   }
   /// Memory is short: what waits is in no sum, and would wait for ever.
   void forget_waiting() noexcept {
-    lose(waiting_.size());
-    waiting_ = {};
+    lose(waiting_.lists.size());
+    waiting_.lists = {};
   }
 
   /// Does something with a record that no longer waits. A record that memory is too short for is
@@ -360,9 +377,9 @@ class activity_store {
 
   /// Joins and sums up the older half of what waits, or all.
   void settle(bool all) noexcept {
-    most_waiting_bytes_ = larger(most_waiting_bytes_, waiting_.bytes());
+    waiting_.most_bytes = larger(waiting_.most_bytes, waiting_.lists.bytes());
     if (!if_memory_allows([this] {
-          waiting_.for_each_list([](auto& records) { sort_by_time(records); });
+          waiting_.lists.for_each_list([](auto& records) { sort_by_time(records); });
           learn_nodes();
         }))
       return forget_waiting();
@@ -371,20 +388,23 @@ class activity_store {
       return all ? records.size()
                  : records.count_first([&](auto const& r) { return time_of(r) <= until; });
     };
-    std::size_t const kernels = before(waiting_.kernels);
-    std::size_t const copies = before(waiting_.copies);
-    add_by_time(waiting_.kernels, kernels, waiting_.copies, copies,
+    std::size_t const kernels = before(waiting_.lists.kernels);
+    std::size_t const copies = before(waiting_.lists.copies);
+    add_by_time(waiting_.lists.kernels, kernels, waiting_.lists.copies, copies,
                 [this](auto& record) { try_one([&] { settle_work(record); }); });
-    waiting_.kernels.erase(waiting_.kernels.begin(), waiting_.kernels.begin() + kernels);
-    waiting_.copies.erase(waiting_.copies.begin(), waiting_.copies.begin() + copies);
-    std::size_t const allocations = before(waiting_.memory);
+    waiting_.lists.kernels.erase(waiting_.lists.kernels.begin(),
+                                 waiting_.lists.kernels.begin() + kernels);
+    waiting_.lists.copies.erase(waiting_.lists.copies.begin(),
+                                waiting_.lists.copies.begin() + copies);
+    std::size_t const allocations = before(waiting_.lists.memory);
     for (std::size_t i = 0; i < allocations; ++i)
-      try_one([&] { settle_call(waiting_.memory[i], made_.memory); });
-    waiting_.memory.erase(waiting_.memory.begin(), waiting_.memory.begin() + allocations);
-    std::size_t const waits = before(waiting_.waits);
+      try_one([&] { settle_call(waiting_.lists.memory[i], made_.memory); });
+    waiting_.lists.memory.erase(waiting_.lists.memory.begin(),
+                                waiting_.lists.memory.begin() + allocations);
+    std::size_t const waits = before(waiting_.lists.waits);
     for (std::size_t i = 0; i < waits; ++i)
-      try_one([&] { settle_call(waiting_.waits[i], made_.synchronizations); });
-    waiting_.waits.erase(waiting_.waits.begin(), waiting_.waits.begin() + waits);
+      try_one([&] { settle_call(waiting_.lists.waits[i], made_.synchronizations); });
+    waiting_.lists.waits.erase(waiting_.lists.waits.begin(), waiting_.lists.waits.begin() + waits);
     if (newest_ != 0) retire();
     captures_->forget_updated();
   }
@@ -398,16 +418,17 @@ class activity_store {
   /// The nodes that the program's tree has since grown by.
   void learn_nodes() {
     recorder::instance().state().nodes.each_from(
-        summing_->nodes(),
-        [this](node_table::node const& made) { summing_->add_node(made.parent, made.name); });
+        sums_.summing->nodes(),
+        [this](node_table::node const& made) { sums_.summing->add_node(made.parent, made.name); });
   }
 
   void sum(launch_record const& launch, bool kept) noexcept {
     if (launch.is_left_out()) return;
     if (!kept) ++made_.losses.launches_folded;
-    if (launch.node >= summing_->nodes() && !if_memory_allows([this] { learn_nodes(); }))
+    if (launch.node >= sums_.summing->nodes() && !if_memory_allows([this] { learn_nodes(); }))
       return (void)++made_.losses.launches_dropped;
-    if (is_work(launch.kind)) summing_->add_launches(launch.node, 1, launch.end - launch.begin);
+    if (is_work(launch.kind))
+      sums_.summing->add_launches(launch.node, 1, launch.end - launch.begin);
   }
 
   static launch_table& launches() noexcept { return recorder::instance().state().launches; }
@@ -440,7 +461,7 @@ class activity_store {
 
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
-  void await(vec<Record>& waiting, Record made) {
+  void await(Record made) {
     if (leaves_out_unfinished_ && lacks_times(made)) {
       if (!launches().leaves_out_running(made.correlation)) ++made_.losses.work_unfinished;
       return;
@@ -448,6 +469,7 @@ class activity_store {
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;
+    vec<Record>& waiting = waiting_.lists.of(made);
     if (!waiting.make_room(1)) out_of_memory();
     if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
     if (by != call::left_out) fresh_.add(made);
@@ -478,7 +500,8 @@ class activity_store {
   /// A kernel of a graph's conditional node bears no id of a call.
   call join_by_graph(traced_kernel& kernel) {
     std::uint32_t const own = kernel.correlation;
-    if (kernel.graph_node == 0 || !graphs_.find(kernel, kernel.graph, clock_, kernel.correlation))
+    if (kernel.graph_node == 0 ||
+        !graphs_.find(kernel, kernel.graph, translator_.clock(), kernel.correlation))
       return call::unknown;
     call const by = join(kernel);
     if (by == call::unknown) kernel.correlation = own;
@@ -495,7 +518,7 @@ class activity_store {
     if (by == call::left_out) return;
     if (by == call::unknown) record.node = root_node;
     note_lost_time(record);
-    summing_->add(record);
+    sums_.summing->add(record);
     if (by == call::unknown) ++made_.losses.uncorrelated;
     keep(log, record);
   }
@@ -514,7 +537,9 @@ class activity_store {
 
   /// Whether work without a call of the program is Strata's: CUPTI's Range Profiler launches a
   /// kernel, and Strata waits.
-  bool is_own(traced_kernel const& kernel) const noexcept { return kernel.name == profilers_own_; }
+  bool is_own(traced_kernel const& kernel) const noexcept {
+    return translator_.is_of_profiler(kernel);
+  }
   static bool is_own(strata::synchronization_record const&) noexcept { return true; }
   template <class Record>
   static bool is_own(Record const&) noexcept {
@@ -530,12 +555,12 @@ class activity_store {
     note_lost_time(record);
     if (by == call::unknown) record.node = root_node;
     if (by == call::unknown && is_stray(record)) return;
-    summing_->add(record);
+    sums_.summing->add(record);
     keep(log, record);
   }
   /// Strata's own waits have no call either: whether the program recorded then is known later.
   bool is_stray(strata::synchronization_record const& wait) {
-    if ((strays_.size() < batch || has_room(sizeof wait)) && strays_.make_room(1)) {
+    if ((strays_.size() < batch || room_.take(sizeof wait)) && strays_.make_room(1)) {
       strays_.push_back(wait);
     } else {
       ++made_.losses.activity_dropped;
@@ -544,41 +569,17 @@ class activity_store {
   }
   static bool is_stray(strata::memory_record const&) noexcept { return false; }
 
-  /// Keeps a record for the timeline, as long as that has room: it ends at one time for all kinds.
+  /// Keeps a record for the timeline, as long as that has room.
   template <class Record>
   void keep(vec<Record>& log, Record const& record) {
-    if (is_full_ || !has_room(sizeof record) || !log.make_room(1)) {
-      is_full_ = true;
-      ++made_.losses.activity_folded;
-      return;
-    }
-    log.push_back(record);
+    if (!room_.keep(log, record)) ++made_.losses.activity_folded;
   }
 
   /// Migrations are in no other sums, so one without room is lost.
   void add_migration(cupti::unified_memory_record const& from) {
-    auto const record = migration_of(from, stamp(from.start_ns), stamp(from.end_ns));
-    if (record.kind == migration_kind::unknown) return;
-    if (!is_full_ && has_room(sizeof record) && made_.migrations.make_room(1)) {
-      made_.migrations.push_back(record);
-    } else {
-      ++made_.losses.migrations_dropped;
-    }
-  }
-
-  bool has_room(std::size_t bytes) noexcept {
-    constexpr std::size_t quantum = std::size_t{64} << 10;
-    if (room_ < bytes) {
-      if (!budget_->take(quantum, memory_use::record)) return false;
-      room_ += quantum;
-    }
-    room_ -= bytes;
-    return true;
-  }
-
-  template <class From>
-  void add_copy(From const& from) {
-    await(waiting_.copies, copy(from, kind_of(from), cupti::is_pageable(from)));
+    migration_record const made = translator_.migration(from);
+    if (made.kind == migration_kind::unknown) return;
+    if (!room_.keep(made_.migrations, made)) ++made_.losses.migrations_dropped;
   }
 
   /// Keeps how many multiprocessors a green context has. An id that comes again is the newest's.
@@ -586,113 +587,29 @@ class activity_store {
     constexpr std::size_t most_contexts = 1024;
     made_.contexts.keep_if([&](auto const& known) { return known.context != from.context_id; });
     bool const has_part = from.is_green != 0 && from.multiprocessors != 0 &&
-                          from.multiprocessors != summing_->multiprocessors(from.device_id);
+                          from.multiprocessors != sums_.summing->multiprocessors(from.device_id);
     if (!has_part || made_.contexts.size() == most_contexts) return;
     profile_context const made{from.context_id, from.device_id, from.multiprocessors};
     made_.contexts.push_back(made);
-    summing_->describe_context(made);
-  }
-
-  /// 0 is a time that the device lost.
-  std::int64_t stamp(std::uint64_t time) const noexcept {
-    return time == 0 ? 0 : clock_.continued(static_cast<std::int64_t>(time));
-  }
-
-  traced_kernel kernel(cupti::kernel_record const& from) {
-    traced_kernel kernel{};
-    kernel.captured_by = no_node;
-    kernel.graph_node = from.graph_node_id;
-    kernel.graph = from.graph_id;
-    kernel.begin = stamp(from.start_ns);
-    kernel.end = stamp(from.end_ns);
-    kernel.correlation = from.correlation_id;
-    kernel.name = kernel_names_.number(from.name);
-    kernel.stream = from.stream_id;
-    kernel.context = from.context_id;
-    kernel.grid_x = static_cast<std::uint32_t>(from.grid_x);
-    kernel.grid_y = narrow<std::uint16_t>(from.grid_y);
-    kernel.grid_z = narrow<std::uint16_t>(from.grid_z);
-    kernel.block_x = narrow<std::uint16_t>(from.block_x);
-    kernel.block_y = narrow<std::uint16_t>(from.block_y);
-    kernel.block_z = narrow<std::uint16_t>(from.block_z);
-    kernel.registers = narrow<std::uint8_t>(from.registers_per_thread);
-    kernel.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamic_shared_memory_bytes);
-    kernel.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
-    kernel.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    return kernel;
-  }
-
-  template <class From>
-  strata::copy_record copy(From const& from, strata::copy_kind kind, bool paged) const noexcept {
-    strata::copy_record copy{};
-    copy.begin = stamp(from.start_ns);
-    copy.end = stamp(from.end_ns);
-    copy.bytes = from.size_bytes;
-    copy.correlation = from.correlation_id;
-    copy.stream = from.stream_id;
-    copy.context = from.context_id;
-    copy.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    copy.kind = kind;
-    copy.pageable = paged ? 1 : 0;
-    return copy;
-  }
-
-  strata::memory_record allocation(cupti::memory_record const& from) const noexcept {
-    strata::memory_record change{};
-    change.time = stamp(from.timestamp_ns);
-    change.address = from.address;
-    change.bytes = from.size_bytes;
-    change.correlation = from.correlation_id;
-    change.stream = from.stream_id;
-    change.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    change.kind = kind_of(from.memory);
-    change.allocates = from.operation == cupti::memory_operation::allocation;
-    change.asynchronous = from.is_async != 0;
-    return change;
-  }
-
-  strata::synchronization_record wait(cupti::synchronization_record const& from) const noexcept {
-    strata::synchronization_record wait{};
-    wait.begin = stamp(from.start_ns);
-    wait.end = stamp(from.end_ns);
-    wait.correlation = from.correlation_id;
-    wait.stream = from.stream_id;
-    wait.kind = kind_of(from.type);
-    return wait;
-  }
-
-  strata::overhead_record overhead(cupti::overhead_record const& from) const noexcept {
-    return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
+    sums_.summing->describe_context(made);
   }
 
   memory_budget* budget_;
   graph_captures* captures_;
   graph_launches graphs_;
   system_mutex mutex_;
-  continued_clock clock_;
-  staged_copies staged_;
-  // What waits to be joined.
-  record_lists waiting_;
+  record_translator translator_;
+  waiting_records waiting_;
   fresh_records fresh_;
   // What was joined.
+  timeline_room room_{*budget_};
   profile made_;
   vec<strata::synchronization_record> strays_;
-  device_sums sums_;
-  maybe<device_summing> summing_;
-  bool lacks_sums_ = false;  // for want of memory
+  running_sums sums_;
   atomic<bool> described_{false};
-  bool is_full_ = false;
   bool leaves_out_unfinished_ = false;
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
-  std::size_t batch_ = batch;
-  std::size_t most_waiting_bytes_ = 0;
-  std::size_t room_ = 0;  // bytes taken from the budget and not used
-  name_table names_;
-  std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});
-  std::uint32_t const other_kernels_ =
-      names_.intern(kernel_name_memo::others, {});  // needs no memory later
-  kernel_name_memo kernel_names_{names_};
 };
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <utility>
 
 #if defined(__linux__)
+#include <pthread.h>
 #include <sys/mman.h>
 #endif
 
@@ -499,6 +501,156 @@ class recorded_periods {
   };
 
   vec<period> all_;
+};
+
+/// The steps of a session: the first ones one by one, the others in sums. Threads: one at a time.
+class step_log {
+ public:
+  static constexpr std::size_t most_kept = 1'000'000;
+  /// Steps that wait to be streamed.
+  static constexpr std::size_t most_fresh = 65'536;
+
+  void clear() noexcept {
+    kept_.clear();
+    room_ = most_kept;
+    folded_ = {};
+  }
+  std::size_t size() const noexcept {
+    return kept_.size() + static_cast<std::size_t>(folded_.count());
+  }
+
+  /// Returns: false where there is no memory.
+  bool add(step_record const& step, memory_budget& budget) noexcept {
+    if (kept_.size() < room_ && kept_.make_room(1)) {
+      kept_.push_back(step);
+      budget.charge(sizeof step);
+      return true;
+    }
+    std::int64_t const duration = step.end - step.begin;
+    bool const has_room = folded_.make_room(duration);
+    if (has_room) folded_.add(duration);
+    if (folded_.count() != 0)
+      room_ = kept_.size();  // where memory was short, none is asked for again
+    return has_room;
+  }
+
+  /// Where memory has ended, the sums have all but the first steps.
+  void make_room_for_report() noexcept {
+    constexpr std::size_t first = 1024;
+    vec<step_record> kept;
+    if (kept_.size() <= first || !kept.make_room(first)) return;
+    while (kept_.size() > first) {
+      std::int64_t const duration = kept_.back().end - kept_.back().begin;
+      if (!folded_.make_room(duration)) return;
+      folded_.add(duration);
+      kept_.pop_back();
+    }
+    for (step_record const& step : kept_) kept.push_back(step);
+    kept_.swap(kept);
+  }
+
+  void copy_to(profile& to) const {
+    to.steps = kept_;
+    to.folded_steps = folded_;
+    to.losses.steps_folded = folded_.count();
+  }
+
+  /// Keeps a step for `stream`. Returns: false where there is no room.
+  bool add_fresh(step_record const& step) noexcept {
+    if (fresh_.size() >= most_fresh || !fresh_.make_room(1)) return false;
+    fresh_.push_back(step);
+    return true;
+  }
+  void forget_fresh() noexcept { fresh_ = {}; }
+  /// Hands out the steps that ended until then and were not handed out before.
+  template <class Sink>
+  void stream(std::int64_t until, Sink sink) {
+    std::size_t const ended =
+        fresh_.count_first([until](step_record const& step) { return step.end <= until; });
+    for (std::size_t i = 0; i < ended; ++i) sink(fresh_[i]);
+    fresh_.erase(fresh_.begin(), fresh_.begin() + ended);
+  }
+
+ private:
+  vec<step_record> kept_;
+  std::size_t room_ = most_kept;
+  duration_statistics folded_;
+  vec<step_record> fresh_;
+};
+
+/// The threads of a session, by their ordinals. Threads: one at a time.
+class known_threads {
+ public:
+  /// Threads that have an ordinal of their own: all others have one together.
+  static constexpr std::size_t most = 65'536;
+
+  /// Room for another one. False where there is no memory.
+  [[nodiscard]] bool make_room() noexcept { return threads_.make_room(1); }
+
+  /// Adds the calling thread. Returns: its ordinal.
+  std::uint32_t add(std::uint64_t os_id) {
+    if (threads_.size() > most) {
+      ++merged_;
+      return threads_.back().ordinal;
+    }
+    profile_thread thread;
+    thread.ordinal = next_ordinal_++;
+    if (threads_.size() == most) {
+      ++merged_;
+      thread.name = "[other threads]";
+    } else {
+      thread.os_id = os_id;
+#if defined(__linux__)
+      char name[32] = {};
+      if (pthread_getname_np(pthread_self(), name, sizeof name) == 0) thread.name = name;
+#endif
+    }
+    threads_.push_back(thread);
+    return thread.ordinal;
+  }
+
+  /// A session begins: the threads that ended before are no part of it. `for_each_living(sink)`
+  /// hands the ordinals of the others to `sink`.
+  template <class Living>
+  void begin_session(Living for_each_living) noexcept {
+    merged_ = 0;
+    vec<bool> lives;
+    if (!lives.make_room(next_ordinal_)) return;  // they have no records
+    lives.resize(next_ordinal_, false);
+    next_ordinal_ = 0;
+    for_each_living([&](std::uint32_t ordinal) {
+      lives[ordinal] = true;
+      next_ordinal_ = larger(next_ordinal_, ordinal + 1);
+    });
+    threads_.keep_if([&](profile_thread const& thread) { return lives[thread.ordinal]; });
+  }
+
+  vec<profile_thread> const& all() const noexcept { return threads_; }
+  /// Those that have a part in a profile.
+  vec<profile_thread> in(profile const& data) const {
+    vec<bool> has_part(next_ordinal_, false);
+    auto const mark = [&](std::uint32_t ordinal) {
+      if (ordinal < has_part.size()) has_part[ordinal] = true;
+    };
+    for (range_record const& range : data.ranges) mark(range.thread);
+    for (step_record const& step : data.steps) mark(step.thread);
+    for (launch_record const& call : data.launches) mark(call.thread);
+    for (span_record const& span : data.spans) {
+      mark(span.thread);
+      mark(span.end_thread);
+    }
+    vec<profile_thread> found;
+    for (profile_thread const& thread : threads_)
+      if (has_part[thread.ordinal]) found.push_back(thread);
+    return found;
+  }
+  /// How many had no ordinal of their own.
+  std::uint64_t merged() const noexcept { return merged_; }
+
+ private:
+  vec<profile_thread> threads_;
+  std::uint32_t next_ordinal_ = 0;
+  std::uint64_t merged_ = 0;
 };
 
 }  // namespace detail

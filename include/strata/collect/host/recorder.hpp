@@ -21,7 +21,6 @@
 #include <string_view>
 
 #if defined(__linux__)
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -41,14 +40,8 @@ class recorder {
     void* context = nullptr;
   };
 
-  /// Threads of a session that have a number of their own.
-  static constexpr std::size_t most_threads = 65'536;
-  /// Steps that are kept one by one; the others are kept in sums.
-  static constexpr std::size_t most_steps = 1'000'000;
   /// Ranges that left the logs and wait to be streamed.
   static constexpr std::int64_t most_overdue_bytes = std::int64_t{24} << 20;
-  /// Steps that wait to be streamed.
-  static constexpr std::size_t most_fresh_steps = 65'536;
 
   static recorder& instance() {
     static recorder& only = of_process();
@@ -64,8 +57,8 @@ class recorder {
   /// `record(true)` holds. Threads: sessions begin and end in one thread at a time.
   std::uint32_t begin_session(std::int64_t log_bytes) noexcept {
     own_lock const lock(mutex_);
-    steps_begun_.store(0, memory_order_relaxed);
-    steps_elsewhere_.store(0, memory_order_relaxed);
+    stepping_.begun.store(0, memory_order_relaxed);
+    stepping_.elsewhere.store(0, memory_order_relaxed);
     state_.step.store(no_step, memory_order_relaxed);
     state_.of_steps.store(nullptr, memory_order_relaxed);
     return forget_records(log_bytes);
@@ -81,12 +74,12 @@ class recorder {
   /// The times of what is recorded from now on count from now.
   void begin_clock() noexcept {
     own_lock const lock(mutex_);
-    first_ = sample_clock(state_.clock, monotonic_ns);
+    time_.first = sample_clock(state_.clock, monotonic_ns);
   }
   /// What was recorded is copied next; the session goes on.
   void end_clock() noexcept {
     own_lock const lock(mutex_);
-    last_ = sample_clock(state_.clock, monotonic_ns);
+    time_.last = sample_clock(state_.clock, monotonic_ns);
   }
 
   /// From now on ranges come here, and steps are counted: the calls of the ranges that are named,
@@ -107,12 +100,12 @@ class recorder {
   /// Returns: false where they should be, and there is no memory to say from when on.
   bool record(bool on) noexcept {
     if (on == recording()) return true;
-    if (on && !periods_.begin(state_.clock.now())) {
+    if (on && !time_.periods.begin(state_.clock.now())) {
       lose();
       return false;
     }
-    recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
-    if (!on) periods_.end(state_.clock.now());
+    time_.recorded_ns += on ? -monotonic_ns() : monotonic_ns();
+    if (!on) time_.periods.end(state_.clock.now());
     state_.session.store(on ? session() : 0, memory_order_release);
     return true;
   }
@@ -122,9 +115,9 @@ class recorder {
   bool recording() const noexcept { return state_.session.load(memory_order_relaxed) != 0; }
   std::uint32_t session() const noexcept { return session_.load(memory_order_relaxed); }
   /// When this session recorded. Requires: it does not now.
-  recorded_periods const& periods() const noexcept { return periods_; }
+  recorded_periods const& periods() const noexcept { return time_.periods; }
   /// For how long this session has recorded. Requires: it does not now.
-  std::int64_t recorded_ns() const noexcept { return recorded_ns_; }
+  std::int64_t recorded_ns() const noexcept { return time_.recorded_ns; }
 
   STRATA_DETAIL_COLD_CODE
 
@@ -132,7 +125,7 @@ class recorder {
   /// Steps of the session that were recorded.
   std::size_t steps_recorded() {
     own_lock const lock(mutex_);
-    return steps_.size() + static_cast<std::size_t>(folded_steps_.count());
+    return steps_.size();
   }
   /// Hands every range of the session so far to `ranges`, every call into the driver to `launches`.
   template <class Ranges, class Launches>
@@ -148,21 +141,18 @@ class recorder {
     state_.stream_budget.set(on ? most_overdue_bytes : 0);
     state_.stream_dropped.store(0, memory_order_relaxed);
     state_.streaming.store(on, memory_order_relaxed);
-    fresh_steps_ = {};
+    steps_.forget_fresh();
   }
   /// Threads: one, while the program goes on. Hands out what was recorded until then and not
   /// taken before: `range(record, attribute or null)`.
   template <class Steps, class Ranges>
   void stream(std::int64_t until, Steps steps, Ranges range) {
     own_lock const lock(mutex_);
-    std::size_t const ended =
-        fresh_steps_.count_first([until](step_record const& step) { return step.end <= until; });
-    for (std::size_t i = 0; i < ended; ++i) steps(fresh_steps_[i]);
-    fresh_steps_.erase(fresh_steps_.begin(), fresh_steps_.begin() + ended);
+    steps_.stream(until, steps);
     for (thread_recorder* const t : threads_) t->stream(session(), until, range);
   }
   /// When the session began, in ticks.
-  std::int64_t begun() const noexcept { return first_.ticks; }
+  std::int64_t begun() const noexcept { return time_.first.ticks; }
   /// Hands the recorder of each thread that lives to `sink`. Threads: any.
   template <class Sink>
   void each_thread(Sink sink) {
@@ -173,13 +163,13 @@ class recorder {
   /// The threads so far.
   vec<profile_thread> threads() {
     own_lock const lock(mutex_);
-    return profile_threads_;
+    return known_threads_.all();
   }
 
   atomic<bool>& owned() noexcept { return owned_; }  // by a session; they take it by turns
   /// When the session ended (or now), in ns since it began.
   std::int64_t ended_ns(tick_converter const& ticks) const noexcept {
-    return ticks.to_ns(last_.ticks);
+    return ticks.to_ns(time_.last.ticks);
   }
 
   /// Ends the session: the calling thread's open ranges are recorded until now, those of other
@@ -190,7 +180,7 @@ class recorder {
     if (alone) {
       stepping_.hooks = {};
       stepping_.on = false;
-      step_thread_.store(0, memory_order_relaxed);
+      stepping_.thread.store(0, memory_order_relaxed);
       step_mutex_.unlock();
     }
     thread_recorder* const own = thread_recorder::current();
@@ -203,27 +193,17 @@ class recorder {
       if (t != own) left_open_ += t->depth();
     }
     state_.nodes.end_session();
-    last_ = sample_clock(state_.clock, monotonic_ns);
+    time_.last = sample_clock(state_.clock, monotonic_ns);
     return alone;
   }
 
   /// Where memory has ended, the logs make room for the report: it has their sums, and the first
   /// steps. Requires: nothing is recorded.
   void make_room_for_report() noexcept {
-    constexpr std::size_t first = 1024;
     own_lock const lock(mutex_);
     if (!state_.budget.ended()) return;
     for (thread_recorder* const t : threads_) t->fold_all(session());
-    vec<step_record> kept;
-    if (steps_.size() <= first || !kept.make_room(first)) return;
-    while (steps_.size() > first) {
-      std::int64_t const duration = steps_.back().end - steps_.back().begin;
-      if (!folded_steps_.make_room(duration)) return;
-      folded_steps_.add(duration);
-      steps_.pop_back();
-    }
-    for (step_record const& step : steps_) kept.push_back(step);
-    steps_.swap(kept);
+    steps_.make_room_for_report();
   }
 
   /// Hands over everything that this session recorded, in ticks; `converter()` makes ns of them.
@@ -240,36 +220,35 @@ class recorder {
       if (kept) to.launches.push_back(launch);
     });
     state_.spans.move_to(to);
-    to.steps = steps_;
-    to.folded_steps = folded_steps_;
-    to.losses.steps_folded = folded_steps_.count();
+    steps_.copy_to(to);
     to.has_steps = steps_begun() != 0;
-    to.threads = threads_in(to);
+    to.threads = known_threads_.in(to);
     to.names = state_.names.texts();
     state_.nodes.each_from(0, [&to](node_table::node const& n) {
       to.nodes.push_back({n.parent, n.name, n.index, n.depth, true});
     });
     node_table::refusals const refused = state_.nodes.refused();
-    to.losses.nodes_refused = refused.nodes - nodes_refused_before_.nodes;
-    to.losses.indices_refused = refused.indices - nodes_refused_before_.indices;
-    to.losses.ranges_too_deep = refused.depth - nodes_refused_before_.depth +
+    to.losses.nodes_refused = refused.nodes - refused_before_.nodes.nodes;
+    to.losses.indices_refused = refused.indices - refused_before_.nodes.indices;
+    to.losses.ranges_too_deep = refused.depth - refused_before_.nodes.depth +
                                 state_.too_many_open.load(memory_order_relaxed);
-    to.losses.names_refused = state_.names.refused() - names_refused_before_;
+    to.losses.names_refused = state_.names.refused() - refused_before_.names;
     to.losses.ranges_left_open = left_open_;
     to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(memory_order_relaxed);
     to.losses.pops_without_push = state_.pops_without_push.load(memory_order_relaxed);
-    to.losses.threads_merged = threads_merged_;
+    to.losses.threads_merged = known_threads_.merged();
     to.losses.unrecorded = state_.unrecorded.load(memory_order_relaxed);
   }
 
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
   /// end).
   tick_converter converter() noexcept {
-    clock_sample last = recording() || last_.ticks <= first_.ticks
+    clock_sample last = recording() || time_.last.ticks <= time_.first.ticks
                             ? sample_clock(state_.clock, monotonic_ns)
-                            : last_;
-    while (last.other - first_.other < 2'000'000) last = sample_clock(state_.clock, monotonic_ns);
-    return {first_, last};
+                            : time_.last;
+    while (last.other - time_.first.other < 2'000'000)
+      last = sample_clock(state_.clock, monotonic_ns);
+    return {time_.first, last};
   }
 
   STRATA_DETAIL_END_CODE
@@ -289,25 +268,25 @@ class recorder {
     }
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
-    if (!step_thread_.compare_exchange_strong(nobody, self, memory_order_acq_rel)) {
+    if (!stepping_.thread.compare_exchange_strong(nobody, self, memory_order_acq_rel)) {
       if (nobody != self) leave_out_step();
       return false;
     }
     system_lock lock(step_mutex_);
     if (!stepping_.on) {
       std::uint64_t expected = self;
-      step_thread_.compare_exchange_strong(expected, 0, memory_order_acq_rel);
+      stepping_.thread.compare_exchange_strong(expected, 0, memory_order_acq_rel);
       return false;
     }
-    std::uint32_t const step = steps_begun_.fetch_add(1, memory_order_relaxed);
-    open_step_.worker = 0;
+    std::uint32_t const step = stepping_.begun.fetch_add(1, memory_order_relaxed);
+    stepping_.open.worker = 0;
     if (thread_recorder* const own = of_this_thread()) {
       own->drive_steps();
-      open_step_.worker = own->ordinal();
+      stepping_.open.worker = own->ordinal();
     }
     if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
     state_.step.store(step, memory_order_relaxed);
-    open_step_.begin = state_.clock.now();
+    stepping_.open.begin = state_.clock.now();
     return true;
   }
 
@@ -315,56 +294,43 @@ class recorder {
   /// `worked`: this thread launched its work, so that its record has this thread.
   void take_step(bool worked) noexcept {
     std::uint64_t const self = thread_id();
-    if (step_thread_.load(memory_order_relaxed) == self) return;
+    if (stepping_.thread.load(memory_order_relaxed) == self) return;
     thread_recorder const* const own = of_this_thread();
     system_lock lock(step_mutex_);
-    if (step_thread_.load(memory_order_relaxed) == 0) return;
-    step_thread_.store(self, memory_order_relaxed);
-    if (worked && own != nullptr) open_step_.worker = own->ordinal();
+    if (stepping_.thread.load(memory_order_relaxed) == 0) return;
+    stepping_.thread.store(self, memory_order_relaxed);
+    if (worked && own != nullptr) stepping_.open.worker = own->ordinal();
   }
 
   /// Ends the step of this thread; a step that its session did not outlive is no more.
   void end_step() noexcept {
     std::int64_t const now = state_.clock.now();
     std::uint64_t const self = thread_id();
-    if (step_thread_.load(memory_order_relaxed) != self) return;
+    if (stepping_.thread.load(memory_order_relaxed) != self) return;
     system_lock lock(step_mutex_);
-    if (!stepping_.on || step_thread_.load(memory_order_relaxed) != self) return;
+    if (!stepping_.on || stepping_.thread.load(memory_order_relaxed) != self) return;
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
-      step_record const ended{open_step_.begin, now, step, open_step_.worker};
-      if (steps_.size() < most_kept_steps_ && steps_.make_room(1)) {
-        steps_.push_back(ended);
-        state_.budget.charge(sizeof ended);
-      } else if (folded_steps_.make_room(now - open_step_.begin)) {
-        folded_steps_.add(now - open_step_.begin);
-      } else {
-        lose();
-      }
-      if (steps_.size() < most_kept_steps_ && folded_steps_.count() != 0)
-        most_kept_steps_ = steps_.size();  // no memory: it is not asked for again
-      if (state_.streaming.load(memory_order_relaxed)) {
-        if (fresh_steps_.size() < most_fresh_steps && fresh_steps_.make_room(1)) {
-          fresh_steps_.push_back(ended);
-        } else {
-          state_.stream_dropped.fetch_add(1, memory_order_relaxed);
-        }
-      }
+      step_record const ended{stepping_.open.begin, now, step, stepping_.open.worker};
+      if (!steps_.add(ended, state_.budget)) lose();
+      bool const streams = state_.streaming.load(memory_order_relaxed);
+      if (streams && !steps_.add_fresh(ended))
+        state_.stream_dropped.fetch_add(1, memory_order_relaxed);
     }
     if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
-    step_thread_.store(0, memory_order_release);
+    stepping_.thread.store(0, memory_order_release);
   }
 
   STRATA_DETAIL_END_CODE
 
   /// A step begins that is none: another thread drives the steps.
-  void leave_out_step() noexcept { steps_elsewhere_.fetch_add(1, memory_order_relaxed); }
+  void leave_out_step() noexcept { stepping_.elsewhere.fetch_add(1, memory_order_relaxed); }
   /// Steps that were left out since the last call.
   std::uint64_t take_steps_elsewhere() noexcept {
-    return steps_elsewhere_.exchange(0, memory_order_relaxed);
+    return stepping_.elsewhere.exchange(0, memory_order_relaxed);
   }
-  std::uint32_t steps_begun() const noexcept { return steps_begun_.load(memory_order_relaxed); }
+  std::uint32_t steps_begun() const noexcept { return stepping_.begun.load(memory_order_relaxed); }
 
   static std::uint64_t thread_id() noexcept {
 #if defined(__linux__)
@@ -409,6 +375,13 @@ class recorder {
     bool on = false;
     atomic<range_steps*> ranges{nullptr};  // of the last session with `step=`
     atomic<void (*)(thread_recorder const* own) noexcept> leave{nullptr};
+    atomic<std::uint32_t> begun{0};
+    atomic<std::uint64_t> thread{0};     // that is in a step, 0: none
+    atomic<std::uint64_t> elsewhere{0};  // steps of other threads meanwhile
+    struct open_step {
+      std::int64_t begin = 0;
+      std::uint32_t worker = 0;  // the ordinal of the thread that has the step's work
+    } open;
   };
 
   recorder() = default;
@@ -435,24 +408,24 @@ class recorder {
     std::uint32_t const number = session_.fetch_add(1) + 1;
     state_.forgotten.store(number - 1, memory_order_relaxed);
     steps_.clear();
-    most_kept_steps_ = most_steps;
-    periods_.clear();
+    time_.periods.clear();
     state_.launches.clear();
-    folded_steps_ = {};
     state_.ended_elsewhere.store(0, memory_order_relaxed);
     state_.pops_without_push.store(0, memory_order_relaxed);
     state_.too_many_open.store(0, memory_order_relaxed);
     state_.unrecorded.store(0, memory_order_relaxed);
     state_.nodes.begin_session();
-    names_refused_before_ = state_.names.refused();
-    nodes_refused_before_ = state_.nodes.refused();
-    threads_merged_ = 0;
+    refused_before_.names = state_.names.refused();
+    refused_before_.nodes = state_.nodes.refused();
     left_open_ = 0;
-    recorded_ns_ = 0;
+    time_.recorded_ns = 0;
     state_.spans.clear();
     for (thread_recorder* const t : free_) t->forget();
-    keep_living_threads();
-    first_ = sample_clock(state_.clock, monotonic_ns);
+    known_threads_.begin_session([this](auto sink) {
+      for (thread_recorder const* const t : threads_)
+        if (t->owned()) sink(t->ordinal());
+    });
+    time_.first = sample_clock(state_.clock, monotonic_ns);
     return number;
   }
 
@@ -488,64 +461,6 @@ class recorder {
     return guard;
   }
 
-  /// The threads that ended before this session are no part of it.
-  void keep_living_threads() noexcept {
-    vec<bool> lives;
-    if (!lives.make_room(next_ordinal_)) return;  // they have no records
-    lives.resize(next_ordinal_, false);
-    next_ordinal_ = 0;
-    for (thread_recorder* const t : threads_) {
-      if (!t->owned()) continue;
-      lives[t->ordinal()] = true;
-      next_ordinal_ = larger(next_ordinal_, t->ordinal() + 1);
-    }
-    profile_threads_.keep_if([&](profile_thread const& t) { return lives[t.ordinal]; });
-  }
-
-  /// The threads that have a part in a profile.
-  vec<profile_thread> threads_in(profile const& data) const {
-    vec<bool> has_part(next_ordinal_, false);
-    auto const mark = [&](auto const& records) {
-      for (auto const& r : records) {
-        if (r.thread < has_part.size()) has_part[r.thread] = true;
-      }
-    };
-    mark(data.ranges);
-    mark(data.steps);
-    mark(data.launches);
-    mark(data.spans);
-    for (span_record const& s : data.spans) {
-      if (s.end_thread < has_part.size()) has_part[s.end_thread] = true;
-    }
-    vec<profile_thread> found;
-    for (profile_thread const& t : profile_threads_) {
-      if (has_part[t.ordinal]) found.push_back(t);
-    }
-    return found;
-  }
-
-  /// The calling thread's number. Beyond the limit all threads have one number.
-  std::uint32_t add_thread() {
-    if (profile_threads_.size() > most_threads) {
-      ++threads_merged_;
-      return profile_threads_.back().ordinal;
-    }
-    profile_thread thread;
-    thread.ordinal = next_ordinal_++;
-    if (profile_threads_.size() == most_threads) {
-      ++threads_merged_;
-      thread.name = "[other threads]";
-    } else {
-      thread.os_id = thread_id();
-#if defined(__linux__)
-      char name[32] = {};
-      if (pthread_getname_np(pthread_self(), name, sizeof name) == 0) thread.name = name;
-#endif
-    }
-    profile_threads_.push_back(thread);
-    return thread.ordinal;
-  }
-
   STRATA_DETAIL_COLD thread_recorder* adopt_thread() noexcept {
     if (own_lock::locks()) {
       block().interrupting_ranges.fetch_add(1, memory_order_relaxed);
@@ -556,7 +471,7 @@ class recorder {
     // The thread is ending, or a signal handler was here first.
     if (guard.owner != nullptr) return thread_recorder::current();
     thread_recorder* own = nullptr;
-    if (!profile_threads_.make_room(1)) {
+    if (!known_threads_.make_room()) {
       lose();
       return nullptr;
     }
@@ -573,7 +488,7 @@ class recorder {
       }
       threads_.push_back(own);
     }
-    own->adopt(add_thread(), thread_id());
+    own->adopt(known_threads_.add(thread_id()), thread_id());
     guard.owner = this;
     guard.own = own;
     thread_recorder::current() = own;
@@ -671,31 +586,25 @@ class recorder {
   system_mutex mutex_;
   vec<thread_recorder*> threads_;
   vec<thread_recorder*> free_;
-  vec<profile_thread> profile_threads_;
-  std::uint32_t next_ordinal_ = 0;
-  vec<step_record> steps_;
-  std::size_t most_kept_steps_ = most_steps;
-  vec<step_record> fresh_steps_;      // not streamed yet
-  duration_statistics folded_steps_;  // beyond most_steps
+  known_threads known_threads_;
+  step_log steps_;
   atomic<bool> owned_{false};
   atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   stepping stepping_;
-  atomic<std::uint32_t> steps_begun_{0};
-  atomic<std::uint64_t> step_thread_{0};
-  atomic<std::uint64_t> steps_elsewhere_{0};
-  struct open_step {
-    std::int64_t begin = 0;
-    std::uint32_t worker = 0;  // the ordinal of the thread that has the step's work
-  } open_step_;
-  clock_sample first_;
-  clock_sample last_;
-  recorded_periods periods_;
-  std::int64_t recorded_ns_ = 0;
+  /// When the session began and ended, and when it recorded.
+  struct session_time {
+    clock_sample first;
+    clock_sample last;
+    recorded_periods periods;
+    std::int64_t recorded_ns = 0;
+  } time_;
   std::uint64_t left_open_ = 0;
-  std::uint64_t threads_merged_ = 0;
-  std::uint64_t names_refused_before_ = 0;
-  node_table::refusals nodes_refused_before_;
+  /// In earlier sessions.
+  struct refusals {
+    std::uint64_t names = 0;
+    node_table::refusals nodes;
+  } refused_before_;
 };
 
 }  // namespace detail

@@ -32,11 +32,10 @@ class thread_recorder : public range_owner {
   explicit thread_recorder(recorder_state& shared) noexcept
       : range_owner{&thread_recorder::end_range},
         shared_(&shared),
-        names_(shared.names),
-        children_(shared.nodes),
+        memos_{name_memo(shared.names), child_memo(shared.nodes)},
         ranges_(shared.budget),
         attributes_(shared.budget),
-        sums_(&shared.budget) {}
+        sums_{overflow_log(&shared.budget), {}, false} {}
 
   thread_recorder(thread_recorder const&) = delete;
   thread_recorder& operator=(thread_recorder const&) = delete;
@@ -47,17 +46,17 @@ class thread_recorder : public range_owner {
   /// A thread takes this recorder over.
   void adopt(std::uint32_t ordinal, std::uint64_t os_id) noexcept {
     range_owner::end = &thread_recorder::end_range;  // of the copy of Strata that adopts
-    ordinal_ = ordinal;
-    os_id_ = os_id;
-    owned_.store(true, memory_order_relaxed);
+    owner_.ordinal = ordinal;
+    owner_.os_id = os_id;
+    owner_.lives.store(true, memory_order_relaxed);
   }
   void leave() noexcept {
     observers_.clear();
     thread_place const* own = &place_;
     shared_->of_steps.compare_exchange_strong(own, nullptr);
-    owned_.store(false, memory_order_relaxed);
+    owner_.lives.store(false, memory_order_relaxed);
   }
-  bool owned() const noexcept { return owned_.load(memory_order_relaxed); }
+  bool owned() const noexcept { return owner_.lives.load(memory_order_relaxed); }
 
   /// Threads: one, while no thread owns this recorder. What the former owner left is forgotten.
   void forget() noexcept { renew(0); }
@@ -81,7 +80,7 @@ class thread_recorder : public range_owner {
     std::uint32_t number = known_number(name, cached);
     if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
-    std::uint32_t const node = children_.find({place_.node(), number, index});
+    std::uint32_t const node = memos_.children.find({place_.node(), number, index});
     std::uint32_t const serial = frames_.next_serial();
     f.node.store(node, memory_order_relaxed);
     f.index = index;
@@ -116,12 +115,12 @@ class thread_recorder : public range_owner {
     f.index = no_index;
     f.node.store(node, memory_order_relaxed);
     f.session.store(0, memory_order_relaxed);
-    f.attribute = base_;
+    f.attribute = bases_.innermost;
     f.serial = frames_.next_serial();
     f.name = 0;
     f.pushed = f.forwarded = false;
-    base_ = depth + 1;
-    bases_.fetch_add(1, memory_order_relaxed);
+    bases_.innermost = depth + 1;
+    bases_.count.fetch_add(1, memory_order_relaxed);
     frames_.set_depth(depth + 1);
     place_.enter(node);
     report_place();
@@ -143,7 +142,7 @@ class thread_recorder : public range_owner {
     std::int64_t const now = shared_->clock.now();
     std::uint32_t count = pushes_refused_.load(memory_order_relaxed);
     if (session == 0) return count;
-    std::uint32_t base = base_;
+    std::uint32_t base = bases_.innermost;
     for (std::uint32_t depth = frames_.depth(); depth != 0; --depth) {
       frame& f = frames_[depth - 1];
       if (depth == base) base = f.attribute;
@@ -158,7 +157,7 @@ class thread_recorder : public range_owner {
 
   /// The thread ends: what it has open now is what it was in. To be called before `cut`.
   void note_end() noexcept {
-    shared_->left.note(ordinal_, frames_, session_, shared_->clock.now());
+    shared_->left.note(owner_.ordinal, frames_, session_, shared_->clock.now());
   }
 
   /// The thread ends: so do its ranges.
@@ -238,24 +237,24 @@ class thread_recorder : public range_owner {
     auto const hand = [&](range_record const& r) {
       attribute_record const* given = nullptr;
       if (r.attribute >= beyond_log) {
-        given = overdue_.take_attribute(r.attribute);
+        given = stream_.overdue.take_attribute(r.attribute);
       } else if (r.attribute != no_reference) {
         given = attributes_.find(r.attribute - 1u, from);
       }
       take(r, given);
     };
     std::size_t done = 0;
-    auto& overdue = overdue_.ranges;
+    auto& overdue = stream_.overdue.ranges;
     for (; done < overdue.size() && overdue[done].end <= until; ++done) hand(overdue[done]);
     shared_->stream_budget.give(done * sizeof(range_record));
     overdue.erase(overdue.begin(), overdue.begin() + done);
     // Also while some are overdue: those have left the newest block, and older ones may wait.
-    range_record const* next = ranges_.find(streamed_, streamed_near_);
-    for (; next != nullptr && next->end <= until; next = ranges_.find(streamed_, streamed_near_)) {
+    range_record const* next = ranges_.find(stream_.next, stream_.near);
+    for (; next != nullptr && next->end <= until; next = ranges_.find(stream_.next, stream_.near)) {
       hand(*next);
-      ++streamed_;
+      ++stream_.next;
     }
-    shared_->stream_budget.give(overdue_.forget_taken());
+    shared_->stream_budget.give(stream_.overdue.forget_taken());
   }
 
   /// Keeps one call into the driver; the range and the step are filled in here.
@@ -264,7 +263,7 @@ class thread_recorder : public range_owner {
     launch.node = own == root_node ? shared_->node_of_steps() : own;
     if (launch.node != own) launch.flags |= launch_record::adopted;
     launch.step = shared_->step.load(memory_order_relaxed);
-    launch.thread = static_cast<std::uint16_t>(ordinal_ < 0xffff ? ordinal_ : 0xffff);
+    launch.thread = static_cast<std::uint16_t>(owner_.ordinal < 0xffff ? owner_.ordinal : 0xffff);
     return shared_->launches.add(launch);
   }
 
@@ -290,7 +289,7 @@ class thread_recorder : public range_owner {
   /// Threads: any. How many ranges are open now, as far as the thread has come to this session.
   std::uint32_t depth() const noexcept {
     if (is_of_before()) return 0;
-    return frames_.depth() - bases_.load(memory_order_relaxed) +
+    return frames_.depth() - bases_.count.load(memory_order_relaxed) +
            pushes_refused_.load(memory_order_relaxed);
   }
   /// Threads: any. As open_ranges::each and mark.
@@ -300,8 +299,8 @@ class thread_recorder : public range_owner {
   }
   std::uint64_t mark() const noexcept { return frames_.mark(); }
   /// Threads: any.
-  std::uint32_t ordinal() const noexcept { return ordinal_; }
-  std::uint64_t os_id() const noexcept { return os_id_; }
+  std::uint32_t ordinal() const noexcept { return owner_.ordinal; }
+  std::uint64_t os_id() const noexcept { return owner_.os_id; }
 
   /// Threads: any, while nothing is recorded. The logs go into sums, which take little memory.
   STRATA_DETAIL_COLD void fold_all(std::uint32_t session) noexcept {
@@ -310,7 +309,7 @@ class thread_recorder : public range_owner {
     typename record_log<attribute_record>::cursor at;
     ranges_.drain([&](range_record const& r) { add_to_sums(r, at); });
     attributes_.drain([](attribute_record const&) {});
-    folded_ = true;  // their last blocks are the owner's, which may be writing a record
+    sums_.has_all = true;  // their last blocks are the owner's, which may be writing a record
   }
 
   /// Threads: any. Hands over what was recorded in this session; times stay in ticks. The memory of
@@ -325,13 +324,13 @@ class thread_recorder : public range_owner {
       to.ranges.push_back(r);
     };
     auto const add_attribute = [&](attribute_record const& a) { to.attributes.push_back(a); };
-    if (!folded_) {
+    if (!sums_.has_all) {
       ranges_.drain(add_range);
       attributes_.drain(add_attribute);
     }
-    to.losses.ranges_folded += sums_.calls();
-    sums_.move_to(to.folded);
-    inherited_.copy_to(to.inherited);
+    to.losses.ranges_folded += sums_.beyond_log.calls();
+    sums_.beyond_log.move_to(to.folded);
+    sums_.inherited.copy_to(to.inherited);
   }
 
  private:
@@ -395,16 +394,16 @@ class thread_recorder : public range_owner {
     frames_.set_depth(depth);
     place_.enter(depth == 0 ? root_node : frames_[depth - 1].node_now());
     if (STRATA_DETAIL_UNLIKELY(f.forwarded || is_observed())) after_end(f);
-    if (STRATA_DETAIL_UNLIKELY(depth + 1 == base_)) return leave_inherited(f);
+    if (STRATA_DETAIL_UNLIKELY(depth + 1 == bases_.innermost)) return leave_inherited(f);
     std::uint32_t const session = f.session.load(memory_order_relaxed);
     if (session == 0 || session != shared_->session.load(memory_order_relaxed)) return;
-    record(f, now, is_contained(depth, base_));
-    if (STRATA_DETAIL_UNLIKELY(depth == base_)) add_inherited(f, base_, now);
+    record(f, now, is_contained(depth, bases_.innermost));
+    if (STRATA_DETAIL_UNLIKELY(depth == bases_.innermost)) add_inherited(f, bases_.innermost, now);
   }
 
   STRATA_DETAIL_COLD void leave_inherited(frame const& f) noexcept {
-    base_ = f.attribute;
-    bases_.fetch_sub(1, memory_order_relaxed);
+    bases_.innermost = f.attribute;
+    bases_.count.fetch_sub(1, memory_order_relaxed);
   }
 
   /// Keeps account of a range directly below an inherited place, and of the own range around it.
@@ -416,7 +415,7 @@ class thread_recorder : public range_owner {
     std::uint32_t const from = around ? frames_[base - 2].node_now() : root_node;
     std::int64_t const duration = now - f.begin.load(memory_order_relaxed);
     system_lock lock(mutex_);
-    if (!inherited_.add(f.node_now(), from, duration)) lose();
+    if (!sums_.inherited.add(f.node_now(), from, duration)) lose();
   }
 
   STRATA_DETAIL_COLD void after_begin(std::string_view name, frame& f) noexcept {
@@ -457,7 +456,7 @@ class thread_recorder : public range_owner {
     range.node = f.node_now();
     range.attribute = f.attribute;
     range.step = shared_->step.load(memory_order_relaxed);
-    range.thread = ordinal_;
+    range.thread = owner_.ordinal;
   }
 
   static std::uint64_t tag_of(std::string_view name) noexcept {
@@ -473,7 +472,7 @@ class thread_recorder : public range_owner {
 
   std::uint32_t number_of(std::string_view name, name_cache* cached) noexcept {
     bool refused = false;
-    std::uint32_t const number = names_.number(name, other_names, &refused);
+    std::uint32_t const number = memos_.names.number(name, other_names, &refused);
     if (cached != nullptr && !refused) cached->store(tag_of(name) | number, memory_order_relaxed);
     return number;
   }
@@ -509,12 +508,12 @@ class thread_recorder : public range_owner {
     system_lock lock(mutex_);
     ranges_.clear();
     attributes_.clear();
-    sums_.clear();
-    inherited_.clear();
-    overdue_ = {};
-    streamed_ = 0;
-    streamed_near_ = {};
-    folded_ = false;
+    sums_.beyond_log.clear();
+    sums_.inherited.clear();
+    stream_.overdue = {};
+    stream_.next = 0;
+    stream_.near = {};
+    sums_.has_all = false;
     session_ = session;
   }
 
@@ -534,13 +533,13 @@ class thread_recorder : public range_owner {
       pushes_refused_.store(0, memory_order_relaxed);
     }
     bool const has_new_nodes = static_cast<std::uint32_t>(changed) != 0;
-    if (has_new_nodes) children_.clear();
+    if (has_new_nodes) memos_.children.clear();
     std::uint32_t parent = root_node;
     for (std::uint32_t i = 0; i < frames_.depth(); ++i) {
       frame& f = frames_[i];
       if (has_new_nodes && f.name == 0) f.node.store(root_node, memory_order_relaxed);
       if (has_new_nodes && f.name != 0)
-        f.node.store(children_.find({parent, f.name, f.index}), memory_order_relaxed);
+        f.node.store(memos_.children.find({parent, f.name, f.index}), memory_order_relaxed);
       parent = f.node_now();
     }
     place_.enter(parent);
@@ -551,10 +550,10 @@ class thread_recorder : public range_owner {
     attribute_record record = attributes.record;
     record.node = node;
     if (text_span const note = attributes.note; note.size != 0)
-      record.note = names_.number({note.data, note.size}, other_names);
+      record.note = memos_.names.number({note.data, note.size}, other_names);
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
     system_lock lock(mutex_);
-    if (!sums_.add(record)) lose();
+    if (!sums_.beyond_log.add(record)) lose();
     return keep_for_stream(record);
   }
 
@@ -565,50 +564,76 @@ class thread_recorder : public range_owner {
     range_record record;
     write(record, f, now);
     system_lock lock(mutex_);
-    if (folded_) return lose();
+    if (sums_.has_all) return lose();
     typename record_log<attribute_record>::cursor at;
     bool const all = shared_->budget.ended();
     std::uint64_t position = all ? ranges_.begin() : ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
-      if (position++ >= streamed_) keep_for_stream(r);
+      if (position++ >= stream_.next) keep_for_stream(r);
       add_to_sums(r, at);
     };
     if (all) {
       ranges_.drain(add, false);
-      streamed_near_ = {};
+      stream_.near = {};
     }
     if (!ranges_.drop_last(add)) return add(record);
-    if (all || streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
+    if (all || stream_.next > ranges_.last_block_begin()) stream_.next = ranges_.last_block_begin();
     (void)ranges_.push(record);
   }
 
   /// Requires: the lock.
   void add_to_sums(range_record const& range,
                    typename record_log<attribute_record>::cursor& at) noexcept {
-    if (!sums_.add(range)) return lose();
+    if (!sums_.beyond_log.add(range)) return lose();
     if (range.attribute == no_reference || range.attribute >= beyond_log) return;
     attribute_record const* const a = attributes_.find(range.attribute - 1u, at);
-    if (a != nullptr && !sums_.add(*a)) lose();
+    if (a != nullptr && !sums_.beyond_log.add(*a)) lose();
   }
 
   /// Requires: the lock.
   void keep_for_stream(range_record const& range) noexcept {
     if (!shared_->streaming.load(memory_order_relaxed)) return;
-    if (overdue_.ranges.make_room(1) && shared_->stream_budget.take(sizeof range))
-      return overdue_.ranges.push_back(range);
+    if (stream_.overdue.ranges.make_room(1) && shared_->stream_budget.take(sizeof range))
+      return stream_.overdue.ranges.push_back(range);
     shared_->stream_dropped.fetch_add(1, memory_order_relaxed);
   }
   /// Returns: the number that its range bears.
   std::uint32_t keep_for_stream(attribute_record const& attribute) noexcept {
     if (!shared_->streaming.load(memory_order_relaxed)) return no_reference;
-    if (overdue_.attributes.make_room(1) &&
+    if (stream_.overdue.attributes.make_room(1) &&
         shared_->stream_budget.take(overdue_records::attribute_bytes))
-      return overdue_.add(attribute);
+      return stream_.overdue.add(attribute);
     shared_->stream_dropped.fetch_add(1, memory_order_relaxed);
     return no_reference;
   }
 
   STRATA_DETAIL_EXPORT static inline thread_local thread_recorder* current_ = nullptr;
+
+  /// Inherited places among the open ranges.
+  struct inherited_places {
+    atomic<std::uint32_t> count{0};
+    std::uint32_t innermost = no_base;  // its depth
+  };
+  struct owning_thread {
+    std::uint32_t ordinal = 0;
+    atomic<bool> lives{false};
+    std::uint64_t os_id = 0;
+  };
+  struct place_memos {
+    name_memo names;
+    child_memo children;
+  };
+  struct thread_sums {
+    overflow_log beyond_log;  // of what the logs had no room for
+    inherited_sums inherited;
+    bool has_all = false;  // that the logs have
+  };
+  /// What is written meanwhile.
+  struct stream_part {
+    overdue_records overdue;
+    std::uint64_t next = 0;  // position of the next range
+    typename record_log<range_record>::cursor near;
+  };
 
   place_observers observers_;
   recorder_state* shared_;
@@ -616,23 +641,15 @@ class thread_recorder : public range_owner {
   thread_place place_;
   open_ranges frames_;
   atomic<std::uint32_t> pushes_refused_{0};
-  atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
-  std::uint32_t base_ = no_base;    // depth of the innermost inherited place
+  inherited_places bases_;
   std::uint32_t session_ = 0;
-  std::uint32_t ordinal_ = 0;
-  atomic<bool> owned_{false};
-  std::uint64_t os_id_ = 0;
-  name_memo names_;
-  child_memo children_;
+  owning_thread owner_;
+  place_memos memos_;
   record_log<range_record> ranges_;
   record_log<attribute_record> attributes_;
   system_mutex mutex_;  // excludes readers while records are taken out of the logs
-  overflow_log sums_;   // of what the logs had no room for
-  inherited_sums inherited_;
-  bool folded_ = false;  // all that the logs have is in the sums
-  overdue_records overdue_;
-  std::uint64_t streamed_ = 0;  // position of the next range to stream
-  typename record_log<range_record>::cursor streamed_near_;
+  thread_sums sums_;
+  stream_part stream_;
 };
 
 }  // namespace detail
