@@ -242,11 +242,11 @@ class roofline_builder {
 
   void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
     if (!is_positive(flops)) return;
-    roof const* const limit = table_.find(pipe);
-    if (limit == nullptr) return;
+    roof const* const pipe_roof = table_.find(pipe);
+    if (pipe_roof == nullptr) return;
     // The pipes work at the same time: the longest counts.
-    double const ns = flops / limit->rate * 1e9;
-    to.least_ns = larger(to.least_ns, flops / limit->limit * 1e9);
+    double const ns = flops / pipe_roof->rate * 1e9;
+    to.least_ns = larger(to.least_ns, flops / pipe_roof->limit * 1e9);
     to.compute_ns = larger(to.compute_ns, ns);
     if (ns <= longest) return;
     longest = ns;
@@ -272,10 +272,10 @@ class roofline_builder {
       double const flops = counted_value(counters_, row, format.key, scope);
       double unused = longest;
       add_operations(made, format.roof, flops, unused);
-      roof const* const limit = table_.find(format.roof);
-      if (!is_positive(flops) || limit == nullptr) continue;
-      tensor_ns += flops / limit->rate * 1e9;
-      tensor_least_ns += flops / limit->limit * 1e9;
+      roof const* const format_roof = table_.find(format.roof);
+      if (!is_positive(flops) || format_roof == nullptr) continue;
+      tensor_ns += flops / format_roof->rate * 1e9;
+      tensor_least_ns += flops / format_roof->limit * 1e9;
       if (tensor_ns > longest) made.pipe = format.roof;
     }
     made.compute_ns = larger(made.compute_ns, tensor_ns);

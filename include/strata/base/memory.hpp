@@ -212,7 +212,7 @@ class vec_base {
     return bring_last(type, index, count);
   }
 
-  /// Moves the last `count` elements to before `at`.
+  /// Moves the last `count` elements to before `index`.
   STRATA_DETAIL_COLD void* bring_last(vec_type const& type, std::size_t index, std::size_t count) {
     std::size_t const kept = size_ - count;
     if (index == kept || count == 0) return place(type, index);

@@ -33,7 +33,7 @@ inline void write_styled(text_writer& out, std::string_view text, std::string_vi
   if (styled) out.write("\x1b[0m");
 }
 
-/// Where the word at `at` ends. A number stays with its unit.
+/// Where the word at `index` ends. A number stays with its unit.
 inline std::size_t word_end(std::string_view text, std::size_t index) noexcept {
   std::size_t const end = smaller(text.find(' ', index), text.size());
   if (end == text.size() || end == index || text[end - 1] < '0' || text[end - 1] > '9') return end;

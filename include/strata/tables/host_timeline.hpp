@@ -274,7 +274,7 @@ class host_timeline {
     return source_.launches[calls_[index]].thread == thread;
   }
 
-  /// The call that the thread was in at a time, before position `at`.
+  /// The call that the thread was in at a time, before the one at `index`.
   launch_record const* covering(std::size_t index, std::uint32_t thread,
                                 std::int64_t time) const noexcept {
     for (; index > 0 && is_of(index - 1, thread); --index) {

@@ -47,7 +47,7 @@ inline std::string demangled_text(std::string const& mangled) {
 #endif
 }
 
-/// Past the bracket that closes the one at `at`, or the end. Operators like `->` and comparisons in
+/// Past the bracket that closes the one at `index`, or the end. Operators like `->` and comparisons in
 /// parentheses do not count as brackets.
 inline std::size_t past_brackets(std::string_view text, std::size_t index) {
   std::string open;
@@ -72,7 +72,7 @@ inline bool continues_with(std::string_view text, std::size_t index,
   return text.compare(index, what.size(), what) == 0;
 }
 
-/// Past the name of an operator that begins at `at`, or `at` where there is none.
+/// Past the name of an operator that begins at `index`, or `index` where there is none.
 inline std::size_t past_operator(std::string_view text, std::size_t index) {
   constexpr std::string_view word = "operator";
   constexpr std::string_view symbols = "+-*/%^&|~!=<>,";

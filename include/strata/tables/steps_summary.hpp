@@ -93,8 +93,8 @@ struct steps_summary {
   double per_step(double total, step_part const& of) const noexcept {
     return from_steps ? total * part(of) / typical_count() : total;
   }
-  /// The same of what is known of the first recorded step by itself: `first` of the total. `of`:
-  /// the part of all that its range does.
+  /// The same of what is known of the first recorded step by itself: `first` of the total. `part`:
+  /// that of all which its range does.
   double per_step(double total, double first, step_part const& part) const noexcept {
     double const later = 1.0 - (part.in_steps - part.typical);  // than the first step, and outside
     if (!without_first || !has_timeline || !(later > 0.0)) return per_step(total, part);

@@ -150,7 +150,7 @@ class ceiling_runs {
   std::uint64_t size() const noexcept { return size_; }  ///< of the buffer, a power of two
   std::string const& problem() const noexcept { return problem_; }
 
-  /// Several runs of `sample_ms` each; the median into `to`, or the reason why not.
+  /// Several runs of `sample_ms` each; the median into `ceiling`, or the reason why not.
   void measure(ceiling_work const& work, device_ceiling& ceiling) {
     driver::module_handle made = nullptr;
     if (did("cuModuleLoadDataEx", api_.module_load(&made, work.text.c_str(), 0, nullptr, nullptr)))
