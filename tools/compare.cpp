@@ -48,8 +48,7 @@ bool refuse_run(std::string const& path, std::string const& why) {
 bool read_side(std::vector<std::string> const& paths, std::deque<strata::profile_file>& files,
                strata::vec<strata::profile_file const*>& side) {
   for (std::string const& path : paths) {
-    auto const profiles =
-        profiles_in(path, {"profile.json", "profile.strata", "profile.strata.part"});
+    auto const profiles = profiles_in(path, {"profile.json", recording_name, recording_part_name});
     if (profiles.empty())
       return refuse_run(
           path, "Neither the folder nor a folder in it has a profile.json or profile.strata.");

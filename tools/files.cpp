@@ -18,8 +18,6 @@ namespace tools {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr char recording_name[] = "profile.strata";
-constexpr char part_name[] = "profile.strata.part";
 
 /// The names of the folders in one that have a recording, in order.
 std::vector<std::string> folders_with_recording(std::string const& path) {
@@ -29,7 +27,7 @@ std::vector<std::string> folders_with_recording(std::string const& path) {
        entry.increment(error)) {
     std::error_code absent;
     if (fs::exists(entry->path() / recording_name, absent) ||
-        fs::exists(entry->path() / part_name, absent))
+        fs::exists(entry->path() / recording_part_name, absent))
       names.push_back(entry->path().filename().string());
   }
   std::sort(names.begin(), names.end());
@@ -60,7 +58,7 @@ bool read_recording(char const* command, std::string const& path, strata::profil
   std::string file = path;
   std::error_code error;
   if (fs::is_directory(path, error)) {
-    file = first_file(path, {recording_name, part_name});
+    file = first_file(path, {recording_name, recording_part_name});
     if (file.empty()) {
       refuse(command, path, no_recording(path));
       return false;

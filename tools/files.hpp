@@ -4,6 +4,7 @@
 
 #include <strata/profile.hpp>
 #include <strata/recording.hpp>
+#include <strata/tables/recording_format.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <functional>
@@ -13,6 +14,9 @@
 #include "command.hpp"
 
 namespace tools {
+
+using strata::detail::recording_name;
+using strata::detail::recording_part_name;
 
 /// Reads a recording: a file, or a folder that has profile.strata, or profile.strata.part of a
 /// program that was killed.

@@ -349,8 +349,7 @@ class ranks_command final : public subcommand {
   bool read_runs() {
     std::vector<std::pair<std::int32_t, std::string>> read;
     for (std::string const& path : paths_) {
-      auto const files =
-          profiles_in(path, {"profile.strata", "profile.json", "profile.strata.part"});
+      auto const files = profiles_in(path, {recording_name, "profile.json", recording_part_name});
       if (files.empty())
         return refuse_run(path,
                           "Neither the folder nor a folder in it has a profile.strata or "

@@ -31,7 +31,7 @@ namespace detail {
 /// stays, whatever happens afterwards. Threads: one at a time.
 class growing_file {
  public:
-  static constexpr char const* name = "profile.strata";
+  static constexpr char const* name = recording_name;
 
   growing_file() = default;
   growing_file(growing_file const&) = delete;
@@ -154,8 +154,8 @@ class growing_file {
       problem_ = {
           errc::input_output,
           sentence("cannot go on with ")
-              << directory_.path() << "/" << name
-              << ".part: " << (there ? std::strerror(error) : "the program closed its file")
+              << directory_.path() << "/" << recording_part_name << ": "
+              << (there ? std::strerror(error) : "the program closed its file")
               << "; the recording ends there: free space, raise ulimit -f, or choose another out="};
     }
     say(problem_.message().c_str());

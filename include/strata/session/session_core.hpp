@@ -175,7 +175,7 @@ class session_core {
   /// What is written while the program runs; empty where nothing is.
   std::string recording_file() const {
     if (!stream_) return {};
-    return sentence(stream_->file().directory().path()) << "/" << growing_file::name << ".part";
+    return sentence(stream_->file().directory().path()) << "/" << recording_part_name;
   }
 
   /// For a session that reads STRATA: sentences that were already said.

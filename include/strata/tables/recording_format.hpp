@@ -23,6 +23,10 @@ inline constexpr int recording_version = 2;
 
 namespace detail {
 
+/// The file in its folder, and as it grows.
+inline constexpr char recording_name[] = "profile.strata";
+inline constexpr char recording_part_name[] = "profile.strata.part";
+
 inline constexpr std::string_view recording_magic = "strata recording ";
 /// The first line: that, the version and the line's end.
 inline constexpr std::size_t recording_line_size = recording_magic.size() + 2;
