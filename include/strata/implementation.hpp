@@ -79,12 +79,12 @@ inline void c_pop() { pop(); }
 inline void c_step_end() {
   if (!c_step()) return;
   c_step() = false;
-  if (listener const* const client = active_listener()) client->step_end();
+  if (listener const* const active = active_listener()) active->step_end();
 }
 
 inline void c_step_begin() {
   c_step_end();
-  if (listener const* const client = active_listener()) c_step() = client->step_begin();
+  if (listener const* const active = active_listener()) c_step() = active->step_begin();
 }
 
 inline constexpr strata_detail_c_calls c_calls{&c_push, &c_push_indexed, &c_pop, &c_step_begin,

@@ -78,8 +78,8 @@ class range_handle {
 /// The innermost range of the calling thread; an empty handle outside of ranges, or while no
 /// session runs. Cost: one load and one branch while no session runs.
 [[nodiscard]] inline range_handle current() noexcept {
-  detail::listener const* client = detail::active_listener();
-  return STRATA_DETAIL_UNLIKELY(client != nullptr) ? range_handle(client->current())
+  detail::listener const* active = detail::active_listener();
+  return STRATA_DETAIL_UNLIKELY(active != nullptr) ? range_handle(active->current())
                                                    : range_handle();
 }
 
@@ -90,9 +90,9 @@ class range_handle {
 class inherit {
  public:
   [[nodiscard]] explicit inherit(range_handle const& from) noexcept {
-    detail::listener const* client = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(client != nullptr) && from.place_ != 0)
-      token_ = client->inherit(from.place_);
+    detail::listener const* active = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(active != nullptr) && from.place_ != 0)
+      token_ = active->inherit(from.place_);
   }
   ~inherit() {
     if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);

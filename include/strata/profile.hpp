@@ -407,20 +407,20 @@ struct profile {
 namespace detail {
 
 /// With only=: marks the node whose name matches one of the patterns, or which is below such a one.
-inline bool select(profile& of, std::size_t number, vec<std::string> const& patterns) noexcept {
-  profile_node& node = of.nodes[number];
+inline bool select(profile& data, std::size_t number, vec<std::string> const& patterns) noexcept {
+  profile_node& node = data.nodes[number];
   node.selected = patterns.empty() || (node.parent < number && node.parent != root_node &&
-                                       of.nodes[node.parent].selected);
+                                       data.nodes[node.parent].selected);
   for (std::string const& pattern : patterns)
-    node.selected = node.selected || matches(of.names[node.name], pattern);
+    node.selected = node.selected || matches(data.names[node.name], pattern);
   return node.selected;
 }
 
 /// With only=: marks all nodes. Returns: whether one is wanted.
-inline bool select_all(profile& of, vec<std::string> const& patterns) noexcept {
+inline bool select_all(profile& data, vec<std::string> const& patterns) noexcept {
   bool any = false;
-  for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;
-  of.nodes[root_node].selected = false;
+  for (std::size_t i = 1; i < data.nodes.size(); ++i) any = select(data, i, patterns) || any;
+  data.nodes[root_node].selected = false;
   return any;
 }
 

@@ -91,7 +91,7 @@ constexpr given_text range_name_of(Name const& name) noexcept {
 }
 
 template <class... Attributes>
-STRATA_DETAIL_COLD range_token begin_range(listener const* client, name_cache* cached,
+STRATA_DETAIL_COLD range_token begin_range(listener const* active, name_cache* cached,
                                            text_span name, std::int64_t index, bool pushed,
                                            Attributes const&... attributes) noexcept {
   static_assert((std::is_class<Attributes>::value && ...),
@@ -100,28 +100,28 @@ STRATA_DETAIL_COLD range_token begin_range(listener const* client, name_cache* c
   range_attributes all;
   if constexpr ((std::is_class<Attributes>::value && ...)) (attributes.apply(all), ...);
   if (all.refused) block().values_refused.fetch_add(1, memory_order_relaxed);
-  return client->begin(cached, name.data, name.size, index, &all, pushed);
+  return active->begin(cached, name.data, name.size, index, &all, pushed);
 }
 
-inline range_token begin_range(listener const* client, name_cache* cached, text_span name,
+inline range_token begin_range(listener const* active, name_cache* cached, text_span name,
                                std::int64_t index, bool pushed) noexcept {
-  return client->begin(cached, name.data, name.size, index, nullptr, pushed);
+  return active->begin(cached, name.data, name.size, index, nullptr, pushed);
 }
 
 /// Splits an optional index from the attributes behind it.
 template <class First, class... Rest>
-range_token begin_with(listener const* client, name_cache* cached, text_span name, bool pushed,
+range_token begin_with(listener const* active, name_cache* cached, text_span name, bool pushed,
                        First const& first, Rest const&... rest) noexcept {
   if constexpr (std::is_integral<First>::value || std::is_enum<First>::value) {
-    return begin_range(client, cached, name, static_cast<std::int64_t>(first), pushed, rest...);
+    return begin_range(active, cached, name, static_cast<std::int64_t>(first), pushed, rest...);
   } else {
-    return begin_range(client, cached, name, no_index, pushed, first, rest...);
+    return begin_range(active, cached, name, no_index, pushed, first, rest...);
   }
 }
 
-inline range_token begin_with(listener const* client, name_cache* cached, text_span name,
+inline range_token begin_with(listener const* active, name_cache* cached, text_span name,
                               bool pushed) noexcept {
-  return begin_range(client, cached, name, no_index, pushed);
+  return begin_range(active, cached, name, no_index, pushed);
 }
 
 }  // namespace detail
@@ -138,20 +138,20 @@ class scoped_range {
  public:
   template <class... Details>
   [[nodiscard]] explicit scoped_range(detail::given_text name, Details const&... details) noexcept {
-    detail::listener const* client = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(client != nullptr))
+    detail::listener const* active = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(active != nullptr))
       token_ =
-          detail::begin_with(client, nullptr, name.span(detail::unnamed_range), false, details...);
+          detail::begin_with(active, nullptr, name.span(detail::unnamed_range), false, details...);
   }
 
   /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
   template <std::size_t Size, class... Details>
   [[nodiscard]] scoped_range(detail::name_place<true> place, char const (&name)[Size],
                              Details const&... details) noexcept {
-    detail::listener const* client = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(client != nullptr)) {
+    detail::listener const* active = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(active != nullptr)) {
       token_ = detail::begin_with(
-          client, &place.site.name,
+          active, &place.site.name,
           Size == 1 ? detail::unnamed_range : detail::text_span{name, Size - 1}, false, details...);
     }
   }
@@ -187,10 +187,10 @@ class phases {
   template <class... Details>
   void next(detail::given_text name, Details const&... details) noexcept {
     end();
-    detail::listener const* client = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(client != nullptr))
+    detail::listener const* active = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(active != nullptr))
       token_ =
-          detail::begin_with(client, nullptr, name.span(detail::unnamed_range), false, details...);
+          detail::begin_with(active, nullptr, name.span(detail::unnamed_range), false, details...);
   }
   /// Ends the current phase, if any.
   void end() noexcept {
@@ -212,15 +212,15 @@ class phases {
 /// callbacks, where no scope fits.
 template <class... Details>
 void push(detail::given_text name, Details const&... details) noexcept {
-  detail::listener const* client = detail::active_listener();
-  if (STRATA_DETAIL_UNLIKELY(client != nullptr))
-    (void)detail::begin_with(client, nullptr, name.span(detail::unnamed_range), true, details...);
+  detail::listener const* active = detail::active_listener();
+  if (STRATA_DETAIL_UNLIKELY(active != nullptr))
+    (void)detail::begin_with(active, nullptr, name.span(detail::unnamed_range), true, details...);
 }
 
 /// Ends the range that the last `push` of this thread began.
 inline void pop() noexcept {
-  detail::listener const* client = detail::active_listener();
-  if (STRATA_DETAIL_UNLIKELY(client != nullptr)) client->pop();
+  detail::listener const* active = detail::active_listener();
+  if (STRATA_DETAIL_UNLIKELY(active != nullptr)) active->pop();
 }
 
 /// One step of the program's loop, as long as this object lives: schedules and counter passes count
@@ -228,12 +228,12 @@ inline void pop() noexcept {
 class scoped_step {
  public:
   [[nodiscard]] scoped_step() noexcept {
-    detail::listener const* client = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(client != nullptr)) counted_ = client->step_begin();
+    detail::listener const* active = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(active != nullptr)) counted_ = active->step_begin();
   }
   ~scoped_step() {
     if (STRATA_DETAIL_UNLIKELY(counted_)) {
-      if (detail::listener const* client = detail::active_listener()) client->step_end();
+      if (detail::listener const* active = detail::active_listener()) active->step_end();
     }
   }
   scoped_step(scoped_step const&) = delete;

@@ -51,11 +51,11 @@ struct traced_run {
     return state.nodes.child(root_node, state.names.intern(name, {}), no_index);
   }
 
-  std::uint32_t launch(std::uint32_t node, std::uint8_t flags = 0,
-                       api_kind kind = api_kind::launch) {
+  std::uint32_t launch(std::uint32_t node, std::uint8_t flags = 0, api_kind kind = api_kind::launch,
+                       std::int64_t end = 0) {
     launch_record made{};
     made.begin = host.clock().now();
-    made.end = made.begin + 100;
+    made.end = end != 0 ? end : made.begin + 100;
     made.correlation = ++correlations;
     made.node = node;
     made.kind = kind;
@@ -106,14 +106,20 @@ struct traced_run {
     host.state().launches.keep_for_stream(true);
     store.keep_for_stream(true);
   }
-  /// What the next pieces of a recording get, with their calls or without.
-  profile stream(bool with_calls) {
+  using offered_call = detail::launch_table::offered_call;
+  /// What the next pieces of a recording get, with the calls that `take` takes.
+  template <class Take>
+  profile stream(Take take) {
     profile made;
     store.find_fresh_calls();
-    host.state().launches.stream(false, [&](launch_record const&, bool) { return with_calls; });
-    while (store.stream(made, {}, host.converter(), detail::latest_time)) {
+    host.state().launches.stream(false, take);
+    while (store.stream(made, {}, host.converter(), detail::latest_time, take)) {
     }
     return made;
+  }
+  /// With all calls or without.
+  profile stream(bool with_calls) {
+    return stream([&](offered_call const& call) { return with_calls || call.must_go; });
   }
 
   profile take() {
@@ -167,18 +173,77 @@ TEST_CASE("what is streamed never comes before its call") {
   CHECK(run.stream(true).kernels.empty());
 }
 
+TEST_CASE("what came before its call and is left out with it is not streamed") {
+  traced_run run;
+  run.stream_from_now();
+  run.kernel(run.correlations + 1, 10, 20);
+  (void)run.launch(run.a, launch_record::in_warmup);
+  CHECK(run.stream(true).kernels.empty());
+}
+
 TEST_CASE("what is streamed late has found its call before that is forgotten") {
+  constexpr std::uint32_t count = detail::launch_table::slack * 3 / 2;
   traced_run run(0);
   run.stream_from_now();
   run.kernel(run.correlations + 1, 10, 20);  // its call is still under way
-  for (std::uint32_t i = 0; i < detail::launch_table::slack * 3 / 2; ++i) {
+  for (std::uint32_t i = 0; i < count; ++i) {
     std::uint32_t const id = run.launch(run.b);
-    if (id == 1) continue;
-    run.kernel(id, 10 * id, 10 * id + 10);
+    if (id != 1) run.kernel(id, 10 * id, 10 * id + 10);
   }
-  profile const p = run.stream(true);
-  REQUIRE(p.kernels.size() == detail::launch_table::slack * 3 / 2);
-  CHECK(p.kernels[0].node == run.b);
+  std::size_t gone = 0;
+  profile const early = run.stream([&](traced_run::offered_call const& call) {
+    gone += call.must_go ? 1 : 0;
+    return call.must_go;
+  });
+  CHECK(gone > 0);  // their pages were used again
+  CHECK(early.kernels.size() == gone);
+  REQUIRE(early.kernels.size() > 0);
+  CHECK(early.kernels[0].node == run.b);
+  CHECK(run.stream(true).kernels.size() == count - gone);
+  run.store.keep_for_stream(false);
+  CHECK(run.store.bytes_beyond_budget() >=
+        (count + detail::activity_store::batch) * sizeof(kernel_record));
+}
+
+TEST_CASE("a recording that is written late, by pieces of time, has all work of each piece") {
+  constexpr std::uint32_t count = detail::launch_table::slack * 3 / 2;
+  constexpr std::int64_t piece = 16'384;
+  traced_run run(std::int64_t{1} << 30);
+  run.stream_from_now();
+  std::int64_t time = 0;
+  for (int late = 0; late < 3; ++late) {
+    std::int64_t const begin = time;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::uint32_t const id = run.launch(run.a, 0, api_kind::launch, ++time);
+      run.kernel(id, 10 * id, 10 * id + 5);
+    }
+    for (std::int64_t until = begin + piece; until <= time; until += piece) {
+      std::int64_t calls = 0;
+      profile const made = run.stream([&](traced_run::offered_call const& call) {
+        bool const taken = call.record.end <= until;
+        calls += taken ? 1 : 0;
+        return taken;
+      });
+      REQUIRE(calls == piece);
+      REQUIRE(static_cast<std::int64_t>(made.kernels.size()) == piece);
+    }
+  }
+  CHECK(run.store.dropped_from_stream() == 0);
+}
+
+TEST_CASE("work of a call that lasted while many others were made is streamed with it") {
+  traced_run run(std::int64_t{1} << 30);
+  run.stream_from_now();
+  run.correlations = 1;  // the first one is under way
+  for (std::uint32_t i = 0; i < detail::launch_table::slack * 3 / 2; ++i) (void)run.launch(run.a);
+  (void)run.stream(true);
+  run.correlations = 0;
+  run.wait(run.launch(run.b), 10, 20);
+  std::size_t calls = 0;
+  profile const made = run.stream([&](traced_run::offered_call const&) { return ++calls != 0; });
+  CHECK(calls == 1);
+  REQUIRE(made.synchronizations.size() == 1);
+  CHECK(made.synchronizations[0].node == run.b);
 }
 
 TEST_CASE("work without a call is kept and counted") {

@@ -137,7 +137,9 @@ TEST_CASE("each call is streamed once, and soon, also where ids begin anew") {
     calls made(bytes);
     made.table.keep_for_stream(true);
     std::vector<std::size_t> counts(3);
-    auto const take = [&](launch_record const& call, bool) { return ++counts[call.node]; };
+    auto const take = [&](detail::launch_table::offered_call const& call) {
+      return ++counts[call.record.node] != 0;
+    };
     for (std::uint32_t round = 0; round < 2; ++round) {
       made.id = 0u - 100 * page;
       for (std::uint32_t i = 1; i <= 20; ++i) {

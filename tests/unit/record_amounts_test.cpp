@@ -448,15 +448,17 @@ TEST_CASE("pages that are used again know nothing of their last calls") {
   for (std::uint32_t id = 0; id < page; ++id) CHECK(calls.add(id));
   launch_record found{};
   CHECK(calls.table.find(3, found));
-  calls.table.stream(true, [](launch_record const&, bool worked) { return worked; });
+  using offered_call = detail::launch_table::offered_call;
+  calls.table.stream(true, [](offered_call const& call) { return call.worked; });
   CHECK(calls.retired(slack) == page);
   CHECK(calls.add(50 * page + 3));
   bool worked = true;
   calls.table.for_each([&](launch_record const&, bool has_worked, bool) { worked = has_worked; });
   CHECK_FALSE(worked);
   std::size_t streamed = 0;
-  calls.table.stream(true, [&](launch_record const&, bool has_worked) {
-    CHECK_FALSE(has_worked);
+  calls.table.stream(true, [&](offered_call const& call) {
+    CHECK_FALSE(call.worked);
+    CHECK_FALSE(call.must_go);
     return ++streamed != 0;
   });
   CHECK(streamed == 1);
@@ -504,9 +506,9 @@ TEST_CASE("a call goes to the stream once, and says whether it has caused work b
   CHECK(calls.table.find(2, found));
   std::vector<std::uint32_t> worked;
   std::vector<std::uint32_t> idle;
-  auto const take_worked = [&](launch_record const& call, bool has_worked) {
-    (has_worked ? worked : idle).push_back(call.correlation);
-    return has_worked;
+  auto const take_worked = [&](detail::launch_table::offered_call const& call) {
+    (call.worked ? worked : idle).push_back(call.record.correlation);
+    return call.worked;
   };
   calls.table.stream(true, take_worked);
   calls.table.stream(true, take_worked);

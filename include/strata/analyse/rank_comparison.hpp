@@ -151,25 +151,25 @@ class rank_comparer {
     vec<std::uint32_t> common = runs_[0].steps;
     for (rank_run const& run : runs_)
       common.keep_if([&](std::uint32_t step) {
-        std::size_t const position = place_of(step, run);
+        std::size_t const position = position_of(step, run);
         return position < run.steps.size() && run.steps[position] == step;
       });
     for (rank_run& run : runs_) {
       if (run.steps == common) continue;
-      vec<std::size_t> places;
-      for (std::uint32_t const step : common) places.push_back(place_of(step, run));
-      keep(run.busy_ns, places);
-      keep(run.work_ns, places);
-      for (rank_collective& collective : run.collectives) keep(collective.ns, places);
+      vec<std::size_t> positions;
+      for (std::uint32_t const step : common) positions.push_back(position_of(step, run));
+      keep(run.busy_ns, positions);
+      keep(run.work_ns, positions);
+      for (rank_collective& collective : run.collectives) keep(collective.ns, positions);
       run.steps = common;
     }
   }
-  static std::size_t place_of(std::uint32_t step, rank_run const& run) {
+  static std::size_t position_of(std::uint32_t step, rank_run const& run) {
     return run.steps.count_first([step](std::uint32_t other) { return other < step; });
   }
-  static void keep(vec<double>& values, vec<std::size_t> const& places) {
+  static void keep(vec<double>& values, vec<std::size_t> const& positions) {
     vec<double> kept;
-    for (std::size_t const position : places) kept.push_back(values[position]);
+    for (std::size_t const position : positions) kept.push_back(values[position]);
     values = std::move(kept);
   }
   static void keep_mean(rank_run& run) {

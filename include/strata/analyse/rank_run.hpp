@@ -74,16 +74,16 @@ inline bool is_collective(std::string_view path, std::string_view kernel) noexce
 class collective_places {
  public:
   /// The position of a collective of this rank, which is added where there was none.
-  std::size_t place_of(rank_run& run, std::string_view path, std::string_view kernel) {
+  std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel) {
     std::string key(path);
     key += '\n';
     key += kernel;
-    std::size_t& position = places_[key];
-    if (position == 0) {
+    std::size_t& number = places_[key];
+    if (number == 0) {
       run.collectives.push_back({std::string(path), std::string(kernel), {}});
-      position = run.collectives.size();
+      number = run.collectives.size();
     }
-    return position - 1;
+    return number - 1;
   }
 
  private:
@@ -170,9 +170,9 @@ class rank_recording {
   }
   /// The position of a kernel in a row among the collectives.
   std::uint32_t collective_of(std::uint32_t row, std::uint32_t name) {
-    std::uint32_t& position = places_[std::uint64_t{row} << 32 | name];
-    if (position == 0) position = find_collective(row, name) + 2;  // no_collective is 1 then
-    return position - 2;
+    std::uint32_t& coded = places_[std::uint64_t{row} << 32 | name];
+    if (coded == 0) coded = find_collective(row, name) + 2;  // no_collective is 1 then
+    return coded - 2;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
     bool const is_named = name <= source_.kernel_names.size();
@@ -180,7 +180,7 @@ class rank_recording {
         is_named ? short_kernel_name(source_.kernel_names[name - 1].mangled) : std::string();
     std::string const& path = tree_.rows()[row].path;
     if (!is_collective(path, kernel)) return no_collective;
-    return static_cast<std::uint32_t>(collectives_.place_of(made_, path, kernel));
+    return static_cast<std::uint32_t>(collectives_.position_of(made_, path, kernel));
   }
 
   /// Of long runs the last steps, so that memory stays bounded.
@@ -316,7 +316,7 @@ class rank_means {
     }
     if (!(ns > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
-    vec<double>& sample = made_.collectives[collectives_.place_of(made_, path, kernel)].ns;
+    vec<double>& sample = made_.collectives[collectives_.position_of(made_, path, kernel)].ns;
     sample.resize(1, 0.0);
     sample[0] += ns;
   }

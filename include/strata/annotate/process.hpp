@@ -511,8 +511,8 @@ inline constexpr listener bootstrap_listener{
 
 /// Whether a range that this thread begins now would be recorded or counted: not between windows.
 inline bool anyone_listens() noexcept {
-  listener const* client = active_listener();
-  return client != nullptr && client->listens();
+  listener const* active = active_listener();
+  return active != nullptr && active->listens();
 }
 
 }  // namespace detail

@@ -355,13 +355,13 @@ class device_summing {
   std::size_t position_of_captured(kernel_record const& kernel) {
     std::uint64_t const key =
         std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.captured_by};
-    std::uint32_t& index = graphs_[key];
-    if (index == 0) {
+    std::uint32_t& number = graphs_[key];
+    if (number == 0) {
       charge(sizeof(graph_kernel_sums) + 3 * 16);
       to_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
-      index = static_cast<std::uint32_t>(to_->graph_kernels.size());
+      number = static_cast<std::uint32_t>(to_->graph_kernels.size());
     }
-    return index - 1;
+    return number - 1;
   }
 
   static std::uint64_t& bytes_of(device_work& work, copy_kind kind) noexcept {
@@ -385,14 +385,14 @@ class device_summing {
   }
 
   kernel_sums& make_name(std::uint32_t node, std::uint32_t name) {
-    std::uint32_t& position = names_[name_key(node, name)];
-    if (position == 0) {
+    std::uint32_t& number = names_[name_key(node, name)];
+    if (number == 0) {
       to_->kernels.emplace_back();
       to_->kernels.back().node = node;
       to_->kernels.back().name = name;
-      position = static_cast<std::uint32_t>(to_->kernels.size());
+      number = static_cast<std::uint32_t>(to_->kernels.size());
     }
-    return to_->kernels[position - 1];
+    return to_->kernels[number - 1];
   }
 
   /// The sums of a kernel in its range; where there is no room for more, those that stand in for

@@ -69,12 +69,12 @@ class page_budget {
   void add(std::string const& name, std::size_t row, double ns) {
     if (!(ns > 0.0) || !is_finite(ns)) return;
     std::uint32_t const place = row < places_.size() ? places_[row] : 0;
-    std::size_t& position = positions_[name + '\n' + std::to_string(place)];
-    if (position == 0) {
+    std::size_t& number = positions_[name + '\n' + std::to_string(place)];
+    if (number == 0) {
       parts_.push_back({name, place, 0.0});
-      position = parts_.size();
+      number = parts_.size();
     }
-    parts_[position - 1].ns += ns;
+    parts_[number - 1].ns += ns;
   }
 
   void find_busy() {

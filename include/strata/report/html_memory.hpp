@@ -99,15 +99,14 @@ class page_memory {
       changes_.push_back({row.allocated_at, bytes, range, row.kind, row.purpose});
       if (row.released_at >= 0)
         changes_.push_back({row.released_at, -bytes, range, row.kind, row.purpose});
-      std::size_t& position =
-          known[std::uint64_t{range} << 8 | static_cast<std::uint8_t>(row.kind)];
-      if (position == 0) {
+      std::size_t& number = known[std::uint64_t{range} << 8 | static_cast<std::uint8_t>(row.kind)];
+      if (number == 0) {
         totals_.emplace_back();
         totals_.back().range = range;
         totals_.back().kind = row.kind;
-        position = totals_.size();
+        number = totals_.size();
       }
-      total& to = totals_[position - 1];
+      total& to = totals_[number - 1];
       ++to.count;
       to.bytes += row.bytes;
       if (row.released_at < 0) {
@@ -152,12 +151,12 @@ class page_memory {
     number_map<std::size_t> known;
     for (change const& made : changes_) {
       if (!counts(made, by)) continue;
-      std::size_t& position = known[key_of(made, by)];
-      if (position == 0) {
+      std::size_t& number = known[key_of(made, by)];
+      if (number == 0) {
         groups.push_back({key_of(made, by), 0, 0});
-        position = groups.size();
+        number = groups.size();
       }
-      group& to = groups[position - 1];
+      group& to = groups[number - 1];
       to.live += made.bytes;
       to.peak = larger(to.peak, to.live);
     }

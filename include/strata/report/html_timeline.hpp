@@ -295,12 +295,12 @@ class page_timeline {
 
   /// The position of a label in the page's list.
   std::size_t used(bar_label const& label) {
-    std::size_t& position = uses_[std::uint64_t{label.range} << 32 | label.text];
-    if (position == 0) {
+    std::size_t& number = uses_[std::uint64_t{label.range} << 32 | label.text];
+    if (number == 0) {
       used_.push_back(label);
-      position = used_.size();
+      number = used_.size();
     }
-    return position - 1;
+    return number - 1;
   }
 
   json_writer& json_;

@@ -474,8 +474,8 @@ class perfetto_writer final : public trace_sink {
 
   /// Apart from those of other programs, whose traces may be in the same file.
   static std::uint64_t uuid(std::uint32_t process, trace_track_kind kind, std::uint32_t number) {
-    std::uint64_t const position = std::uint64_t{process} << 36 | std::uint64_t{number} << 4;
-    return (position + static_cast<std::uint64_t>(kind) + 1) * 0x9E3779B97F4A7C15u;
+    std::uint64_t const packed = std::uint64_t{process} << 36 | std::uint64_t{number} << 4;
+    return (packed + static_cast<std::uint64_t>(kind) + 1) * 0x9E3779B97F4A7C15u;
   }
   template <class Flags>
   static bool is_new(Flags& known, std::uint32_t flag) noexcept {

@@ -427,17 +427,17 @@ inline std::string trace_process_name(profile const& source, std::uint32_t proce
   return name;
 }
 
-inline std::string trace_track_name(profile const& source, trace_track::position const& position,
+inline std::string trace_track_name(profile const& source, trace_track::identity const& line,
                                     bool one_context) {
-  if (position.process > 0) {
+  if (line.process > 0) {
     std::string const stream = sentence("stream ")
-                               << position.stream << (position.is_work ? "" : ", ranges");
-    return one_context ? stream : sentence("context ") << position.context << ", " << stream;
+                               << line.stream << (line.is_work ? "" : ", ranges");
+    return one_context ? stream : sentence("context ") << line.context << ", " << stream;
   }
-  if (position.context == trace_plan::synchronization_context) return "waits for the device";
-  std::string name = sentence("thread ") << position.stream;
+  if (line.context == trace_plan::synchronization_context) return "waits for the device";
+  std::string name = sentence("thread ") << line.stream;
   for (profile_thread const& thread : source.threads) {
-    if (thread.ordinal != position.stream) continue;
+    if (thread.ordinal != line.stream) continue;
     if (!thread.name.empty()) name = thread.name;
     if (thread.os_id != 0) name += sentence(" (") << thread.os_id << ")";
   }
@@ -469,9 +469,9 @@ inline void write_tracks(trace_sink& sink, trace_events& events, profile const& 
   std::uint32_t process = 0;
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
-    trace_track::position const position = tracks[i].at;
-    bool const first = i == 0 || position.process != process;
-    process = position.process;
+    trace_track::identity const line = tracks[i].line;
+    bool const first = i == 0 || line.process != process;
+    process = line.process;
     if (first) number = 0;
     if (first && process > 0) {
       sink.process(trace_process(source, process), trace_process_name(source, process));
@@ -479,10 +479,10 @@ inline void write_tracks(trace_sink& sink, trace_events& events, profile const& 
     }
     bool one_context = true;
     for (trace_track const& other : tracks)
-      one_context &= other.at.process != process || other.at.context == position.context;
-    std::string const name = trace_track_name(source, position, one_context);
-    bool const is_host = process == 0 && position.context != trace_plan::synchronization_context;
-    bool const nests = is_host || !position.is_work;
+      one_context &= other.line.process != process || other.line.context == line.context;
+    std::string const name = trace_track_name(source, line, one_context);
+    bool const is_host = process == 0 && line.context != trace_plan::synchronization_context;
+    bool const nests = is_host || !line.is_work;
     auto const lanes = split_into_lanes(std::move(tracks[i].slices), nests);
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
       sink.track(is_host && lane == 0 ? trace_track_kind::thread : trace_track_kind::lane,

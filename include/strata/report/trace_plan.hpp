@@ -190,24 +190,24 @@ struct trace_slice {
 
 /// One line of a viewer: a thread of the host, or a stream of a device.
 struct trace_track {
-  struct position {
+  struct identity {
     std::uint32_t process = 0;  ///< 0 is the host, n + 1 is device n
     std::uint32_t context = 0;
     std::uint32_t stream = 0;  ///< or the thread
     bool is_work = true;       ///< of a device; false: the ranges above its work
 
-    bool operator==(position const& p) const noexcept {
-      return process == p.process && context == p.context && stream == p.stream &&
-             is_work == p.is_work;
+    bool operator==(identity const& other) const noexcept {
+      return process == other.process && context == other.context && stream == other.stream &&
+             is_work == other.is_work;
     }
-    bool operator<(position const& p) const noexcept {
-      if (process != p.process) return process < p.process;
-      if (context != p.context) return context < p.context;
-      return stream != p.stream ? stream < p.stream : !is_work && p.is_work;
+    bool operator<(identity const& other) const noexcept {
+      if (process != other.process) return process < other.process;
+      if (context != other.context) return context < other.context;
+      return stream != other.stream ? stream < other.stream : !is_work && other.is_work;
     }
   };
 
-  position at;
+  identity line;
   vec<trace_slice> slices;
 };
 
@@ -382,19 +382,19 @@ class trace_plan {
 
   vec<trace_slice>& track_of(trace_slice const& slice) {
     profile const& source = input_.source;
-    trace_track::position position;
-    auto const on_device = [&position](auto const& record) {
-      position = {record.device + 1u, record.context, record.stream};
+    trace_track::identity line;
+    auto const on_device = [&line](auto const& record) {
+      line = {record.device + 1u, record.context, record.stream};
     };
     switch (slice.kind) {
       case slice_kind::step:
-        position.stream = source.steps[slice.index].thread;
+        line.stream = source.steps[slice.index].thread;
         break;
       case slice_kind::range:
-        position.stream = source.ranges[slice.index].thread;
+        line.stream = source.ranges[slice.index].thread;
         break;
       case slice_kind::driver:
-        position.stream = source.launches[slice.index].thread;
+        line.stream = source.launches[slice.index].thread;
         break;
       case slice_kind::kernel:
         on_device(source.kernels[slice.index]);
@@ -403,19 +403,19 @@ class trace_plan {
         on_device(source.copies[slice.index]);
         break;
       case slice_kind::synchronization:
-        position.context = synchronization_context;
+        line.context = synchronization_context;
         break;
       case slice_kind::projection:
         on_device(projected_[slice.index]);
-        position.is_work = false;
+        line.is_work = false;
         break;
       case slice_kind::span:  // on no track: it may overlap others
         break;
     }
-    if (last_ < tracks_.size() && tracks_[last_].at == position) return tracks_[last_].slices;
-    last_ = tracks_.count_first([&](trace_track const& track) { return track.at < position; });
-    if (last_ == tracks_.size() || !(tracks_[last_].at == position))
-      tracks_.insert(tracks_.begin() + last_, trace_track{position, {}});
+    if (last_ < tracks_.size() && tracks_[last_].line == line) return tracks_[last_].slices;
+    last_ = tracks_.count_first([&](trace_track const& track) { return track.line < line; });
+    if (last_ == tracks_.size() || !(tracks_[last_].line == line))
+      tracks_.insert(tracks_.begin() + last_, trace_track{line, {}});
     return tracks_[last_].slices;
   }
 

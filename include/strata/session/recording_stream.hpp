@@ -123,6 +123,7 @@ class recording_stream {
   static constexpr std::size_t usual_piece = 65'536;
 
   void set_streaming(bool on) noexcept {
+    if (!std::exchange(streams_, on) && !on) return;
     recorder::instance().set_streaming(on);
     if (tracing_) activity_buffers::instance().set_streaming(on);
   }
@@ -179,10 +180,17 @@ class recording_stream {
   /// Returns: whether there is more device work than a piece takes.
   bool take_piece(std::int64_t now, std::int64_t until, bool last) {
     std::int64_t const old = now - ticks_of(call_age_ns);
+    std::int64_t const known = smaller(until, now - ticks_of(work_age_ns));
+    auto const take = [&](launch_table::offered_call const& call) {
+      bool const waits = call.record.only_captured() && !call.worked && call.record.end > old;
+      bool const is_young = call.record.end > until || (waits && !last);
+      if (is_young && !call.must_go) return false;
+      take_call(call);
+      return true;
+    };
     bool const has_more =
         tracing_ && activity_buffers::instance().stream(
-                        made_, ticks_, last ? latest_time : ticks_.to_ns(now) - work_age_ns,
-                        [&] { take_calls(until, old, last); });
+                        made_, ticks_, last ? latest_time : ticks_.to_ns(known), last, take);
     recorder::instance().stream(
         until, [&](step_record const& step) { made_.steps.push_back(in_ns(step)); },
         [&](range_record const& range, attribute_record const* attribute) {
@@ -216,15 +224,11 @@ class recording_stream {
     made_.ranges.push_back(range);
   }
 
-  void take_calls(std::int64_t until, std::int64_t old, bool last) {
-    recorder::instance().state().launches.stream(last, [&](launch_record call, bool worked) {
-      bool const waits = call.only_captured() && !worked && call.end > old && !last;
-      if (call.end > until || waits) return false;
-      if (call.is_left_out()) return true;
-      if (worked) call.flags &= launch_record::adopted;
-      made_.launches.push_back(in_ns(call));
-      return true;
-    });
+  void take_call(launch_table::offered_call const& offered) {
+    launch_record call = offered.record;
+    if (call.is_left_out()) return;
+    if (offered.worked) call.flags &= launch_record::adopted;
+    made_.launches.push_back(in_ns(call));
   }
 
   /// Events that there was no room for.
@@ -316,6 +320,7 @@ class recording_stream {
   std::int64_t piece_ns_ = period_ns;
   tick_converter ticks_;
   bool has_ticks_ = false;
+  bool streams_ = false;
   atomic<int> ended_{0};
 #if defined(__linux__)
   owned_thread thread_;

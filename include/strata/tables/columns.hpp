@@ -22,12 +22,12 @@ STRATA_BEGIN
 
 namespace detail {
 
-// The columns of the CSV files and the keys of profile.json, in one place. `at` is the position of
+// The columns of the CSV files and the keys of profile.json, in one place. `index` is that of
 // the row, past the last one for the line of column names.
 
 template <class Row>
 using columns_of = void (*)(cell_sink& cells, table_input const& input, Row const& row,
-                            std::size_t at);
+                            std::size_t index);
 
 inline double standard_deviation(duration_statistics const& durations) noexcept {
   if (durations.count() < 2) return std::numeric_limits<double>::quiet_NaN();

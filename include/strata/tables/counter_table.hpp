@@ -208,25 +208,25 @@ class counter_table_builder {
   }
 
   /// Requires: results_ of the row and scope.
-  counter_cell make_cell(std::size_t row, std::size_t index, counter_scope scope) {
-    pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[index].passes);
-    std::string why = why_empty(row, formulas_.inputs_of(index), scope);
+  counter_cell make_cell(std::size_t row, std::size_t column, counter_scope scope) {
+    pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[column].passes);
+    std::string why = why_empty(row, formulas_.inputs_of(column), scope);
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
-    if (why.empty() && !is_finite(results_[index])) why = "a divisor is 0";
+    if (why.empty() && !is_finite(results_[column])) why = "a divisor is 0";
     if (!why.empty()) return {no_value, note(why)};
-    counter_metric const& metric = table_.metrics[index];
+    counter_metric const& metric = table_.metrics[column];
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (by_time && !table_.is_timed_work(row, scope))
       return {no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
-    if (metric.unit == "%" && results_[index] > most_share) {
+    if (metric.unit == "%" && results_[column] > most_share) {
       if (!by_time)
         return {no_value, note("above 100 %: its parts were counted in steps of different work")};
-      table_.above_peak.push_back({row, index, results_[index]});
+      table_.above_peak.push_back({row, column, results_[column]});
       return {no_value, note("above 100 %: units, clocks or the work of the steps differ")};
     }
-    std::uint32_t const remark = note(remarks(row, index, scope, work));
-    bool const rounded = metric.unit == "%" && results_[index] > 100.0;
-    return {rounded ? 100.0 : results_[index], remark};
+    std::uint32_t const remark = note(remarks(row, column, scope, work));
+    bool const rounded = metric.unit == "%" && results_[column] > 100.0;
+    return {rounded ? 100.0 : results_[column], remark};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
@@ -315,10 +315,10 @@ class counter_table_builder {
   }
 
   /// What to know about a value.
-  std::string remarks(std::size_t row, std::size_t index, counter_scope scope,
+  std::string remarks(std::size_t row, std::size_t column, counter_scope scope,
                       pass_agreement::verdict const& work) const {
-    counter_metric const& metric = table_.metrics[index];
-    inputs const& from = formulas_.inputs_of(index);
+    counter_metric const& metric = table_.metrics[column];
+    inputs const& from = formulas_.inputs_of(column);
     if (while_running()) {
       double const share = scheduled_share(row, from, scope);
       if (share >= 0.9995) return {};
@@ -359,8 +359,8 @@ class counter_table_builder {
                       metric.method));
     }
     bool const by_time = metric.method == counter_method::counted_and_timed;
-    if (metric.unit == "%" && results_[index] > 100.0)
-      add(sentence("100 for ") << fixed_string(results_[index], 1)
+    if (metric.unit == "%" && results_[column] > 100.0)
+      add(sentence("100 for ") << fixed_string(results_[column], 1)
                                << (by_time ? ": the clocks of counted and timed steps differ"
                                            : ": the passes that counted its parts differ"));
     return text;

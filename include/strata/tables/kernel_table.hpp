@@ -47,8 +47,8 @@ inline std::string demangled_text(std::string const& mangled) {
 #endif
 }
 
-/// Past the bracket that closes the one at `index`, or the end. Operators like `->` and comparisons in
-/// parentheses do not count as brackets.
+/// Past the bracket that closes the one at `index`, or the end. Operators like `->` and comparisons
+/// in parentheses do not count as brackets.
 inline std::size_t past_brackets(std::string_view text, std::size_t index) {
   std::string open;
   for (; index < text.size(); ++index) {
@@ -237,15 +237,15 @@ class kernel_table_builder {
     for (kernel_sums const& kernel : sums.kernels) {
       std::uint32_t const row = tree_.position_of(kernel.node);
       std::uint32_t const name = known_name(kernel.name);
-      std::uint32_t& position = places[place_of(row, name)];
-      if (position != 0) {
-        add(joined[position - 1], kernel);
+      std::uint32_t& number = places[place_of(row, name)];
+      if (number != 0) {
+        add(joined[number - 1], kernel);
         continue;
       }
       joined.push_back(kernel);
       joined.back().node = row;
       joined.back().name = name;
-      position = static_cast<std::uint32_t>(joined.size());
+      number = static_cast<std::uint32_t>(joined.size());
     }
     joined.sort([](kernel_sums const& a, kernel_sums const& b) {
       return a.node != b.node ? a.node < b.node : a.name < b.name;

@@ -17,7 +17,7 @@ namespace detail {
 /// the analysis relies on.
 class recording_check {
  public:
-  explicit recording_check(profile const& of) : of_(of) {}
+  explicit recording_check(profile const& data) : of_(data) {}
 
   bool is_sound() {
     check_tree();

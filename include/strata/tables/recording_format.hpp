@@ -64,23 +64,23 @@ inline constexpr bool is_vec<vec<Value>> = true;
 /// `visitor.field(name, member)` for each.
 struct recorded_fields {
   template <class Visitor>
-  static void visit(Visitor& visitor, profile& of) {
-    visitor.field("environment", of.environment);
-    visitor.field("problems", of.problems);
-    visit_streamed(visitor, of);
-    visitor.field("losses", of.losses);
-    visitor.field("cost", of.cost);
-    visitor.field("folded_steps", of.folded_steps);
-    visitor.field("folded", of.folded);
-    visitor.field("spans", of.spans);
-    visitor.field("inherited", of.inherited);
-    visitor.field("overheads", of.overheads);
-    visitor.field("contexts", of.contexts);
-    visitor.field("migrations", of.migrations);
-    visitor.field("device", of.device);
-    visitor.field("counter_sets", of.counter_sets);
-    visitor.field("has_migrations", of.has_migrations);
-    visitor.field("hang", of.hang);
+  static void visit(Visitor& visitor, profile& data) {
+    visitor.field("environment", data.environment);
+    visitor.field("problems", data.problems);
+    visit_streamed(visitor, data);
+    visitor.field("losses", data.losses);
+    visitor.field("cost", data.cost);
+    visitor.field("folded_steps", data.folded_steps);
+    visitor.field("folded", data.folded);
+    visitor.field("spans", data.spans);
+    visitor.field("inherited", data.inherited);
+    visitor.field("overheads", data.overheads);
+    visitor.field("contexts", data.contexts);
+    visitor.field("migrations", data.migrations);
+    visitor.field("device", data.device);
+    visitor.field("counter_sets", data.counter_sets);
+    visitor.field("has_migrations", data.has_migrations);
+    visitor.field("hang", data.hang);
   }
   template <class Visitor>
   static void visit(Visitor& visitor, profile_piece& piece) {
@@ -93,22 +93,22 @@ struct recorded_fields {
   }
   /// What pieces have as well as reports.
   template <class Visitor>
-  static void visit_streamed(Visitor& visitor, profile& of) {
-    visitor.field("names", of.names);
-    visitor.field("nodes", of.nodes);
-    visitor.field("threads", of.threads);
-    visitor.field("steps", of.steps);
-    visitor.field("ranges", of.ranges);
-    visitor.field("attributes", of.attributes);
-    visitor.field("launches", of.launches);
-    visitor.field("kernels", of.kernels);
-    visitor.field("kernel_names", of.kernel_names);
-    visitor.field("copies", of.copies);
-    visitor.field("memory", of.memory);
-    visitor.field("synchronizations", of.synchronizations);
-    visitor.field("end", of.end);
-    visitor.field("traced", of.traced);
-    visitor.field("has_steps", of.has_steps);
+  static void visit_streamed(Visitor& visitor, profile& data) {
+    visitor.field("names", data.names);
+    visitor.field("nodes", data.nodes);
+    visitor.field("threads", data.threads);
+    visitor.field("steps", data.steps);
+    visitor.field("ranges", data.ranges);
+    visitor.field("attributes", data.attributes);
+    visitor.field("launches", data.launches);
+    visitor.field("kernels", data.kernels);
+    visitor.field("kernel_names", data.kernel_names);
+    visitor.field("copies", data.copies);
+    visitor.field("memory", data.memory);
+    visitor.field("synchronizations", data.synchronizations);
+    visitor.field("end", data.end);
+    visitor.field("traced", data.traced);
+    visitor.field("has_steps", data.has_steps);
   }
   template <class Visitor>
   static void visit(Visitor& visitor, profile_environment& environment) {

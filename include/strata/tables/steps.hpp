@@ -377,13 +377,13 @@ class steps_builder {
 
   void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
     std::uint32_t const row = tree_.position_of(node);
-    std::uint32_t& position =
+    std::uint32_t& number =
         places_.idle[std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause)];
-    if (position == 0) {
+    if (number == 0) {
       made_.idle.push_back({row, cause, 0.0, 0.0});
-      position = static_cast<std::uint32_t>(made_.idle.size());
+      number = static_cast<std::uint32_t>(made_.idle.size());
     }
-    idle_time& idle = made_.idle[position - 1];
+    idle_time& idle = made_.idle[number - 1];
     idle.ns += idle_part_ * static_cast<double>(ns);
     if (gap) idle.gaps += idle_part_;
   }
@@ -446,40 +446,40 @@ class steps_builder {
   }
   /// Requires: the kernels of a device come in the order of their begins.
   void add_to_device(kernel_record const& kernel, double ns) {
-    std::uint32_t& position = places_.devices[kernel.device];
-    if (position == 0) {
+    std::uint32_t& number = places_.devices[kernel.device];
+    if (number == 0) {
       made_.devices.push_back({kernel.device});
       device_until_.push_back(lost_time);
-      position = static_cast<std::uint32_t>(made_.devices.size());
+      number = static_cast<std::uint32_t>(made_.devices.size());
     }
-    device_time& device = made_.devices[position - 1];
-    std::int64_t& until = device_until_[position - 1];
+    device_time& device = made_.devices[number - 1];
+    std::int64_t& until = device_until_[number - 1];
     auto const alone = static_cast<double>(elapsed(larger(kernel.begin, until), kernel.end));
     until = larger(until, kernel.end);
     device.ns += part_ * ns;
     device.overlap_ns += part_ * (ns - alone);
   }
   stream_time& stream_of(kernel_record const& kernel) {
-    std::uint32_t& position =
+    std::uint32_t& number =
         places_.streams[std::uint64_t{kernel.device} << 32 | std::uint64_t{kernel.stream}];
-    if (position == 0) {
+    if (number == 0) {
       made_.streams.push_back({kernel.device, kernel.stream});
-      position = static_cast<std::uint32_t>(made_.streams.size());
+      number = static_cast<std::uint32_t>(made_.streams.size());
     }
-    return made_.streams[position - 1];
+    return made_.streams[number - 1];
   }
   copy_time& copies_of(std::uint32_t row, bool to_device, bool pageable) {
-    std::uint32_t& position =
+    std::uint32_t& number =
         places_.copies[std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u)];
-    if (position == 0) {
+    if (number == 0) {
       copy_time more;
       more.row = row;
       more.to_device = to_device;
       more.pageable = pageable;
       made_.copies.push_back(more);
-      position = static_cast<std::uint32_t>(made_.copies.size());
+      number = static_cast<std::uint32_t>(made_.copies.size());
     }
-    return made_.copies[position - 1];
+    return made_.copies[number - 1];
   }
 
   /// The same tokens pass through every layer and its parts: what one range declares counts, the

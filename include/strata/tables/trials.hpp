@@ -229,9 +229,9 @@ class device_times {
   }
   template <class Record>
   void add(number_map<std::uint32_t> const& trial_of, Record const& work) noexcept {
-    std::uint32_t const* const index = trial_of.find(work.correlation);
-    if (index == nullptr || work.begin == lost_time) return;
-    span& trial = trials_[*index - 1];
+    std::uint32_t const* const number = trial_of.find(work.correlation);
+    if (number == nullptr || work.begin == lost_time) return;
+    span& trial = trials_[*number - 1];
     trial.first = smaller(trial.first, work.begin);
     trial.last = larger(trial.last, work.end);
   }

@@ -193,7 +193,7 @@ class pass_driver {
   virtual void drop() noexcept {
     if (stage_ != stage::stopped) return;
     stage_ = stage::none;
-    plan_.devices.drop();
+    plan_.devices.forgive();
   }
 
   /// A step that something kept from being a pass. Not for ever: a body that passes run by hand is

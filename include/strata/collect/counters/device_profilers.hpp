@@ -192,16 +192,16 @@ class device_profilers {
       again = again || profiled.profiler.pushed().should_repeat();
     for (profiled_context& profiled : contexts_) {
       if (again) {
-        profiled.profiler.pushed().repeat();
+        profiled.profiler.repeat();
       } else {
-        profiled.profiler.pushed().accept();
+        profiled.profiler.accept();
       }
     }
     return again;
   }
   /// The passes since `configure` do not count, and are made again.
-  void drop() noexcept {
-    for (profiled_context& profiled : contexts_) profiled.profiler.pushed().forgive();
+  void forgive() noexcept {
+    for (profiled_context& profiled : contexts_) profiled.profiler.forgive();
   }
   /// On the device that lost most.
   std::uint64_t lost() const noexcept {

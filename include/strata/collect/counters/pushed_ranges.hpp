@@ -45,21 +45,21 @@ class pushed_ranges {
     return true;
   }
   /// CUPTI had no room for the range that was pushed.
-  void find_no_room(std::uint32_t range) noexcept {
+  void note_no_room(std::uint32_t range) noexcept {
     seen_[range].refused = true;
     ++unfit_;
   }
   /// CUPTI refused the range that was pushed.
-  void refuse(std::uint32_t range) noexcept {
+  void note_refused(std::uint32_t range) noexcept {
     seen_[range].refused = true;
     ++refused_;
     ++refused_now_;
   }
   /// CUPTI refused to end a range.
-  void refuse_end() noexcept { ++refused_; }
+  void note_end_refused() noexcept { ++refused_; }
   /// CUPTI's image lacks so many. Pushes beyond the room count for nothing, even of a known name,
   /// and CUPTI does not tell (H200, CUDA 13.0).
-  void drop(std::size_t ranges) noexcept {
+  void note_dropped(std::size_t ranges) noexcept {
     unfit_ += ranges;
     if (most_pushes_ > room_) unfit_ = larger(unfit_, std::uint64_t{most_pushes_ - room_});
   }

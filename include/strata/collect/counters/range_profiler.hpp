@@ -152,14 +152,15 @@ class range_profiler {
     params.object = object_;
     params.name = name;
     cupti::result const code = call(library_->api.push_range, params);
-    bool const done = code == cupti::result::success;
-    if (done || pass_ == pass_state::in_range)
-      pass_ = done ? pass_state::in_range : pass_state::between_ranges;
-    if (done) return;
+    if (code == cupti::result::success) {
+      pass_ = pass_state::in_range;
+      return;
+    }
+    if (pass_ == pass_state::in_range) pass_ = pass_state::between_ranges;
     if (code == cupti::result::max_limit_reached) {
-      pushed_.find_no_room(range);
+      pushed_.note_no_room(range);
     } else {
-      pushed_.refuse(range);
+      pushed_.note_refused(range);
       refusal_ = code;
     }
   }
@@ -172,13 +173,16 @@ class range_profiler {
     cupti::result const code = call(library_->api.pop_range, params);
     pass_ = code == cupti::result::success ? pass_state::between_ranges : pass_state::broken;
     if (code == cupti::result::success) return;
-    pushed_.refuse_end();
+    pushed_.note_end_refused();
     refusal_ = code;
   }
 
   /// The ranges of the passes since `configure`.
-  pushed_ranges& pushed() noexcept { return pushed_; }
   pushed_ranges const& pushed() const noexcept { return pushed_; }
+  /// These passes will be made again, or not, or do not count.
+  void repeat() noexcept { pushed_.repeat(); }
+  void accept() noexcept { pushed_.accept(); }
+  void forgive() noexcept { pushed_.forgive(); }
 
   /// One sentence on what was lost since `configure`; ok where nothing was.
   status problem() const {
@@ -204,7 +208,7 @@ class range_profiler {
     decode.object = object_;
     status done = outcome("cuptiRangeProfilerDecodeData", call(library_->api.decode, decode));
     if (!done) return done;
-    pushed_.drop(decode.ranges_dropped);
+    pushed_.note_dropped(decode.ranges_dropped);
     cupti::profiler::counter_data_info_params info;
     info.image = data_.data();
     info.size = data_.size();

@@ -640,9 +640,8 @@ class activity_collector {
     }
   }
 
-  /// Null: steps are the program's.
   struct steps_of_calls {
-    detail::atomic<detail::call_steps*> now{nullptr};
+    detail::atomic<detail::call_steps*> now{nullptr};  // null: steps are the program's
     detail::call_steps const* last = nullptr;
   };
   struct window_state {

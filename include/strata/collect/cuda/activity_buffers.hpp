@@ -298,12 +298,12 @@ class activity_buffers {
     store_.keep_for_stream(on);
     recorder::instance().state().launches.keep_for_stream(on);
   }
-  /// Threads: one, while CUPTI delivers. Hands the device work that has arrived and was not taken
-  /// before to the profile, after `take_calls`, while no record arrives. What begins after `until`
-  /// waits where its call is not known, and what has a call waits until that was taken.
-  /// Returns: whether there is more than a piece takes.
-  bool stream(profile& to, tick_converter const& ticks, std::int64_t until,
-              callback<void()> take_calls) {
+  /// Threads: one, while CUPTI delivers. Offers calls to `take`, all of them or those that may have
+  /// come since the last time, then hands the device work that has arrived to the profile. What
+  /// begins after `until` waits where its call is not known, and what has a call waits until that
+  /// was taken. Returns: whether there is more than a piece takes.
+  template <class Take>
+  bool stream(profile& to, tick_converter const& ticks, std::int64_t until, bool all, Take take) {
     bool arrived;
     {
       system_lock lock(store_.mutex());
@@ -312,8 +312,8 @@ class activity_buffers {
     if (arrived) sample_clocks();  // so that the times of these records lie between two samples
     system_lock lock(store_.mutex());
     store_.find_fresh_calls();
-    take_calls();
-    return store_.stream(to, bridge_, ticks, until);
+    recorder::instance().state().launches.stream(all, take);
+    return store_.stream(to, bridge_, ticks, until, take);
   }
   /// How many records and calls there was no room for.
   std::uint64_t dropped_from_stream() {

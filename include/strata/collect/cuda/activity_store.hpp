@@ -61,6 +61,7 @@ class activity_store {
     waiting_.batch = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
     made_ = {};
     strays_ = {};
+    fresh_.most_bytes = 0;
     graphs_.clear();
     sums_.begin(*budget_, translator_.other_kernels());
     room_.clear();
@@ -142,14 +143,16 @@ class activity_store {
   continued_clock& clock() noexcept { return translator_.clock(); }
   /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
   void keep_for_stream(bool on) noexcept {
+    std::size_t const most_bytes = on ? 0 : fresh_.most_bytes;  // a report is made afterwards
     fresh_ = {};
     fresh_.keeps = on;
+    fresh_.most_bytes = most_bytes;
   }
-  /// What came since the last time finds its calls, which have caused work then.
+  /// What came since the last time finds its calls: they count as having caused work from then on.
   /// Requires: the mutex.
   void find_fresh_calls() {
     fresh_.lists.for_each_list([this](auto& records) {
-      for (auto& record : records) (void)join(record);
+      records.keep_if([&](auto& record) { return join(record) != call::left_out; });
     });
   }
   bool has_fresh() const noexcept { return fresh_.lists.size() != 0; }
@@ -158,17 +161,19 @@ class activity_store {
 
   /// Hands what came since the last time to `to`, its times in ns since the session began, and the
   /// names of kernels. What begins after `until` waits where its call is not known, and what has a
-  /// call waits until that was streamed. Requires: the mutex.
+  /// call waits until `take` has taken that. Requires: the mutex, and `find_fresh_calls`.
   /// Returns: whether there is more than a piece takes.
+  template <class Take>
   bool stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
-              std::int64_t until) {
+              std::int64_t until, Take take) {
+    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
     std::size_t taken = 0;
     bool has_more = false;
     auto const waits = [&](auto& record) {
       call by = join(record);
       if (by == call::unknown && bridge.to_ns(time_of(record), ticks) > until) return true;
       if (by == call::unknown) by = join_by_graph(record);
-      if (by == call::known && launches().will_stream(record.correlation)) return true;
+      if (by == call::known && !launches().stream_call(record.correlation, take)) return true;
       ++taken;
       if (by == call::left_out || (by == call::unknown && is_own(record))) return false;
       if (by == call::unknown) record.node = root_node;
@@ -435,7 +440,8 @@ class activity_store {
 
   enum class call : unsigned char { unknown, known, left_out };
 
-  /// Looks for the call that caused a record, and gives the record its node.
+  /// Looks for the call that caused a record, and gives the record its node. From then on the
+  /// answer is `known`, also where the call is left out.
   template <class Record>
   call join(Record& record) {
     if (record.node != no_node) return call::known;

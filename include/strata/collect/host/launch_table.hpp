@@ -80,12 +80,20 @@ class launch_table {
     return found.is_left_out();
   }
 
-  /// Threads: as find. Offers each call that was not taken before to `take(call, worked)`, which
-  /// says whether it takes it; `worked`: it has caused work. Calls of pages that were used again
-  /// come first. `all`: also those that lasted while `slack` others were made.
+  /// A call that a recording may take.
+  struct offered_call {
+    launch_record record;
+    bool worked;   ///< it has caused work
+    bool must_go;  ///< its page was used again: it is not offered another time
+  };
+
+  /// Threads: as find. Offers each call that was not taken before to `take(offered_call)`, which
+  /// says whether it takes it. Calls that must go come first. `all`: also those that were noted
+  /// when `slack` others had been made since they began; else `stream_call` offers them.
   template <class Take>
   void stream(bool all, Take take) {
-    overdue_.keep_if([&](overdue const& late) { return !take(late.call, late.worked); });
+    for (offered_call const& call : overdue_.calls) (void)take(call);
+    overdue_.calls.clear();
     std::uint64_t i = first_page_.load(memory_order_acquire);
     std::uint64_t last = last_page_.load(memory_order_acquire);
     if (i > last) return;
@@ -96,30 +104,35 @@ class launch_table {
       i = newest + most_pages - recent;
       last = newest + most_pages;
     }
-    for (; i <= last; ++i) {
-      page* at = page_of(static_cast<std::uint32_t>(i % most_pages * page_launches));
-      for (; at != nullptr; at = at->last_turn) stream_page(*at, take);
-    }
     stream_page_ = newest;
+    for (bool is_whole = true; i <= last; ++i) {
+      page* at = page_of(static_cast<std::uint32_t>(i % most_pages * page_launches));
+      for (; at != nullptr; at = at->last_turn)
+        if (!stream_page(*at, take) && std::exchange(is_whole, false))
+          stream_page_ = i % most_pages;
+    }
   }
-
-  /// Threads: as find. Whether this call is here, and `stream` has not handed it out.
-  bool will_stream(std::uint32_t id) const noexcept {
+  /// Threads: as find. Offers this call, if it is here and was not taken. Returns: false where it
+  /// is not taken now.
+  template <class Take>
+  bool stream_call(std::uint32_t id, Take take) {
     launch_record found{};
-    page const* const at = page_of(id);
-    return at != nullptr && read(at->slots[id % page_launches], id, found) &&
-           (at->notes[id % page_launches] & streamed) == 0;
+    page* const at = page_of(id);
+    if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return true;
+    std::uint8_t& note = at->notes[id % page_launches];
+    if ((note & streamed) == 0 && take(offered_call{found, (note & worked) != 0, false}))
+      note |= streamed;
+    return (note & streamed) != 0;
   }
 
   /// Threads: as find. Whether calls are kept for `stream` when their page is used again.
   void keep_for_stream(bool on) noexcept {
     streams_ = on;
     stream_page_ = 0;
-    overdue_dropped_ = 0;
     overdue_ = {};
   }
   /// How many of these there was no room for.
-  std::uint64_t dropped_from_stream() const noexcept { return overdue_dropped_; }
+  std::uint64_t dropped_from_stream() const noexcept { return overdue_.dropped; }
 
   /// The memory of pages beyond the budget, in use or to be used again.
   std::uint64_t bytes_beyond_budget() const noexcept {
@@ -201,9 +214,10 @@ class launch_table {
   static constexpr std::uint8_t streamed = 1;
   static constexpr std::uint8_t worked = 2;
 
-  struct overdue {
-    launch_record call;
-    bool worked;
+  /// Calls of pages that were used again before these were streamed.
+  struct overdue_calls {
+    vec<offered_call> calls;
+    std::uint64_t dropped = 0;
   };
   static constexpr std::size_t most_overdue = 32 * page_launches;
 
@@ -225,22 +239,26 @@ class launch_table {
     std::uint8_t notes[page_launches];  // by the one thread that finds
   };
 
+  /// Returns: whether all was taken.
   template <class Take>
-  static void stream_page(page& at, Take& take) {
-    launch_record launch{};
+  static bool stream_page(page& held, Take& take) {
+    bool is_whole = true;
+    launch_record call{};
     for (std::uint32_t i = 0; i < page_launches; ++i) {
-      std::uint8_t& note = at.notes[i];
-      if ((note & streamed) == 0 && read(at.slots[i], at.first + i, launch) &&
-          take(launch, (note & worked) != 0))
-        note |= streamed;
+      std::uint8_t& note = held.notes[i];
+      if ((note & streamed) != 0 || !read(held.slots[i], held.first + i, call)) continue;
+      bool const taken = take(offered_call{call, (note & worked) != 0, false});
+      if (taken) note |= streamed;
+      is_whole = is_whole && taken;
     }
+    return is_whole;
   }
 
   void keep_overdue(launch_record const& call, bool has_worked) {
-    if (overdue_.size() < most_overdue && overdue_.make_room(1)) {
-      overdue_.push_back({call, has_worked});
+    if (overdue_.calls.size() < most_overdue && overdue_.calls.make_room(1)) {
+      overdue_.calls.push_back({call, has_worked, true});
     } else {
-      ++overdue_dropped_;
+      ++overdue_.dropped;
     }
   }
 
@@ -418,8 +436,7 @@ class launch_table {
   // Of the stream, by the one thread that finds.
   bool streams_ = false;
   std::uint64_t stream_page_ = 0;
-  std::uint64_t overdue_dropped_ = 0;
-  vec<overdue> overdue_;
+  overdue_calls overdue_;
 };
 
 }  // namespace detail

@@ -547,6 +547,7 @@ class step_log {
     }
     for (step_record const& step : kept_) kept.push_back(step);
     kept_.swap(kept);
+    room_ = kept_.size();
   }
 
   void copy_to(profile& to) const {

@@ -430,9 +430,9 @@ class nvtx_ranges {
     nvtx_stack& open = nvtx_stack::of_this_thread();
     if (!open.has_room()) return nvtx::no_level;
     range_token range;
-    if (listener const* const client = listening()) {
+    if (listener const* const active = listening()) {
       indexed_name const named = split_index(name.full());
-      range = client->begin(name.number(), named.name.data(), named.name.size(), named.index,
+      range = active->begin(name.number(), named.name.data(), named.name.size(), named.index,
                             nullptr, false);
     }
     return open.push({range, name.where()});
@@ -479,9 +479,9 @@ class nvtx_ranges {
   static listener const* listening() noexcept {
     static process_block const& ours = block();
     if (!heard_.load(memory_order_relaxed)) heard_.store(true, memory_order_relaxed);
-    listener const* client = active_listener();
-    if (STRATA_DETAIL_UNLIKELY(client == &bootstrap_listener)) client = decide_listener();
-    return ours.nvtx_ignored.load(memory_order_relaxed) ? nullptr : client;
+    listener const* active = active_listener();
+    if (STRATA_DETAIL_UNLIKELY(active == &bootstrap_listener)) active = decide_listener();
+    return ours.nvtx_ignored.load(memory_order_relaxed) ? nullptr : active;
   }
 
   static inline atomic<bool> heard_{false};
