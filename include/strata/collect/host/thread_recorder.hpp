@@ -249,8 +249,9 @@ class thread_recorder : public range_owner {
     shared_->stream_budget.give(done * sizeof(range_record));
     overdue.erase(overdue.begin(), overdue.begin() + done);
     // Also while some are overdue: those have left the newest block, and older ones may wait.
-    range_record const* next = ranges_.find(stream_.next, stream_.near);
-    for (; next != nullptr && next->end <= until; next = ranges_.find(stream_.next, stream_.near)) {
+    range_record const* next = ranges_.find(stream_.next, stream_.nearby);
+    for (; next != nullptr && next->end <= until;
+         next = ranges_.find(stream_.next, stream_.nearby)) {
       hand(*next);
       ++stream_.next;
     }
@@ -512,7 +513,7 @@ class thread_recorder : public range_owner {
     sums_.inherited.clear();
     stream_.overdue = {};
     stream_.next = 0;
-    stream_.near = {};
+    stream_.nearby = {};
     sums_.has_all = false;
     session_ = session;
   }
@@ -574,7 +575,7 @@ class thread_recorder : public range_owner {
     };
     if (all) {
       ranges_.drain(add, false);
-      stream_.near = {};
+      stream_.nearby = {};
     }
     if (!ranges_.drop_last(add)) return add(record);
     if (all || stream_.next > ranges_.last_block_begin()) stream_.next = ranges_.last_block_begin();
@@ -632,7 +633,7 @@ class thread_recorder : public range_owner {
   struct stream_part {
     overdue_records overdue;
     std::uint64_t next = 0;  // position of the next range
-    typename record_log<range_record>::cursor near;
+    typename record_log<range_record>::cursor nearby;
   };
 
   place_observers observers_;
