@@ -215,7 +215,7 @@ TEST_CASE("a recording that is written late, by pieces of time, has all work of 
     std::int64_t const begin = time;
     for (std::uint32_t i = 0; i < count; ++i) {
       std::uint32_t const id = run.launch(run.a, 0, api_kind::launch, ++time);
-      run.kernel(id, 10 * id, 10 * id + 5);
+      if (i % 2 == 0) run.kernel(id, 10 * id, 10 * id + 5);  // the others' has not come
     }
     for (std::int64_t until = begin + piece; until <= time; until += piece) {
       std::int64_t calls = 0;
@@ -225,7 +225,7 @@ TEST_CASE("a recording that is written late, by pieces of time, has all work of 
         return taken;
       });
       REQUIRE(calls == piece);
-      REQUIRE(static_cast<std::int64_t>(made.kernels.size()) == piece);
+      REQUIRE(static_cast<std::int64_t>(made.kernels.size()) == piece / 2);
     }
   }
   CHECK(run.store.dropped_from_stream() == 0);
