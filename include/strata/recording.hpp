@@ -8,7 +8,6 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/report_files.hpp>
@@ -25,7 +24,6 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 STRATA_BEGIN

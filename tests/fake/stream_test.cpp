@@ -166,6 +166,15 @@ void step(int i, std::uint64_t kernel_ns = 1000) {
   (void)launch("norm", 7, kernel_ns);
 }
 
+/// A step each millisecond, until the program is killed.
+void step_until_killed(trial& t) {
+  for (int i = 0;; ++i) {
+    step(i);
+    pause_ms(1);
+    t.shared->launched = static_cast<std::uint64_t>(i);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a killed program leaves what it had recorded up to the last second") {
@@ -371,11 +380,7 @@ TEST_CASE("a killed program's recording has what was said when it began") {
   t.run([&] {
     session run(t.options("formats=recording,counters=no_such_metric"));
     (void)run.start();
-    for (int i = 0;; ++i) {
-      step(i);
-      pause_ms(1);
-      t.shared->launched = static_cast<std::uint64_t>(i);
-    }
+    step_until_killed(t);
   });
   t.kill_after(100);
   profile const found = read(t.out(part_name));
@@ -431,11 +436,7 @@ TEST_CASE("a killed program's device work ends where its ranges do") {
     fake_set_auto_delivery(1);
     session run(t.options("formats=recording"));
     (void)run.start();
-    for (int i = 0;; ++i) {
-      step(i);
-      pause_ms(1);
-      t.shared->launched = static_cast<std::uint64_t>(i);
-    }
+    step_until_killed(t);
   });
   t.kill_after(300);
   profile const found = read(t.out(part_name));

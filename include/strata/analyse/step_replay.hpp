@@ -231,11 +231,12 @@ class step_replay {
   void anchor(replayed_call& call, index last) const noexcept {
     if (call.launch == none) return;
     std::uint32_t const number = source_.launches[call.launch].step;
-    index const in = step_of(number);
-    if (in == none || steps_[in].thread == call.thread || call.begin < steps_[in].begin) return;
+    index const step = step_of(number);
+    if (step == none || steps_[step].thread == call.thread || call.begin < steps_[step].begin)
+      return;
     bool const first = call.before == none || calls_[last].launch == none ||
                        source_.launches[calls_[last].launch].step != number;
-    if (first) call.anchor = in;
+    if (first) call.anchor = step;
   }
 
   bool is_kernel(replayed_work const& work) const noexcept {
@@ -468,10 +469,10 @@ class step_replay {
     call.new_begin = larger(call.new_begin, calls_[in.first].new_begin + distance);
   }
   void end(replayed_call& call) const noexcept {
-    double const by = factor_of(call);
+    double const factor = factor_of(call);
     double const freed = call.freed == none ? 1.0 : change_of(call.freed).allocations;
-    call.new_end = call.new_begin + scaled(call.own, by * freed);
-    if (call.until == none || !(by > 0.0)) return;
+    call.new_end = call.new_begin + scaled(call.own, factor * freed);
+    if (call.until == none || !(factor > 0.0)) return;
     call.new_end =
         larger(call.new_end, device_.works[call.until].new_end + scaled(call.lag, freed));
   }

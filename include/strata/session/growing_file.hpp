@@ -14,7 +14,6 @@
 #include <strata/tables/text_writer.hpp>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

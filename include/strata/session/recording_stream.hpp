@@ -4,14 +4,11 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -25,12 +22,9 @@
 #include <strata/status.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/recording_format.hpp>
-#include <strata/tables/text_writer.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>

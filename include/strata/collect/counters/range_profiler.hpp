@@ -4,7 +4,6 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>

@@ -3,7 +3,6 @@
 #define STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/memory_budget.hpp>
@@ -15,7 +14,6 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/cuda/graph_launches.hpp>
-#include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/collect/cuda/traced_records.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -28,7 +26,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 
 STRATA_BEGIN
@@ -88,8 +85,10 @@ class activity_store {
     try_one([&] { add(any); });
   }
   void add(cupti::record const& any) {
-    if (!sums_.summing)
-      return sums_.is_missing ? lose() : void();  // later than the end of its session
+    if (!sums_.summing) {  // for want of memory, or later than the end of its session
+      if (sums_.is_missing) lose();
+      return;
+    }
     switch (any.kind) {
       case cupti::activity_kind::kernel:
       case cupti::activity_kind::concurrent_kernel:
@@ -350,18 +349,14 @@ class activity_store {
   }
 
   /// The time in the middle of the longest list: what begins until then is joined now.
-  std::int64_t middle() const noexcept {
+  std::int64_t middle() noexcept {
     std::size_t longest = 0;
     std::int64_t time = 0;
-    auto const look = [&](auto const& records) {
+    waiting_.lists.for_each_list([&](auto const& records) {
       if (records.size() <= longest) return;
       longest = records.size();
       time = time_of(records[longest / 2]);
-    };
-    look(waiting_.lists.kernels);
-    look(waiting_.lists.copies);
-    look(waiting_.lists.memory);
-    look(waiting_.lists.waits);
+    });
     return time;
   }
 
@@ -382,9 +377,10 @@ class activity_store {
 
   /// Joins and sums up the older half of what waits, or all.
   void settle(bool all) noexcept {
-    waiting_.most_bytes = larger(waiting_.most_bytes, waiting_.lists.bytes());
-    if (!if_memory_allows([this] {
-          waiting_.lists.for_each_list([](auto& records) { sort_by_time(records); });
+    record_lists& lists = waiting_.lists;
+    waiting_.most_bytes = larger(waiting_.most_bytes, lists.bytes());
+    if (!if_memory_allows([&] {
+          lists.for_each_list([](auto& records) { sort_by_time(records); });
           learn_nodes();
         }))
       return forget_waiting();
@@ -393,23 +389,19 @@ class activity_store {
       return all ? records.size()
                  : records.count_first([&](auto const& r) { return time_of(r) <= until; });
     };
-    std::size_t const kernels = before(waiting_.lists.kernels);
-    std::size_t const copies = before(waiting_.lists.copies);
-    add_by_time(waiting_.lists.kernels, kernels, waiting_.lists.copies, copies,
+    std::size_t const kernels = before(lists.kernels);
+    std::size_t const copies = before(lists.copies);
+    add_by_time(lists.kernels, kernels, lists.copies, copies,
                 [this](auto& record) { try_one([&] { settle_work(record); }); });
-    waiting_.lists.kernels.erase(waiting_.lists.kernels.begin(),
-                                 waiting_.lists.kernels.begin() + kernels);
-    waiting_.lists.copies.erase(waiting_.lists.copies.begin(),
-                                waiting_.lists.copies.begin() + copies);
-    std::size_t const allocations = before(waiting_.lists.memory);
-    for (std::size_t i = 0; i < allocations; ++i)
-      try_one([&] { settle_call(waiting_.lists.memory[i], made_.memory); });
-    waiting_.lists.memory.erase(waiting_.lists.memory.begin(),
-                                waiting_.lists.memory.begin() + allocations);
-    std::size_t const waits = before(waiting_.lists.waits);
-    for (std::size_t i = 0; i < waits; ++i)
-      try_one([&] { settle_call(waiting_.lists.waits[i], made_.synchronizations); });
-    waiting_.lists.waits.erase(waiting_.lists.waits.begin(), waiting_.lists.waits.begin() + waits);
+    lists.kernels.erase(lists.kernels.begin(), lists.kernels.begin() + kernels);
+    lists.copies.erase(lists.copies.begin(), lists.copies.begin() + copies);
+    auto const settle_calls = [&](auto& records, auto& log) {
+      std::size_t const count = before(records);
+      for (std::size_t i = 0; i < count; ++i) try_one([&] { settle_call(records[i], log); });
+      records.erase(records.begin(), records.begin() + count);
+    };
+    settle_calls(lists.memory, made_.memory);
+    settle_calls(lists.waits, made_.synchronizations);
     if (newest_ != 0) retire();
     captures_->forget_updated();
   }

@@ -117,9 +117,9 @@ class launch_table {
   template <class Take>
   bool stream_call(std::uint32_t id, Take take) {
     launch_record found{};
-    page* const at = page_of(id);
-    if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return true;
-    std::uint8_t& note = at->notes[id % page_launches];
+    page* const held = page_of(id);
+    if (held == nullptr || !read(held->slots[id % page_launches], id, found)) return true;
+    std::uint8_t& note = held->notes[id % page_launches];
     if ((note & streamed) == 0 && take(offered_call{found, (note & worked) != 0, false}))
       note |= streamed;
     return (note & streamed) != 0;

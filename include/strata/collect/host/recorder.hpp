@@ -5,7 +5,6 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/range_steps.hpp>
