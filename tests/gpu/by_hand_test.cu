@@ -120,7 +120,7 @@ void limited(char const* program, answer const& of, std::string const& word) {
   bool const is_fed =
       word.find("tensor") != std::string::npos && of.limit.text.compare(0, 3, "L1 ") == 0;
   CHECK((is_fed || of.limit.text.substr(0, word.size()) == word));
-  CHECK_FALSE(of.limit.above_roof);
+  CHECK_FALSE(of.limit.is_above_roof());
 }
 
 /// What all programs that keep the device busy have in common.

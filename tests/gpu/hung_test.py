@@ -17,6 +17,7 @@ import time
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
 build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", root / "build/tests"))
+injected = (build / "tools/inject/libstrata_inject.so").resolve()
 nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 folder = pathlib.Path("hung").resolve()
 
@@ -234,11 +235,11 @@ def ending_cases(program, ways):
             yield Case(f"{what}: {way}", [program, state, way], options, says, names, full=full)
 
 
-def injected_cases(library):
+def injected_cases():
     script = [sys.executable, str(folder / "stuck.py")]
-    yield Case("PyTorch, return", script, "nvtx=in", names=["calls? of stuck"], inject=library)
+    yield Case("PyTorch, return", script, "nvtx=in", names=["calls? of stuck"], inject=injected)
     yield Case("PyTorch, wait SIGTERM", script + ["wait"], "nvtx=in", names=["calls? of stuck", "is in all-reduce"],
-               send=signal.SIGTERM, inject=library)
+               send=signal.SIGTERM, inject=injected)
 
 
 def build_program():
@@ -246,18 +247,6 @@ def build_program():
     subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include",
                     f"-I{here.parent}", here / "program/hung_program.cu", "-o", program, "-ldl"], check=True)
     return program
-
-
-def injection():
-    """The library as the build made it, else by the README's command."""
-    made = build / "examples" / "inject" / "libstrata_inject.so"
-    if made.exists():
-        return made.resolve()
-    library, source = folder / "libstrata_inject.so", root / "examples" / "inject"
-    subprocess.run(["g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{root / 'include'}",
-                    source / "inject.cpp", f"-Wl,--version-script={source / 'inject.map'}", "-static-libstdc++",
-                    "-static-libgcc", "-o", library, "-ldl", "-pthread"], check=True)
-    return library
 
 
 def has_torch():
@@ -302,14 +291,14 @@ def main():
     folder.mkdir()
     (folder / "stuck.py").write_text(TORCH)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        with_torch, library = pool.submit(has_torch), pool.submit(injection)
+        with_torch = pool.submit(has_torch)
         program = build_program()
         if subprocess.run([program, "idle", "return"], capture_output=True).returncode == NOT_HERE:
             return skip("no CUDA device that runs the program")
         ways = [line.split() for line in subprocess.check_output([program, "ways"], text=True).splitlines()]
         cases = [*hung_cases(program), *ending_cases(program, ways)]
         if with_torch.result():
-            cases += injected_cases(library.result())
+            cases += injected_cases()
         else:
             print("LEFT OUT: PyTorch: no PyTorch that uses a GPU here")
     return check_all(cases, began)

@@ -13,6 +13,7 @@ import sys
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
 build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", root / "build/tests"))
+injected = (build / "tools/inject/libstrata_inject.so").resolve()
 nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 steps = 4
 
@@ -208,19 +209,6 @@ def number(text):
     return int(text) if text else 0
 
 
-def injection():
-    """The library as the build made it, else by the README's command."""
-    made = build / "examples" / "inject" / "libstrata_inject.so"
-    if made.exists():
-        return made.resolve()
-    library = pathlib.Path("libstrata_inject.so").resolve()
-    source = root / "examples" / "inject"
-    subprocess.run(["g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{root / 'include'}",
-                    source / "inject.cpp", f"-Wl,--version-script={source / 'inject.map'}", "-static-libstdc++",
-                    "-static-libgcc", "-o", library, "-ldl", "-pthread"], check=True)
-    return library
-
-
 def bare_client():
     library = pathlib.Path("libbare_client.so").resolve()
     toolkit = pathlib.Path(os.path.realpath(nvcc)).parent.parent
@@ -293,27 +281,26 @@ def main():
     pathlib.Path("after.cu").write_text(AFTER)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         made = [pool.submit(subprocess.run, [nvcc, "-O1", "-arch=sm_80", "binary.cu", "-o", "binary"], check=True),
-                pool.submit(injection), pool.submit(bare_client), pool.submit(session_library),
+                pool.submit(bare_client), pool.submit(session_library),
                 pool.submit(subprocess.run, [nvcc, "-O1", "-arch=sm_80", "after.cu", "-o", "after", "-ldl"], check=True)]
         has_torch = pool.submit(run, [sys.executable, "-c", "import torch; assert torch.cuda.is_available()"])
-        library, client = made[1].result(), made[2].result()
         made[0].result()
-        session = made[3].result()
-        made[4].result()
+        client, session = made[1].result(), made[2].result()
+        made[3].result()
 
     binary = ["./binary"]
     if run(binary).returncode != 3:
         skip("the CUDA program does not run here: " + run(binary).stdout)
     script = [sys.executable, "script.py"]
-    jobs = {"binary": (binary, {}), "binary by the driver": (binary, {"CUDA_INJECTION64_PATH": library}),
-            "binary preloaded": (binary, {"LD_PRELOAD": library}),
+    jobs = {"binary": (binary, {}), "binary by the driver": (binary, {"CUDA_INJECTION64_PATH": injected}),
+            "binary preloaded": (binary, {"LD_PRELOAD": injected}),
             "binary, bare": (binary, {"CUDA_INJECTION64_PATH": client})}
     if has_torch.result().returncode == 0:
-        jobs.update({"torch": (script, {}), "torch by the driver": (script, {"CUDA_INJECTION64_PATH": library}),
-                     "torch preloaded": (script, {"LD_PRELOAD": library}),
+        jobs.update({"torch": (script, {}), "torch by the driver": (script, {"CUDA_INJECTION64_PATH": injected}),
+                     "torch preloaded": (script, {"LD_PRELOAD": injected}),
                      "torch, bare": (script, {"CUDA_INJECTION64_PATH": client}),
                      "torch.profiler": (script + ["profiler"], {}),
-                     "torch.profiler by the driver": (script + ["profiler"], {"CUDA_INJECTION64_PATH": library})})
+                     "torch.profiler by the driver": (script + ["profiler"], {"CUDA_INJECTION64_PATH": injected})})
     else:
         print("LEFT OUT: PyTorch:", has_torch.result().stderr.strip().splitlines()[-1:])
 
@@ -321,7 +308,7 @@ def main():
         command, more = jobs[name]
         folder = pathlib.Path("out-" + name.replace(" ", "-")).resolve()
         shutil.rmtree(folder, ignore_errors=True)
-        if library in more.values():
+        if injected in more.values():
             more = {**more, "STRATA": f"trace,out={folder},formats=csv+json+trace"}
         elif more:
             more = {**more, "BARE_CLIENT_OUT": folder.with_suffix(".txt")}

@@ -55,6 +55,11 @@ def in_mode(names, mode):
     return [n for n in names if mode == "off" or not n.rsplit("/", 1)[-1].startswith("off")]
 
 
+def nvcc():
+    """The toolkit's nvcc, or None."""
+    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
 def compilers():
     return [c for c in ("g++", "clang++") if shutil.which(c)]
 

@@ -6,7 +6,7 @@ import glob
 import os
 import shutil
 
-from common import FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, WARNINGS, Checks, run, skip
+from common import FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, ROOT, WARNINGS, Checks, nvcc, run, skip
 
 PARITY = HERE / "parity.cpp"
 STANDARDS = ("c++17", "c++20", "c++2b")
@@ -88,8 +88,8 @@ def host(checks, compiler):
                             f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
 
 
-def device(checks, nvcc):
-    base = [nvcc, f"-I{INCLUDE}", "-arch=sm_80", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror", "-c"]
+def device(checks, tool):
+    base = [tool, f"-I{INCLUDE}", "-arch=sm_80", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror", "-c"]
     jobs = []
     for mode, define in MODES.items():
         for standard in ("c++17", "c++20"):
@@ -99,18 +99,29 @@ def device(checks, nvcc):
                 jobs.append((f"{source.name} {standard} {mode}",
                              base + [f"-std={standard}", define, "-x", "cu", source, "-o",
                                      f"{source.stem}-{standard}-{mode}.o"], None))
-        jobs.append((f"llm.c's flags, {mode}", [nvcc, f"-I{INCLUDE}", *LLMC_NVCC, define, "-c", HERE / "device.cu",
+        jobs.append((f"llm.c's flags, {mode}", [tool, f"-I{INCLUDE}", *LLMC_NVCC, define, "-c", HERE / "device.cu",
                                                 "-o", f"llmc-{mode}.o"], None))
     checks.all_succeed(jobs)
+
+
+def device_programs(checks, tool):
+    """What runs on a device alone, so that it does not grow stale where there is none."""
+    base = [tool, f"-I{INCLUDE}", f"-I{ROOT / 'tests'}", "-std=c++17", "-arch=compute_90", MODES["on"], "--cuda"]
+    base += [f'-DSTRATA_TEST_{folder}=""' for folder in ("DIR", "WORK_DIR")]
+    doctest = os.environ.get("STRATA_DOCTEST_INCLUDE")
+    base += [f"-I{doctest}"] if doctest else []
+    sources = sorted(path for room in ("tests/gpu", "benchmarks", "examples") for path in (ROOT / room).rglob("*.cu"))
+    checks.all_succeed([(path.relative_to(ROOT).as_posix(), [*base, path, "-o", f"{path.stem}.ii"], None) for path in sources])
 
 
 def main(compiler):
     checks = Checks()
     if compiler == "nvcc":
-        tool = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+        tool = nvcc()
         if not tool:
             skip("no nvcc here")
         device(checks, tool)
+        device_programs(checks, tool)
     else:
         if not shutil.which(compiler):
             skip(f"no {compiler} here")

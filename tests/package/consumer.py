@@ -5,7 +5,7 @@ import pathlib
 import re
 import shutil
 
-from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, compilers, headers, left_out, run
+from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, compilers, headers, left_out, nvcc, run
 
 SOURCE = HERE / "consumers"
 
@@ -148,7 +148,7 @@ def fetch_content(checks, prefix):
 def many(checks, prefix):
     """A large program in two folders that each ask for Strata: one compile of the implementation, which a static library
     brings into programs that do not name it."""
-    cuda = shutil.which("nvcc") is not None or os.path.exists("/usr/local/cuda/bin/nvcc")
+    cuda = nvcc() is not None
     if not cuda:
         left_out("CUDA", "no nvcc here")
     for way, units in (("find_package", 50), ("add_subdirectory", 2), ("fetch_content", 2)):
@@ -156,8 +156,8 @@ def many(checks, prefix):
         shutil.rmtree(build, ignore_errors=True)
         with_cuda = cuda and units == 50
         env = clean_environment(**other_compiler())
-        if with_cuda and not shutil.which("nvcc"):
-            env["CUDACXX"] = "/usr/local/cuda/bin/nvcc"
+        if with_cuda:
+            env["CUDACXX"] = nvcc()
         checks.succeeds(f"{way}: configures", ["cmake", "-S", SOURCE / "many", "-B", build, *generator(), f"-DWAY={way}",
                                                f"-DCOUNT={units}", f"-DWITH_CUDA={with_cuda}", f"-DSTRATA_SOURCE={ROOT}",
                                                f"-DCMAKE_PREFIX_PATH={prefix}"], env=env)
@@ -209,9 +209,8 @@ def makefile(checks, prefix):
     runs(checks, folder / "consumer")
     checks.succeeds("C: builds", [*make, "consumer_c"])
     runs(checks, folder / "consumer_c", "C: ")
-    nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
-    if nvcc:
-        checks.succeeds("CUDA: builds", [*make, "consumer_cu", f"NVCC={nvcc}"])
+    if nvcc():
+        checks.succeeds("CUDA: builds", [*make, "consumer_cu", f"NVCC={nvcc()}"])
         runs(checks, folder / "consumer_cu", "CUDA: ")
     else:
         left_out("CUDA", "no nvcc here")

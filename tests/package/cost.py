@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from common import INCLUDE, Checks, cuda_include, left_out
+from common import INCLUDE, Checks, cuda_include, left_out, nvcc
 
 # A unit of Strata, compiler and flags; the unit beside it; at most so many times its seconds, and so many MB of memory.
 BARS = [
@@ -60,7 +60,7 @@ STAND_IN_TIMES = {"g++ -O2": 2.2, "clang++ -O2": 1.0}
 
 
 def tool(compiler):
-    return shutil.which(compiler) or (shutil.which("/usr/local/cuda/bin/nvcc") if compiler == "nvcc" else None)
+    return nvcc() if compiler == "nvcc" else shutil.which(compiler)
 
 
 def compile_once(unit, how, folder):

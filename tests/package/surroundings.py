@@ -9,7 +9,7 @@ import pathlib
 import re
 import shutil
 
-from common import HERE, IMPLEMENTATION, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, left_out, run
+from common import HERE, IMPLEMENTATION, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, left_out, nvcc, run
 from headers import hostile
 from odr import ranges
 
@@ -56,10 +56,6 @@ def quiet(text):
 
 def other_version_said(text):
     return len(LEAVES_OUT.findall(text)) == 1
-
-
-def nvcc():
-    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 
 
 # name of the object: the compiler and its flags, and what it defines; `bodies` are the implementation, which is dear
