@@ -554,6 +554,79 @@ TEST_CASE("serialised-streams: kernels that fill the GPU hide no small ones behi
   }
 }
 
+/// Computes in `mlp` for `compute`, and in `attention` beside it: two collectives of 300 us, which
+/// begin so long after it began.
+static program with_collectives(
+    std::int64_t compute, std::int64_t first, std::int64_t second,
+    std::string const& name = "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL4args") {
+  program p;
+  p.made.kernel_names.push_back({name});
+  p.run(4, [&] {
+    std::int64_t begin = 0;
+    p.in(p.mlp, [&](std::uint32_t where) { begin = p.kernel_of(where, compute).begin; });
+    std::int64_t const free = p.free;
+    p.in(p.attention, [&](std::uint32_t where) {
+      for (std::int64_t const after : {first, second}) {
+        kernel_record& kernel =
+            p.kernel_of(where, 300 * us, 24, after == first || second - first >= 300 * us ? 8 : 9);
+        kernel.name = 2;
+        kernel.begin = begin + after;
+        kernel.end = kernel.begin + 300 * us;
+        p.free = kernel.end > free ? kernel.end : free;
+      }
+    });
+    p.wait();
+  });
+  return p;
+}
+
+TEST_CASE("exposed-communication: what no other kernel hides of collectives") {
+  // Of 600 us 100 are beside the computation, and 100 of the rest beside each other.
+  answer const a(with_collectives(400 * us, 300 * us, 500 * us).made);
+  a.first_is("exposed-communication", "attention");
+  finding const& found = a.findings()[0];
+  CHECK(found.cost_ns_per_step == doctest::Approx(400 * us));
+  CHECK(found.title ==
+        "Collectives take 600 us of a step, with no other kernel at the same time for 400 us");
+  CHECK(a.find("few-blocks") == nullptr);  // by design
+  CHECK(a.find("serialised-streams") == nullptr);
+}
+
+TEST_CASE("exposed-communication: what is hidden costs nothing") {
+  answer const a(with_collectives(1000 * us, 100 * us, 500 * us).made);
+  INFO(a.all());
+  CHECK(a.find("exposed-communication") == nullptr);
+  CHECK(a.find("few-blocks") == nullptr);
+  CHECK(a.steps().collectives[0].ns == doctest::Approx(600 * us));
+  CHECK(a.steps().collectives[0].alone_ns == 0.0);
+}
+
+TEST_CASE("exposed-communication: a kernel of NCCL's own range is one by any name") {
+  program p = with_collectives(400 * us, 400 * us, 700 * us, "kernel");
+  CHECK(answer(p.made).find("exposed-communication") == nullptr);
+  CHECK(answer(p.made).find("few-blocks") != nullptr);
+  p.made.nodes[p.attention].name = p.name("NCCL:ncclAllReduce");
+  answer const a(p.made);
+  a.first_is("exposed-communication", "NCCL:ncclAllReduce");
+  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(600 * us));
+  CHECK(a.findings()[0].predicted_step_ns ==
+        doctest::Approx(a.steps().typical_ns() - 600 * us).epsilon(0.01));
+}
+
+TEST_CASE("exposed-communication: rules of single kernels leave collectives alone") {
+  for (char const* const name : {"work", "ncclDevKernel_AllGather_RING_LL"}) {
+    program p = one_kernel(140);  // of which a last wave has few, and no unit is used much
+    p.use(p.attention, "issue", 0.01);
+    p.hbm(p.attention, 0.01);
+    p.made.kernel_names[0].mangled = name;
+    answer const a(p.made);
+    INFO(a.all());
+    bool const is_collective = std::string_view(name) != "work";
+    CHECK((a.find("latency-bound") == nullptr) == is_collective);
+    CHECK((a.find("exposed-communication") != nullptr) == is_collective);
+  }
+}
+
 TEST_CASE("few-blocks: fewer than there are SMs") {
   program p;
   p.run(4, [&] {

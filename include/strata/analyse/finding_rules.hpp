@@ -245,6 +245,24 @@ class finding_rules : private kernel_rules {
     return title;
   }
 
+  /// Collectives that no other kernel hides.
+  bool exposed_communication(finding_rule const& rule) {
+    std::size_t const before = made_.findings.size();
+    collective_time all;
+    for (collective_time const& time : in_.steps.collectives) {
+      if (!is_worth(time.alone_ns)) continue;
+      all.ns += time.ns;
+      all.alone_ns += time.alone_ns;
+      finding& made = add_kernels(rule, time.row, time.alone_ns, {});
+      prove(made, "kernels_self", time.count, "");
+      prove(made, "gpu_kernel_self_ns", time.ns, "ns");
+    }
+    entitle(before, sentence("Collectives take ")
+                        << time(all.ns) << " of " << in_.steps.one_whole()
+                        << ", with no other kernel at the same time for " << time(all.alone_ns));
+    return true;
+  }
+
   /// The kernels of one device in a mean step that leave most of its SMs free.
   struct small_kernels {
     std::uint32_t device = 0;
@@ -584,6 +602,9 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"copy-in-step",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, false},
+    {"exposed-communication",
+     "overlap them with computation, send less, or ask strata ranks which rank the others wait for",
+     deciding::nothing, &finding_rules::exposed_communication, finding_part::kernels},
     {"serialised-streams",
      "remove events, the default stream and host waits between independent streams",
      deciding::nothing, &finding_rules::serialised_streams, finding_part::order},

@@ -11,8 +11,10 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_table.hpp>
 
 #include <cstddef>
@@ -27,6 +29,10 @@ class kernel_rules : protected step_bound {
  protected:
   explicit kernel_rules(findings_input const& input) : step_bound(input) {
     for (std::size_t i = rows_.size(); i-- > 0;) row_places_[rows_[i].path_id] = i;
+    collective_ns_.resize(rows_.size(), 0.0);
+    for (kernel_row const& kernel : input.kernels)
+      if (is_collective(kernel.path, kernel.short_name))
+        collective_ns_[row_of(kernel)] += kernel.duration.sum();
   }
 
   // --- kernels, from the trace alone ---
@@ -53,6 +59,12 @@ class kernel_rules : protected step_bound {
     return judge_.unexplained(row) < 1.0 - most_explained;
   }
 
+  /// Whether a range's own kernels are mostly collectives: these wait for other ranks, and leave
+  /// SMs free by design.
+  bool is_of_collectives(std::size_t row) const noexcept {
+    return collective_ns_[row] > 0.5 * static_cast<double>(rows_[row].self.kernel_ns);
+  }
+
   double mean_duration(kernel_row const& kernel) const noexcept {
     return detail::mean_duration(kernel, in_.steps);
   }
@@ -73,7 +85,7 @@ class kernel_rules : protected step_bound {
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_short = mean_duration(kernel) < shortest_kernel;
       double const reached = filled_by(kernel);
-      if (is_short || reached > filled) continue;
+      if (is_short || reached > filled || is_collective(kernel.path, kernel.short_name)) continue;
       std::size_t const row = row_of(kernel);
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
@@ -123,7 +135,7 @@ class kernel_rules : protected step_bound {
       double const ns = load(row).time_ns;
       if (rows_[row].self.kernels == 0 || !is_worth(ns) || !known(own(row, key))) continue;
       any = true;
-      if (is_timed_work(row, counter_scope::self)) look(row, ns);
+      if (is_timed_work(row, counter_scope::self) && !is_of_collectives(row)) look(row, ns);
     }
     return any;
   }
@@ -527,6 +539,7 @@ class kernel_rules : protected step_bound {
 
  private:
   number_map<std::size_t> row_places_;  ///< by path
+  vec<double> collective_ns_;           ///< by row
 };
 
 }  // namespace detail

@@ -12,6 +12,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
+#include <strata/tables/collectives.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/statistics.hpp>
@@ -62,13 +63,6 @@ struct rank_run {
 };
 
 namespace detail {
-
-/// Whether a kernel is one of NCCL's: by its short name, or by a range of NCCL's NVTX domain.
-inline bool is_collective(std::string_view path, std::string_view kernel) noexcept {
-  if (begins_with(kernel, "nccl")) return true;
-  constexpr std::string_view domain = "NCCL:";
-  return begins_with(path, domain) || path.find("/NCCL:") != path.npos;
-}
 
 /// Where a rank keeps a collective, by path and name.
 class collective_places {

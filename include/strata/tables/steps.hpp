@@ -9,6 +9,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
+#include <strata/tables/collectives.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -49,11 +50,48 @@ class step_distances {
   vec<std::int64_t> others_;
 };
 
+/// When something of a kind ran.
+class busy_times {
+ public:
+  /// Requires: what is added comes in the order of the begins.
+  void add(std::int64_t begin, std::int64_t end) {
+    if (times_.empty() || begin > times_.back().end)
+      times_.push_back({begin, end, times_.empty() ? 0 : until(times_.back(), latest_time)});
+    else
+      times_.back().end = larger(times_.back().end, end);
+  }
+  /// How long it ran between two times.
+  std::int64_t within(std::int64_t begin, std::int64_t end) const noexcept {
+    return before(end) - before(begin);
+  }
+
+ private:
+  struct busy_time {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t before;  ///< how long it ran before
+  };
+  static std::int64_t until(busy_time const& time, std::int64_t end) noexcept {
+    return time.before + elapsed(time.begin, smaller(time.end, end));
+  }
+  std::int64_t before(std::int64_t end) const noexcept {
+    std::size_t const index =
+        times_.count_first([end](busy_time const& time) { return time.begin < end; });
+    return index == 0 ? 0 : until(times_[index - 1], end);
+  }
+
+  vec<busy_time> times_;
+};
+
 /// Fills a steps_summary from the records.
 class steps_builder {
  public:
   steps_builder(profile const& source, call_tree const& tree, vec<range_row> const& ranges)
-      : source_(source), tree_(tree), ranges_by_index_(ranges), launches_(source) {}
+      : source_(source),
+        tree_(tree),
+        ranges_by_index_(ranges),
+        launches_(source),
+        finder_(source, tree) {}
 
   steps_summary build() {
     made_.from_steps = source_.has_steps && (!source_.steps.empty() || folded() != 0);
@@ -392,46 +430,56 @@ class steps_builder {
   void join_kernels() {
     for (step_work const& work : work_) {
       if (!is_kernel(work) || work.step == no_step || !is_typical(work.step)) continue;
-      if (busy_.empty() || work.begin > busy_.back().end) {
-        std::int64_t const before =
-            busy_.empty() ? 0 : busy_.back().before + elapsed(busy_.back().begin, busy_.back().end);
-        busy_.push_back({work.begin, work.end, before});
-      } else {
-        busy_.back().end = larger(busy_.back().end, work.end);
-      }
+      busy_.kernels.add(work.begin, work.end);
+      if (!finder_.is_collective(source_.kernels[work.record]))
+        busy_.computing.add(work.begin, work.end);
     }
-  }
-  /// How long kernels ran before a time.
-  std::int64_t kernel_time(std::int64_t until) const noexcept {
-    std::size_t const index =
-        busy_.count_first([until](busy_time const& time) { return time.begin < until; });
-    if (index == 0) return 0;
-    busy_time const& last = busy_[index - 1];
-    return last.before + elapsed(last.begin, smaller(last.end, until));
   }
 
   void add_record(step_work const& work) {
-    auto const ns = static_cast<double>(elapsed(work.begin, work.end));
-    if (is_kernel(work)) {
-      kernel_record const& kernel = source_.kernels[work.record];
-      add_to_device(kernel, ns);
-      stream_time& stream = stream_of(kernel);
-      stream.kernels += part_;
-      stream.ns += part_ * ns;
-      double const filled = filled_by(kernel);
-      if (filled > 0.5) return;
-      stream.small_ns += part_ * ns;
-      stream.filled_ns += part_ * ns * filled;
-      return;
+    if (is_kernel(work))
+      add_kernel(source_.kernels[work.record]);
+    else
+      add_copy(work, copy_of(work));
+  }
+  void add_kernel(kernel_record const& kernel) {
+    auto const ns = static_cast<double>(elapsed(kernel.begin, kernel.end));
+    add_to_device(kernel, ns);
+    stream_time& stream = stream_of(kernel);
+    stream.kernels += part_;
+    stream.ns += part_ * ns;
+    if (finder_.is_collective(kernel)) return add_collective(kernel);
+    double const filled = filled_by(kernel);
+    if (filled > 0.5) return;
+    stream.small_ns += part_ * ns;
+    stream.filled_ns += part_ * ns * filled;
+  }
+  void add_collective(kernel_record const& kernel) {
+    std::uint32_t const row = tree_.position_of(kernel.node);
+    std::uint32_t& number = places_.collectives[row];
+    if (number == 0) {
+      made_.collectives.push_back({row});
+      number = static_cast<std::uint32_t>(made_.collectives.size());
     }
-    copy_record const& copy = copy_of(work);
+    collective_time& collective = made_.collectives[number - 1];
+    collective.count += part_;
+    collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
+    std::int64_t const begin = larger(kernel.begin, busy_.collectives_until);
+    if (begin >= kernel.end) return;
+    busy_.collectives_until = kernel.end;
+    std::int64_t const alone =
+        elapsed(begin, kernel.end) - busy_.computing.within(begin, kernel.end);
+    collective.alone_ns += part_ * static_cast<double>(alone);
+  }
+  void add_copy(step_work const& work, copy_record const& copy) {
+    auto const ns = static_cast<double>(elapsed(work.begin, work.end));
     bool const to_device = copy.kind == copy_kind::host_to_device;
     if (!to_device && copy.kind != copy_kind::device_to_host) return;
     copy_time& to = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
     to.count += part_;
     to.bytes += part_ * static_cast<double>(copy.bytes);
     to.ns += part_ * ns;
-    auto const hidden = static_cast<double>(kernel_time(work.end) - kernel_time(work.begin));
+    auto const hidden = static_cast<double>(busy_.kernels.within(work.begin, work.end));
     to.alone_ns += part_ * (ns - hidden);
     if (work.launch == none) return;
     launch_record const& call = source_.launches[work.launch];
@@ -501,6 +549,7 @@ class steps_builder {
     auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
     made_.idle.sort(longest_first);
     made_.copies.sort(longest_first);
+    made_.collectives.sort(longest_first);
     made_.streams.sort(longest_first);
     made_.devices.sort(longest_first);
   }
@@ -509,16 +558,15 @@ class steps_builder {
   call_tree const& tree_;
   vec<range_row> const& ranges_by_index_;
   launch_index launches_;
-  struct busy_time {
-    std::int64_t begin;
-    std::int64_t end;
-    std::int64_t before;  ///< how long kernels ran before
-  };
-
+  collective_finder finder_;
   vec<step_work> work_;    ///< of the steps that are looked at, and outside of steps
   std::size_t first_ = 0;  ///< of these steps
   vec<step_times> steps_;
-  vec<busy_time> busy_;             ///< of kernels
+  struct device_busy {
+    busy_times kernels;
+    busy_times computing;  ///< without collectives
+    std::int64_t collectives_until = lost_time;
+  } busy_;
   vec<std::int64_t> device_until_;  ///< when the kernels so far of each device have ended
   double part_ = 1.0;               ///< of a sum over the steps that are looked at, in a mean one
   double part_between_ = 1.0;       ///< the same of idle time between steps
@@ -529,6 +577,7 @@ class steps_builder {
     number_map<std::uint32_t> streams;
     number_map<std::uint32_t> devices;
     number_map<std::uint32_t> copies;
+    number_map<std::uint32_t> collectives;
   } places_;
   steps_summary made_;
 };

@@ -32,13 +32,22 @@ struct copy_time {
   double call_ns = 0.0;   ///< host time in the calls
 };
 
+/// Kernels in a mean step in which ranks wait for each other, of one range itself.
+struct collective_time {
+  std::uint32_t row = 0;
+  double count = 0.0;
+  double ns = 0.0;
+  double alone_ns = 0.0;  ///< without another kernel at the same time; several such ones count once
+};
+
 /// The kernels of one stream in a mean step.
 struct stream_time {
   std::uint32_t device = 0;  ///< ordinal
   std::uint32_t stream = 0;
   double kernels = 0.0;
   double ns = 0.0;
-  double small_ns = 0.0;   ///< of kernels that leave half of the multiprocessors free, or more
+  /// Of kernels that leave half of the multiprocessors free, or more; collectives do by design.
+  double small_ns = 0.0;
   double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
 };
 
@@ -73,12 +82,13 @@ struct steps_summary {
   double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
   double tokens = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
-  double outside_ns = 0.0;      ///< of the whole run: recorded, but in no step
-  double outside_gpu_ns = 0.0;  ///< of the whole run: device busy with work of no step
-  vec<idle_time> idle;          ///< the longest first
-  vec<copy_time> copies;        ///< the longest first
-  vec<stream_time> streams;     ///< the busiest first
-  vec<device_time> devices;     ///< that ran kernels, the busiest first
+  double outside_ns = 0.0;           ///< of the whole run: recorded, but in no step
+  double outside_gpu_ns = 0.0;       ///< of the whole run: device busy with work of no step
+  vec<idle_time> idle;               ///< the longest first
+  vec<copy_time> copies;             ///< the longest first
+  vec<collective_time> collectives;  ///< the longest first
+  vec<stream_time> streams;          ///< the busiest first
+  vec<device_time> devices;          ///< that ran kernels, the busiest first
 
   /// What the amounts are of, in sentences.
   char const* whole() const noexcept { return from_steps ? "step" : "run"; }
