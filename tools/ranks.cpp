@@ -129,8 +129,11 @@ std::string cause_of(strata::rank_comparison const& made) {
   if (extra != nullptr && more >= last.late_ns / 2)
     return "its work takes " + time_text(more) + " more than the median of the others, the most " +
            "of it, " + time_text(extra->last_more_ns) + ", " + range_name(extra->path);
-  return "its GPU works no longer than the others', so its host is late: strata explain tells "
-         "where its GPU is idle";
+  bool const works_longer = more >= last.late_ns / 10;
+  return (works_longer ? "its GPU works " + time_text(more) +
+                             " longer than the median of the others, and for the rest its host"
+                       : std::string("its GPU works no longer than the others', so its host")) +
+         " is late: strata explain tells where its GPU is idle";
 }
 
 /// Why nothing can be said.
