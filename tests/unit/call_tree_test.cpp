@@ -467,8 +467,7 @@ TEST_CASE("migrations belong to the kernel that runs on their device, else to th
   migrate(migration_kind::to_host, 450, 8000);  // no kernel: the innermost range
   migrate(migration_kind::to_host, 700, 90000);
   migrate(migration_kind::to_host, 2000, 100000);  // no range
-  migrate(migration_kind::cpu_fault, 150, 1, strata::migration_record::no_device);
-  migrate(migration_kind::thrashing, 150, 4096);
+  migrate(migration_kind::last_former, 150, 4096);
   migrate(migration_kind::between_devices, 250, 77, 1);
   call_tree const tree(make.made);
   CHECK(row_at(tree, "outer/inner").migrated_to_device_bytes == 1);

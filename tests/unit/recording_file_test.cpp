@@ -64,7 +64,7 @@ profile whole_sample() {
   p.contexts.push_back({7, 0, 40});
   p.has_migrations = true;
   p.migrations.push_back({1, 2, 4096, 0, migration_kind::to_device, {}});
-  p.migrations.push_back({5, 5, 1, migration_record::no_device, migration_kind::cpu_fault, {}});
+  p.migrations.push_back({5, 5, 1, 0xffffffffu, migration_kind::last_former, {}});
   p.kernels[0].captured_by = node;
   p.kernels[0].registers = 255;
   p.kernels[0].adopted = p.copies[0].adopted = 1;

@@ -240,11 +240,8 @@ enum class migration_kind : std::uint8_t {
   to_device,
   to_host,
   between_devices,
-  gpu_faults,  ///< of a device: groups of faults for one page
-  cpu_fault,
-  thrashing,   ///< a region moves to and fro
-  throttling,  ///< a processor waits, so that another one makes progress
-  remote_map   ///< a region stays where it is, and is read from afar
+  gpu_faults,       ///< of a device: groups of faults for one page
+  last_former = 8,  ///< up to it what older recordings have besides, of which nothing is shown
 };
 
 /// One migration or page fault of managed memory. No call stands behind it.
@@ -252,12 +249,10 @@ enum class migration_kind : std::uint8_t {
 struct migration_record {
   std::int64_t begin;
   std::int64_t end;
-  std::uint64_t value;   ///< bytes; of gpu_faults groups of faults, of cpu_fault 1
-  std::uint32_t device;  ///< that it moves to, or from where it moves to the host; or no_device
+  std::uint64_t value;   ///< bytes; of gpu_faults groups of faults
+  std::uint32_t device;  ///< that it moves to, or from where it moves to the host
   migration_kind kind;
   std::uint8_t reserved[3];
-
-  static constexpr std::uint32_t no_device = 0xffffffffu;
 };
 
 static_assert(sizeof(range_record) == 32 && sizeof(launch_record) == 32,

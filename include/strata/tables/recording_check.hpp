@@ -57,7 +57,7 @@ class recording_check {
     });
     check_all(of_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
     check_all(of_.migrations, [&](migration_record const& m) {
-      good(lasts(m) && is_size(m.value) && m.kind <= migration_kind::remote_map);
+      good(lasts(m) && is_size(m.value) && m.kind <= migration_kind::last_former);
     });
     check_device();
     check_all(of_.counter_sets, [&](counter_set const& set) { check_set(set); });

@@ -89,11 +89,7 @@ enum class unified_memory_kind : std::int32_t {
   unknown = 0,
   host_to_device = 1,
   device_to_host = 2,
-  cpu_page_fault = 3,
   gpu_page_fault = 4,
-  thrashing = 5,
-  throttling = 6,
-  remote_map = 7,
   device_to_device = 8
 };
 
