@@ -253,7 +253,7 @@ inline constexpr traced_kind traced_kind_table[] = {
     {cupti::activity_kind::overhead, "CUPTI's overhead", &traced_kinds::kernels}};
 
 /// Has CUPTI record migrations of managed memory and the faults of devices, and nothing else: with
-/// all kinds of records it left out up to three quarters of the migrations to the host, without a
+/// all kinds of records it left out up to nine tenths of the migrations to the host, without a
 /// word (two H200, CUDA 13.0). Threads: any.
 /// Source: cuptiActivityConfigureUnifiedMemoryCounter, cuptiActivityEnable.
 inline cupti::result enable_migrations(cupti::table const& api) noexcept {
