@@ -41,10 +41,18 @@ function openTo(depth, limit) {
   if (depth > 1 && limit && shownRows().length > limit) openTo(depth - 1, limit);
 }
 
+/** The GPU's time with work that no range launched, which is known of a mean step. */
+function rangelessValue(column) {
+  const ns = summary.rangeless_busy_ns;
+  if (!rangeTable.per || !(ns > 0)) return null;
+  if (column.key === "busy") return ns;
+  return column.key === "share" ? 100 * ns / summary.mean_ns : null;
+}
+
 /** The amount of a cell: of the whole run, or of a mean step. */
 function cellValue(row, column) {
   if (row.outside) {
-    if (!outsideColumns.includes(column.key)) return null;
+    if (!outsideColumns.includes(column.key)) return rangelessValue(column);
     const itself = selfOf(rangeTable.view.rows[0], column.get);
     return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
   }

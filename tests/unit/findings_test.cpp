@@ -990,6 +990,22 @@ TEST_CASE("TF32 has half the roof of BF16, and the roofs say where they are from
   CHECK(attributes.input.roofline.find("FP32")->rate == doctest::Approx(66.9e12).epsilon(0.001));
 }
 
+TEST_CASE("work of no range has its busy time in the table, also beside that of ranges") {
+  program p = with_collectives(400 * us, 300 * us, 500 * us);
+  for (kernel_record& kernel : p.made.kernels)
+    if (kernel.node == p.mlp) kernel.node = 0;
+  for (launch_record& launch : p.made.launches)
+    if (launch.node == p.mlp) launch.node = 0;
+  answer const a(p.made);
+  std::string const text = report_test::text_of([&](detail::text_writer& out) {
+    write_table(out, a.input, {200, false, 30});
+  });
+  std::size_t const row = text.find("\n(outside ranges) ");
+  REQUIRE(row != std::string::npos);
+  std::string const line = text.substr(row + 1, text.find('\n', row + 1) - row);
+  CHECK(line.find(" 400 us ") != std::string::npos);  // of 800 us in all
+}
+
 TEST_CASE("measured roofs are the distance; what is impossible is counted or of attributes") {
   program p = one_kernel();
   p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.4 * 989e9);

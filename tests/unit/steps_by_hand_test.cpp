@@ -5,6 +5,7 @@
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -71,6 +72,23 @@ double gaps_of(steps_summary const& steps, std::uint32_t row, idle_cause cause) 
 }
 
 }  // namespace
+
+TEST_CASE("busy with work of no range: what overlaps there counts once, beside ranges it counts") {
+  program p;
+  p.made.traced = true;
+  std::uint32_t const range = p.node(0, "range");
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    std::int64_t const begin = i * 1000 * us;
+    p.step(begin, begin + 1000 * us);
+    p.kernel_in(i, 0, begin + 100 * us, begin + 300 * us, 1);
+    p.kernel_in(i, 0, begin + 200 * us, begin + 400 * us, 2);
+    p.kernel_in(i, range, begin + 50 * us, begin + 350 * us, 3);
+    p.kernel_in(i, 0, begin + 600 * us, begin + (700 + 100 * i) * us, 1);
+  }
+  CHECK(p.steps().rangeless_busy_ns == doctest::Approx((300 + 150) * us));
+  p.made.losses.activity_folded = 1;
+  CHECK(std::isnan(p.steps().rangeless_busy_ns));
+}
 
 TEST_CASE("quantiles of few steps: the median of two in the middle, nineteen of twenty below p95") {
   steps_summary const four = of_durations({30, 10, 41, 20}).steps();

@@ -94,6 +94,7 @@ class answer_json {
     json_.boolean("without_first", steps.without_first);
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);
+    json_.number("rangeless_busy_ns", steps.rangeless_busy_ns);
     json_.number("tokens", steps.tokens);
     json_.number("tokens_per_second", steps.tokens_per_s);
     json_.number("outside_ns", steps.outside_ns);

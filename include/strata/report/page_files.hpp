@@ -2123,9 +2123,15 @@ if (row.depth < depth && row.children.length) rangeTable.open.add(row.place);
 }
 if (depth > 1 && limit && shownRows().length > limit) openTo(depth - 1, limit);
 }
+function rangelessValue(column) {
+const ns = summary.rangeless_busy_ns;
+if (!rangeTable.per || !(ns > 0)) return null;
+if (column.key === "busy") return ns;
+return column.key === "share" ? 100 * ns / summary.mean_ns : null;
+}
 function cellValue(row, column) {
 if (row.outside) {
-if (!outsideColumns.includes(column.key)) return null;
+if (!outsideColumns.includes(column.key)) return rangelessValue(column);
 const itself = selfOf(rangeTable.view.rows[0], column.get);
 return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
 }

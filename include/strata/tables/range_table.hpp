@@ -270,7 +270,8 @@ class range_table {
     table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
   }
 
-  /// Its busy time is known where no work overlapped at all: then it is the sum.
+  /// Its busy time is known where no work overlapped at all: then it is the sum. Else the timeline
+  /// tells it.
   void add_outside() {
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
@@ -278,7 +279,8 @@ class range_table {
     if (!(part > 0.0)) return;
     outside_shown_ = true;
     device_work const& own = rows_[0].self;
-    double const busy_ns = apart ? static_cast<double>(own.kernel_ns + own.copy_ns) * part : 0.0;
+    double const busy_ns =
+        apart ? static_cast<double>(own.kernel_ns + own.copy_ns) * part : steps_.rangeless_busy_ns;
     table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), mean_.own_work(0), busy_ns,
                                                          0, vec<double>(host_columns, none)));
   }

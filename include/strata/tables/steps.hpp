@@ -322,6 +322,7 @@ class steps_builder {
     part_between_ = part_between();
     std::int64_t until = lost_time;  // the end of what ran so far
     join_kernels();
+    made_.rangeless_busy_ns = 0.0;
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       step_work const& work = work_[i];
@@ -437,6 +438,11 @@ class steps_builder {
   }
 
   void add_record(step_work const& work) {
+    if (tree_.position_of(node_of(work)) == 0) {
+      std::int64_t const begin = larger(work.begin, busy_.rangeless_until);
+      made_.rangeless_busy_ns += part_ * static_cast<double>(elapsed(begin, work.end));
+      busy_.rangeless_until = larger(work.end, busy_.rangeless_until);
+    }
     if (is_kernel(work))
       add_kernel(source_.kernels[work.record]);
     else
@@ -566,6 +572,7 @@ class steps_builder {
     busy_times kernels;
     busy_times computing;  ///< without collectives
     std::int64_t collectives_until = lost_time;
+    std::int64_t rangeless_until = lost_time;
   } busy_;
   vec<std::int64_t> device_until_;  ///< when the kernels so far of each device have ended
   double part_ = 1.0;               ///< of a sum over the steps that are looked at, in a mean one

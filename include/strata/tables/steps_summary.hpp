@@ -75,6 +75,8 @@ struct steps_summary {
   double first_ns = 0.0;  ///< the first recorded step, typical or not
   double gpu_busy_ns = 0.0;
   double gpu_idle_ns = 0.0;
+  /// Busy with work that no range launched; NaN without a timeline.
+  double rangeless_busy_ns = std::numeric_limits<double>::quiet_NaN();
   /// The time that the answer speaks of: a typical step; without steps, from the first to the last
   /// device work.
   double active_ns = 0.0;
