@@ -145,6 +145,19 @@ calls layered(std::size_t layers, std::size_t kernels_in_layer, calls const& end
 
 }  // namespace
 
+TEST_CASE("marks that have the same place do not push each other out") {
+  // Two launches come once in a step, and in one of a thousand programs they share a place.
+  std::size_t found = 0;
+  constexpr call programs = 4000;
+  for (call i = 0; i < programs; ++i) {
+    calls const step = joined({{10'000 + i}, repeated(kernels(1, 8), 12)});
+    program p;
+    for (int times = 0; times < 100 && !p.finder.found(); ++times) p.run(step);
+    found += p.finder.found() ? 1u : 0u;
+  }
+  CHECK(found == programs);
+}
+
 TEST_CASE("a step of layers that ends with a wait") {
   program p;
   calls const step = layered(32, 30, {wait_id});

@@ -158,7 +158,9 @@ class period_finder {
   bool note(candidate& one, std::uint32_t call) noexcept {
     std::uint32_t const distance = position_ - one.last;
     if (one.call != call) {
-      if (one.even != 0 && distance / 4 < one.distance) return false;  // its place is taken
+      // Its place is taken, until the other one did not come for long.
+      bool const is_taken = one.even != 0 ? distance / 4 < one.distance : distance < lightest;
+      if (is_taken && one.last != 0) return false;
       one = {};
       one.call = call;
       one.last = position_;
