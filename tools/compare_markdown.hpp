@@ -11,10 +11,13 @@
 
 namespace tools {
 
-/// `+12.3 % +-0.5`: a change and its noise, as percentages.
+/// `+12.3 %`: a change as a percentage.
+inline std::string change_text(double change) {
+  return (change < 0 ? "" : "+") + strata::detail::fixed_string(change * 100, 1) + " %";
+}
+/// `+12.3 % +-0.5`: with its noise.
 inline std::string change_text(double change, double noise) {
-  return (change < 0 ? "" : "+") + strata::detail::fixed_string(change * 100, 1) + " % +-" +
-         strata::detail::fixed_string(noise * 100, 1);
+  return change_text(change) + " +-" + strata::detail::fixed_string(noise * 100, 1);
 }
 
 /// What a line says of a range: the time that was judged and its change with noise, or the other
@@ -58,7 +61,8 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
               " |\n");
   };
   if (c.before_steps > 0 && c.after_steps > 0)
-    row("*step*, median", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
+    row("*step*, median", c.before_ms, c.after_ms,
+        c.noise > 0 ? change_text(c.change, c.noise) : change_text(c.change), "");
   for (strata::compared_range const& each : c.ranges) {
     if (!each.slower && ++lines > 10) continue;
     range_line const line(each);

@@ -503,6 +503,10 @@ TEST_CASE("what cannot be told is inconclusive") {
   comparison const few = compared(base, profile_text({1, 1}, ranges));
   CHECK(few.verdict == comparison_verdict::inconclusive);
   CHECK(few.reason.find("less than 5 steps") != std::string::npos);
+  comparison const longer = compared(base, profile_text({3, 3}, ranges));
+  CHECK(longer.change == doctest::Approx(longer.after_ms / longer.before_ms - 1));
+  CHECK(longer.change > 1);
+  CHECK(longer.noise == 0);
   comparison const other = compared(base, profile_text(ten, ranges, "other GPU"));
   CHECK(other.verdict == comparison_verdict::inconclusive);
   CHECK(other.reason.find("the devices or their clocks differ (GPU 1 MHz and other GPU 1 MHz)") ==

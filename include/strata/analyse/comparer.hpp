@@ -153,9 +153,11 @@ class comparer {
     steps_a_run_ = static_cast<double>(fewest);
     if (to_.before_steps > 0) to_.before_ms = std::exp(mean(logarithms[0]));
     if (to_.after_steps > 0) to_.after_ms = std::exp(mean(logarithms[1]));
+    double const change = mean(logarithms[1]) - mean(logarithms[0]);
+    if (to_.before_steps > 0 && to_.after_steps > 0) to_.change = std::expm1(change);
     if (few_) return;
     to_.chance = chance_of_more(pooled[0], pooled[1]);
-    step_ = {mean(logarithms[1]) - mean(logarithms[0]), step_within_};
+    step_ = {change, step_within_};
     if (options_.run_noise > 0) {
       step_.variance += options_.run_noise * options_.run_noise * variance_of_runs();
     } else if (runs_known()) {
@@ -164,7 +166,6 @@ class comparer {
       step_.variance = larger(step_within_, of_run * variance_of_runs());
     }
     to_.runs_known = options_.run_noise > 0 || runs_known();
-    to_.change = std::expm1(step_.value);
     to_.noise = step_.deviation();
     double const told = student_quantile(step_alarms, step_freedom_) * step_.deviation();
     to_.resolution = std::expm1(smaller(told, 100.0));
