@@ -285,6 +285,7 @@ std::string text_of(explanation const& all) {
     add_lines(text, "  evidence", proofs);
     add_lines(text, "  try", {cause.advice});
   }
+  if (all.causes.empty()) text += "\nfindings      none\n";
   if (all.causes_left_out > 0)
     text += "\n" + std::to_string(all.causes_left_out) + " more findings in findings.json\n";
   std::vector<std::string> rows;
