@@ -82,7 +82,8 @@ class help_command final : public subcommand {
     return refuse(
         name(), topic,
         "it is no key, column, metric, preset, stall, limiter, finding or message" + meant(topic) +
-            " strata help lists the keys and columns, strata metrics what can be counted");
+            " strata help lists the keys and columns, strata metrics what can be counted, "
+            "docs/reference/files.md all columns");
   }
 
  private:
@@ -202,7 +203,7 @@ class help_command final : public subcommand {
       std::string needs = strata::undecided_rule{rule.id, rule.needs, {}}.needs();
       if (!needs.empty()) needs = "\n  needs " + needs;
       say("finding " + std::string(id) + ", try: " + std::string(rule.advice) + needs +
-          "\n  docs/reference/findings.md has its evidence");
+          "\n  docs/reference/findings.md says when");
     }
   }
 
