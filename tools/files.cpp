@@ -111,17 +111,18 @@ bool write_file(char const* command, std::string const& path,
                 std::function<void(strata::detail::text_writer&)> const& write) {
   if (path.empty()) return true;
   std::FILE* const file = std::fopen(path.c_str(), "wb");
-  bool good = file != nullptr;
-  if (good) {
+  int problem = file == nullptr ? errno : 0;
+  if (file != nullptr) {
     {
       strata::detail::text_writer out(file);
       write(out);
-      good = out.flush();
+      if (!out.flush()) problem = out.error();
     }
-    good = std::fclose(file) == 0 && good;
+    if (std::fclose(file) != 0 && problem == 0) problem = errno;
   }
-  if (!good) refuse(command, path, "It cannot be written.");
-  return good;
+  if (problem == 0) return true;
+  refuse(command, path, std::string("It cannot be written: ") + std::strerror(problem) + '.');
+  return false;
 }
 
 }  // namespace tools

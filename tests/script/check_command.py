@@ -87,7 +87,7 @@ for recording in recordings:
         told = ran(0, "trace", recording, "--out", f"one.{name}").stderr
         that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
-that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written.\n", "no place is no failure")
+that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written: No such file or directory.\n", "no place is no failure")
 
 schema = (root / "docs/schema/explanation.json").read_text(encoding="utf-8")
 # explain: bounded, the same bytes for the same input, and what findings.json says.

@@ -175,7 +175,7 @@ for name, change, told in (
 (pathlib.Path("part/rank1")).mkdir()
 pathlib.Path("part/rank1/profile.strata").write_text("nothing")
 refused("part/rank1/profile.strata: It is no JSON: line 1: a value was expected.", part)
-refused("no/x.json: It cannot be written.", late, "--json", "no/x.json")
+refused("no/x.json: It cannot be written: No such file or directory.", late, "--json", "no/x.json")
 
 # Recordings of other steps: those that all have.
 longer = made("longer", 4, 12, 3, 2, 30000)
