@@ -592,6 +592,19 @@ TEST_CASE("exposed-communication: what no other kernel hides of collectives") {
   CHECK(a.find("serialised-streams") == nullptr);
 }
 
+TEST_CASE("serialised-streams: collectives are not the small kernels that it is of") {
+  program p = with_collectives(400 * us, 400 * us, 700 * us);
+  p.run(4, [&] {
+    for (std::uint32_t i = 0; i < 4; ++i)
+      p.in(p.other, [&](std::uint32_t where) { p.kernel_of(where, 100 * us, 16, 7 + i); });
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  REQUIRE(a.find("serialised-streams") != nullptr);
+  CHECK(a.find("serialised-streams")->path == "sample");  // collectives take longer, in attention
+}
+
 TEST_CASE("exposed-communication: what is hidden costs nothing") {
   answer const a(with_collectives(1000 * us, 100 * us, 500 * us).made);
   INFO(a.all());

@@ -11,6 +11,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/collectives.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -310,8 +311,11 @@ class finding_rules : private kernel_rules {
     double const cost = worst.gain_together();
     if (!is_dear(cost)) return true;
     vec<double> little(rows_.size(), 0.0);
-    for (kernel_row const& row : in_.kernels)
-      if (row.blocks_mean <= 0.5 * multiprocessors_) little[row_of(row)] += row.duration.sum();
+    for (kernel_row const& kernel : in_.kernels) {
+      bool const is_small = kernel.blocks_mean <= small_fill * multiprocessors_;
+      if (is_small && !is_collective(kernel.path, kernel.short_name))
+        little[row_of(kernel)] += kernel.duration.sum();
+    }
     std::size_t dearest = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (little[i] > little[dearest]) dearest = i;

@@ -456,7 +456,7 @@ class steps_builder {
     stream.ns += part_ * ns;
     if (finder_.is_collective(kernel)) return add_collective(kernel);
     double const filled = filled_by(kernel);
-    if (filled > 0.5) return;
+    if (filled > small_fill) return;
     stream.small_ns += part_ * ns;
     stream.filled_ns += part_ * ns * filled;
   }

@@ -40,13 +40,19 @@ struct collective_time {
   double alone_ns = 0.0;  ///< without another kernel at the same time; several such ones count once
 };
 
+namespace detail {
+/// A kernel that fills no more of the multiprocessors leaves room for another one of its size.
+inline constexpr double small_fill = 0.5;
+}  // namespace detail
+
 /// The kernels of one stream in a mean step.
 struct stream_time {
   std::uint32_t device = 0;  ///< ordinal
   std::uint32_t stream = 0;
   double kernels = 0.0;
   double ns = 0.0;
-  /// Of kernels that leave half of the multiprocessors free, or more; collectives do by design.
+  /// Of kernels that fill small_fill of the multiprocessors at most; not of collectives, which
+  /// leave some free by design.
   double small_ns = 0.0;
   double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
 };
