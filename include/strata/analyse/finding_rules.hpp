@@ -175,10 +175,8 @@ class finding_rules : private kernel_rules {
         if (!(all.allocations > 0.0)) return idle + "the host frees memory";
         return sentence(idle) << "the host allocates and frees memory, "
                               << count(all.allocations, "time", "times") << in_each();
-      case idle_cause::host_work:
+      default:  // host_work: no other cause has this look
         return idle + "the program computes on the CPU";
-      default:
-        return idle + "the host copies";
     }
   }
 
@@ -230,19 +228,19 @@ class finding_rules : private kernel_rules {
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
-    entitle(before, copies_title(all[1], all[0], rule.apart));
+    entitle(before, copies_title(all[0], all[1], rule.apart));
     return true;
   }
-  std::string copies_title(copy_time const& copy, copy_time const& from, bool pageable) const {
+  std::string copies_title(copy_time const& from, copy_time const& to, bool pageable) const {
     sentence title;
     title << "The host copies ";
-    if (copy.count > 0.0)
-      title << bytes_text(copy.bytes) << " to the GPU in " << count(copy.count, "copy", "copies");
-    if (copy.count > 0.0 && from.count > 0.0) title << " and ";
+    if (to.count > 0.0)
+      title << bytes_text(to.bytes) << " to the GPU in " << count(to.count, "copy", "copies");
+    if (to.count > 0.0 && from.count > 0.0) title << " and ";
     if (from.count > 0.0)
       title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
     title << in_each() << (pageable ? " through pageable memory" : "")
-          << ", with no kernel at the same time for " << time(copy.alone_ns + from.alone_ns);
+          << ", with no kernel at the same time for " << time(from.alone_ns + to.alone_ns);
     return title;
   }
 
@@ -352,7 +350,7 @@ class finding_rules : private kernel_rules {
   double computing_ns(range_limit const& load, double flops) const noexcept {
     double use = larger(load.use(gpu_unit::tensor), load.use(gpu_unit::fma));
     use = larger(use, load.use(gpu_unit::fp64));
-    double const at_roof = flops / in_.roofline.rate_of("FP32") * 1e9 / load.time_ns;
+    double const at_roof = at_roof_ns(flops, "FP32") / load.time_ns;
     if (!load.units.is_known() && known(at_roof)) use = at_roof;
     return load.time_ns * smaller(1.0, use / bound_use);
   }
@@ -369,8 +367,7 @@ class finding_rules : private kernel_rules {
   }
 
   bool declared_work(finding_rule const& rule) {
-    constexpr double more = 1.25;
-    constexpr double fewer = 0.8;
+    constexpr double most_apart = 1.25;  // one by the other: formulas leave out what is small
     vec<std::size_t> found;
     for (std::size_t row = 1; row < rows_.size(); ++row) {
       double const declared = calls_per_step(row, rows_[row].flops);
@@ -379,7 +376,7 @@ class finding_rules : private kernel_rules {
         continue;
       range_limit const& load = in_.roofline.limits[row];
       double const part = declared / counted;
-      if (!is_worth(load.time_ns) || (part > 1.0 / more && part < 1.0 / fewer)) continue;
+      if (!is_worth(load.time_ns) || (part > 1.0 / most_apart && part < most_apart)) continue;
       double const gain = judge_.gain_below(row, end_of(row), load, part,
                                             computing_ns(load, counted) * (1.0 - part));
       if (part < 1.0 && !is_worth(gain)) continue;
@@ -422,7 +419,7 @@ class finding_rules : private kernel_rules {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
       roofline_point const& point = *above[i];
-      double const memory_ns = roof_bytes_ns(point.bytes, point.level);
+      double const memory_ns = at_roof_ns(point.bytes, point.level);
       bool const by_bytes = known(memory_ns) && memory_ns >= point.time_at_roof_ns;
       std::string title = sentence("Above the roof: at the peak of ")
                           << (by_bytes ? point.level : "its operations") << " the "
@@ -447,13 +444,11 @@ class finding_rules : private kernel_rules {
                                         << " %: the number is wrong";
       if (key == "hbm_of_peak") title += cleared_by_driver(share.row);
       finding& made = add(rule, share.row, 0.0, std::move(title));
-      metric_entry_evidence(made, key, share.percent);
+      // The catalogue's key outlives the counter table.
+      if (metric const* const entry = find_entry(key))
+        prove(made, entry->key(), share.percent, "%");
     }
     return true;
-  }
-  /// Keys live in the catalogue, which outlives the counter table.
-  static void metric_entry_evidence(finding& found, std::string_view key, double value) {
-    if (metric const* const entry = find_entry(key)) prove(found, entry->key(), value, "%");
   }
 
   bool untrusted(finding_rule const& rule) {
@@ -547,11 +542,11 @@ class finding_rules : private kernel_rules {
       if (row >= found.size() ||
           calls_per_step(row, static_cast<double>(rows_[row].host.count())) < 1.0)
         continue;
-      varying& of = found[row];
-      of.cost += cost;
-      if (cost > of.most) {
-        of.most = cost;
-        of.worst = i;
+      varying& calls = found[row];
+      calls.cost += cost;
+      if (cost > calls.most) {
+        calls.most = cost;
+        calls.worst = i;
       }
     }
     vec<std::size_t> said;
@@ -671,7 +666,7 @@ inline findings_table finding_rules::run() {
 }  // namespace detail
 
 /// What is wrong in a profile, ranked by its cost.
-/// Cost: O(rows x rules), and the idle times of the steps.
+/// Cost: O(rows x rules), the idle times of the steps, and O(k) for k records of kernels.
 inline findings_table make_findings(findings_input const& input) {
   return detail::finding_rules(input).run();
 }

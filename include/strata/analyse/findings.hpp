@@ -337,8 +337,9 @@ class finding_context {
   }
   static bool known(double value) noexcept { return is_finite(value); }
   range_limit const& load(std::size_t row) const noexcept { return in_.roofline.own[row]; }
-  double roof_bytes_ns(double bytes, std::string_view level) const noexcept {
-    return bytes / in_.roofline.rate_of(level) * 1e9;
+  /// What bytes or operations take at a roof; NaN where it is unknown.
+  double at_roof_ns(double amount, std::string_view roof) const noexcept {
+    return amount / in_.roofline.rate_of(roof) * 1e9;
   }
   static std::string time(double ns) { return time_text(ns); }
   static std::string shown(std::string const& path) {

@@ -195,7 +195,7 @@ class kernel_rules : protected step_bound {
     double const of_hbm = smaller(of_l2, part_of(accesses_by_sector * moved, hbm_bytes));
     // Requests of one sector fill L2's tags and its input long before its data path; those of whole
     // lines bring four sectors at once.
-    double const of_bytes = roof_bytes_ns(l2_bytes, "L2") / load(row).units[gpu_unit::l2];
+    double const of_bytes = at_roof_ns(l2_bytes, "L2") / load(row).units[gpu_unit::l2];
     double const by_lines = known(of_bytes) ? smaller(1.0, of_bytes) : 1.0;
     cure_of_kernels cure;
     cure.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
@@ -325,13 +325,13 @@ class kernel_rules : protected step_bound {
     constexpr double least_use = 0.1;
     return each_counted("flop_fp32", [&](std::size_t row, double ns) {
       double const flops = own(row, "flop_fp32");
-      double const fp32_ns = flops / in_.roofline.rate_of("FP32") * 1e9;
-      double const hbm_ns = roof_bytes_ns(own_or_0(row, "hbm_bytes"), "HBM");
+      double const fp32_ns = at_roof_ns(flops, "FP32");
+      double const hbm_ns = at_roof_ns(own_or_0(row, "hbm_bytes"), "HBM");
       // The pipe's instructions are no proof: a kernel without products has some on an H200.
       double const tensor = tensor_flops(row, counter_scope::self);
       if (!is_product(row, flops) || tensor >= 0.05 * flops || !(fp32_ns > hbm_ns)) return;
       if (load(row).use(gpu_unit::tensor) > least_use || !(fp32_ns > least_use * ns)) return;
-      double const tensor_ns = flops / in_.roofline.rate_of("TF32 tensor") * 1e9 / library_use;
+      double const tensor_ns = at_roof_ns(flops, "TF32 tensor") / library_use;
       if (!known(tensor_ns)) return;
       double const faster = in_.roofline.rate_of("TF32 tensor") / in_.roofline.rate_of("FP32");
       cure_of_kernels const cure =
@@ -362,7 +362,7 @@ class kernel_rules : protected step_bound {
       cure_of_kernels cure;
       cure.leaves(gpu_unit::fp64, 0.0);
       cure.leaves(gpu_unit::xu, 0.0);
-      cure.adds(gpu_unit::fma, own(row, "flop_fp64") / in_.roofline.rate_of("FP32") * 1e9);
+      cure.adds(gpu_unit::fma, at_roof_ns(own(row, "flop_fp64"), "FP32"));
       double const converting = issue_by_conversion * load(row).units[gpu_unit::xu];
       cure.leaves(gpu_unit::issue, 1.0 - part_of(converting, load(row).units[gpu_unit::issue]));
       double const gain = judge_.gain(row, cure);
@@ -395,7 +395,7 @@ class kernel_rules : protected step_bound {
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
       if (!leaf || !(declared > 0.0) || !(counted > noticed * declared)) return;
       // Without the units, what HBM takes for the bytes that are too many.
-      double const extra_ns = smaller(ns, roof_bytes_ns(counted - declared, "HBM"));
+      double const extra_ns = smaller(ns, at_roof_ns(counted - declared, "HBM"));
       cure_of_kernels cure;
       cure.leaves(gpu_unit::hbm, declared / counted);
       if (!load(row).units.is_known())
@@ -527,11 +527,10 @@ class kernel_rules : protected step_bound {
       prove_use(made, row, gpu_unit::issue);
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
-      for (metric const& share_of : metric_list()) {
-        if (!begins_with(share_of.key(), stall_prefix) || !ends_with(share_of.key(), stall_suffix))
-          continue;
-        double const share = own(row, share_of.key());
-        if (share > noticed) prove(made, share_of.key(), share, "%");
+      for (metric const& stalled : metric_list()) {
+        if (stall_of(stalled.key()).empty()) continue;
+        double const share = own(row, stalled.key());
+        if (share > noticed) prove(made, stalled.key(), share, "%");
         if (known(share)) made.needs = {};
       }
     });

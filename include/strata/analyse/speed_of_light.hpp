@@ -133,6 +133,12 @@ inline bool is_timed_work(counter_table const* counters, std::size_t row,
 constexpr std::string_view stall_prefix = "stall_";
 constexpr std::string_view stall_suffix = "_share";
 
+/// The stall whose share a metric is: "barrier" of "stall_barrier_share"; empty where it is none.
+inline std::string_view stall_of(std::string_view key) noexcept {
+  if (!begins_with(key, stall_prefix) || !ends_with(key, stall_suffix)) return {};
+  return key.substr(stall_prefix.size(), key.size() - stall_prefix.size() - stall_suffix.size());
+}
+
 /// What most warps of a row wait for, as the metrics name it; empty where stalls were not counted.
 inline std::string_view longest_stall(counter_table const* counters, std::size_t row,
                                       counter_scope scope) {
@@ -140,10 +146,9 @@ inline std::string_view longest_stall(counter_table const* counters, std::size_t
   double most = 0.0;
   for (metric const& stall : metric_list()) {
     std::string_view const key = stall.key();
-    if (!begins_with(key, stall_prefix) || !ends_with(key, stall_suffix)) continue;
-    std::string_view const name =
-        key.substr(stall_prefix.size(), key.size() - stall_prefix.size() - stall_suffix.size());
-    if (name == "selected" || name == "not_selected") continue;  // these could issue
+    std::string_view const name = stall_of(key);
+    bool const could_issue = name == "selected" || name == "not_selected";
+    if (name.empty() || could_issue) continue;
     double const share = counted_value(counters, row, key, scope);
     if (!is_finite(share) || share <= most) continue;
     most = share;

@@ -167,16 +167,13 @@ class host_timeline {
   /// first. The call `last` began the work at the end; null where no work follows.
   void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
              callback<void(std::uint32_t, idle_cause, std::int64_t)> sink) const {
-    std::size_t at = calls_.count_first([&](std::uint32_t index) {
-      launch_record const& call = source_.launches[index];
-      return call.thread != thread ? call.thread < thread : call.begin < end;
-    });
+    std::size_t place = calls_before(thread, end);
     if (last != nullptr)
-      while (at > 0 && &source_.launches[calls_[at - 1]] != last && is_of(at - 1, thread) &&
-             source_.launches[calls_[at - 1]].begin > last->begin)
-        --at;
+      while (place > 0 && &call_in(place - 1) != last && is_of(place - 1, thread) &&
+             call_in(place - 1).begin > last->begin)
+        --place;
     // Where the host was in a wait or a copy when the device ran dry, launches came late for it.
-    launch_record const* const first = covering(at, thread, begin);
+    launch_record const* const first = covering(place, thread, begin);
     bool const late = first != nullptr && cause_of(first->kind) != idle_cause::launch;
     auto const blame = [&](launch_record const& call) -> launch_record const& {
       return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
@@ -187,8 +184,8 @@ class host_timeline {
     std::int64_t until = end;
     launch_record const* next = last;
     bool first_call = true;
-    for (; at > 0 && is_of(at - 1, thread) && until > begin; --at, first_call = false) {
-      launch_record const& call = source_.launches[calls_[at - 1]];
+    for (; place > 0 && is_of(place - 1, thread) && until > begin; --place, first_call = false) {
+      launch_record const& call = call_in(place - 1);
       if (call.begin >= until) continue;
       std::int64_t const left = larger(call.end, begin);
       if (left < until) {
@@ -215,12 +212,9 @@ class host_timeline {
   /// and for other calls.
   launch_record const* released_before(launch_record const& wait) const noexcept {
     if (wait.kind != api_kind::wait) return nullptr;
-    std::size_t at = calls_.count_first([&](std::uint32_t index) {
-      launch_record const& call = source_.launches[index];
-      return call.thread != wait.thread ? call.thread < wait.thread : call.begin < wait.begin;
-    });
-    for (; at > 0 && is_of(at - 1, wait.thread); --at) {
-      launch_record const& call = source_.launches[calls_[at - 1]];
+    std::size_t place = calls_before(wait.thread, wait.begin);
+    for (; place > 0 && is_of(place - 1, wait.thread); --place) {
+      launch_record const& call = call_in(place - 1);
       if (call.kind == api_kind::release) return &call;
       if (call.kind == api_kind::wait) return nullptr;
     }
@@ -231,12 +225,12 @@ class host_timeline {
   /// where none is known.
   void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
                  std::uint32_t otherwise, callback<void(std::uint32_t, std::int64_t)> sink) const {
-    std::size_t at = ranges_.count_first([&](std::uint32_t index) {
+    std::size_t place = ranges_.count_first([&](std::uint32_t index) {
       range_record const& range = source_.ranges[index];
       return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
     vec<range_record const*> open;  // the innermost last
-    for (std::size_t i = at; i > 0; i = outer_[i - 1]) {
+    for (std::size_t i = place; i > 0; i = outer_[i - 1]) {
       range_record const& range = source_.ranges[ranges_[i - 1]];
       if (range.thread != thread) break;
       if (range.end > begin) open.insert(open.begin(), &range);
@@ -251,8 +245,8 @@ class host_timeline {
         if (!open.empty() && open.back()->end <= now) open.pop_back();
       }
     };
-    for (; at < ranges_.size(); ++at) {
-      range_record const& range = source_.ranges[ranges_[at]];
+    for (; place < ranges_.size(); ++place) {
+      range_record const& range = source_.ranges[ranges_[place]];
       if (range.thread != thread || range.begin >= end) break;
       pass(range.begin);
       open.push_back(&range);
@@ -270,15 +264,25 @@ class host_timeline {
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
                                                                      : idle_cause::launch;
   }
-  bool is_of(std::size_t index, std::uint32_t thread) const noexcept {
-    return source_.launches[calls_[index]].thread == thread;
+  launch_record const& call_in(std::size_t place) const noexcept {
+    return source_.launches[calls_[place]];
+  }
+  bool is_of(std::size_t place, std::uint32_t thread) const noexcept {
+    return call_in(place).thread == thread;
+  }
+  /// The place behind the calls that a thread began before a time.
+  std::size_t calls_before(std::uint32_t thread, std::int64_t time) const noexcept {
+    return calls_.count_first([&](std::uint32_t index) {
+      launch_record const& call = source_.launches[index];
+      return call.thread != thread ? call.thread < thread : call.begin < time;
+    });
   }
 
-  /// The call that the thread was in at a time, before the one at `index`.
-  launch_record const* covering(std::size_t index, std::uint32_t thread,
+  /// The call that the thread was in at a time, of those before a place; null where it was in none.
+  launch_record const* covering(std::size_t place, std::uint32_t thread,
                                 std::int64_t time) const noexcept {
-    for (; index > 0 && is_of(index - 1, thread); --index) {
-      launch_record const& call = source_.launches[calls_[index - 1]];
+    for (; place > 0 && is_of(place - 1, thread); --place) {
+      launch_record const& call = call_in(place - 1);
       if (call.begin <= time) return call.end > time ? &call : nullptr;
     }
     return nullptr;

@@ -50,7 +50,7 @@ class step_distances {
   vec<std::int64_t> others_;
 };
 
-/// When something of a kind ran.
+/// The times in which at least one of several things ran.
 class busy_times {
  public:
   /// Requires: what is added comes in the order of the begins.
@@ -416,18 +416,13 @@ class steps_builder {
 
   void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
     std::uint32_t const row = tree_.position_of(node);
-    std::uint32_t& number =
-        places_.idle[std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause)];
-    if (number == 0) {
-      made_.idle.push_back({row, cause, 0.0, 0.0});
-      number = static_cast<std::uint32_t>(made_.idle.size());
-    }
-    idle_time& idle = made_.idle[number - 1];
+    std::uint64_t const key = std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause);
+    idle_time& idle = entry_of(made_.idle, places_.idle, key, {row, cause, 0.0, 0.0});
     idle.ns += idle_part_ * static_cast<double>(ns);
     if (gap) idle.gaps += idle_part_;
   }
 
-  /// The times in which at least one kernel ran.
+  /// Notes when kernels ran, and when others than collectives did.
   void join_kernels() {
     for (step_work const& work : work_) {
       if (!is_kernel(work) || work.step == no_step || !is_typical(work.step)) continue;
@@ -462,12 +457,7 @@ class steps_builder {
   }
   void add_collective(kernel_record const& kernel) {
     std::uint32_t const row = tree_.position_of(kernel.node);
-    std::uint32_t& number = places_.collectives[row];
-    if (number == 0) {
-      made_.collectives.push_back({row});
-      number = static_cast<std::uint32_t>(made_.collectives.size());
-    }
-    collective_time& collective = made_.collectives[number - 1];
+    collective_time& collective = entry_of(made_.collectives, places_.collectives, row, {row});
     collective.count += part_;
     collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
     std::int64_t const begin = larger(kernel.begin, busy_.collectives_until);
@@ -500,40 +490,33 @@ class steps_builder {
   }
   /// Requires: the kernels of a device come in the order of their begins.
   void add_to_device(kernel_record const& kernel, double ns) {
-    std::uint32_t& number = places_.devices[kernel.device];
-    if (number == 0) {
-      made_.devices.push_back({kernel.device});
-      device_until_.push_back(lost_time);
-      number = static_cast<std::uint32_t>(made_.devices.size());
-    }
-    device_time& device = made_.devices[number - 1];
-    std::int64_t& until = device_until_[number - 1];
+    device_time& device = entry_of(made_.devices, places_.devices, kernel.device, {kernel.device});
+    device_until_.resize(made_.devices.size(), lost_time);
+    std::int64_t& until = device_until_[static_cast<std::size_t>(&device - made_.devices.data())];
     auto const alone = static_cast<double>(elapsed(larger(kernel.begin, until), kernel.end));
     until = larger(until, kernel.end);
     device.ns += part_ * ns;
     device.overlap_ns += part_ * (ns - alone);
   }
   stream_time& stream_of(kernel_record const& kernel) {
-    std::uint32_t& number =
-        places_.streams[std::uint64_t{kernel.device} << 32 | std::uint64_t{kernel.stream}];
-    if (number == 0) {
-      made_.streams.push_back({kernel.device, kernel.stream});
-      number = static_cast<std::uint32_t>(made_.streams.size());
-    }
-    return made_.streams[number - 1];
+    std::uint64_t const key = std::uint64_t{kernel.device} << 32 | kernel.stream;
+    return entry_of(made_.streams, places_.streams, key, {kernel.device, kernel.stream});
   }
   copy_time& copies_of(std::uint32_t row, bool to_device, bool pageable) {
-    std::uint32_t& number =
-        places_.copies[std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u)];
+    std::uint64_t const key =
+        std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u);
+    return entry_of(made_.copies, places_.copies, key, {row, to_device, pageable});
+  }
+  /// The entry with a key in a list of the summary: `first` where there is none yet.
+  template <class Entry>
+  static Entry& entry_of(vec<Entry>& list, number_map<std::uint32_t>& places, std::uint64_t key,
+                         Entry const& first) {
+    std::uint32_t& number = places[key];
     if (number == 0) {
-      copy_time more;
-      more.row = row;
-      more.to_device = to_device;
-      more.pageable = pageable;
-      made_.copies.push_back(more);
-      number = static_cast<std::uint32_t>(made_.copies.size());
+      list.push_back(first);
+      number = static_cast<std::uint32_t>(list.size());
     }
-    return made_.copies[number - 1];
+    return list[number - 1];
   }
 
   /// The same tokens pass through every layer and its parts: what one range declares counts, the

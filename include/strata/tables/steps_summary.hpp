@@ -103,20 +103,20 @@ struct steps_summary {
   char const* one_whole() const noexcept { return from_steps ? "a step" : "the run"; }
 
   /// The part of an amount that lies in the steps which `mean_ns` is of.
-  double part(step_part const& of) const noexcept {
-    return without_first ? of.typical : of.in_steps;
+  double part(step_part const& share) const noexcept {
+    return without_first ? share.typical : share.in_steps;
   }
   /// A sum over the whole run as a part of such a step. Where no step was recorded, the run is the
   /// step, and nothing lies outside of it.
-  double per_step(double total, step_part const& of) const noexcept {
-    return from_steps ? total * part(of) / typical_count() : total;
+  double per_step(double total, step_part const& share) const noexcept {
+    return from_steps ? total * part(share) / typical_count() : total;
   }
-  /// The same of what is known of the first recorded step by itself: `first` of the total. `part`:
-  /// that of all which its range does.
-  double per_step(double total, double first, step_part const& part) const noexcept {
-    double const later = 1.0 - (part.in_steps - part.typical);  // than the first step, and outside
-    if (!without_first || !has_timeline || !(later > 0.0)) return per_step(total, part);
-    return (total - first) * (part.typical / later) / typical_count();
+  /// The same where the first recorded step's own part, `first`, is known. `share`: of all that the
+  /// range does.
+  double per_step(double total, double first, step_part const& share) const noexcept {
+    double const others = 1.0 - (share.in_steps - share.typical);  // without the first step
+    if (!without_first || !has_timeline || !(others > 0.0)) return per_step(total, share);
+    return (total - first) * (share.typical / others) / typical_count();
   }
   /// The same of what is known for all of the run only.
   double per_step(double total) const noexcept {
