@@ -179,7 +179,7 @@ def gain(finding, step):
 
 
 def names(finding, path):
-    return path in [listed.split("/")[-1] for listed in [one["path"] for one in finding["ranges"]]]
+    return any(one["path"].split("/")[-1] == path for one in finding["ranges"])
 
 
 def impossible(made):

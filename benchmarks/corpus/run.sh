@@ -18,10 +18,11 @@ CACHES=${CACHES:-all}
 cc -O1 -shared -fPIC -I"$root/include" -I"$toolkit/include" -o "$out/libmarkers.so" "$here/markers.c" -ldl || exit 1
 if [ -z "${INJECT:-}" ]; then
   INJECT=$out/libstrata_inject.so
-  # Each operation is a small part of the step: here findings below 1 % of it are said too, and all of a rule.
+  # Each operation is a small part of the step: here what is below 1 % of it is said too, in ranges of any part, and all of a rule.
   rm -rf "$out/include" && cp -r "$root/include" "$out/include"
-  sed -i 's/least_share = 0\.01;/least_share = 1e-6;/; s/most_of_a_rule = 4;/most_of_a_rule = 4096;/' "$out/include/strata/analyse/findings.hpp"
-  grep -q 'least_share = 1e-6;' "$out/include/strata/analyse/findings.hpp" || echo "run.sh: findings below 1 % of the step stay unsaid"
+  rules=$out/include/strata/analyse/findings.hpp
+  sed -Ei 's/(least_share(_of_range)?) = 0\.[0-9]+;/\1 = 1e-6;/; s/most_of_a_rule = 4;/most_of_a_rule = 4096;/' "$rules"
+  [ "$(grep -cE '= (1e-6|4096);' "$rules")" = 3 ] || echo "run.sh: small findings stay unsaid"
   g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" "$root/tools/inject/inject.cpp" \
     -Wl,--version-script="$root/tools/inject/inject.map" -static-libstdc++ -static-libgcc -o "$INJECT" -ldl -pthread || exit 1
 fi
