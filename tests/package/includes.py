@@ -66,7 +66,7 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
 # The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
-SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|tables/kernel_table\.hpp$")
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|tables/kernel_names\.hpp$")
 
 
 def short(name):

@@ -13,8 +13,8 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
-#include <strata/tables/host_timeline.hpp>
-#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/kernel_names.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/statistics.hpp>
 #include <strata/tables/steps.hpp>
 
@@ -169,9 +169,7 @@ class rank_recording {
     return coded - 2;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
-    bool const is_named = name <= source_.kernel_names.size();
-    std::string const kernel =
-        is_named ? short_kernel_name(source_.kernel_names[name - 1].mangled) : std::string();
+    std::string const kernel = short_kernel_name(source_, name);
     std::string const& path = tree_.rows()[row].path;
     if (!is_collective(path, kernel)) return no_collective;
     return static_cast<std::uint32_t>(collectives_.position_of(made_, path, kernel));

@@ -10,6 +10,7 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/host_timeline.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
 
 #include <cstddef>

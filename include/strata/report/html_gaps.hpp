@@ -10,6 +10,7 @@
 #include <strata/report/html_track.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/json.hpp>
+#include <strata/tables/launch_index.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/migrations.hpp>
 #include <strata/tables/range_rows.hpp>
 

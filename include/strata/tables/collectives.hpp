@@ -8,9 +8,8 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/kernel_names.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -27,7 +26,7 @@ inline bool is_collective(std::string_view path, std::string_view kernel) noexce
 }
 
 /// Tells the collectives among the kernels of a profile.
-/// Cost: O(1); each name and each path is looked at once.
+/// Cost: O(1); each name is read once in each range.
 class collective_finder {
  public:
   collective_finder(profile const& source, call_tree const& tree) noexcept
@@ -36,21 +35,20 @@ class collective_finder {
   bool is_collective(kernel_record const& kernel) {
     std::uint32_t const row = tree_.position_of(kernel.node);
     answer& known = answers_[std::uint64_t{row} << 32 | kernel.name];
-    if (known == answer::none)
-      known =
-          detail::is_collective(tree_.rows()[row].path, name_of(kernel)) ? answer::yes : answer::no;
+    if (known == answer::none) {
+      std::string const name = short_kernel_name(source_, kernel.name);
+      bool const is_one = detail::is_collective(tree_.rows()[row].path, name);
+      known = is_one ? answer::yes : answer::no;
+    }
     return known == answer::yes;
   }
 
  private:
-  enum class answer : std::uint8_t { none, yes, no };
-
-  std::string name_of(kernel_record const& kernel) const {
-    std::size_t const name = kernel.name;
-    return name >= 1 && name <= source_.kernel_names.size()
-               ? short_kernel_name(source_.kernel_names[name - 1].mangled)
-               : std::string();
-  }
+  enum class answer : std::uint8_t {
+    none,  ///< nothing asked yet
+    yes,
+    no
+  };
 
   profile const& source_;
   call_tree const& tree_;

@@ -12,6 +12,7 @@
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/host_timeline.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>

@@ -4,13 +4,30 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/host_timeline.hpp>
 #include <strata/tables/range_rows.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 STRATA_BEGIN
+
+/// What the host did while the device had no work.
+enum class idle_cause : std::uint8_t {
+  launch,     ///< launched
+  host_work,  ///< the program's own code, without a call into the driver
+  wait,       ///< waited for the device, and only then launched what came next
+  allocation,
+  copy,   ///< in a copy or a fill
+  device  ///< nothing that matters: the device began queued work late
+};
+
+constexpr std::string_view to_string(idle_cause cause) noexcept {
+  constexpr std::string_view names[] = {"launch",     "host work", "wait",
+                                        "allocation", "copy",      "device"};
+  return names[static_cast<std::size_t>(cause)];
+}
 
 /// Time of a mean step in which the device was idle for one cause in one range itself.
 struct idle_time {

@@ -1,0 +1,104 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_LAUNCH_INDEX_HPP
+#define STRATA_TABLES_LAUNCH_INDEX_HPP
+
+// Which calls into the driver did which work.
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Which call into the driver caused the work of a record.
+/// Cost: O(l) for l launches, whose correlation ids are dense; O(1) a question.
+class launch_index {
+ public:
+  static constexpr std::uint32_t none = 0xffffffffu;
+
+  explicit launch_index(profile const& source) {
+    if (source.launches.empty()) return;
+    std::uint32_t last = 0;
+    first_ = none;
+    for (launch_record const& launch : source.launches) {
+      first_ = smaller(first_, launch.correlation);
+      last = larger(last, launch.correlation);
+    }
+    std::size_t const ids = std::size_t{last} - first_ + 1;
+    is_dense_ = ids / 8 <= source.launches.size();
+    if (is_dense_) positions_.resize(ids, none);
+    for (std::size_t i = 0; i < source.launches.size(); ++i) {
+      launch_record const& launch = source.launches[i];
+      if (!launch.causes_work()) continue;
+      auto const position = static_cast<std::uint32_t>(i);
+      if (is_dense_) {
+        positions_[launch.correlation - first_] = position;
+      } else {
+        sparse_[launch.correlation] = position;
+      }
+    }
+  }
+
+  /// Position in profile::launches, or none.
+  std::uint32_t launch_of(std::uint32_t correlation) const noexcept {
+    if (is_dense_)
+      return correlation - first_ < positions_.size() ? positions_[correlation - first_] : none;
+    std::uint32_t const* const found = sparse_.find(correlation);
+    return found == nullptr ? none : *found;
+  }
+
+ private:
+  std::uint32_t first_ = 0;
+  bool is_dense_ = false;
+  vec<std::uint32_t> positions_;  ///< by correlation - first_
+  number_map<std::uint32_t> sparse_;
+};
+
+/// Which calls of ranges only captured work into a graph, and did not do it.
+/// Cost: two sorts of the launches, nothing where none was captured; O(log n) a question.
+class captured_calls {
+ public:
+  explicit captured_calls(profile const& source) {
+    for (launch_record const& launch : source.launches)
+      if (launch.only_captured() && is_work(launch.kind)) captured_.push_back(moment_of(launch));
+    if (captured_.empty()) return;
+    for (launch_record const& launch : source.launches)
+      if (launch.causes_work() && is_work(launch.kind)) worked_.push_back(moment_of(launch));
+    captured_.sort();
+    worked_.sort();
+  }
+
+  bool only_captured(range_record const& range) const noexcept {
+    return within(captured_, range) && !within(worked_, range);
+  }
+
+ private:
+  using moment = pair<std::uint32_t, std::int64_t>;  ///< thread and time
+
+  static moment moment_of(launch_record const& launch) noexcept {
+    return {launch.thread, launch.begin};
+  }
+
+  static bool within(vec<moment> const& moments, range_record const& range) noexcept {
+    moment const wanted{range.thread, range.begin};
+    moment const* const at =
+        moments.begin() + moments.count_first([&](moment const& other) { return other < wanted; });
+    return at != moments.end() && at->first == range.thread && at->second <= range.end;
+  }
+
+  vec<moment> captured_;
+  vec<moment> worked_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_LAUNCH_INDEX_HPP
