@@ -640,17 +640,6 @@ TEST_CASE("exposed-communication: rules of single kernels leave collectives alon
   }
 }
 
-TEST_CASE("few-blocks: fewer than there are SMs") {
-  program p;
-  p.run(4, [&] {
-    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 900 * us, 4); });
-    p.wait();
-  });
-  answer const a(p.made);
-  a.first_is("few-blocks", "attention");
-  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(900 * us * (1 - 4 / 132.0)));
-}
-
 TEST_CASE("above-roof: wrong units are named, and are no result") {
   program p = one_kernel();
   p.hbm(p.attention, 1.3);
@@ -1233,25 +1222,6 @@ TEST_CASE("queued work that other processes delay is not bound by launches") {
   CHECK(a.find("launch-bound") == nullptr);
   CHECK(a.input.findings.bound.find("launches") == std::string::npos);
   CHECK(a.steps().idle_of(idle_cause::device) > 19'900 * us);
-}
-
-TEST_CASE("few-blocks: kernels that run side by side fill the GPU together") {
-  program p;
-  p.run(4, [&] {
-    p.in(p.mlp, [&](std::uint32_t at) {
-      for (int i = 0; i < 10; ++i) {
-        std::int64_t const free = p.free;
-        for (std::uint32_t stream = 7; stream < 11; ++stream) {
-          p.free = free;
-          p.kernel_of(at, 1000 * us, 33, stream);
-        }
-      }
-    });
-    p.wait();
-  });
-  answer const a(p.made);
-  INFO(a.all());
-  CHECK(a.find("few-blocks") == nullptr);
 }
 
 /// A range whose kernels run on two devices at a time, which moves so many bytes in a millisecond.

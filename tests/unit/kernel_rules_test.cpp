@@ -395,6 +395,7 @@ program counted_idle(std::uint32_t blocks) {
 
 TEST_CASE("few-blocks: the SMs that have none, from three quarters of them down") {
   CHECK(cost_of(with_blocks(4).made, "few-blocks") == exactly(900 * us * (1 - 4 / 132.0)));
+  answer(with_blocks(4).made).first_is("few-blocks", "attention");
   CHECK(cost_of(with_blocks(37).made, "few-blocks") == exactly(900 * us * (1 - 37 / 132.0)));
   CHECK(cost_of(counted_idle(99).made, "few-blocks") == exactly(0.25 * kernel_ns));
   CHECK(cost_of(counted_idle(100).made, "few-blocks") == 0.0);

@@ -602,7 +602,7 @@ inline constexpr finding_rule finding_rules::rules[] = {
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, false},
     {"exposed-communication",
-     "overlap them with computation, send less, or ask strata ranks which rank the others wait for",
+     "overlap collectives with computation, send less, or ask strata ranks who is waited for",
      deciding::nothing, &finding_rules::exposed_communication, finding_part::kernels},
     {"serialised-streams",
      "remove events, the default stream and host waits between independent streams",

@@ -126,9 +126,9 @@ class kernel_rules : protected step_bound {
 
   // --- kernels, from counters ---
 
-  /// Calls `look(row, time)` for each range whose own kernels are worth it, and were counted in the
-  /// work that was timed: a cure that replaces the work gains without a known unit. False where
-  /// `key` has no value in any.
+  /// Calls `look(row, time)` for each range whose own kernels are worth it, are no collectives, and
+  /// were counted in the work that was timed: a cure that replaces the work gains whatever was
+  /// counted. False where `key` has no value in any.
   bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {

@@ -9,7 +9,7 @@
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/step_amounts.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>

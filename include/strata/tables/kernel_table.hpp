@@ -270,6 +270,13 @@ inline vec<std::string> distinct_names(vec<kernel_row> const& rows) {
   return names;
 }
 
+/// Mean duration of a launch, without a first step that is apart. Units: ns.
+inline double mean_duration(kernel_row const& row, steps_summary const& steps) noexcept {
+  if (!steps.without_first || row.count <= row.first_step_count) return row.duration.mean();
+  return (row.duration.sum() - static_cast<double>(row.first_step_ns)) /
+         static_cast<double>(row.count - row.first_step_count);
+}
+
 }  // namespace detail
 
 /// The launches of a kernel in a mean step. `range`: its row.
@@ -313,17 +320,6 @@ struct kernel_counter_table {
     return at(row, metric);
   }
 };
-
-namespace detail {
-
-/// Mean duration of a launch, without a first step that is apart. Units: ns.
-inline double mean_duration(kernel_row const& row, steps_summary const& steps) noexcept {
-  if (!steps.without_first || row.count <= row.first_step_count) return row.duration.mean();
-  return (row.duration.sum() - static_cast<double>(row.first_step_ns)) /
-         static_cast<double>(row.count - row.first_step_count);
-}
-
-}  // namespace detail
 
 /// The counted values of single kernels by the rows of their table; rates are of the steps that
 /// `steps` is made of.
