@@ -229,13 +229,13 @@ def compare(binary, folder, case):
         fast = run([binary], turn, case, "", ("mended",))
         if slow is None or fast is None:
             return None, "a run failed"
-        first = next((each for each in slow["findings"] if each["cost_ns_per_step"] > 0), None)
+        first = next((cause for cause in slow["findings"] if cause["cost_ns_per_step"] > 0), None)
         if first is None or first["rule"] not in expected or first["predicted_step_ns"] is None:
             return None, f"run {number} names {first and first['rule']} first"
         steps.append(slow["step"]["p50_ns"])
         predicted.append(first["predicted_step_ns"])
         mended.append(fast["step"]["p50_ns"])
-    return [statistics.median(each) for each in (steps, predicted, mended)], first["rule"]
+    return [statistics.median(times) for times in (steps, predicted, mended)], first["rule"]
 
 
 def pairs(binary, folder, chosen):
@@ -249,7 +249,7 @@ def pairs(binary, folder, chosen):
             error = medians[1] / medians[2] - 1
             right += abs(error) <= WITHIN
             too_low += [case] if error < -WITHIN else []
-            times = " | ".join(f"{each / 1e6:.3f} ms" for each in medians)
+            times = " | ".join(f"{ns / 1e6:.3f} ms" for ns in medians)
             lines.append(f"| {case} | {said} | {times} | {100 * error:+.1f} % |")
         print(lines[-1], flush=True)
     lines.append(f"\n{right} of {len(chosen)} within {100 * WITHIN:.0f} %; medians of {RUNS} runs each")

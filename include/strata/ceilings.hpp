@@ -71,7 +71,7 @@ class ceilings_bench {
       return;
     }
     to_.driver_version = static_cast<std::uint32_t>(driver.version);
-    capability_ = 10 * to_.device.compute_capability_major + to_.device.compute_capability_minor;
+    capability_ = to_.device.capability();
     runs_ = &runs;
     measure_compute("warm-up", kernel::fma("f32"), fma_work(1));  // clocks rise
     to_.device.ceilings.clear();

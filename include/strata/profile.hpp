@@ -89,6 +89,11 @@ struct profile_device {
   std::uint32_t registers_per_multiprocessor = 0;  ///< of 32 bits
   std::uint32_t shared_bytes_per_multiprocessor = 0;
   std::uint32_t reserved_shared_bytes_per_block = 0;  ///< that the driver takes of each block
+
+  /// The compute capability as one number: 90 is 9.0.
+  std::uint32_t capability() const noexcept {
+    return 10 * compute_capability_major + compute_capability_minor;
+  }
 };
 
 /// Where and how the profile was made.

@@ -25,7 +25,7 @@ inline constexpr double wavefront_bytes = 128.0;
 /// sheets of boards and modules, divided by SMs and clock. device_peaks_test has each line beside a
 /// board. Tensor rates are dense, and of sums in FP32 where the numbers are floating-point.
 struct architecture_rates {
-  std::uint32_t capability;  ///< 10 * major + minor, and no other
+  std::uint32_t capability;  ///< as profile_device::capability()
   double fp32;               ///< FLOP, an FMA is two
   double fp64;
   double fp16;  ///< of two numbers in a register, outside of the tensor cores
@@ -119,10 +119,8 @@ inline constexpr named_rate named_rates[] = {
 
 /// The rates of a device's compute capability, or null.
 inline architecture_rates const* rates_of(profile_device const& device) noexcept {
-  std::uint32_t const capability =
-      10 * device.compute_capability_major + device.compute_capability_minor;
   for (architecture_rates const& row : architecture_table)
-    if (row.capability == capability) return &row;
+    if (row.capability == device.capability()) return &row;
   return nullptr;
 }
 
@@ -163,7 +161,7 @@ inline double blocks_that_fill_memory(profile_device const& device) noexcept {
 /// Blackwell (5.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data.
 inline double bus_peak(profile_device const& device) noexcept {
   constexpr double lane = 1e9 / 8.0 * 128.0 / 130.0;
-  switch (10 * device.compute_capability_major + device.compute_capability_minor) {
+  switch (device.capability()) {
     case 70:
     case 75:
       return 16.0 * 8.0 * lane;

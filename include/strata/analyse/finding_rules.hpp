@@ -12,7 +12,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/tables/collectives.hpp>
-#include <strata/tables/devices.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 
@@ -158,7 +157,7 @@ class finding_rules : private kernel_rules {
     device_work const& work = rows_[row].self;
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
-  char const* in_each() const noexcept { return in_.steps.from_steps ? " a step" : " in the run"; }
+  char const* in_whole() const noexcept { return in_.steps.from_steps ? " a step" : " in the run"; }
   std::string idle_title(idle_cause cause, idle_work const& all) const {
     std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
                             << " idle for " << time(all.ns) << " of " << in_.steps.one_whole();
@@ -174,7 +173,7 @@ class finding_rules : private kernel_rules {
       case idle_cause::allocation:
         if (!(all.allocations > 0.0)) return idle + "the host frees memory";
         return sentence(idle) << "the host allocates and frees memory, "
-                              << count(all.allocations, "time", "times") << in_each();
+                              << count(all.allocations, "time", "times") << in_whole();
       default:  // host_work: no other cause has this look
         return idle + "the program computes on the CPU";
     }
@@ -191,8 +190,7 @@ class finding_rules : private kernel_rules {
         best = larger(best, copies.bytes / copies.ns);
     }
     if (best > 0.0) return best;
-    vec<profile_device const*> const worked = worked_devices(in_.source);
-    for (profile_device const* const device : worked) best = larger(best, bus_peak(*device));
+    for (profile_device const* const device : worked_) best = larger(best, bus_peak(*device));
     if (!(best > 0.0)) return not_a_number;
     return best * 1e-9 * reachable_use(gpu_unit::pcie);
   }
@@ -239,7 +237,7 @@ class finding_rules : private kernel_rules {
     if (to.count > 0.0 && from.count > 0.0) title << " and ";
     if (from.count > 0.0)
       title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
-    title << in_each() << (pageable ? " through pageable memory" : "")
+    title << in_whole() << (pageable ? " through pageable memory" : "")
           << ", with no kernel at the same time for " << time(from.alone_ns + to.alone_ns);
     return title;
   }
@@ -666,7 +664,7 @@ inline findings_table finding_rules::run() {
 }  // namespace detail
 
 /// What is wrong in a profile, ranked by its cost.
-/// Cost: O(rows x rules), the idle times of the steps, and O(k) for k records of kernels.
+/// Cost: O(rows x rules), the idle times of the steps, and O(r) for r records.
 inline findings_table make_findings(findings_input const& input) {
   return detail::finding_rules(input).run();
 }

@@ -160,7 +160,10 @@ struct finding_rule {
 class finding_context {
  protected:
   explicit finding_context(findings_input const& input)
-      : in_(input), rows_(input.rows), judge_(input.roofline) {
+      : in_(input),
+        rows_(input.rows),
+        worked_(worked_devices(input.source)),
+        judge_(input.roofline) {
     step_ns_ = input.steps.typical_ns();
     find_multiprocessors();
   }
@@ -168,13 +171,12 @@ class finding_context {
   /// Those that all kernels may use, and what one holds; unknown where kernels ran on devices of
   /// several kinds, or in contexts with parts of a device that differ.
   void find_multiprocessors() {
-    vec<profile_device const*> const worked = worked_devices(in_.source);
-    for (profile_device const* const device : worked)
-      if (device->name != worked[0]->name) return;
-    if (worked.empty()) return;
-    sm_ = limits_of(*worked[0]);
-    multiprocessors_ = worked[0]->multiprocessors;
-    blocks_of_memory_ = blocks_that_fill_memory(*worked[0]);
+    for (profile_device const* const device : worked_)
+      if (device->name != worked_[0]->name) return;
+    if (worked_.empty()) return;
+    sm_ = limits_of(*worked_[0]);
+    multiprocessors_ = worked_[0]->multiprocessors;
+    blocks_of_memory_ = blocks_that_fill_memory(*worked_[0]);
     if (in_.source.contexts.empty()) return;
     multiprocessors_ = 0.0;
     for (kernel_record const& kernel : in_.source.kernels) {
@@ -370,6 +372,7 @@ class finding_context {
 
   findings_input const& in_;
   vec<range_row> const& rows_;
+  vec<profile_device const*> worked_;
   gain_judge judge_;
   vec<std::size_t> migrating_;  ///< rows whose idle time managed memory explains
   double step_ns_ = 0.0;

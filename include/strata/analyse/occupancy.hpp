@@ -29,7 +29,7 @@ struct sm_limits {
 /// The limits of a compute capability, for recordings without the driver's attributes. Source:
 /// "Technical Specifications per Compute Capability" of the CUDA C++ Programming Guide 13.0.
 struct capability_limits {
-  std::uint32_t capability;  ///< 10 * major + minor
+  std::uint32_t capability;  ///< as profile_device::capability()
   std::uint32_t warps;
   std::uint32_t blocks;
   std::uint32_t shared_kib;
@@ -58,10 +58,8 @@ inline sm_limits limits_of(profile_device const& device) noexcept {
     made.reserved_shared_bytes = device.reserved_shared_bytes_per_block;
     return made;
   }
-  std::uint32_t const capability =
-      10 * device.compute_capability_major + device.compute_capability_minor;
   for (capability_limits const& row : capability_table) {
-    if (row.capability != capability) continue;
+    if (row.capability != device.capability()) continue;
     made.warps = row.warps;
     made.blocks = row.blocks;
     made.registers = registers;
