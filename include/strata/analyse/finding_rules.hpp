@@ -5,6 +5,7 @@
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/analyse/step_bound.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -497,7 +498,7 @@ class finding_rules : private kernel_rules {
   /// Time in which the device is idle for what the host does, in the ranges from `row` on that lie
   /// in it.
   double idle_of_host(std::size_t row = 0) const noexcept {
-    if (!in_.steps.has_timeline) return active_idle_ns();
+    if (!in_.steps.has_timeline) return in_.steps.active_idle_ns();
     double sum = 0.0;
     for (idle_time const& time : in_.steps.idle)
       if (time.cause != idle_cause::device && is_in(time.row, row)) sum += time.ns;
@@ -644,7 +645,7 @@ inline constexpr finding_rule finding_rules::rules[] = {
 inline findings_table finding_rules::run() {
   if (rows_.empty()) return {};
   if (in_.source.hang.found) {  // what is missing says more than what came
-    made_.bound = bound();
+    made_.bound = step_bound(in_).text();
     return std::move(made_);
   }
   if (!(step_ns_ > 0.0)) return {};
@@ -657,7 +658,7 @@ inline findings_table finding_rules::run() {
   }
   made_.findings.sort(
       [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });
-  made_.bound = bound();
+  made_.bound = step_bound(in_).text();
   return std::move(made_);
 }
 

@@ -156,14 +156,101 @@ struct finding_rule {
   bool apart = false;  ///< a second kind of the same look
 };
 
-/// What the rules share: what they look at, and what they found.
-class finding_context {
+/// A profile as the rules look at it: its amounts in a mean step, and how sentences tell them.
+class step_view {
+ protected:
+  explicit step_view(findings_input const& input) noexcept : in_(input), rows_(input.rows) {}
+
+  /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
+  std::string gpus() const {
+    std::size_t const worked = in_.roofline.devices;
+    if (worked == 1) return "the GPU";
+    return sentence("the ") << worked << " GPUs";
+  }
+  bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
+  /// A sum of the work on the device of the range and below, of one step.
+  double per_step(std::size_t row, double total) const noexcept {
+    return in_.steps.per_step(total, rows_[row].step_work_share);
+  }
+  /// The time of a range's own work, of one step.
+  double own_ns_per_step(std::size_t row, double ns) const noexcept {
+    return in_.steps.per_step(ns, rows_[row].step_self_share);
+  }
+  /// How much of something the launches of the range itself are, or come with, in one step.
+  template <class Integer>
+  double own_launches_per_step(std::size_t row, Integer count) const noexcept {
+    return in_.steps.per_step(static_cast<double>(count), rows_[row].step_self_launch_share);
+  }
+  /// The host time of the launches of the range itself, of one step.
+  double own_launch_ns_per_step(std::size_t row) const noexcept {
+    return in_.steps.per_step(static_cast<double>(rows_[row].self.launch_ns),
+                              rows_[row].step_self_launch_time_share);
+  }
+  /// What the calls of a range count or declare, of one step.
+  double calls_per_step(std::size_t row, double total) const noexcept {
+    return in_.steps.per_step(total, rows_[row].step_call_share);
+  }
+  double own(std::size_t row, std::string_view key) const noexcept {
+    return counted_value(in_.counters, row, key, counter_scope::self);
+  }
+  double own(std::size_t row, char const* key) const noexcept {
+    return own(row, std::string_view(key));
+  }
+  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
+    return detail::is_timed_work(in_.counters, row, scope);
+  }
+  /// Operations of the tensor cores in a step, of the formats that were counted; NaN where none
+  /// was.
+  double tensor_flops(std::size_t row, counter_scope scope) const noexcept {
+    double sum = std::numeric_limits<double>::quiet_NaN();
+    for (tensor_format const& format : tensor_formats) {
+      double const flops = counted_value(in_.counters, row, format.key, scope);
+      if (known(flops)) sum = known(sum) ? sum + flops : flops;
+    }
+    return sum;
+  }
+  static bool known(double value) noexcept { return is_finite(value); }
+  range_limit const& load(std::size_t row) const noexcept { return in_.roofline.own[row]; }
+  /// What bytes or operations take at a roof; NaN where it is unknown.
+  double at_roof_ns(double amount, std::string_view roof) const noexcept {
+    return amount / in_.roofline.rate_of(roof) * 1e9;
+  }
+  static std::string time(double ns) { return time_text(ns); }
+  static std::string shown(std::string const& path) {
+    return path.empty() ? std::string("no range") : path;
+  }
+  /// No share is above 100 %: one that is tells that its parts are not of the same work.
+  static std::string percent(double const& fraction) {
+    if (is_nan(fraction)) return "an unknown part";
+    double const share = share_of(fraction, 1.0);
+    return is_nan(share) ? "more than 100 %" : fixed_string(100.0 * share, 0) + " %";
+  }
+  static std::string count(double value) {
+    constexpr double most = 1e15;
+    if (!(value < most)) return "more than 10^15";
+    // A mean of whole numbers is whole, as near as sums of parts come to it.
+    constexpr double noticed = 0.05;
+    double const whole = rounded_down(value + 0.5);
+    bool const is_whole = value > whole - noticed && value < whole + noticed;
+    if (value < 9.95 && !is_whole) return fixed_string(value, 1);
+    return value > 0.0 && value < noticed ? fixed_string(value, 2)
+                                          : in_groups(static_cast<std::uint64_t>(whole));
+  }
+  /// "3 kernels"; `one` and `many` are what one and several are called.
+  static std::string count(double value, char const* one, char const* many) {
+    std::string const number = count(value);
+    return sentence(number) << ' ' << (number == "1" ? one : many);
+  }
+
+  findings_input const& in_;
+  vec<range_row> const& rows_;
+};
+
+/// What the rules share beside that view: the judge of gains, and what they found.
+class finding_context : protected step_view {
  protected:
   explicit finding_context(findings_input const& input)
-      : in_(input),
-        rows_(input.rows),
-        worked_(worked_devices(input.source)),
-        judge_(input.roofline) {
+      : step_view(input), worked_(worked_devices(input.source)), judge_(input.roofline) {
     step_ns_ = input.steps.typical_ns();
     find_multiprocessors();
   }
@@ -289,89 +376,7 @@ class finding_context {
 
   bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }
   bool is_worth(double ns) const noexcept { return ns >= least_share_of_range * step_ns_; }
-  /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
-  std::string gpus() const {
-    std::size_t const worked = in_.roofline.devices;
-    if (worked == 1) return "the GPU";
-    return sentence("the ") << worked << " GPUs";
-  }
-  bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
-  /// A sum of the work on the device of the range and below, of one step.
-  double per_step(std::size_t row, double total) const noexcept {
-    return in_.steps.per_step(total, rows_[row].step_work_share);
-  }
-  /// The time of a range's own work, of one step.
-  double own_ns_per_step(std::size_t row, double ns) const noexcept {
-    return in_.steps.per_step(ns, rows_[row].step_self_share);
-  }
-  /// How much of something the launches of the range itself are, or come with, in one step.
-  template <class Integer>
-  double own_launches_per_step(std::size_t row, Integer count) const noexcept {
-    return in_.steps.per_step(static_cast<double>(count), rows_[row].step_self_launch_share);
-  }
-  /// The host time of the launches of the range itself, of one step.
-  double own_launch_ns_per_step(std::size_t row) const noexcept {
-    return in_.steps.per_step(static_cast<double>(rows_[row].self.launch_ns),
-                              rows_[row].step_self_launch_time_share);
-  }
-  /// What the calls of a range count or declare, of one step.
-  double calls_per_step(std::size_t row, double total) const noexcept {
-    return in_.steps.per_step(total, rows_[row].step_call_share);
-  }
-  double own(std::size_t row, std::string_view key) const noexcept {
-    return counted_value(in_.counters, row, key, counter_scope::self);
-  }
-  double own(std::size_t row, char const* key) const noexcept {
-    return own(row, std::string_view(key));
-  }
-  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
-    return detail::is_timed_work(in_.counters, row, scope);
-  }
-  /// Operations of the tensor cores in a step, of the formats that were counted; NaN where none
-  /// was.
-  double tensor_flops(std::size_t row, counter_scope scope) const noexcept {
-    double sum = std::numeric_limits<double>::quiet_NaN();
-    for (tensor_format const& format : tensor_formats) {
-      double const flops = counted_value(in_.counters, row, format.key, scope);
-      if (known(flops)) sum = known(sum) ? sum + flops : flops;
-    }
-    return sum;
-  }
-  static bool known(double value) noexcept { return is_finite(value); }
-  range_limit const& load(std::size_t row) const noexcept { return in_.roofline.own[row]; }
-  /// What bytes or operations take at a roof; NaN where it is unknown.
-  double at_roof_ns(double amount, std::string_view roof) const noexcept {
-    return amount / in_.roofline.rate_of(roof) * 1e9;
-  }
-  static std::string time(double ns) { return time_text(ns); }
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
-  }
-  /// No share is above 100 %: one that is tells that its parts are not of the same work.
-  static std::string percent(double const& fraction) {
-    if (is_nan(fraction)) return "an unknown part";
-    double const share = share_of(fraction, 1.0);
-    return is_nan(share) ? "more than 100 %" : fixed_string(100.0 * share, 0) + " %";
-  }
-  static std::string count(double value) {
-    constexpr double most = 1e15;
-    if (!(value < most)) return "more than 10^15";
-    // A mean of whole numbers is whole, as near as sums of parts come to it.
-    constexpr double noticed = 0.05;
-    double const whole = rounded_down(value + 0.5);
-    bool const is_whole = value > whole - noticed && value < whole + noticed;
-    if (value < 9.95 && !is_whole) return fixed_string(value, 1);
-    return value > 0.0 && value < noticed ? fixed_string(value, 2)
-                                          : in_groups(static_cast<std::uint64_t>(whole));
-  }
-  /// "3 kernels"; `one` and `many` are what one and several are called.
-  static std::string count(double value, char const* one, char const* many) {
-    std::string const number = count(value);
-    return sentence(number) << ' ' << (number == "1" ? one : many);
-  }
 
-  findings_input const& in_;
-  vec<range_row> const& rows_;
   vec<profile_device const*> worked_;
   gain_judge judge_;
   vec<std::size_t> migrating_;  ///< rows whose idle time managed memory explains

@@ -6,7 +6,6 @@
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/step_bound.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -25,9 +24,9 @@ STRATA_BEGIN
 namespace detail {
 
 /// The rules that look at the kernels of single ranges. Each is false where it lacks its counters.
-class kernel_rules : protected step_bound {
+class kernel_rules : protected finding_context {
  protected:
-  explicit kernel_rules(findings_input const& input) : step_bound(input) {
+  explicit kernel_rules(findings_input const& input) : finding_context(input) {
     for (std::size_t i = rows_.size(); i-- > 0;) row_places_[rows_[i].path_id] = i;
     collective_ns_.resize(rows_.size(), 0.0);
     for (kernel_row const& kernel : input.kernels)

@@ -20,15 +20,11 @@ STRATA_BEGIN
 namespace detail {
 
 /// The sentence above all findings: what bounds the step.
-class step_bound : protected finding_context {
- protected:
-  explicit step_bound(findings_input const& input) : finding_context(input) {}
+class step_bound : private step_view {
+ public:
+  explicit step_bound(findings_input const& input) noexcept : step_view(input) {}
 
-  double active_idle_ns() const noexcept {
-    return larger(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
-  }
-
-  std::string bound() const {
+  std::string text() const {
     constexpr double gpu_bound = 0.7;  // of the time
     steps_summary const& steps = in_.steps;
     if (in_.source.hang.found) return hang_text(in_.source.hang);
@@ -49,6 +45,8 @@ class step_bound : protected finding_context {
              << " Why it is idle otherwise is not known: raise buffers= or log=.";
     return bound_by_host(whole, busy) + rest_of_run();
   }
+
+ private:
   /// Of a device that did not end its work: what it does, and where the program waits for it.
   static std::string hang_text(profile_hang const& hang) {
     sentence text;
@@ -181,7 +179,7 @@ class step_bound : protected finding_context {
                              << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
                              << percent(1.0 - busy) << " of the " << whole;
     for (std::size_t i = 0; i < std::size(bounds); ++i)
-      if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * active_idle_ns())
+      if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * in_.steps.active_idle_ns())
         return sentence(bounds[i].name) << ": " << idle << ", mostly " << bounds[i].cause << ".";
     return sentence("Idle: ") << idle << ", for several causes.";
   }

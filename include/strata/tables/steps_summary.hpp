@@ -3,6 +3,7 @@
 #define STRATA_TABLES_STEPS_SUMMARY_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/range_rows.hpp>
 
@@ -145,6 +146,8 @@ struct steps_summary {
   double typical_count() const noexcept {
     return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
   }
+  /// The part of `active_ns` in which the device was idle.
+  double active_idle_ns() const noexcept { return detail::larger(0.0, active_ns - active_busy_ns); }
   double idle_of(idle_cause cause) const noexcept {
     double sum = 0.0;
     for (idle_time const& time : idle)
