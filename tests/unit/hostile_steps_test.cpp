@@ -149,6 +149,31 @@ TEST_CASE("hostile steps: two devices, and streams that overlap") {
   CHECK(a.input.roofline.devices == 2);
 }
 
+TEST_CASE("hostile steps: kernels that are side by side in steps, and were not before") {
+  program p;
+  auto const kernel_in = [&p](std::uint32_t stream, std::int64_t ns) {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, ns, 1000, stream); });
+  };
+  kernel_in(7, 100'000 * us);
+  p.wait();
+  p.run(10, [&] {
+    for (std::uint32_t stream = 7; stream < 11; ++stream) {
+      p.free = p.now;
+      kernel_in(stream, 400 * us);
+    }
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  p.use(p.attention, "issue", 0.01);
+  p.hbm(p.attention, 0.01);
+  check_all(p.made);
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.input.roofline.own[1].time_ns == doctest::Approx(a.steps().gpu_busy_ns));
+  REQUIRE(a.find("latency-bound") != nullptr);
+  CHECK(a.find("latency-bound")->cost_ns_per_step < 0.99 * a.steps().gpu_busy_ns);
+}
+
 TEST_CASE("hostile steps: graphs that another range launches, threads without ranges") {
   program p = steps_of(10, [](program& q) {
     std::uint32_t const id = q.api(0, 5 * us, api_kind::graph_launch);

@@ -348,12 +348,13 @@ class roofline_builder {
     if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time * parallel);
     table_.limits[position] = nearest(real, limiting, time, parallel);
     bool const leaf = row.self.kernels == row.total.kernels;
-    double const own = static_cast<double>(smaller(row.self.kernel_ns, row.gpu_busy_ns));
+    double const own =
+        steps_.per_step(static_cast<double>(row.self.kernel_ns), row.step_self_share);
     amounts alone;
     if (is_timed_work(counters_, position, counter_scope::self))
       alone = counted(position, counter_scope::self);
-    table_.own[position] = nearest(alone, leaf ? limiting : amounts(),
-                                   steps_.per_step(own, row.step_self_share), parallel);
+    table_.own[position] =
+        nearest(alone, leaf ? limiting : amounts(), smaller(own, time), parallel);
     if (!is_positive(time)) return;
     amounts const& work = is_positive(real.flops) ? real : said;
     for (std::size_t level = 0; level < std::size(levels); ++level)
