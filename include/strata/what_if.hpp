@@ -60,9 +60,11 @@ inline bool cure_of(finding_range const& range, vec<range_row> const& rows,
   made.below = range.part == finding_part::kernels_below;
   if (!(range.cost_ns_per_step > 0.0) || range.row >= rows.size()) return false;
   range_row const& row = rows[range.row];
-  double const all = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
+  // Costs are of the time in which one of them ran, of all streams and devices together.
+  double const sum = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
+  double const busy = steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
   double const kernels =
-      steps.per_step(all, made.below ? row.step_work_share : row.step_self_share);
+      smaller(steps.per_step(sum, made.below ? row.step_work_share : row.step_self_share), busy);
   switch (range.part) {
     case finding_part::none:
       return false;

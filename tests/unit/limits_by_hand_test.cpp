@@ -392,10 +392,12 @@ TEST_CASE("the cure of a finding: a part of the range's kernels in a step") {
   vec<range_row> rows(2);
   rows[1].self.kernel_ns = 4000;
   rows[1].total.kernel_ns = 9000;
+  rows[1].gpu_busy_ns = 9500;
   rows[1].step_share = 1.0;
   rows[1].step_self_share = {0.5, 0.4};
   rows[1].step_call_share = {0.6, 0.6};
   rows[1].step_work_share = {0.75, 0.7};
+  rows[1].step_busy_share = {1.0, 0.9};
   steps_summary steps;
   steps.from_steps = true;
   steps.count = 2;
@@ -408,6 +410,10 @@ TEST_CASE("the cure of a finding: a part of the range's kernels in a step") {
   REQUIRE(detail::cure_of(of, rows, steps, made));
   CHECK(made.kernels == doctest::Approx(1 - 250 / (9000 * 0.75 / 2)));
   CHECK(made.below);
+  rows[1].step_busy_share = {0.5, 0.4};
+  rows[1].gpu_busy_ns = 3000;  // of streams or devices beside each other
+  REQUIRE(detail::cure_of(of, rows, steps, made));
+  CHECK(made.kernels == doctest::Approx(1 - 250 / (3000 * 0.5 / 2)));
   of.cost_ns_per_step = 0.0;
   CHECK_FALSE(detail::cure_of(of, rows, steps, made));
 }
