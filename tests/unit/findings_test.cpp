@@ -587,7 +587,7 @@ TEST_CASE("exposed-communication: what no other kernel hides of collectives") {
   finding const& found = a.findings()[0];
   CHECK(found.cost_ns_per_step == doctest::Approx(400 * us));
   CHECK(found.title ==
-        "Collectives take 600 us of a step, with no other kernel at the same time for 400 us");
+        "Collectives take 500 us of a step, with no other kernel at the same time for 400 us");
   CHECK(a.find("few-blocks") == nullptr);  // by design
   CHECK(a.find("serialised-streams") == nullptr);
 }
@@ -624,6 +624,72 @@ TEST_CASE("exposed-communication: a kernel of NCCL's own range is one by any nam
   CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(600 * us));
   CHECK(a.findings()[0].predicted_step_ns ==
         doctest::Approx(a.steps().typical_ns() - 600 * us).epsilon(0.01));
+}
+
+TEST_CASE("exposed-communication: what several GPUs of a process send at a time counts once") {
+  constexpr std::uint32_t gpus = 4;
+  program p;
+  p.made.kernel_names.push_back({"ncclDevKernel_AllReduce_Sum_bf16_RING_LL"});
+  while (p.made.environment.devices.size() < gpus) {
+    profile_device next = p.made.environment.devices[0];
+    next.ordinal = static_cast<std::uint32_t>(p.made.environment.devices.size());
+    p.made.environment.devices.push_back(next);
+  }
+  p.run(4, [&] {
+    for (std::uint32_t const name : {1u, 2u}) {
+      std::int64_t const begin = detail::larger(p.now, p.free) + 20 * us;
+      for (std::uint32_t gpu = 0; gpu < gpus; ++gpu)
+        p.in(name == 1 ? p.mlp : p.attention, [&](std::uint32_t where) {
+          kernel_record& kernel = p.kernel_of(where, 500 * us);
+          kernel.name = name;
+          kernel.device = static_cast<std::uint16_t>(gpu);
+          kernel.context = gpu + 1;
+          kernel.begin = begin;
+          p.free = kernel.end = begin + 500 * us;
+        });
+    }
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("exposed-communication", "attention");
+  CHECK(a.findings()[0].title ==
+        "Collectives take 500 us of a step, with no other kernel at the same time for 500 us");
+  CHECK(a.findings()[0].predicted_step_ns ==
+        doctest::Approx(a.steps().typical_ns() - 500 * us).epsilon(0.01));
+}
+
+TEST_CASE("exposed-communication: it explains nothing of the other kernels of its range") {
+  for (char const* const name : {"ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "work"}) {
+    program p;
+    p.made.kernel_names.push_back({name});
+    p.run(4, [&] {
+      p.in(p.mlp, [&](std::uint32_t where) {
+        p.kernel_of(where, 400 * us, 8);
+        p.kernel_of(where, 400 * us, 24).name = 2;
+      });
+      p.wait();
+    });
+    answer const a(p.made);
+    INFO(a.all());
+    REQUIRE(a.find("few-blocks") != nullptr);
+    CHECK(a.find("few-blocks")->ranges[0].cost_ns_per_step ==
+          doctest::Approx(400 * us * (1.0 - 8.0 / 132)));
+  }
+}
+
+TEST_CASE("exposed-communication: streams that run one after the other are not its range's") {
+  program p;
+  p.made.kernel_names.push_back({"ncclDevKernel_AllReduce_Sum_bf16_RING_LL"});
+  p.run(4, [&] {
+    for (std::uint32_t stream = 7; stream < 11; ++stream)
+      p.in(p.mlp, [&](std::uint32_t where) { p.kernel_of(where, 100 * us, 8, stream); });
+    p.in(p.attention, [&](std::uint32_t where) { p.kernel_of(where, 800 * us, 24, 20).name = 2; });
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("exposed-communication", "attention");
+  REQUIRE(a.find("serialised-streams") != nullptr);
+  CHECK(a.find("serialised-streams")->path == "mlp");
 }
 
 TEST_CASE("exposed-communication: rules of single kernels leave collectives alone") {

@@ -208,6 +208,18 @@ TEST_CASE("gains: no time twice, and claims can be undone") {
   CHECK(gain_judge(table_of({})).unexplained(0) == 0.0);
 }
 
+TEST_CASE("gains: what is set apart is not gained, and explains nothing of the rest") {
+  roofline_table const table = table_of(load_of({}));
+  gain_judge judge(table);
+  judge.set_apart(0, 600.0);
+  CHECK(judge.unexplained(0) == 1.0);
+  CHECK(judge.gain(0, cure_of_kernels().ends_waits(700.0)) == within(400));
+  judge.claim(0, 100.0);
+  CHECK(judge.unexplained(0) == within(0.75));
+  judge.set_apart(0, 5000.0);
+  CHECK(judge.unexplained(0) == 0.0);
+}
+
 TEST_CASE("gains: kernels that a unit bounds wait for nothing else") {
   cure_of_kernels const waits = cure_of_kernels().ends_waits(700.0);
   CHECK(gain_of(load_of({{gpu_unit::tensor, 0.79}}), waits) == within(1000 - 790 / 0.9));

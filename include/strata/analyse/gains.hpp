@@ -116,7 +116,10 @@ class cure_of_kernels {
 class gain_judge {
  public:
   explicit gain_judge(roofline_table const& roofline) : roofline_(roofline) {
-    for (range_limit const& load : roofline.own) unclaimed_.push_back(load.time_ns);
+    for (range_limit const& load : roofline.own) {
+      judged_.push_back(load.time_ns);
+      unclaimed_.push_back(load.time_ns);
+    }
   }
 
   /// Units: ns of a step; 0 where nothing is to be gained.
@@ -140,17 +143,23 @@ class gain_judge {
   }
   /// The part of the kernels' time that no cause explains yet.
   double unexplained(std::size_t row) const noexcept {
-    double const all = roofline_.own[row].time_ns;
+    double const all = judged_[row];
     return all > 0.0 ? unclaimed_[row] / all : 0.0;
   }
   /// This time is a cause's: no other one gains it.
   void claim(std::size_t row, double ns) noexcept {
     unclaimed_[row] = larger(0.0, unclaimed_[row] - ns);
   }
+  /// This time is that of other kernels of the range, and explains nothing of the rest.
+  void set_apart(std::size_t row, double ns) noexcept {
+    judged_[row] = larger(0.0, judged_[row] - ns);
+    claim(row, ns);
+  }
 
  private:
   roofline_table const& roofline_;
-  vec<double> unclaimed_;  ///< by row, ns of a step
+  vec<double> judged_;     ///< by row, ns of a step
+  vec<double> unclaimed_;  ///< of these
 };
 
 }  // namespace detail

@@ -464,8 +464,9 @@ class steps_builder {
     std::int64_t const begin = larger(kernel.begin, busy_.collectives_until);
     if (begin >= kernel.end) return;
     busy_.collectives_until = kernel.end;
-    std::int64_t const alone =
-        elapsed(begin, kernel.end) - busy_.computing.within(begin, kernel.end);
+    std::int64_t const more = elapsed(begin, kernel.end);
+    std::int64_t const alone = more - busy_.computing.within(begin, kernel.end);
+    collective.busy_ns += part_ * static_cast<double>(more);
     collective.alone_ns += part_ * static_cast<double>(alone);
   }
   void add_copy(step_work const& work, copy_record const& copy) {

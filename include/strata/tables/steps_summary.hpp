@@ -55,7 +55,8 @@ struct collective_time {
   std::uint32_t row = 0;
   double count = 0.0;
   double ns = 0.0;
-  double alone_ns = 0.0;  ///< without another kernel at the same time; several such ones count once
+  double busy_ns = 0.0;   ///< in which one ran; several at the same time count once
+  double alone_ns = 0.0;  ///< of these, without another kernel at the same time
 };
 
 namespace detail {
