@@ -181,6 +181,17 @@ TEST_CASE("a recording is read step by step, without the first step") {
   CHECK(range_ns(run, "") == 2.0);
 }
 
+TEST_CASE("a kernel without a name is a collective in a range of NCCL's, and a copy is none") {
+  rank_program p = three_steps();
+  for (kernel_record& kernel : p.made.kernels)
+    if (kernel.name == wrapped) kernel.name = no_reference;
+  p.copy_in(2, p.made.kernels[7].node, 11700, 11707);
+  rank_run const run = read_rank(p.made);
+  CHECK(run.collectives.size() == 2);
+  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "") == vec<double>{0, 11});
+  CHECK(range_ns(run, "block[*]/NCCL:ncclBroadcast") == 3.5);
+}
+
 TEST_CASE("profile.json gives the same mean step where nothing overlaps") {
   rank_program p = three_steps();
   p.made.kernels[4].begin = 10230;  // behind the kernel before

@@ -142,14 +142,14 @@ class rank_recording {
   }
 
   void collect_work() {
-    for (kernel_record const& kernel : source_.kernels) add_work(kernel, kernel.name);
-    for (copy_record const& copy : source_.copies) add_work(copy, no_reference);
+    for (kernel_record const& kernel : source_.kernels) add_work(kernel, &kernel);
+    for (copy_record const& copy : source_.copies) add_work(copy, nullptr);
     work_.sort([](work const& a, work const& b) {
       return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
     });
   }
   template <class Record>
-  void add_work(Record const& record, std::uint32_t kernel) {
+  void add_work(Record const& record, kernel_record const* kernel) {
     std::uint32_t const launch = launches_.launch_of(record.correlation);
     if (record.begin == lost_time || launch == launch_index::none) return;
     std::uint32_t const step = source_.launches[launch].step;
@@ -158,7 +158,7 @@ class rank_recording {
     if (sample == made_.steps.size() || made_.steps[sample] != step) return;
     std::uint32_t const row = tree_.position_of(record.node);
     std::uint32_t const collective =
-        kernel == no_reference ? no_collective : collective_of(row, kernel);
+        kernel == nullptr ? no_collective : collective_of(row, kernel->name);
     work_.push_back(
         {record.begin, record.end, static_cast<std::uint32_t>(sample), row, collective});
   }
