@@ -126,9 +126,13 @@ std::string cause_of(strata::rank_comparison const& made) {
   if (extra != nullptr && extra->last_more_ns >= last.late_ns / 2)
     return range_name(extra->path) + " takes " + time_text(extra->last_more_ns) +
            " more than the median of the others";
-  if (extra != nullptr && more >= last.late_ns / 2)
-    return "its work takes " + time_text(more) + " more than the median of the others, the most " +
-           "of it, " + time_text(extra->last_more_ns) + ", " + range_name(extra->path);
+  if (more >= last.late_ns / 2) {
+    std::string const work =
+        "its work takes " + time_text(more) + " more than the median of the others";
+    if (extra == nullptr || extra->last_more_ns < more / 10) return work + ", in no single range";
+    return work + ", the most of it, " + time_text(extra->last_more_ns) + ", " +
+           range_name(extra->path);
+  }
   bool const works_longer = more >= last.late_ns / 10;
   return (works_longer ? "its GPU works " + time_text(more) +
                              " longer than the median of the others, and for the rest its host"

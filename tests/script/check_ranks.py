@@ -131,6 +131,21 @@ told = ranks(1, of_json(even, "both", work_and_come_late)).stdout
 that(re.match(r"Rank 3 is last in the mean of 10 steps, by [\d.]+ us \([\d.]+ % of the step\): its GPU works [\d.]+ us longer than the median of the "
               r"others, and for the rest its host is late: strata explain tells where its GPU is idle\.\n", told), told)
 
+
+# One that works longer than it is late, in ranges that half of the others work in as long.
+def work_in_turns(rank, profile):
+    come_late(rank, profile)
+    for part, works in (("attention", rank % 2 == 0 or rank == 3), ("mlp", rank % 2 == 1 or rank == 0)):
+        for kernel in profile["kernels"]:
+            if works and kernel["path"].endswith(part) and not kernel["kernel"].startswith("nccl"):
+                kernel["total_ns"] += 1e6
+    profile["ranges"][0]["gpu_busy_ns"] += 1e8
+
+
+told = ranks(1, of_json(even, "turns", work_in_turns)).stdout
+that(re.match(r"Rank 3 is last in the mean of 10 steps, by [\d.]+ us \([\d.]+ % of the step\): its work takes [\d.]+ us more than the median of the "
+              r"others, in no single range\.\n", told), told)
+
 # Without collectives work is compared.
 def without_collectives(rank, profile):
     profile["kernels"] = [kernel for kernel in profile["kernels"] if not kernel["kernel"].startswith("nccl") and "NCCL:" not in kernel["path"]]
