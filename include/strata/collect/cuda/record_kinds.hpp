@@ -161,7 +161,8 @@ inline strata::migration_record migration_of(cupti::unified_memory_record const&
   if (migration.kind == migration_kind::to_device ||
       migration.kind == migration_kind::between_devices)
     migration.device = from.destination_id;
-  migration.end = larger(begin, end);  // CUPTI leaves it open where nothing takes time
+  // CUPTI leaves the end open where nothing takes time.
+  migration.end = larger(begin, end);
   migration.value = from.value;
   return migration;
 }
