@@ -677,6 +677,25 @@ TEST_CASE("exposed-communication: it explains nothing of the other kernels of it
   }
 }
 
+TEST_CASE("exposed-communication: no managed memory gains the same time again") {
+  for (std::int64_t const compute : {0 * us, 300 * us}) {
+    program p = with_collectives(1 + compute, 1 + compute, 301 * us + compute);
+    p.made.has_migrations = true;
+    for (kernel_record& kernel : p.made.kernels) {
+      kernel.node = p.attention;
+      p.made.migrations.push_back(
+          {kernel.begin, kernel.end, 1 << 20, 0, migration_kind::to_device, {}});
+    }
+    answer const a(p.made);
+    a.first_is("exposed-communication", "attention");
+    CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(600 * us));
+    finding const* const managed = a.find("managed-memory");
+    REQUIRE((managed == nullptr) == (compute == 0));
+    if (managed != nullptr)
+      CHECK(managed->ranges[0].cost_ns_per_step == doctest::Approx(compute).epsilon(0.01));
+  }
+}
+
 TEST_CASE("exposed-communication: streams that run one after the other are not its range's") {
   program p;
   p.made.kernel_names.push_back({"ncclDevKernel_AllReduce_Sum_bf16_RING_LL"});

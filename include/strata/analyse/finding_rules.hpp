@@ -579,6 +579,9 @@ class finding_rules : private kernel_rules {
 // In the order in which they look: what explains a range's kernels comes before what only says
 // that they are slow.
 inline constexpr finding_rule finding_rules::rules[] = {
+    {"exposed-communication",
+     "overlap collectives with computation, send less, or ask strata ranks who is waited for",
+     deciding::nothing, &finding_rules::exposed_communication, finding_part::kernels},
     {"managed-memory",
      "prefetch it (cudaMemPrefetchAsync), advise where it is read, or copy once with "
      "cudaMemcpyAsync",
@@ -603,9 +606,6 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"copy-in-step",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, false},
-    {"exposed-communication",
-     "overlap collectives with computation, send less, or ask strata ranks who is waited for",
-     deciding::nothing, &finding_rules::exposed_communication, finding_part::kernels},
     {"serialised-streams",
      "remove events, the default stream and host waits between independent streams",
      deciding::nothing, &finding_rules::serialised_streams, finding_part::order},
