@@ -614,6 +614,16 @@ TEST_CASE("exposed-communication: what is hidden costs nothing") {
   CHECK(a.steps().collectives[0].alone_ns == 0.0);
 }
 
+TEST_CASE("exposed-communication: what no step launched hides them, too") {
+  program p = with_collectives(1000 * us, 100 * us, 500 * us);
+  for (launch_record& launch : p.made.launches)
+    if (launch.node == p.mlp) launch.step = no_step;
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.find("exposed-communication") == nullptr);
+  CHECK(a.steps().collectives[0].alone_ns == 0.0);
+}
+
 TEST_CASE("exposed-communication: a kernel of NCCL's own range is one by any name") {
   program p = with_collectives(400 * us, 400 * us, 700 * us, "kernel");
   CHECK(answer(p.made).find("exposed-communication") == nullptr);

@@ -423,10 +423,10 @@ class steps_builder {
     if (gap) idle.gaps += idle_part_;
   }
 
-  /// Notes when kernels ran, and when others than collectives did.
+  /// Notes when kernels ran, of a step or not, and when others than collectives did.
   void join_kernels() {
     for (step_work const& work : work_) {
-      if (!is_kernel(work) || work.step == no_step || !is_typical(work.step)) continue;
+      if (!is_kernel(work)) continue;
       busy_.kernels.add(work.begin, work.end);
       if (!finder_.is_collective(source_.kernels[work.record]))
         busy_.computing.add(work.begin, work.end);
