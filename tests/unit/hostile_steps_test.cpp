@@ -73,7 +73,7 @@ void check_all(profile const& made) {
   }
   INFO(text);
   for (double const share : shares_in(text)) CHECK(share <= 100.0);
-  for (char const* const word : {"inf", "nan ", "nan%", "-nan", "NaN"})
+  for (char const* const word : {"inf", "nan ", "nan%", "-nan", "NaN", "-0.0"})
     CHECK(text.find(std::string(" ") + word) == std::string::npos);
   check_json(nlohmann::json::parse(text_of(a, true)), "");
   std::string all;
@@ -215,6 +215,22 @@ TEST_CASE("hostile steps: a kernel of the first step alone is none of a mean ste
   CHECK(kernels[0].launches == doctest::Approx(1.0));
   CHECK(kernels[0].step_ns == doctest::Approx(1000 * us));
   check_all(p.made);
+}
+
+TEST_CASE("hostile steps: kernels that are not shown take no less than nothing") {
+  sample::random_numbers random(3);
+  for (int i = 0; i < 20; ++i) {
+    CAPTURE(i);
+    program p;
+    for (std::uint32_t name = 2; name <= 12; ++name)
+      p.made.kernel_names.push_back({"kernel_" + std::to_string(name)});
+    p.run(3 + random.below(10), [&] {
+      for (std::uint32_t name = 1; name <= 12; ++name)
+        p.kernel_of(p.attention, name < 11 ? 1 + random.below(100'000) : 0).name = name;
+      p.wait();
+    });
+    check_all(p.made);
+  }
 }
 
 TEST_CASE("hostile steps: causes of two kernels of one range leave it at its limit") {

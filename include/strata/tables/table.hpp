@@ -372,11 +372,11 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
        {"", 20, form::bar},
        {"GPU fill %", 40, form::percent, 0,
         "GPU fill %: how much of the SMs grids and blocks can keep busy, by time"}});
-  double rest_ns = all_ns;
   std::size_t const shown = smaller(most, kernels.size());
+  double rest_ns = 0.0;
+  for (std::size_t i = shown; i < kernels.size(); ++i) rest_ns += kernels[i].step_ns;
   for (std::size_t i = 0; i < shown; ++i) {
     top_kernel const& kernel = kernels[i];
-    rest_ns -= kernel.step_ns;
     double const share = percent_of(kernel.step_ns, all_ns);
     table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
                    {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
