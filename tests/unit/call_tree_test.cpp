@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -479,4 +480,18 @@ TEST_CASE("migrations belong to the kernel that runs on their device, else to th
   CHECK(row_at(tree, "other").migration_ns == 10);
   CHECK(row_at(tree, "outer/inner").migration_ns == 20);
   CHECK(tree.rows()[0].migration_ns == 70);
+}
+
+TEST_CASE("migrations: what a recording calls devices may be many") {
+  constexpr std::uint32_t devices = 1 << 17;
+  sample::maker make;
+  auto const work = make.node(0, "work");
+  make.kernel(make.launch(work, 1, 2), 100, 400).device = 70;
+  for (std::uint32_t device = devices; device-- > 0;)
+    make.made.migrations.push_back({200, 210, 4, device, strata::migration_kind::to_device, {}});
+  auto const begin = std::chrono::steady_clock::now();
+  call_tree const tree(make.made);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  CHECK(row_at(tree, "work").migrated_to_device_bytes == 4);
+  CHECK(tree.rows()[0].migrated_to_device_bytes == 4.0 * devices);
 }

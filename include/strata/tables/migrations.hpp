@@ -49,19 +49,20 @@ class migration_places {
   template <class Take>
   void each(Take take) const {
     if (source_.migrations.empty()) return;
+    vec<migration_record> all = source_.migrations;
+    all.sort([](migration_record const& a, migration_record const& b) {
+      return a.device != b.device ? a.device < b.device : a.begin < b.begin;
+    });
+    vec<kernel_record> const known = known_kernels();
     vec<migration_record> rest;
-    for (vec<migration_record> left = source_.migrations; !left.empty();) {
-      std::uint32_t const device = left[0].device;
-      running_records<kernel_record> kernels(kernels_of(device));
-      vec<migration_record> own = left;
-      own.keep_if([&](migration_record const& one) { return one.device == device; });
-      left.keep_if([&](migration_record const& one) { return one.device != device; });
-      own.sort(begins_before);
-      for (migration_record const& one : own) {
-        if (kernel_record const* const kernel = kernels.running_at(one.begin)) {
-          take(one, kernel->node);
+    for (std::size_t i = 0; i < all.size();) {
+      std::uint32_t const device = all[i].device;
+      running_records<kernel_record> kernels(kernels_of(known, device));
+      for (; i < all.size() && all[i].device == device; ++i) {
+        if (kernel_record const* const kernel = kernels.running_at(all[i].begin)) {
+          take(all[i], kernel->node);
         } else {
-          rest.push_back(one);
+          rest.push_back(all[i]);
         }
       }
     }
@@ -78,10 +79,20 @@ class migration_places {
     return a.begin < b.begin;
   }
 
-  vec<kernel_record> kernels_of(std::uint32_t device) const {
-    vec<kernel_record> own;
+  /// Those with times, in the order of their devices.
+  vec<kernel_record> known_kernels() const {
+    vec<kernel_record> known;
     for (kernel_record const& kernel : source_.kernels)
-      if (kernel.device == device && kernel.begin != lost_time) own.push_back(kernel);
+      if (kernel.begin != lost_time) known.push_back(kernel);
+    known.sort([](kernel_record const& a, kernel_record const& b) { return a.device < b.device; });
+    return known;
+  }
+  static vec<kernel_record> kernels_of(vec<kernel_record> const& known, std::uint32_t device) {
+    vec<kernel_record> own;
+    std::size_t const first =
+        known.count_first([device](kernel_record const& other) { return other.device < device; });
+    for (std::size_t i = first; i < known.size() && known[i].device == device; ++i)
+      own.push_back(known[i]);
     return own;
   }
 
