@@ -872,6 +872,34 @@ TEST_CASE("ranges of several kernels are left to kernels=") {
   }
 }
 
+TEST_CASE("of ranges of several kernels the dearest is named, and up to 60 % for a last wave") {
+  for (double const use : {0.3, 0.5, 0.61}) {
+    CAPTURE(use);
+    program p;
+    p.run(4, [&] {
+      for (std::uint32_t const range : {p.mlp, p.attention})
+        p.in(range, [&](std::uint32_t where) {
+          p.kernel_of(where, 500 * us);
+          p.kernel_of(where, (range == p.attention ? 500 : 400) * us).name = 2;
+        });
+      p.wait();
+    });
+    p.made.kernel_names.push_back({"other"});
+    for (std::uint32_t const range : {p.mlp, p.attention}) {
+      p.count_nothing(range);
+      p.use(range, "fma", use);
+    }
+    std::string undecided;
+    answer const a(p.made);
+    for (undecided_rule const& rule : a.input.findings.undecided)
+      undecided += std::string(rule.rule) + ' ' + rule.range + ' ';
+    CHECK(undecided == (use > 0.6   ? ""
+                        : use > 0.4 ? "tail-wave attention "
+                                    : "tail-wave attention low-occupancy attention "
+                                      "latency-bound attention "));
+  }
+}
+
 TEST_CASE("where another cause explains 30 % of the kernels, no rule of waits has more to say") {
   for (double const explained : {0.29, 0.31}) {
     // Spills of L1 at 32 %: they take 40 % of the time; a unit less than a third.

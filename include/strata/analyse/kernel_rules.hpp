@@ -449,8 +449,9 @@ class kernel_rules : protected finding_context {
     return median.idle < mean.idle ? median : mean;
   }
   /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
-  /// no other cause explains it. Ranges of several kernels are left to `kernels=`.
-  bool each_waiting(std::string_view rule,
+  /// no other cause explains it. Of ranges of several kernels below a use of `most` the dearest is
+  /// left to `kernels=`.
+  bool each_waiting(std::string_view rule, double most,
                     callback<void(std::size_t, double, kernel_row const&)> look) {
     std::size_t mixed = 0;
     bool any = false;
@@ -461,7 +462,8 @@ class kernel_rules : protected finding_context {
       kernel_row const* const kernel = kernel_of(row);
       if (kernel != nullptr && mean_duration(*kernel) >= shortest_kernel)
         return look(row, ns, *kernel);
-      if (kernel == nullptr && is_dear(ns) && load(row).fraction() < far_use && mixed == 0)
+      bool const is_dearest = mixed == 0 || ns > load(mixed).time_ns;
+      if (kernel == nullptr && is_dear(ns) && load(row).fraction() < most && is_dearest)
         mixed = row;
     });
     if (mixed != 0) made_.undecided.push_back(what_decides(rule, deciding::findings, mixed));
@@ -470,49 +472,53 @@ class kernel_rules : protected finding_context {
 
   bool tail_wave(finding_rule const& rule) {
     constexpr double noticed = 0.2;  // of the time
-    return each_waiting(rule.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
-      last_wave const last = last_wave_of(kernel);
-      if (!(last.waves > 1.0) || last.waves > 3.0 || last.idle < noticed) return;
-      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
-      if (!is_worth(gain)) return;
-      finding& made = add_kernels(
-          rule, row, gain,
-          sentence(kernel.short_name)
-              << " has " << fixed_string(last.waves, 2) << " waves of blocks: the last one leaves "
-              << percent(rounded_up(last.waves) - last.waves) << " of the SMs idle");
-      prove(made, "blocks_mean", kernel.blocks_mean, "");
-      prove(made, "blocks_at_a_time", kernel.blocks_mean / waves_of(kernel), "");
-    });
+    return each_waiting(
+        rule.id, latency_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
+          last_wave const last = last_wave_of(kernel);
+          if (!(last.waves > 1.0) || last.waves > 3.0 || last.idle < noticed) return;
+          double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
+          if (!is_worth(gain)) return;
+          finding& made = add_kernels(rule, row, gain,
+                                      sentence(kernel.short_name)
+                                          << " has " << fixed_string(last.waves, 2)
+                                          << " waves of blocks: the last one leaves "
+                                          << percent(rounded_up(last.waves) - last.waves)
+                                          << " of the SMs idle");
+          prove(made, "blocks_mean", kernel.blocks_mean, "");
+          prove(made, "blocks_at_a_time", kernel.blocks_mean / waves_of(kernel), "");
+        });
   }
 
   bool low_occupancy(finding_rule const& rule) {
     constexpr double low = 0.4;            // of the warps that fit
     constexpr double tensor_kernel = 0.2;  // use: such kernels have few warps by design
-    return each_waiting(rule.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
-      residency const fits = residency_of(kernel, sm_);
-      double const achieved = own(row, "achieved_occupancy");
-      bool const few = !fits.by.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
-      // Of one wave, all blocks run already.
-      bool const more_would_run = waves_of(kernel) > 1.0;
-      bool const is_far = load(row).fraction() < far_use;
-      if (!few || !more_would_run || !is_far || load(row).use(gpu_unit::tensor) > tensor_kernel)
-        return;
-      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
-      if (!is_worth(gain)) return;
-      finding& made = add_kernels(
-          rule, row, gain,
-          sentence(fits.by == "registers" ? "Registers limit" : "Shared memory limits")
-              << " the occupancy of " << kernel.short_name << " to " << percent(fits.occupancy));
-      prove_own(made, row, "achieved_occupancy", "%");
-      prove(made, "registers_per_thread", kernel.registers_per_thread, "");
-      prove(made, "shared_bytes",
-            static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes), "B");
-    });
+    return each_waiting(
+        rule.id, far_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
+          residency const fits = residency_of(kernel, sm_);
+          double const achieved = own(row, "achieved_occupancy");
+          bool const few = !fits.by.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
+          // Of one wave, all blocks run already.
+          bool const more_would_run = waves_of(kernel) > 1.0;
+          bool const is_far = load(row).fraction() < far_use;
+          if (!few || !more_would_run || !is_far || load(row).use(gpu_unit::tensor) > tensor_kernel)
+            return;
+          double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+          if (!is_worth(gain)) return;
+          finding& made = add_kernels(
+              rule, row, gain,
+              sentence(fits.by == "registers" ? "Registers limit" : "Shared memory limits")
+                  << " the occupancy of " << kernel.short_name << " to "
+                  << percent(fits.occupancy));
+          prove_own(made, row, "achieved_occupancy", "%");
+          prove(made, "registers_per_thread", kernel.registers_per_thread, "");
+          prove(made, "shared_bytes",
+                static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes), "B");
+        });
   }
 
   bool latency_bound(finding_rule const& rule) {
     constexpr double noticed = 20.0;  // %, of the warps
-    return each_waiting(rule.id, [&](std::size_t row, double ns, kernel_row const&) {
+    return each_waiting(rule.id, far_use, [&](std::size_t row, double ns, kernel_row const&) {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
