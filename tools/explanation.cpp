@@ -150,7 +150,7 @@ class explainer {
     for (std::string const& problem : source_.problems) add_problem(problem);
   }
   void add_problem(std::string const& text) {
-    if (made_.problems.size() < most_) made_.problems.push_back(line_of(text));
+    if (made_.problems.size() < most_) made_.problems.push_back(line_of(text, 600));
   }
 
   /// The keys that would decide most rules; empty where none would.
