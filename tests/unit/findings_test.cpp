@@ -735,6 +735,19 @@ TEST_CASE("exposed-communication: rules of single kernels leave collectives alon
   }
 }
 
+TEST_CASE("collectives that a computation hides are no range that waits") {
+  for (char const* const name : {"work", "ncclDevKernel_AllGather_RING_LL"}) {
+    program p = with_collectives(1000 * us, 100 * us, 500 * us, name);
+    for (kernel_record& kernel : p.made.kernels) kernel.grid_x = 1000;
+    p.count_nothing(p.attention);
+    p.use(p.attention, "issue", 0.01);
+    p.hbm(p.attention, 0.01);
+    answer const a(p.made);
+    INFO(a.all());
+    CHECK((a.find("latency-bound") == nullptr) == (std::string_view(name) != "work"));
+  }
+}
+
 TEST_CASE("above-roof: wrong units are named, and are no result") {
   program p = one_kernel();
   p.hbm(p.attention, 1.3);

@@ -877,15 +877,15 @@ TEST_CASE("of ranges of several kernels the dearest is named, and up to 60 % for
     CAPTURE(use);
     program p;
     p.run(4, [&] {
-      for (std::uint32_t const range : {p.mlp, p.attention})
+      for (std::uint32_t const range : {p.attention, p.mlp})
         p.in(range, [&](std::uint32_t where) {
           p.kernel_of(where, 500 * us);
-          p.kernel_of(where, (range == p.attention ? 500 : 400) * us).name = 2;
+          p.kernel_of(where, (range == p.mlp ? 500 : 400) * us).name = 2;
         });
       p.wait();
     });
     p.made.kernel_names.push_back({"other"});
-    for (std::uint32_t const range : {p.mlp, p.attention}) {
+    for (std::uint32_t const range : {p.attention, p.mlp}) {
       p.count_nothing(range);
       p.use(range, "fma", use);
     }
@@ -894,9 +894,9 @@ TEST_CASE("of ranges of several kernels the dearest is named, and up to 60 % for
     for (undecided_rule const& rule : a.input.findings.undecided)
       undecided += std::string(rule.rule) + ' ' + rule.range + ' ';
     CHECK(undecided == (use > 0.6   ? ""
-                        : use > 0.4 ? "tail-wave attention "
-                                    : "tail-wave attention low-occupancy attention "
-                                      "latency-bound attention "));
+                        : use > 0.4 ? "tail-wave mlp "
+                                    : "tail-wave mlp low-occupancy mlp "
+                                      "latency-bound mlp "));
   }
 }
 
