@@ -12,7 +12,6 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 
@@ -313,8 +312,7 @@ class finding_rules : private kernel_rules {
     vec<double> little(rows_.size(), 0.0);
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_small = kernel.blocks_mean <= small_fill * multiprocessors_;
-      if (is_small && !is_collective(kernel.path, kernel.short_name))
-        little[row_of(kernel)] += kernel.duration.sum();
+      if (is_small && !is_collective(kernel)) little[row_of(kernel)] += kernel.duration.sum();
     }
     std::size_t dearest = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {

@@ -30,8 +30,7 @@ class kernel_rules : protected finding_context {
     for (std::size_t i = rows_.size(); i-- > 0;) row_places_[rows_[i].path_id] = i;
     collective_ns_.resize(rows_.size(), 0.0);
     for (kernel_row const& kernel : input.kernels)
-      if (is_collective(kernel.path, kernel.short_name))
-        collective_ns_[row_of(kernel)] += kernel.duration.sum();
+      if (is_collective(kernel)) collective_ns_[row_of(kernel)] += kernel.duration.sum();
   }
 
   // --- kernels, from the trace alone ---
@@ -58,6 +57,9 @@ class kernel_rules : protected finding_context {
     return judge_.unexplained(row) < 1.0 - most_explained;
   }
 
+  static bool is_collective(kernel_row const& kernel) noexcept {
+    return detail::is_collective(kernel.path, kernel.short_name);
+  }
   /// Whether a range's own kernels are mostly collectives: these wait for other ranks, and leave
   /// SMs free by design.
   bool is_of_collectives(std::size_t row) const noexcept {
@@ -84,7 +86,7 @@ class kernel_rules : protected finding_context {
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_short = mean_duration(kernel) < shortest_kernel;
       double const reached = filled_by(kernel);
-      if (is_short || reached > filled || is_collective(kernel.path, kernel.short_name)) continue;
+      if (is_short || reached > filled || is_collective(kernel)) continue;
       std::size_t const row = row_of(kernel);
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;

@@ -84,6 +84,20 @@ class busy_times {
   vec<busy_time> times_;
 };
 
+/// How long at least one of several things runs, of which each adds what none before it covers.
+class joint_time {
+ public:
+  /// Requires: what is added comes in the order of the begins. Returns: what it adds.
+  std::int64_t add(std::int64_t begin, std::int64_t end) noexcept {
+    std::int64_t const more = elapsed(larger(begin, until_), end);
+    until_ = larger(until_, end);
+    return more;
+  }
+
+ private:
+  std::int64_t until_ = lost_time;
+};
+
 /// Fills a steps_summary from the records.
 class steps_builder {
  public:
@@ -434,11 +448,9 @@ class steps_builder {
   }
 
   void add_record(step_work const& work) {
-    if (tree_.position_of(node_of(work)) == 0) {
-      std::int64_t const begin = larger(work.begin, busy_.rangeless_until);
-      made_.rangeless_busy_ns += part_ * static_cast<double>(elapsed(begin, work.end));
-      busy_.rangeless_until = larger(work.end, busy_.rangeless_until);
-    }
+    if (tree_.position_of(node_of(work)) == 0)
+      made_.rangeless_busy_ns +=
+          part_ * static_cast<double>(busy_.rangeless.add(work.begin, work.end));
     if (is_kernel(work))
       add_kernel(source_.kernels[work.record]);
     else
@@ -461,11 +473,8 @@ class steps_builder {
     collective_time& collective = entry_of(made_.collectives, places_.collectives, row, {row});
     collective.count += part_;
     collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
-    std::int64_t const begin = larger(kernel.begin, busy_.collectives_until);
-    if (begin >= kernel.end) return;
-    busy_.collectives_until = kernel.end;
-    std::int64_t const more = elapsed(begin, kernel.end);
-    std::int64_t const alone = more - busy_.computing.within(begin, kernel.end);
+    std::int64_t const more = busy_.collectives.add(kernel.begin, kernel.end);
+    std::int64_t const alone = more - busy_.computing.within(kernel.end - more, kernel.end);
     collective.busy_ns += part_ * static_cast<double>(more);
     collective.alone_ns += part_ * static_cast<double>(alone);
   }
@@ -493,10 +502,9 @@ class steps_builder {
   /// Requires: the kernels of a device come in the order of their begins.
   void add_to_device(kernel_record const& kernel, double ns) {
     device_time& device = entry_of(made_.devices, places_.devices, kernel.device, {kernel.device});
-    device_until_.resize(made_.devices.size(), lost_time);
-    std::int64_t& until = device_until_[static_cast<std::size_t>(&device - made_.devices.data())];
-    auto const alone = static_cast<double>(elapsed(larger(kernel.begin, until), kernel.end));
-    until = larger(until, kernel.end);
+    busy_.devices.resize(made_.devices.size());
+    joint_time& joint = busy_.devices[static_cast<std::size_t>(&device - made_.devices.data())];
+    auto const alone = static_cast<double>(joint.add(kernel.begin, kernel.end));
     device.ns += part_ * ns;
     device.overlap_ns += part_ * (ns - alone);
   }
@@ -556,13 +564,13 @@ class steps_builder {
   struct device_busy {
     busy_times kernels;
     busy_times computing;  ///< without collectives
-    std::int64_t collectives_until = lost_time;
-    std::int64_t rangeless_until = lost_time;
+    joint_time collectives;
+    joint_time rangeless;
+    vec<joint_time> devices;  ///< their kernels
   } busy_;
-  vec<std::int64_t> device_until_;  ///< when the kernels so far of each device have ended
-  double part_ = 1.0;               ///< of a sum over the steps that are looked at, in a mean one
-  double part_between_ = 1.0;       ///< the same of idle time between steps
-  double idle_part_ = 1.0;          ///< the one of these that counts for an idle time
+  double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
+  double part_between_ = 1.0;  ///< the same of idle time between steps
+  double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
   /// Positions in the summary and 1; 0 is none yet.
   struct summary_places {
     number_map<std::uint32_t> idle;
