@@ -87,6 +87,7 @@ class explainer {
         if (cause.evidence.size() < most_)
           cause.evidence.push_back(
               {path_of(value.path), line_of(value.column), value.value, line_of(value.unit)});
+      cause.evidence_left_out = found.evidence.size() - cause.evidence.size();
       made_.causes.push_back(std::move(cause));
     }
     made_.causes_left_out = all.size() - made_.causes.size();
@@ -234,6 +235,7 @@ void write_causes(inner::json_writer& json, explanation const& all) {
       json.end_object();
     }
     json.end_array();
+    json.integer("evidence_left_out", cause.evidence_left_out);
     json.end_object();
   }
   json.end_array();
@@ -282,6 +284,8 @@ std::string text_of(explanation const& all) {
     std::vector<std::string> proofs;
     for (explained_evidence const& value : cause.evidence)
       proofs.push_back(shown(value.path) + ": " + value.column + " " + value_text(value));
+    if (cause.evidence_left_out > 0)
+      proofs.push_back(std::to_string(cause.evidence_left_out) + " more in findings.json");
     add_lines(text, "  evidence", proofs);
     add_lines(text, "  try", {cause.advice});
   }
@@ -313,6 +317,8 @@ std::string markdown_of(explanation const& all) {
     text += "1. **" + cause.rule + "**: " + cause.text + "\n   Try: " + cause.advice + "\n";
     for (explained_evidence const& value : cause.evidence)
       text += "   - `" + shown(value.path) + "`: " + value.column + " " + value_text(value) + "\n";
+    if (cause.evidence_left_out > 0)
+      text += "   - " + std::to_string(cause.evidence_left_out) + " more in findings.json\n";
   }
   if (all.causes.empty()) text += "None.\n";
   if (all.causes_left_out > 0)

@@ -31,6 +31,7 @@ struct explained_cause {
   double cost_ns = 0;            ///< of a step: the most that could be gained
   double predicted_step_ns = 0;  ///< NaN where that is unknown
   std::vector<explained_evidence> evidence;
+  std::size_t evidence_left_out = 0;
   std::string advice;
 };
 

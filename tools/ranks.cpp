@@ -65,7 +65,7 @@ std::string flaw_of(strata::rank_run const& run) {
 
 /// What was run, without its arguments: they may have the rank in them.
 std::string program_of(strata::rank_run const& run) {
-  return run.command.substr(0, run.command.find(' '));
+  return std::string(strata::detail::program_of(run.command));
 }
 
 /// What keeps ranks from being those of one run; nothing where they are.

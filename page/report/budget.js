@@ -11,7 +11,7 @@ const busyKinds = {
   L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
   HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
   issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
-  latency: {name: "waits, no unit near its peak", term: "latency", paint: "var(--c0)"},
+  latency: {name: "waits, no unit at 60 %", term: "latency", paint: "var(--c0)"},
   launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
   copies: {name: "copies", paint: "var(--c12)"},
   "not known": {name: "limiter not counted", paint: "var(--rest)"},
@@ -20,7 +20,7 @@ const busyKinds = {
 const idleKinds = {
   launch: {name: "launching", paint: "var(--c3)"},
   "host work": {name: "the program's own work", paint: "var(--c13)"},
-  wait: {name: "the host waited, then launched", paint: "var(--c4)"},
+  wait: {name: "the host waited, then launched", paint: "var(--c6)"},
   allocation: {name: "allocating", paint: "var(--c8)"},
   copy: {name: "copies by the host", paint: "var(--c12)"},
   device: {name: "queued work that begins late", paint: "var(--c7)"},
@@ -84,7 +84,7 @@ function budgetGroup(title, list, whole) {
       el("span", {class: "amount"}, time(part.ns)),
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
       budgetRange(part)
-        ? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
+        ? el("span", {class: "most"}, toRow(budgetRange(part), endOfPath(shortTitle(budgetRange(part)))))
         : null))));
 }
 
@@ -201,7 +201,7 @@ function stepDots() {
   const groups = stepGroups();
   const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
   const shown = isApart ? groups.slice(1) : groups;
-  if (!hasSteps || sum(shown, group => group.amount) < 3) return null;
+  if (!hasSteps || sum(shown, group => group.amount) < 5) return null;
   const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
     + (isApart ? "; the first is apart" : "");
   return el("div", {id: "each-step"},

@@ -51,10 +51,15 @@ function gpuTiles() {
 
 function machineTile() {
   const hasDevice = data.devices.length > 0;
+  const worked = data.devices.filter(device => device.worked);
+  const idleOthers = worked.length > 0 && worked.length < data.devices.length;
+  const which = idleOthers
+    ? "GPU " + worked.map(device => device.device).join(", ") + " worked; "
+    : "";
   return tile({
     name: hasDevice ? "Device" : "CPU",
     value: deviceNames.join(", ") || data.environment.cpu || "unknown",
-    note: hasDevice ? data.environment.cpu : null,
+    note: hasDevice ? which + data.environment.cpu : null,
     small: true,
   });
 }
@@ -73,11 +78,22 @@ function memoryTiles() {
   })];
 }
 
+/** That no rule found a gain, and how many could not look for one; null where no GPU worked. */
+function helpsNothing() {
+  if (!(summary.gpu_busy_ns > 0)) return null;
+  const blind = answer.undecided.length;
+  const lack = blind ? "; " + some(blind, "rule lacks", "rules lack") + " data" : "";
+  return el("p", {}, "No rule found what would shorten the " + unit + lack + ".");
+}
+
+/** The dearest cause, its cure, and what the step becomes. */
 function helpsMost() {
   const first = answer.findings.find(finding => finding.shortens_step);
-  if (!first || !(first.cost_ns_per_step > 0)) return null;
+  if (!first) return helpsNothing();
+  const isLittle = first.gain_ns_per_step < 0.05 * summary.typical_ns;
   const where = first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null;
-  return el("p", {}, "What helps most: ", where, first.advice, ". ", afterwards(first));
+  return el("p", {}, "What helps most" + (isLittle ? ", though little: " : ": "), where,
+    sentence(first.title), " ", sentence(first.advice), " ", afterwards(first));
 }
 
 function headline() {
@@ -89,7 +105,6 @@ function headline() {
     none(run.rank) ? "" : "rank " + run.rank,
     deviceNames.join(", ") || run.cpu,
     run.started_at,
-    run.configuration && "STRATA=" + run.configuration,
   ].filter(Boolean).join(" \u00b7 ");
   const tiles = [...stepTiles(), ...gpuTiles()];
   if (summary.tokens_per_second > 0) {

@@ -74,6 +74,17 @@ function shortPath(path) {
   return commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
 }
 
+/** The last names of a path that fit into a narrow column. */
+function endOfPath(path) {
+  const most = 18;
+  if (path.length <= most) return path;
+  const names = path.split("/");
+  let end = names.pop();
+  while (names.length && end.length + names[names.length - 1].length + 3 <= most)
+    end = names.pop() + "/" + end;
+  return names.length ? "\u2026/" + end : end;
+}
+
 const shortTitle = place => shortPath(titleOf(place));
 const lastName = path => shortPath(path).split("/").pop();
 

@@ -86,5 +86,14 @@ function sentence(text) {
   return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
 
-/** The program's name of a command line. */
-const programOf = command => (command || "").split(" ")[0].split("/").pop() || "program";
+const withoutFolder = path => path.split("/").pop();
+
+/** The program of a command without its folder: of Python the script or module. */
+function programOf(command) {
+  const [path, ...words] = (command || "").split(" ");
+  const program = withoutFolder(path) || "program";
+  if (!program.startsWith("python")) return program;
+  const first = words.findIndex(word => word === "-m" || word === "-c" || /^[^-]/.test(word));
+  if (first < 0 || words[first] === "-c") return program;
+  return words[first] === "-m" ? words[first + 1] || program : withoutFolder(words[first]);
+}

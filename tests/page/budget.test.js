@@ -59,7 +59,7 @@ test("a limiter is in plain words, with the name that profilers have for it", ()
   const busy = page.budgetParts(["issue", 3, 5, "latency", 3, 4], page.busyKinds, false);
   assert.strictEqual(page.inWords(busy[0]),
     "GPU time limited by the rate of instructions (issue slots)");
-  assert.strictEqual(page.inWords(busy[1]), "GPU time in waits, no unit near its peak (latency)");
+  assert.strictEqual(page.inWords(busy[1]), "GPU time in waits, no unit at 60 % (latency)");
   const [idle] = page.budgetParts(["launch", 3, 5], page.idleKinds, true);
   assert.strictEqual(page.inWords(idle), "GPU idle, launching");
 });

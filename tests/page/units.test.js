@@ -73,7 +73,9 @@ test("a sentence begins with a capital, unless that is a name of a program's", (
     ["hbm_bytes is missing", "hbm_bytes is missing."], ["why?", "Why?"]]);
 });
 
-test("a program has the name of its file", () => {
+test("a program has the name of its file, of Python the script's or module's", () => {
   checkEach(page.programOf, [["./build/train_gpt2 -b 4", "train_gpt2"], ["", "program"],
-    [undefined, "program"]]);
+    [undefined, "program"], ["/opt/venv/bin/python3 -u jobs/train.py --steps 3", "train.py"],
+    ["python3.12 -m vllm.entrypoints --model x", "vllm.entrypoints"],
+    ["python3 -c import", "python3"], ["python3 -m", "python3"], ["python3 -u", "python3"]]);
 });

@@ -108,7 +108,8 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
     that(len(answer["findings"]) + answer["findings_left_out"] == len(findings["findings"]), f"{recording.name}: findings are missing")
     for one, other in zip(answer["findings"], findings["findings"]):
         that(one["rule"] == other["rule"] and one["cost_ns_per_step"] == other["cost_ns_per_step"] and
-             one["predicted_step_ns"] == other["predicted_step_ns"] and one["evidence"][:1] == other["evidence"][:1] or
+             one["predicted_step_ns"] == other["predicted_step_ns"] and one["evidence"][:1] == other["evidence"][:1] and
+             len(one["evidence"]) + one["evidence_left_out"] == len(other["evidence"]) or
              recording.name == "hostile.strata", f"{recording.name}: another finding: {one}")
     undecided = " ".join(answer["not_examined"])
     for rule in findings["undecided"]:

@@ -178,7 +178,7 @@ def far(rank, profile):
 refused("far: Of ranks 0 to 2000000000 there is no 3, 4, 5, 6, 7, ...: copy what is missing, or compare these with --anyway.", of_json(late, "far", far))
 for name, change, told in (
         ("other", lambda p: p["environment"].update(command="eval"),
-         "other: Of rank 0 and rank 3 the programs are /opt/train and eval: give the ranks of one run, or compare these with --anyway."),
+         "other: Of rank 0 and rank 3 the programs are train and eval: give the ranks of one run, or compare these with --anyway."),
         ("shorter", lambda p: p["steps"].pop(),
          "shorter: Of rank 0 and rank 3 the means are of 10 and 9 steps: record the same with active=, or with formats=recording, of which the steps "
          "that all have are compared, or compare these with --anyway."),

@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -1206,6 +1207,26 @@ TEST_CASE("a dear first step is no part of the sentence above all") {
   INFO(a.input.findings.bound);
   CHECK(a.input.findings.bound.find("GPU-bound: the GPU is busy 100 % of the step.") == 0);
   CHECK(a.steps().active_busy_ns == doctest::Approx(10'000 * us));
+}
+
+TEST_CASE("a gain beyond the time of its cause says that other idle time ends with it") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.mean_ns = 1000.0 * us;
+  finding found;
+  found.cost_ns_per_step = 300.0 * us;
+  found.ranges.push_back({"sample", 1, 100.0 * us, finding_part::host_work});
+  found.ranges.push_back({"log", 2, 100.0 * us, finding_part::host_work});
+  auto const text = [&](double predicted_us) {
+    found.predicted_step_ns = predicted_us * us;
+    return detail::gain_text(found, steps);
+  };
+  CHECK(text(797) == "Predicted step: 797 us (20.3 % shorter).");
+  CHECK(text(795) ==
+        "Predicted step: 795 us (20.5 % shorter), since other idle time ends with it.");
+  CHECK(text(995) == "Fixing only this would not shorten the step.");
+  found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
+  CHECK(detail::gain_text(found, steps) == "At most 300 us of the step (30.0 %).");
 }
 
 TEST_CASE("time, work and tokens of a step are of the same steps: a dear first one is apart") {

@@ -722,6 +722,19 @@ TEST_CASE("low-occupancy: registers or shared memory leave no more than 40 % of 
   program p = crowded();
   CHECK(cost_of(p.made, "low-occupancy") == exactly(above(0.25)));
   answer(p.made).first_is("low-occupancy", "attention");
+  finding const by_registers = answer(p.made).findings()[0];
+  CHECK(by_registers.title.find(" registers a thread limit the occupancy of ") !=
+        std::string::npos);
+  CHECK(by_registers.advice == "use fewer registers a thread: smaller tiles, __launch_bounds__");
+  program shared = crowded();
+  for (kernel_record& kernel : shared.made.kernels) {
+    kernel.registers = 32;
+    kernel.dynamic_shared_bytes = 200 * 1024;
+  }
+  finding const by_memory = answer(shared.made).findings()[0];
+  CHECK(by_memory.rule == "low-occupancy");
+  CHECK(by_memory.title.find("200 KiB of shared memory a block limit the occupancy of ") == 0);
+  CHECK(by_memory.advice == "use less shared memory a block: smaller tiles");
   p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.399);
   CHECK(cost_of(p.made, "low-occupancy") > 0.0);
   p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.401);

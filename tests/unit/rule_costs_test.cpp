@@ -300,6 +300,26 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
 
+TEST_CASE("the sentence: Copy-bound where copies take more of the GPU's time than kernels") {
+  auto const bound = [](std::int64_t copy) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 300 * us); });
+      p.in(p.mlp, [&](std::uint32_t row) {
+        p.wait(row);
+        p.copy_of(row, copy_kind::host_to_device, copy, false);
+      });
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(bound(299 * us).find("GPU-bound: the GPU is busy ") == 0);
+  std::string const copying = bound(301 * us);
+  CAPTURE(copying);
+  CHECK(copying.find("Copy-bound: the GPU is busy ") == 0);
+  CHECK(copying.find(" of the step, mostly with copies. Most time: mlp (copies).") !=
+        std::string::npos);
+}
+
 TEST_CASE("the sentence on the host: what is in no range is named from a tenth of the step on") {
   auto const bound = [](int ranges, std::int64_t rest) {
     program p;

@@ -180,7 +180,7 @@ class injection {
     char program[PATH_MAX];
     ssize_t const size = readlink("/proc/self/exe", program, sizeof program);
     std::string_view const path(program, size > 0 ? static_cast<std::size_t>(size) : 0);
-    if (!begins_with(path.substr(path.rfind('/') + 1), "python")) return;
+    if (!begins_with(without_folder(path), "python")) return;
     using at_exit = int(void (*)());
     auto* const add = reinterpret_cast<at_exit*>(dlsym(RTLD_DEFAULT, "Py_AtExit"));
     if (add == nullptr) return;

@@ -76,6 +76,14 @@ struct finding {
     double const gain = step_ns - predicted_step_ns;
     return detail::is_finite(gain) ? detail::larger(0.0, gain) : cost_ns_per_step;
   }
+  /// Whether a step of `step_ns` gains more than the cause takes: what else the GPU waits for
+  /// ends with it.
+  bool ends_other_waits(double step_ns) const noexcept {
+    constexpr double noticed = 1.02;
+    double taken = 0.0;
+    for (finding_range const& range : ranges) taken += range.cost_ns_per_step;
+    return detail::is_finite(predicted_step_ns) && gain_ns(step_ns) > noticed * taken;
+  }
   /// Whether a step of `step_ns` gets shorter without this cause alone. A doubt about the numbers
   /// costs nothing, so it neither shortens nor leaves a step.
   bool shortens_step(double step_ns) const noexcept {
@@ -358,7 +366,7 @@ class finding_context : protected step_view {
   }
 
   static void prove(finding& found, std::string_view column, double value, std::string_view unit) {
-    if (known(value)) found.evidence.push_back({found.path, column, value, unit});
+    if (known(value)) found.evidence.push_back({found.path, column, whole_if_near(value), unit});
   }
   // Literals: where they are made a std::string_view, each of two hundred places is a call more.
   static void prove(finding& found, char const* column, double value, char const* unit) {
@@ -372,6 +380,14 @@ class finding_context : protected step_view {
   void prove_use(finding& found, std::size_t row, gpu_unit unit) const {
     prove(found, gpu_unit_table[static_cast<std::size_t>(unit)].metric, load(row).units[unit],
           "ns");
+  }
+
+  /// A mean of whole numbers is whole, as near as sums of parts come to it.
+  static double whole_if_near(double value) noexcept {
+    constexpr double noticed = 1e-9;  // of the value
+    double const whole = rounded_down(value + 0.5);
+    bool const is_near = value - whole < noticed * whole && whole - value < noticed * whole;
+    return is_near ? whole : value;
   }
 
   bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }

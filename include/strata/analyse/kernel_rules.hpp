@@ -506,15 +506,22 @@ class kernel_rules : protected finding_context {
             return;
           double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
           if (!is_worth(gain)) return;
-          finding& made = add_kernels(
-              rule, row, gain,
-              sentence(fits.by == "registers" ? "Registers limit" : "Shared memory limits")
-                  << " the occupancy of " << kernel.short_name << " to "
-                  << percent(fits.occupancy));
+          bool const by_registers = fits.by == "registers";
+          auto const shared =
+              static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+          sentence cause;
+          if (by_registers)
+            cause << count(kernel.registers_per_thread) << " registers a thread limit";
+          else
+            cause << bytes_text(shared) << " of shared memory a block limit";
+          finding& made = add_kernels(rule, row, gain,
+                                      cause << " the occupancy of " << kernel.short_name << " to "
+                                            << percent(fits.occupancy));
+          if (by_registers)
+            made.advice = "use fewer registers a thread: smaller tiles, __launch_bounds__";
           prove_own(made, row, "achieved_occupancy", "%");
           prove(made, "registers_per_thread", kernel.registers_per_thread, "");
-          prove(made, "shared_bytes",
-                static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes), "B");
+          prove(made, "shared_bytes", shared, "B");
         });
   }
 

@@ -39,7 +39,7 @@ class step_bound : private step_view {
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
     std::string const whole =
         is_part ? "run from its first work on the GPU to its last" : steps.whole();
-    if (busy >= gpu_bound) return bound_by_kernels(whole, busy) + rest_of_run();
+    if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
       return sentence(busy_text(whole, busy))
              << " Why it is idle otherwise is not known: raise buffers= or log=.";
@@ -139,18 +139,27 @@ class step_bound : private step_view {
     return sentence(" Before its first work and after its last: ")
            << percent(rest) << " of the run.";
   }
-  std::string bound_by_kernels(std::string const& whole, double busy) const {
+  /// Of a device that works most of the time, on kernels or on copies.
+  std::string bound_by_work(std::string const& whole, double busy) const {
     std::size_t longest = 0;
-    auto const busy_in = [this](std::size_t row) {
-      return own_ns_per_step(
-          row, static_cast<double>(rows_[row].self.kernel_ns + rows_[row].self.copy_ns));
-    };
-    for (std::size_t row = 1; row < rows_.size(); ++row)
-      if (busy_in(row) > busy_in(longest)) longest = row;
+    double most = -1.0;
+    double kernels = 0.0;
+    double copies = 0.0;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      double const own_kernels =
+          own_ns_per_step(row, static_cast<double>(rows_[row].self.kernel_ns));
+      double const own_copies = own_ns_per_step(row, static_cast<double>(rows_[row].self.copy_ns));
+      kernels += own_kernels;
+      copies += own_copies;
+      if (!(own_kernels + own_copies > most)) continue;
+      longest = row;
+      most = own_kernels + own_copies;
+    }
     bool const many = in_.roofline.devices > 1;
-    std::string text = sentence("GPU-bound: ")
+    bool const copying = copies > kernels;
+    std::string text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
                        << (many ? "at least one of " : "") << gpus() << " is busy " << percent(busy)
-                       << " of the " << whole << ".";
+                       << " of the " << whole << (copying ? ", mostly with copies." : ".");
     if (longest == 0) return text;
     text += " Most time: " + rows_[longest].path;
     range_limit const& limit = in_.roofline.limits[longest];

@@ -321,6 +321,38 @@ inline std::string time_text(double ns) { return human_time(ns).text(); }
 inline std::string bytes_text(double bytes) { return human_bytes(bytes).text(); }
 inline std::string count_text(std::uint64_t count) { return human_count(count).text(); }
 
+constexpr bool begins_with(std::string_view text, std::string_view with) noexcept {
+  return text.substr(0, with.size()) == with;
+}
+
+constexpr bool ends_with(std::string_view text, std::string_view with) noexcept {
+  return text.size() >= with.size() && text.substr(text.size() - with.size()) == with;
+}
+
+/// Takes the first word off a text.
+inline std::string_view take_word(std::string_view& text) noexcept {
+  std::string_view const word = text.substr(0, text.find(' '));
+  text.remove_prefix(smaller(word.size() + 1, text.size()));
+  return word;
+}
+inline std::string_view without_folder(std::string_view path) noexcept {
+  std::size_t const slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+/// The program of a command without its folder: of Python the script or module, since each of its
+/// programs would have one name.
+inline std::string_view program_of(std::string_view command) noexcept {
+  std::string_view const program = without_folder(take_word(command));
+  if (!begins_with(program, "python")) return program;
+  while (!command.empty()) {
+    std::string_view const word = take_word(command);
+    if (word == "-c") break;
+    if (word == "-m" && !command.empty()) return take_word(command);
+    if (!word.empty() && !begins_with(word, "-")) return without_folder(word);
+  }
+  return program;
+}
+
 /// A share of a whole in percent with one decimal; nothing where it has no such share.
 inline std::string human_percent(double part, double whole) {
   double const share = share_of(part, whole);

@@ -250,14 +250,6 @@ constexpr std::string_view to_string(metric_level level) noexcept {
 
 namespace detail {
 
-constexpr bool begins_with(std::string_view text, std::string_view with) noexcept {
-  return text.substr(0, with.size()) == with;
-}
-
-constexpr bool ends_with(std::string_view text, std::string_view with) noexcept {
-  return text.size() >= with.size() && text.substr(text.size() - with.size()) == with;
-}
-
 /// Whether a name is CUPTI's: unit__counter.rollup.
 constexpr bool is_cupti_name(std::string_view name) noexcept {
   return name.find("__") != std::string_view::npos;

@@ -224,30 +224,6 @@ class fleet_samples {
   vec<fleet_sample> samples_;
 };
 
-/// Takes the first word off a text.
-inline std::string_view take_word(std::string_view& text) noexcept {
-  std::string_view const word = text.substr(0, text.find(' '));
-  text.remove_prefix(smaller(word.size() + 1, text.size()));
-  return word;
-}
-inline std::string_view without_folder(std::string_view path) noexcept {
-  std::size_t const slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-/// The program of a command without its folder: of Python the script or module, since each of its
-/// programs would have one name.
-inline std::string_view program_of(std::string_view command) noexcept {
-  std::string_view const program = without_folder(take_word(command));
-  if (!begins_with(program, "python")) return program;
-  while (!command.empty()) {
-    std::string_view const word = take_word(command);
-    if (word == "-c") break;
-    if (word == "-m" && !command.empty()) return take_word(command);
-    if (!word.empty() && !begins_with(word, "-")) return without_folder(word);
-  }
-  return program;
-}
-
 /// Writes a label with its value in double quotes, as OpenMetrics escapes it; nothing of "".
 /// `has_one`: whether the sample has a label yet.
 inline void write_label(text_writer& out, std::string_view key, std::string_view value,

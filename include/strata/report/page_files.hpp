@@ -989,7 +989,15 @@ if (!text) return "";
 const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
 return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
-const programOf = command => (command || "").split(" ")[0].split("/").pop() || "program";
+const withoutFolder = path => path.split("/").pop();
+function programOf(command) {
+const [path, ...words] = (command || "").split(" ");
+const program = withoutFolder(path) || "program";
+if (!program.startsWith("python")) return program;
+const first = words.findIndex(word => word === "-m" || word === "-c" || /^[^-]/.test(word));
+if (first < 0 || words[first] === "-c") return program;
+return words[first] === "-m" ? words[first + 1] || program : withoutFolder(words[first]);
+}
 </script>
 )page"sv;
 inline constexpr std::string_view page_shared_axis_js = R"page(<script>
@@ -1394,6 +1402,15 @@ const commonTop = tops.length === 1 && tops[0].children.length ? tops[0].path + 
 function shortPath(path) {
 return commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
 }
+function endOfPath(path) {
+const most = 18;
+if (path.length <= most) return path;
+const names = path.split("/");
+let end = names.pop();
+while (names.length && end.length + names[names.length - 1].length + 3 <= most)
+end = names.pop() + "/" + end;
+return names.length ? "\u2026/" + end : end;
+}
 const shortTitle = place => shortPath(titleOf(place));
 const lastName = path => shortPath(path).split("/").pop();
 function isWithin(place, top) {
@@ -1512,7 +1529,7 @@ L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
 L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
 HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
 issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
-latency: {name: "waits, no unit near its peak", term: "latency", paint: "var(--c0)"},
+latency: {name: "waits, no unit at 60 %", term: "latency", paint: "var(--c0)"},
 launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
 copies: {name: "copies", paint: "var(--c12)"},
 "not known": {name: "limiter not counted", paint: "var(--rest)"},
@@ -1520,7 +1537,7 @@ copies: {name: "copies", paint: "var(--c12)"},
 const idleKinds = {
 launch: {name: "launching", paint: "var(--c3)"},
 "host work": {name: "the program's own work", paint: "var(--c13)"},
-wait: {name: "the host waited, then launched", paint: "var(--c4)"},
+wait: {name: "the host waited, then launched", paint: "var(--c6)"},
 allocation: {name: "allocating", paint: "var(--c8)"},
 copy: {name: "copies by the host", paint: "var(--c12)"},
 device: {name: "queued work that begins late", paint: "var(--c7)"},
@@ -1575,7 +1592,7 @@ el("span", {class: "what"}, part.name),
 el("span", {class: "amount"}, time(part.ns)),
 el("span", {class: "amount"}, percent(100 * part.ns / whole)),
 budgetRange(part)
-? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
+? el("span", {class: "most"}, toRow(budgetRange(part), endOfPath(shortTitle(budgetRange(part)))))
 : null))));
 }
 function waitOf(range) {
@@ -1673,7 +1690,7 @@ function stepDots() {
 const groups = stepGroups();
 const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
 const shown = isApart ? groups.slice(1) : groups;
-if (!hasSteps || sum(shown, group => group.amount) < 3) return null;
+if (!hasSteps || sum(shown, group => group.amount) < 5) return null;
 const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
 + (isApart ? "; the first is apart" : "");
 return el("div", {id: "each-step"},
@@ -1727,10 +1744,15 @@ small: true,
 }
 function machineTile() {
 const hasDevice = data.devices.length > 0;
+const worked = data.devices.filter(device => device.worked);
+const idleOthers = worked.length > 0 && worked.length < data.devices.length;
+const which = idleOthers
+? "GPU " + worked.map(device => device.device).join(", ") + " worked; "
+: "";
 return tile({
 name: hasDevice ? "Device" : "CPU",
 value: deviceNames.join(", ") || data.environment.cpu || "unknown",
-note: hasDevice ? data.environment.cpu : null,
+note: hasDevice ? which + data.environment.cpu : null,
 small: true,
 });
 }
@@ -1746,11 +1768,19 @@ note: holder ? holder.name + ": " + bytes(holder.value) + " of it" : null,
 more: el("dd", {class: "note"}, neverReleased(memoryTotals(recorded)) || "all was released"),
 })];
 }
+function helpsNothing() {
+if (!(summary.gpu_busy_ns > 0)) return null;
+const blind = answer.undecided.length;
+const lack = blind ? "; " + some(blind, "rule lacks", "rules lack") + " data" : "";
+return el("p", {}, "No rule found what would shorten the " + unit + lack + ".");
+}
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
-if (!first || !(first.cost_ns_per_step > 0)) return null;
+if (!first) return helpsNothing();
+const isLittle = first.gain_ns_per_step < 0.05 * summary.typical_ns;
 const where = first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null;
-return el("p", {}, "What helps most: ", where, first.advice, ". ", afterwards(first));
+return el("p", {}, "What helps most" + (isLittle ? ", though little: " : ": "), where,
+sentence(first.title), " ", sentence(first.advice), " ", afterwards(first));
 }
 function headline() {
 const run = data.environment;
@@ -1761,7 +1791,6 @@ run.host,
 none(run.rank) ? "" : "rank " + run.rank,
 deviceNames.join(", ") || run.cpu,
 run.started_at,
-run.configuration && "STRATA=" + run.configuration,
 ].filter(Boolean).join(" \u00b7 ");
 const tiles = [...stepTiles(), ...gpuTiles()];
 if (summary.tokens_per_second > 0) {
@@ -1796,12 +1825,15 @@ el("code", {}, item.column),
 " ",
 inUnit(item.unit)(item.value),
 ]);
+const endsOtherWaits = finding =>
+finding.gain_ns_per_step > 1.02 * sum(finding.ranges, range => range.cost_ns_per_step);
 function afterwards(finding) {
 if (!hasCost(finding)) return "";
 if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
 if (none(finding.predicted_step_ns)) return "";
+const others = endsOtherWaits(finding) ? ", since other idle time ends with it. " : ". ";
 return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
-+ time(summary.typical_ns) + ". ";
++ time(summary.typical_ns) + others;
 }
 function gainOf(finding) {
 const part = 100 * finding.gain_ns_per_step / summary.typical_ns;

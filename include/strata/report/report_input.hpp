@@ -38,10 +38,10 @@ inline std::string gain_text(finding const& found, steps_summary const& steps) {
     return sentence("At most ") << time_text(found.cost_ns_per_step) << " of the " << whole
                                 << (share.empty() ? share : sentence(" (") << share << " %)")
                                 << ".";
-  return sentence("Predicted ") << whole << ": " << time_text(found.predicted_step_ns)
-                                << (share.empty() ? share
-                                                  : sentence(" (") << share << " % shorter)")
-                                << ".";
+  return sentence("Predicted ")
+         << whole << ": " << time_text(found.predicted_step_ns)
+         << (share.empty() ? share : sentence(" (") << share << " % shorter)")
+         << (found.ends_other_waits(step_ns) ? ", since other idle time ends with it." : ".");
 }
 
 /// "block[*]/mlp/up and 4 more ranges"; empty for the whole step.

@@ -8,6 +8,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
+#include <strata/tables/devices.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
@@ -181,8 +182,10 @@ inline void write_environment(json_writer& json, profile const& source) {
   json.integer("process_id", e.process_id);
   rank_column(json, source);
   json.end_object();
+  vec<std::uint32_t> const worked = worked_ordinals(source);
   write_list(json, "devices", e.devices, [&](profile_device const& d) {
     json.integer("device", d.ordinal);
+    json.boolean("worked", worked.contains(d.ordinal));
     json.text("name", d.name);
     json.integer("multiprocessors", d.multiprocessors);
     json.integer("compute_capability_major", d.compute_capability_major);

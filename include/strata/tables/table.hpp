@@ -165,8 +165,7 @@ inline std::size_t usable_width(table_options const& options) noexcept {
 inline std::string where_text(profile_environment const& e) {
   std::string line = "Strata " + version_text();
   auto const add = [&line](std::string_view part) { add_part(line, part, " | "); };
-  std::string const program = e.command.substr(0, e.command.find(' '));
-  add(console_text(program.substr(program.rfind('/') + 1)));
+  add(console_text(program_of(e.command)));
   add(console_text(e.host));
   if (e.rank >= 0) add(sentence("rank ") << e.rank);
   for (profile_device const& device : e.devices) {
