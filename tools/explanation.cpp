@@ -37,18 +37,17 @@ std::string path_of(std::string_view path) { return line_of(path, 120); }
 /// Fills an explanation from the tables of a profile.
 class explainer {
  public:
-  explainer(strata::profile const& recorded, std::string const& file, std::size_t most)
-      : source_(recorded),
-        file_(file),
-        most_(most),
-        tables_(recorded),
-        input_(std::move(tables_.input())) {
+  explainer(strata::profile const& recorded, std::string const& file)
+      : source_(recorded), file_(file), tables_(recorded), input_(std::move(tables_.input())) {
     input_.find_answer(tables_.folded());
     strata::vec<std::string> ignored;
     before_ = strata::options::parse(recorded.environment.options, ignored);
   }
 
-  explanation make() {
+  /// `most`: causes, values that prove one, ranges, problems.
+  explanation make(std::size_t most) {
+    made_ = {};
+    most_ = most;
     strata::report_input const& input = input_;
     made_.run = line_of(inner::where_text(source_.environment));
     if (!source_.environment.started_at.empty())
@@ -82,6 +81,8 @@ class explainer {
       if (!gain.empty()) cause.text += " " + gain;
       cause.cost_ns = found.cost_ns_per_step;
       cause.predicted_step_ns = found.predicted_step_ns;
+      cause.gain_ns = found.gain_ns(input.steps.typical_ns());
+      cause.shortens_step = found.shortens_step(input.steps.typical_ns());
       cause.advice = line_of(found.advice);
       for (strata::finding_evidence const& value : found.evidence)
         if (cause.evidence.size() < most_)
@@ -151,7 +152,10 @@ class explainer {
     for (std::string const& problem : source_.problems) add_problem(problem);
   }
   void add_problem(std::string const& text) {
-    if (made_.problems.size() < most_) made_.problems.push_back(line_of(text, 600));
+    if (made_.problems.size() < most_)
+      made_.problems.push_back(line_of(text, 600));
+    else
+      ++made_.problems_left_out;
   }
 
   /// The keys that would decide most rules; empty where none would.
@@ -181,7 +185,7 @@ class explainer {
 
   strata::profile const& source_;
   std::string const& file_;
-  std::size_t most_;
+  std::size_t most_ = 0;
   strata::profile_tables tables_;
   strata::report_input input_;
   strata::options before_;  // of the recorded run
@@ -224,6 +228,8 @@ void write_causes(inner::json_writer& json, explanation const& all) {
     json.text("text", cause.text);
     json.number("cost_ns_per_step", cause.cost_ns);
     json.number("predicted_step_ns", cause.predicted_step_ns);
+    json.number("gain_ns_per_step", cause.gain_ns);
+    json.boolean("shortens_step", cause.shortens_step);
     json.text("advice", cause.advice);
     json.array("evidence");
     for (explained_evidence const& value : cause.evidence) {
@@ -265,10 +271,11 @@ void write_list(inner::json_writer& json, char const* key, std::vector<std::stri
   json.end_array();
 }
 
-}  // namespace
-
-explanation explain(strata::profile const& recorded, std::string const& file, std::size_t most) {
-  return explainer(recorded, file, most).make();
+std::vector<std::string> problems_of(explanation const& all) {
+  std::vector<std::string> lines = all.problems;
+  if (all.problems_left_out > 0)
+    lines.push_back(std::to_string(all.problems_left_out) + " more in profile.json");
+  return lines;
 }
 
 std::string text_of(explanation const& all) {
@@ -305,7 +312,7 @@ std::string text_of(explanation const& all) {
   text += "\n";
   add_lines(text, "ranges", rows);
   add_lines(text, "not examined", all.not_examined);
-  add_lines(text, "problems", all.problems);
+  add_lines(text, "problems", problems_of(all));
   add_lines(text, "next", all.next);
   return text;
 }
@@ -328,6 +335,8 @@ std::string markdown_of(explanation const& all) {
   for (explained_range const& range : all.ranges)
     text += "| `" + range.path + "` | " + inner::time_text(range.time_ns) + " | " +
             percent_text(range.share) + " | " + range.limiter + " |\n";
+  if (all.ranges_left_out > 0)
+    text += "\n" + std::to_string(all.ranges_left_out) + " more in ranges.csv.\n";
   auto const list = [&text](char const* title, std::vector<std::string> const& lines, char mark) {
     if (lines.empty()) return;
     text += std::string("\n## ") + title + "\n\n";
@@ -335,7 +344,7 @@ std::string markdown_of(explanation const& all) {
       text += mark == '`' ? "    " + line + "\n" : "- " + line + "\n";
   };
   list("Not examined", all.not_examined, '-');
-  list("Problems", all.problems, '-');
+  list("Problems", problems_of(all), '-');
   list("Next", all.next, '`');
   return text;
 }
@@ -366,6 +375,7 @@ std::string json_of(explanation const& all) {
     write_ranges(json, all);
     write_list(json, "not_examined", all.not_examined);
     write_list(json, "problems", all.problems);
+    json.integer("problems_left_out", all.problems_left_out);
     write_list(json, "next", all.next);
     json.line();
     json.end_object();
@@ -374,11 +384,14 @@ std::string json_of(explanation const& all) {
   return text;
 }
 
+}  // namespace
+
 std::string bounded_explanation(strata::profile const& recorded, std::string const& file,
                                 std::string const& format) {
   constexpr std::size_t usual = 8;
+  explainer answer(recorded, file);
   for (std::size_t most = usual;; most /= 2) {
-    explanation const all = explain(recorded, file, most);
+    explanation const all = answer.make(most);
     std::string const text = format == "json"       ? json_of(all)
                              : format == "markdown" ? markdown_of(all)
                                                     : text_of(all);

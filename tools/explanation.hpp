@@ -30,6 +30,8 @@ struct explained_cause {
   std::string text;              ///< what is wrong, and what the step becomes without it
   double cost_ns = 0;            ///< of a step: the most that could be gained
   double predicted_step_ns = 0;  ///< NaN where that is unknown
+  double gain_ns = 0;            ///< of a step: by the prediction, else the cost
+  bool shortens_step = false;    ///< by a hundredth or more
   std::vector<explained_evidence> evidence;
   std::size_t evidence_left_out = 0;
   std::string advice;
@@ -59,15 +61,9 @@ struct explanation {
   std::size_t ranges_left_out = 0;
   std::vector<std::string> not_examined;
   std::vector<std::string> problems;  ///< what was lost or could not be measured
-  std::vector<std::string> next;      ///< commands
+  std::size_t problems_left_out = 0;
+  std::vector<std::string> next;  ///< commands
 };
-
-/// `most`: of each list.
-explanation explain(strata::profile const& recorded, std::string const& file, std::size_t most);
-
-std::string text_of(explanation const& all);
-std::string markdown_of(explanation const& all);
-std::string json_of(explanation const& all);
 
 /// As text, markdown or json, with as much of each list as fits in `most_explained_bytes`.
 std::string bounded_explanation(strata::profile const& recorded, std::string const& file,

@@ -3,6 +3,7 @@
 #define STRATA_PROFILE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
@@ -112,6 +113,30 @@ struct profile_environment {
   std::int32_t rank = -1;  ///< of a distributed run, -1 when there is one process
   vec<profile_device> devices;
 };
+
+namespace detail {
+
+/// Whether a program is Python, of some version: `python`, `python3.12`, `python3.13t`.
+inline bool is_python(std::string_view program) noexcept {
+  return begins_with(program, "python") &&
+         program.find_first_not_of("0123456789.dt", 6) == program.npos;
+}
+/// The program of a command without its folder: of Python the script or module, since each of its
+/// programs would have one name.
+inline std::string_view program_of(std::string_view command) noexcept {
+  std::string_view const program = without_folder(take_word(command));
+  if (!is_python(program)) return program;
+  while (!command.empty()) {
+    std::string_view const word = take_word(command);
+    if (word == "-c") break;
+    if (word == "-m" && !command.empty()) return take_word(command);
+    if (word == "-W" || word == "-X") take_word(command);
+    if (!word.empty() && !begins_with(word, "-")) return without_folder(word);
+  }
+  return program;
+}
+
+}  // namespace detail
 
 /// What could not be kept, each counted; all zero in a complete profile. `loss_kinds` has a
 /// sentence for each.

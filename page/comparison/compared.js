@@ -8,7 +8,7 @@ const unit = hasSteps ? "step" : "run";
 const meanUnit = hasSteps ? "mean step" : "run";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
-const program = programOf((data.runs[0] || {}).command);
+const program = (data.runs[0] || {}).program || "program";
 
 const milliseconds = value => none(value) ? "" : time(value * 1e6);
 

@@ -1,7 +1,8 @@
 "use strict";
 // The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
 
-// What is plain comes first; `term` is what other profilers call it.
+// By limiter; what is plain comes first, `term` is what other profilers call it. A unit that is used
+// for less than latency_use of the analysis, 60 %, is no limiter: that is latency.
 const busyKinds = {
   tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
   FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
@@ -11,12 +12,19 @@ const busyKinds = {
   L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
   HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
   issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
+  FP64: {name: "double precision", term: "FP64 pipe", paint: "var(--c3)"},
+  XU: {name: "conversions, special functions", term: "XU pipe", paint: "var(--c13)"},
+  ADU: {name: "addresses and branches", term: "ADU pipe", paint: "var(--c7)"},
+  LSU: {name: "loads and stores", term: "LSU pipe", paint: "var(--c9)"},
+  PCIe: {name: "bus to the host", term: "PCIe", paint: "var(--c12)"},
+  NVLink: {name: "links between GPUs", term: "NVLink", paint: "var(--c12)"},
   latency: {name: "waits, no unit at 60 %", term: "latency", paint: "var(--c0)"},
   launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
   copies: {name: "copies", paint: "var(--c12)"},
   "not known": {name: "limiter not counted", paint: "var(--rest)"},
 };
 
+// What is idle is striped, so that its hues may repeat.
 const idleKinds = {
   launch: {name: "launching", paint: "var(--c3)"},
   "host work": {name: "the program's own work", paint: "var(--c13)"},
@@ -196,12 +204,15 @@ function drawStepDots(width, groups) {
   return drawing;
 }
 
+/** Fewer steps are no distribution. */
+const fewestDots = 5;
+
 /** The steps beside each other; a first one that is apart is in a tile, and none of them. */
 function stepDots() {
   const groups = stepGroups();
   const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
   const shown = isApart ? groups.slice(1) : groups;
-  if (!hasSteps || sum(shown, group => group.amount) < 5) return null;
+  if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
   const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
     + (isApart ? "; the first is apart" : "");
   return el("div", {id: "each-step"},

@@ -23,16 +23,12 @@ const evidence = finding => finding.evidence.map((item, i) => [
   inUnit(item.unit)(item.value),
 ]);
 
-/** Whether the step gains more than the cause takes. */
-const endsOtherWaits = finding =>
-  finding.gain_ns_per_step > 1.02 * sum(finding.ranges, range => range.cost_ns_per_step);
-
 /** The step without the cause. */
 function afterwards(finding) {
   if (!hasCost(finding)) return "";
   if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
   if (none(finding.predicted_step_ns)) return "";
-  const others = endsOtherWaits(finding) ? ", since other idle time ends with it. " : ". ";
+  const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
   return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
     + time(summary.typical_ns) + others;
 }

@@ -1,7 +1,7 @@
 "use strict";
 // The first screen: the answer, what helps most, and tiles.
 
-const program = programOf(data.environment.command);
+const program = data.environment.program || "program";
 
 const deviceNames = [...new Set(data.devices.map(device => device.name))].map(name => {
   const same = data.devices.filter(device => device.name === name);
@@ -86,7 +86,7 @@ function helpsNothing() {
   return el("p", {}, "No rule found what would shorten the " + unit + lack + ".");
 }
 
-/** The dearest cause, its cure, and what the step becomes. */
+/** The cause that gains most, its cure, and what the step becomes. */
 function helpsMost() {
   const first = answer.findings.find(finding => finding.shortens_step);
   if (!first) return helpsNothing();

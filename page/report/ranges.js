@@ -74,9 +74,9 @@ function shortPath(path) {
   return commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
 }
 
-/** The last names of a path that fit into a narrow column. */
+/** The last names of a path, as many as fit into the legend of the budget. */
 function endOfPath(path) {
-  const most = 18;
+  const most = 18; // characters
   if (path.length <= most) return path;
   const names = path.split("/");
   let end = names.pop();

@@ -57,7 +57,7 @@ function placeOfAddress(address) {
   return row && row.place;
 }
 
-/** How a figure shows a range: `picked`, `dim` beside a chosen one, or as it is. */
+/** How a figure shows a range: `picked`, `pale` beside a chosen one, or as it is. */
 function lookOf(place) {
   if (!isChosen || !chosen) return null;
   if (place === chosen) return "picked";

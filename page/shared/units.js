@@ -85,15 +85,3 @@ function sentence(text) {
   const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
   return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
-
-const withoutFolder = path => path.split("/").pop();
-
-/** The program of a command without its folder: of Python the script or module. */
-function programOf(command) {
-  const [path, ...words] = (command || "").split(" ");
-  const program = withoutFolder(path) || "program";
-  if (!program.startsWith("python")) return program;
-  const first = words.findIndex(word => word === "-m" || word === "-c" || /^[^-]/.test(word));
-  if (first < 0 || words[first] === "-c") return program;
-  return words[first] === "-m" ? words[first + 1] || program : withoutFolder(words[first]);
-}

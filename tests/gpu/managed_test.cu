@@ -68,28 +68,27 @@ seen_bytes check(profile const& p) {
           "; records: ", p.migrations.size());
   CHECK(seen.to_device <= 1.05 * bytes);
   CHECK(seen.to_host <= 1.05 * bytes);
+  CHECK(read.migrated_to_device_bytes == 0);
+  if (!seen.whole()) return seen;
   CHECK(touch.gpu_page_faults > 0);
   CHECK(touch.migration_ns > 0);
-  CHECK(read.migrated_to_device_bytes == 0);
-  CHECK(tree.rows()[0].migrated_to_device_bytes >= touch.migrated_to_device_bytes);
   return seen;
 }
 
-/// CUPTI 13.0 leaves some migrations out, of one window in ten or twenty, and counts none as lost;
-/// so does a program of CUPTI's calls alone. Of `windows` windows one is whole.
+/// CUPTI 13.0 leaves some migrations out and counts none as lost, a program of CUPTI's calls alone
+/// too (two H200, 2026-11-27: 3 of 38 windows). Of five windows two are whole.
 template <class Body>
-void check_one_is_whole(Body window) {
-  constexpr int windows = 5;
-  for (int i = 0; i < windows; ++i)
-    if (window().whole()) return;
-  FAIL("none of ", windows, " windows has all bytes");
+void check_two_are_whole(Body window) {
+  int whole = 0;
+  for (int i = 0; i < 5 && whole < 2; ++i) whole += window().whole();
+  CHECK(whole == 2);
 }
 
 }  // namespace
 
 TEST_CASE("managed memory that is allocated before the window") {
   if (!migrates()) return;
-  check_one_is_whole([] {
+  check_two_are_whole([] {
     session s(gpu::quiet("trace,formats=none,active=1"));
     REQUIRE(s.start().ok());
     float* values = nullptr;
@@ -102,7 +101,7 @@ TEST_CASE("managed memory that is allocated before the window") {
 
 TEST_CASE("managed memory that is allocated within the window") {
   if (!migrates()) return;
-  check_one_is_whole([] {
+  check_two_are_whole([] {
     session s(gpu::quiet("trace,formats=none"));
     REQUIRE(s.start().ok());
     float* values = nullptr;

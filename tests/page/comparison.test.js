@@ -20,7 +20,7 @@ const range = (path, verdict, extra) => ({
 });
 const data = {
   step: {before_steps: 5, after_steps: 5, before_ms: 20, after_ms: 11},
-  runs: [{side: "before", command: "./gpt2"}, {side: "after", command: "./gpt2"}],
+  runs: [{side: "before", program: "gpt2"}, {side: "after", program: "gpt2"}],
   options: {limit: 0.05},
   totals: {ranges: 5},
   columns: [{name: "kernels", unit: ""}, {name: "flops", unit: ""}],

@@ -7,7 +7,7 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js"],
-  ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "isWithin", "unit", "isSum",
+  ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "endOfPath", "isWithin", "unit", "isSum",
     "perStep", "amountPerStep", "byLaunches", "hostSelfPerStep", "isAround", "inNoStep", "color",
     "choose", "listeners", "readRows", "colours", "lookOf", "placeOfAddress"],
   data);
@@ -28,6 +28,10 @@ test("a row knows its path, depth and children", () => {
   assert.strictEqual(page.titleOf(4), "step/block[*]/mlp");
   assert.strictEqual(page.titleOf(99), "");
   assert.strictEqual(page.lastName("step/block[*]/mlp"), "mlp");
+  assert.strictEqual(page.endOfPath("block[*]/mlp/down"), "block[*]/mlp/down");
+  assert.strictEqual(page.endOfPath("block[*]/attention/values"), "\u2026/attention/values");
+  assert.strictEqual(page.endOfPath("block[*]/attention/projection"), "\u2026/projection");
+  assert.strictEqual(page.endOfPath("a name of more than 18"), "a name of more than 18");
   assert.strictEqual(page.shortPath("step/loss"), "step/loss");  // two ranges stand on top
 });
 

@@ -41,7 +41,7 @@ const data = {
   traced: true,
   sort: "cost",
   devices: [],
-  environment: {command: "./build/toy -n 3"},
+  environment: {program: "toy", command: "./build/toy -n 3"},
   columns,
   same: {
     bytes: null,

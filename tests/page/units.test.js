@@ -4,7 +4,7 @@ const test = require("node:test");
 const {load} = require("./load.js");
 
 const names = ["none", "firstKnown", "sum", "digits", "time", "bytes", "count", "some", "rate",
-  "percent", "shareText", "inUnit", "sentence", "programOf"];
+  "percent", "shareText", "inUnit", "sentence"];
 const page = load(["shared/units.js"], names);
 
 /** Compares a function with its results, one a line. */
@@ -71,11 +71,4 @@ test("a value of a metric is shown in its unit", () => {
 test("a sentence begins with a capital, unless that is a name of a program's", () => {
   checkEach(page.sentence, [["", ""], ["the GPU is idle", "The GPU is idle."],
     ["hbm_bytes is missing", "hbm_bytes is missing."], ["why?", "Why?"]]);
-});
-
-test("a program has the name of its file, of Python the script's or module's", () => {
-  checkEach(page.programOf, [["./build/train_gpt2 -b 4", "train_gpt2"], ["", "program"],
-    [undefined, "program"], ["/opt/venv/bin/python3 -u jobs/train.py --steps 3", "train.py"],
-    ["python3.12 -m vllm.entrypoints --model x", "vllm.entrypoints"],
-    ["python3 -c import", "python3"], ["python3 -m", "python3"], ["python3 -u", "python3"]]);
 });

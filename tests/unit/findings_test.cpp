@@ -1209,6 +1209,17 @@ TEST_CASE("a dear first step is no part of the sentence above all") {
   CHECK(a.steps().active_busy_ns == doctest::Approx(10'000 * us));
 }
 
+TEST_CASE("evidence is whole where sums of parts come to a whole number") {
+  struct context : detail::finding_context {
+    using finding_context::whole_if_near;
+  };
+  CHECK(context::whole_if_near(399.9999999999101) == 400.0);
+  CHECK(context::whole_if_near(33554432.000000015) == 33554432.0);
+  for (double const value : {0.0, 1e-12, 0.5, 399.99999, 400.00001, 1e300})
+    CHECK(context::whole_if_near(value) == value);
+  CHECK(std::isnan(context::whole_if_near(std::nan(""))));
+}
+
 TEST_CASE("a gain beyond the time of its cause says that other idle time ends with it") {
   steps_summary steps;
   steps.from_steps = true;

@@ -735,6 +735,7 @@ TEST_CASE("low-occupancy: registers or shared memory leave no more than 40 % of 
   CHECK(by_memory.rule == "low-occupancy");
   CHECK(by_memory.title.find("200 KiB of shared memory a block limit the occupancy of ") == 0);
   CHECK(by_memory.advice == "use less shared memory a block: smaller tiles");
+  CHECK(by_memory.ranges.size() == 1);
   p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.399);
   CHECK(cost_of(p.made, "low-occupancy") > 0.0);
   p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.401);
@@ -745,6 +746,30 @@ TEST_CASE("low-occupancy: registers or shared memory leave no more than 40 % of 
   CHECK(cost_of(p.made, "low-occupancy") > 0.0);
   for (kernel_record& kernel : p.made.kernels) kernel.registers = 64;  // 4 blocks
   CHECK(cost_of(p.made, "low-occupancy") == 0.0);
+}
+
+TEST_CASE("low-occupancy: ranges with different limits have the cure of both") {
+  program p;
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us).registers = 255; });
+    p.in(p.mlp, [&](std::uint32_t row) {
+      kernel_record& kernel = p.kernel_of(row, 900 * us);
+      kernel.registers = 32;
+      kernel.dynamic_shared_bytes = 200 * 1024;
+    });
+    p.wait();
+  });
+  for (std::uint32_t const where : {p.attention, p.mlp}) {
+    p.count_nothing(where);
+    p.set(where, "sm__warps_active.sum", 132 * 1e6 * 8);
+  }
+  answer const a(p.made);
+  finding const* const found = a.find("low-occupancy");
+  INFO(a.all());
+  REQUIRE(found != nullptr);
+  CHECK(found->ranges.size() == 2);
+  CHECK(found->title.find(" registers a thread limit ") != std::string::npos);
+  CHECK(found->advice == "use smaller tiles: fewer registers or less shared memory");
 }
 
 TEST_CASE("low-occupancy: nothing to say of tensor kernels, of one wave, and near a limit") {

@@ -218,6 +218,37 @@ TEST_CASE("managed-memory: the title has what all ranges of it move") {
   CHECK(found->title == "Managed memory moves 2.00 MiB to the GPU and 0 B back in a step");
 }
 
+TEST_CASE(
+    "the sentence: the CPU waits for pages where most of its own work is in ranges that migrate") {
+  auto const bound = [](std::int64_t with_pages, std::int64_t without) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.kernel_of(row, 100 * us);
+        p.wait(row);
+        p.made.migrations.push_back(
+            {p.now + us, p.now + with_pages - us, 1u << 20, 0, migration_kind::to_host, {}});
+        p.now += with_pages;
+      });
+      p.in(p.mlp, [&](std::uint32_t row) {
+        p.kernel_of(row, 100 * us);
+        p.wait(row);
+        p.now += without;
+      });
+    });
+    p.made.has_migrations = true;
+    return answer(p.made).input.findings.bound;
+  };
+  std::string const pages = bound(510 * us, 480 * us);
+  CAPTURE(pages);
+  CHECK(pages.find("CPU-bound: the GPU is idle ") == 0);
+  CHECK(pages.find(" of the step, mostly while the CPU waits for pages of managed memory.") !=
+        std::string::npos);
+  std::string const computes = bound(480 * us, 510 * us);
+  CHECK(computes.find(" of the step, mostly while the program computes on the CPU.") !=
+        std::string::npos);
+}
+
 TEST_CASE("idle times are of all GPUs that worked") {
   program p;
   p.made.environment.devices.push_back(p.made.environment.devices[0]);
@@ -300,24 +331,26 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
 
-TEST_CASE("the sentence: Copy-bound where copies take more of the GPU's time than kernels") {
-  auto const bound = [](std::int64_t copy) {
+TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most of the GPU's time") {
+  auto const bound = [](std::int64_t copy, bool hidden) {
     program p;
     p.run(8, [&] {
-      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 300 * us); });
-      p.in(p.mlp, [&](std::uint32_t row) {
-        p.wait(row);
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.kernel_of(row, 300 * us);
+        if (!hidden) p.wait(row);
         p.copy_of(row, copy_kind::host_to_device, copy, false);
       });
+      p.wait();
     });
     return answer(p.made).input.findings.bound;
   };
-  CHECK(bound(299 * us).find("GPU-bound: the GPU is busy ") == 0);
-  std::string const copying = bound(301 * us);
+  CHECK(bound(290 * us, false).find("GPU-bound: the GPU is busy ") == 0);
+  std::string const copying = bound(310 * us, false);
   CAPTURE(copying);
   CHECK(copying.find("Copy-bound: the GPU is busy ") == 0);
-  CHECK(copying.find(" of the step, mostly with copies. Most time: mlp (copies).") !=
+  CHECK(copying.find(" of the step, mostly with copies. Most time: attention") !=
         std::string::npos);
+  CHECK(bound(310 * us, true).find("GPU-bound: the GPU is busy ") == 0);
 }
 
 TEST_CASE("the sentence on the host: what is in no range is named from a tenth of the step on") {

@@ -463,6 +463,26 @@ TEST_CASE("kernels of folded ranges are one row") {
   CHECK(detail::fold_kernels(outside.input())[0].path == "forward/block[*]/mlp");
 }
 
+TEST_CASE("ranges of one name are folded together where only some have an index") {
+  vec<range_row> rows(5);
+  auto const set = [&rows](std::size_t i, std::size_t parent, char const* name,
+                           std::int64_t index) {
+    rows[i].parent = static_cast<std::uint32_t>(parent);
+    rows[i].name = name;
+    rows[i].index = index;
+  };
+  set(1, 0, "block", no_index);
+  set(2, 1, "mlp", no_index);
+  set(3, 0, "block", 7);
+  set(4, 3, "mlp", no_index);
+  vec<std::string> const paths = detail::folded_paths(rows);
+  CHECK(paths[0].empty());
+  CHECK(paths[1] == "block[*]");
+  CHECK(paths[2] == "block[*]/mlp");
+  CHECK(paths[3] == "block[*]");
+  CHECK(paths[4] == "block[*]/mlp");
+}
+
 TEST_CASE("an empty profile has a table") {
   report_sample s;
   std::string const text = table(s, 80);

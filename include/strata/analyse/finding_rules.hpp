@@ -627,8 +627,8 @@ inline constexpr finding_rule finding_rules::rules[] = {
      deciding::hbm, &finding_rules::extra_traffic, finding_part::kernels},
     {"tail-wave", "choose tiles so that the blocks fill whole waves, or a persistent kernel",
      deciding::findings, &finding_rules::tail_wave, finding_part::kernels},
-    {"low-occupancy", "use less shared memory a block: smaller tiles", deciding::findings,
-     &finding_rules::low_occupancy, finding_part::kernels},
+    {"low-occupancy", "use smaller tiles: fewer registers or less shared memory",
+     deciding::findings, &finding_rules::low_occupancy, finding_part::kernels},
     {"latency-bound", "keep more loads in flight: more warps, several elements a thread",
      deciding::findings, &finding_rules::latency_bound, finding_part::kernels},
     {"varying-calls", "look at the slow calls in the trace: locks, page faults, other processes",
@@ -646,26 +646,26 @@ inline constexpr finding_rule finding_rules::rules[] = {
 inline findings_table finding_rules::run() {
   if (rows_.empty()) return {};
   if (in_.source.hang.found) {  // what is missing says more than what came
-    made_.bound = step_bound(in_).text();
+    made_.bound = step_bound(in_, migrating_).text();
     return std::move(made_);
   }
   if (!(step_ns_ > 0.0)) return {};
   for (finding_rule const& rule : rules) {
     std::size_t const before = made_.findings.size();
     bool const decided = (this->*rule.look)(rule);
-    settle(before);
+    settle(before, rule);
     if (!decided && rule.needs != deciding::nothing && has_device_work())
       made_.undecided.push_back(what_decides(rule.id, rule.needs));
   }
   made_.findings.sort(
       [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });
-  made_.bound = step_bound(in_).text();
+  made_.bound = step_bound(in_, migrating_).text();
   return std::move(made_);
 }
 
 }  // namespace detail
 
-/// What is wrong in a profile, ranked by its cost.
+/// What is wrong in a profile, by its cost; with predictions, what_if.hpp ranks it by its gain.
 /// Cost: O(rows x rules), the idle times of the steps, and O(r) for r records.
 inline findings_table make_findings(findings_input const& input) {
   return detail::finding_rules(input).run();

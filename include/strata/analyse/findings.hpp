@@ -315,8 +315,8 @@ class finding_context : protected step_view {
   }
 
   /// Makes one finding of what a rule added since there were `before`: one cause in several ranges.
-  /// A title that only the first of them has says so.
-  void settle(std::size_t before) {
+  /// A title that only the first of them has says so; of several cures the rule's is left.
+  void settle(std::size_t before, finding_rule const& rule) {
     vec<finding> causes;
     vec<finding> doubts;
     for (std::size_t i = before; i < made_.findings.size(); ++i)
@@ -338,6 +338,8 @@ class finding_context : protected step_view {
       return;
     }
     finding made = std::move(causes[0]);
+    for (finding const& cause : causes)
+      if (cause.advice != made.advice) made.advice = rule.advice;
     for (std::size_t i = 1; i < causes.size(); ++i)
       if (causes[i].title != made.title) {
         made.title += sentence(" (in ") << shown(made.path) << ")";
@@ -382,7 +384,7 @@ class finding_context : protected step_view {
           "ns");
   }
 
-  /// A mean of whole numbers is whole, as near as sums of parts come to it.
+  /// A sum of parts that make a whole number is one; any other value as it is.
   static double whole_if_near(double value) noexcept {
     constexpr double noticed = 1e-9;  // of the value
     double const whole = rounded_down(value + 0.5);

@@ -517,8 +517,9 @@ class kernel_rules : protected finding_context {
           finding& made = add_kernels(rule, row, gain,
                                       cause << " the occupancy of " << kernel.short_name << " to "
                                             << percent(fits.occupancy));
-          if (by_registers)
-            made.advice = "use fewer registers a thread: smaller tiles, __launch_bounds__";
+          made.advice = by_registers
+                            ? "use fewer registers a thread: smaller tiles, __launch_bounds__"
+                            : "use less shared memory a block: smaller tiles";
           prove_own(made, row, "achieved_occupancy", "%");
           prove(made, "registers_per_thread", kernel.registers_per_thread, "");
           prove(made, "shared_bytes", shared, "B");

@@ -22,7 +22,9 @@ namespace detail {
 /// The sentence above all findings: what bounds the step.
 class step_bound : private step_view {
  public:
-  explicit step_bound(findings_input const& input) noexcept : step_view(input) {}
+  /// `migrating`: the rows whose idle time managed memory explains.
+  step_bound(findings_input const& input, vec<std::size_t> const& migrating) noexcept
+      : step_view(input), migrating_(migrating) {}
 
   std::string text() const {
     constexpr double gpu_bound = 0.7;  // of the time
@@ -139,24 +141,23 @@ class step_bound : private step_view {
     return sentence(" Before its first work and after its last: ")
            << percent(rest) << " of the run.";
   }
+  /// Copies from and to the host in a step, while no kernel ran.
+  double copies_alone_ns() const noexcept {
+    double ns = 0.0;
+    for (copy_time const& time : in_.steps.copies) ns += time.alone_ns;
+    return ns;
+  }
   /// Of a device that works most of the time, on kernels or on copies.
   std::string bound_by_work(std::string const& whole, double busy) const {
     std::size_t longest = 0;
-    double most = -1.0;
-    double kernels = 0.0;
-    double copies = 0.0;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      double const own_kernels =
-          own_ns_per_step(row, static_cast<double>(rows_[row].self.kernel_ns));
-      double const own_copies = own_ns_per_step(row, static_cast<double>(rows_[row].self.copy_ns));
-      kernels += own_kernels;
-      copies += own_copies;
-      if (!(own_kernels + own_copies > most)) continue;
-      longest = row;
-      most = own_kernels + own_copies;
-    }
+    auto const busy_in = [this](std::size_t row) {
+      return own_ns_per_step(
+          row, static_cast<double>(rows_[row].self.kernel_ns + rows_[row].self.copy_ns));
+    };
+    for (std::size_t row = 1; row < rows_.size(); ++row)
+      if (busy_in(row) > busy_in(longest)) longest = row;
     bool const many = in_.roofline.devices > 1;
-    bool const copying = copies > kernels;
+    bool const copying = copies_alone_ns() > 0.5 * in_.steps.active_busy_ns;
     std::string text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
                        << (many ? "at least one of " : "") << gpus() << " is busy " << percent(busy)
                        << " of the " << whole << (copying ? ", mostly with copies." : ".");
@@ -169,6 +170,13 @@ class step_bound : private step_view {
                             << stall_text(limit.stall) << ".";
     if (!limit.text.empty()) text += sentence(" (") << limit.text << ")";
     return text + ".";
+  }
+  /// Whether half of the idle time that the program's own code takes is spent on pages.
+  bool awaits_pages() const {
+    double ns = 0.0;
+    for (idle_time const& time : in_.steps.idle)
+      if (time.cause == idle_cause::host_work && migrating_.contains(time.row)) ns += time.ns;
+    return ns > 0.0 && ns >= 0.5 * in_.steps.idle_of(idle_cause::host_work);
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
   std::string bound_by_host(std::string const& whole, double busy) const {
@@ -187,11 +195,19 @@ class step_bound : private step_view {
     std::string const idle = sentence(gpus())
                              << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
                              << percent(1.0 - busy) << " of the " << whole;
-    for (std::size_t i = 0; i < std::size(bounds); ++i)
-      if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * in_.steps.active_idle_ns())
-        return sentence(bounds[i].name) << ": " << idle << ", mostly " << bounds[i].cause << ".";
+    for (std::size_t i = 0; i < std::size(bounds); ++i) {
+      auto const cause = static_cast<idle_cause>(i);
+      if (in_.steps.idle_of(cause) < 0.5 * in_.steps.active_idle_ns()) continue;
+      bool const pages = cause == idle_cause::host_work && awaits_pages();
+      return sentence(bounds[i].name)
+             << ": " << idle << ", mostly "
+             << (pages ? "while the CPU waits for pages of managed memory" : bounds[i].cause)
+             << ".";
+    }
     return sentence("Idle: ") << idle << ", for several causes.";
   }
+
+  vec<std::size_t> const& migrating_;
 };
 
 }  // namespace detail

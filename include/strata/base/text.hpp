@@ -339,19 +339,6 @@ inline std::string_view without_folder(std::string_view path) noexcept {
   std::size_t const slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
-/// The program of a command without its folder: of Python the script or module, since each of its
-/// programs would have one name.
-inline std::string_view program_of(std::string_view command) noexcept {
-  std::string_view const program = without_folder(take_word(command));
-  if (!begins_with(program, "python")) return program;
-  while (!command.empty()) {
-    std::string_view const word = take_word(command);
-    if (word == "-c") break;
-    if (word == "-m" && !command.empty()) return take_word(command);
-    if (!word.empty() && !begins_with(word, "-")) return without_folder(word);
-  }
-  return program;
-}
 
 /// A share of a whole in percent with one decimal; nothing where it has no such share.
 inline std::string human_percent(double part, double whole) {

@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
 #include <strata/report/html_shell.hpp>
 #include <strata/report/page_files.hpp>
 #include <strata/tables/text_writer.hpp>
@@ -119,6 +120,7 @@ class comparison_json {
       json_.line();
       json_.object();
       json_.text("side", run.after ? "after" : "before");
+      json_.text("program", program_of(run.command));
       json_.text("command", run.command);
       json_.text("settings", run.settings);
       json_.text("host", run.host);

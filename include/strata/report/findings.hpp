@@ -115,6 +115,7 @@ class answer_json {
     json_.number("predicted_step_ns", found.predicted_step_ns);
     json_.number("gain_ns_per_step", found.gain_ns(step_ns));
     json_.boolean("shortens_step", found.shortens_step(step_ns));
+    json_.boolean("ends_other_waits", found.ends_other_waits(step_ns));
     json_.array("ranges");
     for (finding_range const& helped : found.ranges) {
       json_.object();

@@ -100,7 +100,7 @@ class page_rows {
   vec<std::uint32_t> hidden_;  ///< by place
 };
 
-/// Which columns of a table differ between its rows. Names live as long as the program.
+/// Which columns of a table differ between its rows.
 class column_survey final : public cell_sink {
  public:
   /// What follows is the cells of one row more.

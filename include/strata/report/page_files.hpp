@@ -989,15 +989,6 @@ if (!text) return "";
 const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
 return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }
-const withoutFolder = path => path.split("/").pop();
-function programOf(command) {
-const [path, ...words] = (command || "").split(" ");
-const program = withoutFolder(path) || "program";
-if (!program.startsWith("python")) return program;
-const first = words.findIndex(word => word === "-m" || word === "-c" || /^[^-]/.test(word));
-if (first < 0 || words[first] === "-c") return program;
-return words[first] === "-m" ? words[first + 1] || program : withoutFolder(words[first]);
-}
 </script>
 )page"sv;
 inline constexpr std::string_view page_shared_axis_js = R"page(<script>
@@ -1403,7 +1394,7 @@ function shortPath(path) {
 return commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
 }
 function endOfPath(path) {
-const most = 18;
+const most = 18; // characters
 if (path.length <= most) return path;
 const names = path.split("/");
 let end = names.pop();
@@ -1529,6 +1520,12 @@ L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
 L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
 HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
 issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
+FP64: {name: "double precision", term: "FP64 pipe", paint: "var(--c3)"},
+XU: {name: "conversions, special functions", term: "XU pipe", paint: "var(--c13)"},
+ADU: {name: "addresses and branches", term: "ADU pipe", paint: "var(--c7)"},
+LSU: {name: "loads and stores", term: "LSU pipe", paint: "var(--c9)"},
+PCIe: {name: "bus to the host", term: "PCIe", paint: "var(--c12)"},
+NVLink: {name: "links between GPUs", term: "NVLink", paint: "var(--c12)"},
 latency: {name: "waits, no unit at 60 %", term: "latency", paint: "var(--c0)"},
 launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
 copies: {name: "copies", paint: "var(--c12)"},
@@ -1686,11 +1683,12 @@ write(left, "start", "step " + groups[0].number);
 if (groups.length > 1) write(width - right, "end", "step " + (last.number + last.amount - 1));
 return drawing;
 }
+const fewestDots = 5;
 function stepDots() {
 const groups = stepGroups();
 const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
 const shown = isApart ? groups.slice(1) : groups;
-if (!hasSteps || sum(shown, group => group.amount) < 5) return null;
+if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
 const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
 + (isApart ? "; the first is apart" : "");
 return el("div", {id: "each-step"},
@@ -1701,7 +1699,7 @@ chart((box, width) => box.replaceChildren(drawStepDots(width, shown)), 98));
 )page"sv;
 inline constexpr std::string_view page_report_headline_js = R"page(<script>
 "use strict";
-const program = programOf(data.environment.command);
+const program = data.environment.program || "program";
 const deviceNames = [...new Set(data.devices.map(device => device.name))].map(name => {
 const same = data.devices.filter(device => device.name === name);
 const times = same.length > 1 ? same.length + " \u00d7 " : "";
@@ -1825,13 +1823,11 @@ el("code", {}, item.column),
 " ",
 inUnit(item.unit)(item.value),
 ]);
-const endsOtherWaits = finding =>
-finding.gain_ns_per_step > 1.02 * sum(finding.ranges, range => range.cost_ns_per_step);
 function afterwards(finding) {
 if (!hasCost(finding)) return "";
 if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
 if (none(finding.predicted_step_ns)) return "";
-const others = endsOtherWaits(finding) ? ", since other idle time ends with it. " : ". ";
+const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
 return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
 + time(summary.typical_ns) + others;
 }
@@ -4789,7 +4785,7 @@ const unit = hasSteps ? "step" : "run";
 const meanUnit = hasSteps ? "mean step" : "run";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
-const program = programOf((data.runs[0] || {}).command);
+const program = (data.runs[0] || {}).program || "program";
 const milliseconds = value => none(value) ? "" : time(value * 1e6);
 function signed(value, show) {
 if (value === 0) return show(0);

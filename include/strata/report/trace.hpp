@@ -416,8 +416,7 @@ inline std::string trace_process_name(profile const& source, std::uint32_t proce
       if (device.ordinal == process - 1) name += ": " + device.name;
     return name;
   }
-  name = e.command.substr(0, e.command.find(' '));
-  name = name.substr(name.rfind('/') + 1);
+  name = program_of(e.command);
   if (name.empty()) name = "host";
   if (e.process_id != 0 || e.rank >= 0) name += " (";
   if (e.process_id != 0) name += sentence("pid ") << e.process_id;

@@ -170,6 +170,7 @@ inline void write_environment(json_writer& json, profile const& source) {
   json.line();
   json.object("environment");
   json.text("host", e.host);
+  json.text("program", program_of(e.command));
   json.text("command", e.command);
   json.text("configuration", e.options);
   json.text("started_at", e.started_at);

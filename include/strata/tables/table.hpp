@@ -102,14 +102,21 @@ struct top_kernel {
   double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
 };
 
-/// The paths of the rows of a tree with every index as [*].
+/// The paths of the rows of a tree in the folded one: those of a name are `block[*]` where one of
+/// them has an index.
 inline vec<std::string> folded_paths(vec<range_row> const& rows) {
+  vec<std::string> names(rows.size());  // the paths without indices
+  flat_map<std::string, bool> has_index;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].parent < i) names[i] = names[rows[i].parent];
+    add_part(names[i], rows[i].name, "/");
+    if (rows[i].index != no_index) has_index[names[i]] = true;
+  }
   vec<std::string> paths(rows.size());
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].parent < i) paths[i] = paths[rows[i].parent];
-    if (!paths[i].empty()) paths[i] += '/';
-    paths[i] += rows[i].name;
-    if (rows[i].index != no_index) paths[i] += "[*]";
+    add_part(paths[i], rows[i].name, "/");
+    if (has_index.find(names[i]) != nullptr) paths[i] += "[*]";
   }
   return paths;
 }
