@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_FINDING_RULES_HPP
 #define STRATA_ANALYSE_FINDING_RULES_HPP
 
+#include <strata/analyse/finding_context.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/roofline.hpp>

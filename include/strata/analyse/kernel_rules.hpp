@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_KERNEL_RULES_HPP
 
 #include <strata/analyse/device_peaks.hpp>
+#include <strata/analyse/finding_context.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>

@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_STEP_BOUND_HPP
 #define STRATA_ANALYSE_STEP_BOUND_HPP
 
+#include <strata/analyse/finding_context.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/base/macros.hpp>

@@ -108,7 +108,7 @@ struct process_block {
   std::uint32_t abi = process_abi;
   std::uint32_t size = sizeof(process_block);
   atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
-  spin_mutex mutex;                                       // guards everything below
+  spin_mutex mutex;                                       // of what is not atomic below
   spin_mutex decision_mutex{held_over::calls};  // held while the first range chooses the listener
   atomic<process_phase> phase{process_phase::running};
   atomic<unsigned long> owner{0};              // the process that has started a session
@@ -360,10 +360,7 @@ STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
 inline void settle_idle(process_block& ours) noexcept {
   spin_lock lock(ours.mutex);
   if (ours.decided) return;
-  ours.installed = idle_listener(ours);
-  ours.decided = true;
-  for (std::size_t i = 0; i < ours.slot_count; ++i)
-    ours.slots[i]->store(ours.installed, memory_order_release);
+  store_listener(ours, idle_listener(ours));
 }
 
 /// STRATA is set and is not obeyed: one sentence a process.

@@ -224,7 +224,7 @@ class report_files {
   /// The files have all problems of the profile; the first `said` of them are not printed again.
   /// `stream`: the recording of this profile, if it was begun. `earlier`: the reports of a session
   /// that this is one of; what one of them printed is not printed again either.
-  status write(profile& source, std::size_t said = 0, recording_stream* stream = nullptr,
+  status write(profile const& source, std::size_t said = 0, recording_stream* stream = nullptr,
                kept_reports* earlier = nullptr) {
     stream_ = stream;
     if (earlier != nullptr) number_ = earlier->next();
@@ -335,22 +335,23 @@ class report_files {
   }
 
   /// `input`: null where no tables are wanted.
-  void print(profile& source, table_input const* input, std::size_t said,
+  void print(profile const& source, table_input const* input, std::size_t said,
              kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
     if (block().phase.load() == process_phase::running && !options_->reports_windows())
       flush_output();
-    vec<std::string> const problems = source.problems;
-    source.problems.erase(source.problems.begin(),
-                          source.problems.begin() + static_cast<std::ptrdiff_t>(said));
-    if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
-    if (earlier != nullptr) earlier->leave_new(source.problems);
+    vec<std::string> problems = source.problems;
+    problems.erase(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(said));
+    if (!trace_problem_.empty()) problems.push_back(trace_problem_);
+    if (earlier != nullptr) earlier->leave_new(problems);
     if (options_->table && input != nullptr) {
       std::string table;
       {
         text_writer out(table);
-        write_table(out, *input, around_.table);
+        table_options shown = around_.table;
+        shown.problems = &problems;
+        write_table(out, *input, shown);
       }
       if (around_.on_stdout) {
         std::fwrite(table.data(), 1, table.size(), stdout);
@@ -359,9 +360,8 @@ class report_files {
         console::print(table.data(), table.size(), console::table_ms);
       }
     } else {
-      for (std::string const& problem : source.problems) say(problem.c_str());
+      for (std::string const& problem : problems) say(problem.c_str());
     }
-    source.problems = problems;
   }
 
   /// Another place for files that cannot be written: the folder of temporary files, once. Not for

@@ -29,6 +29,7 @@ struct table_options {
   std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
   bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
   bool bars = false;  ///< beside shares, where they have room: for a terminal, not for a pipe
+  vec<std::string> const* problems = nullptr;  ///< that are told; null: those of the profile
 };
 
 namespace detail {
@@ -433,7 +434,8 @@ inline void write_sections(text_writer& out, table_input const& input,
   out.put('\n');
   for (std::string const& loss : loss_advice(input.source))
     write_paragraph(out, "lost:    ", loss, width, console_warning, options.color);
-  for (std::string const& problem : input.source.problems)
+  for (std::string const& problem :
+       options.problems == nullptr ? input.source.problems : *options.problems)
     write_paragraph(out, "problem: ", console_text(problem), width, console_warning, options.color);
   bool const is_measured = input.source.cost.range_ns > 0.0;  // not in a recording that was cut
   if (is_measured) write_paragraph(out, "cost:    ", cost_text(input.source), width, {}, false);
