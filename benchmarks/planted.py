@@ -174,7 +174,7 @@ def gain(finding, step):
     """What the finding says that the step would gain, as a fraction."""
     if finding.get("predicted_step_ns") is None:
         return finding["cost_of_step"]
-    whole = step.get("typical_ns") or step["mean_ns"]
+    whole = step["mean_ns"]
     return max(0.0, 1 - finding["predicted_step_ns"] / whole) if whole else 0.0
 
 

@@ -55,7 +55,7 @@ class explainer {
     made_.settings = line_of(source_.environment.options);
     made_.step = inner::step_text(input.steps, source_.has_steps);
     made_.device = line_of(inner::device_text(input));
-    made_.step_ns = input.steps.typical_ns();
+    made_.step_ns = input.steps.mean_ns;
     made_.bound = line_of(input.findings.bound, 600);
     add_causes();
     add_ranges();
@@ -81,8 +81,8 @@ class explainer {
       if (!gain.empty()) cause.text += " " + gain;
       cause.cost_ns = found.cost_ns_per_step;
       cause.predicted_step_ns = found.predicted_step_ns;
-      cause.gain_ns = found.gain_ns(input.steps.typical_ns());
-      cause.shortens_step = found.shortens_step(input.steps.typical_ns());
+      cause.gain_ns = found.gain_ns(input.steps.mean_ns);
+      cause.shortens_step = found.shortens_step(input.steps.mean_ns);
       cause.advice = line_of(found.advice);
       for (strata::finding_evidence const& value : found.evidence)
         if (cause.evidence.size() < most_)

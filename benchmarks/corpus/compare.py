@@ -216,7 +216,7 @@ def accusations(findings, name, times):
     """Findings on the kernels of this range that predict a gain of more than 5 % of its time. What one of several ranges
     predicts is shared out by the costs of its ranges."""
     step = findings.get("step", {})
-    whole = step.get("typical_ns") or step.get("mean_ns") or 0.0
+    whole = step.get("mean_ns") or 0.0
     made = []
     for finding in findings.get("findings", []):
         costs = {}

@@ -135,7 +135,7 @@ inline double most_gain(finding const& cause, steps_summary const& steps) noexce
 
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
 /// happen again in the order of what waits for what, so a step that the host bounds does not get
-/// shorter when its kernels do. Times of a mean step, `steps.typical_ns()` where nothing changes.
+/// shorter when its kernels do. Times of a mean step, `steps.mean_ns` where nothing changes.
 /// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
 /// last step (without steps the run) has more than 2^18 calls, kernels and copies.
 /// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
@@ -155,7 +155,7 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
                           steps_summary const& steps) {
   if (findings.empty()) return;
   detail::step_replay replay(source, folded, steps);
-  double const now = steps.typical_ns();
+  double const now = steps.mean_ns;
   for (finding& cause : findings) {
     vec<what_if> changes;
     for (finding_range const& range : cause.ranges) {

@@ -30,12 +30,12 @@ function afterwards(finding) {
   if (none(finding.predicted_step_ns)) return "";
   const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
   return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
-    + time(summary.typical_ns) + others;
+    + time(summary.mean_ns) + others;
 }
 
 function gainOf(finding) {
-  const part = 100 * finding.gain_ns_per_step / summary.typical_ns;
-  const known = summary.typical_ns > 0 ? shareText(part) : "";
+  const part = 100 * finding.gain_ns_per_step / summary.mean_ns;
+  const known = summary.mean_ns > 0 ? shareText(part) : "";
   const most = none(finding.predicted_step_ns) ? "up to " : "";
   return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
@@ -53,14 +53,19 @@ function otherRanges(finding) {
   return el("p", {class: "evidence"}, "In: ", list, ".");
 }
 
-function findingTitle(finding) {
+/** The range of a finding, and how many more have its cause; null for the whole step. */
+function placesOf(finding) {
+  if (!finding.path) return null;
   const others = some(finding.ranges.length - 1, "more range", "more ranges");
   const more = finding.ranges.length > 1 ? " and " + others : "";
-  const where = finding.path ? [toRow(finding.range, shortPath(finding.path)), more + ": "] : null;
+  return [toRow(finding.range, shortPath(finding.path)), more + ": "];
+}
+
+function findingTitle(finding) {
   const title = finding.path ? finding.title : sentence(finding.title).replace(/\.$/, "");
   const helps = hasCost(finding) && finding.shortens_step;
   const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
-  return el("h3", {}, where, title, gain);
+  return el("h3", {}, placesOf(finding), title, gain);
 }
 
 /** The places of the ranges that a finding is of. */

@@ -83,24 +83,28 @@ function helpsNothing() {
   if (!(summary.gpu_busy_ns > 0)) return null;
   const blind = answer.undecided.length;
   const lack = blind ? "; " + some(blind, "rule lacks", "rules lack") + " data" : "";
-  return el("p", {}, "No rule found what would shorten the " + unit + lack + ".");
+  return el("p", {}, "No rule found anything that would shorten the " + unit + lack + ".");
 }
 
 /** The cause that gains most, its cure, and what the step becomes. */
 function helpsMost() {
   const first = answer.findings.find(finding => finding.shortens_step);
   if (!first) return helpsNothing();
-  const isLittle = first.gain_ns_per_step < 0.05 * summary.typical_ns;
-  const where = first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null;
-  return el("p", {}, "What helps most" + (isLittle ? ", though little: " : ": "), where,
-    sentence(first.title), " ", sentence(first.advice), " ", afterwards(first));
+  const isLittle = first.gain_ns_per_step < 0.05 * summary.mean_ns;
+  const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
+  return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
+    " ", afterwards(first));
 }
+
+/** The first letters of a text. */
+const beginning = (text, most) => text.length > most ? text.slice(0, most) + "\u2026" : text;
 
 function headline() {
   const run = data.environment;
   document.title = program + " \u2013 Strata report";
   byId("title").textContent = program;
   byId("where").textContent = [
+    beginning(run.command, 100),
     run.host,
     none(run.rank) ? "" : "rank " + run.rank,
     deviceNames.join(", ") || run.cpu,

@@ -76,7 +76,7 @@ function shortPath(path) {
 
 /** The last names of a path, as many as fit into the legend of the budget. */
 function endOfPath(path) {
-  const most = 18; // characters
+  const most = 26; // characters
   if (path.length <= most) return path;
   const names = path.split("/");
   let end = names.pop();

@@ -28,10 +28,11 @@ test("a row knows its path, depth and children", () => {
   assert.strictEqual(page.titleOf(4), "step/block[*]/mlp");
   assert.strictEqual(page.titleOf(99), "");
   assert.strictEqual(page.lastName("step/block[*]/mlp"), "mlp");
-  assert.strictEqual(page.endOfPath("block[*]/mlp/down"), "block[*]/mlp/down");
-  assert.strictEqual(page.endOfPath("block[*]/attention/values"), "\u2026/attention/values");
-  assert.strictEqual(page.endOfPath("block[*]/attention/projection"), "\u2026/projection");
-  assert.strictEqual(page.endOfPath("a name of more than 18"), "a name of more than 18");
+  assert.strictEqual(page.endOfPath("block[*]/attention/values"), "block[*]/attention/values");
+  assert.strictEqual(page.endOfPath("block[*]/attention/softmax"), "block[*]/attention/softmax");
+  assert.strictEqual(page.endOfPath("block[*]/attention/projection"), "\u2026/attention/projection");
+  assert.strictEqual(page.endOfPath("forward/attention_of_all_heads/down"), "\u2026/down");
+  assert.strictEqual(page.endOfPath("a name of more than 26 letters"), "a name of more than 26 letters");
   assert.strictEqual(page.shortPath("step/loss"), "step/loss");  // two ranges stand on top
 });
 

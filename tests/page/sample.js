@@ -27,7 +27,6 @@ const data = {
       from_steps: true,
       count: 2,
       mean_ns: 750,
-      typical_ns: 750,
       first_ns: 750,
       without_first: false,
       gpu_busy_ns: 600,

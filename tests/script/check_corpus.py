@@ -50,7 +50,7 @@ pathlib.Path("ncu.csv").write_text(
     "slower,tensor 50 %,,,50,25,0,90000,50000\nthrottled,tensor 50 %,,,54,22,0,100000,50000\ncopying,tensor 50 %,,,50,30,0,90000,50000\n"
     "parts,tensor 50 %,,,50,30,0,90000,50000\nstrange,tensor 50 %,,,50,30,0,90000,50000\n")
 (folder / "findings.json").write_text(json.dumps({
-    "step": {"mean_ns": 300000, "typical_ns": 300000},
+    "step": {"mean_ns": 300000},
     "findings": [
         {"rule": "uncoalesced", "path": "gemm", "predicted_step_ns": 286000, "cost_ns_per_step": 21000,
          "ranges": [{"path": "gemm", "cost_ns_per_step": 15000}, {"path": "step/copy", "cost_ns_per_step": 6000}]},

@@ -51,7 +51,7 @@ void check_gains(answer const& a) {
   std::vector<double> gained(a.input.folded.size(), 0.0);
   for (finding const& cause : a.findings()) {
     CAPTURE(cause.rule);
-    CHECK(cause.cost_ns_per_step <= a.steps().typical_ns() * (1.0 + 1e-9));
+    CHECK(cause.cost_ns_per_step <= a.steps().mean_ns * (1.0 + 1e-9));
     CHECK_FALSE(cause.predicted_step_ns < 0.0);
     for (finding_range const& range : cause.ranges)
       if (range.part == finding_part::kernels && cause.rule != "managed-memory")

@@ -107,7 +107,7 @@ struct answer {
         steps(make_steps(of.made, tree, call_tree(of.made).rows())),
         source(of.made) {}
 
-  double now() const { return steps.typical_ns() / us; }
+  double now() const { return steps.mean_ns / us; }
   double with(what_if const& change) const {
     return predict(source, tree, steps, {change})[0] / us;
   }
@@ -435,12 +435,12 @@ TEST_CASE("without a change every timeline is as it was recorded") {
     what_if change;
     change.below = true;
     change.kernels = 0.5;
-    CHECK(replay.step_ns(vec<what_if>(1, change)) <= steps.typical_ns());
+    CHECK(replay.step_ns(vec<what_if>(1, change)) <= steps.mean_ns);
     change.copies = change.launches = change.host_work = change.waits = change.allocations = 0.0;
     change.any_order = true;
     double const least = replay.step_ns(vec<what_if>(1, change));
     CHECK(least >= 0.0);
-    CHECK(least <= steps.typical_ns());
+    CHECK(least <= steps.mean_ns);
   }
 }
 
@@ -477,7 +477,7 @@ TEST_CASE("findings say what the step becomes without one of them") {
   // What gains most is first, by its cost where that is not predicted.
   CHECK(findings[0].part == finding_part::none);
   CHECK(std::isnan(findings[0].predicted_step_ns));
-  CHECK(findings[0].gain_ns(step.steps.typical_ns()) == 200'000);
+  CHECK(findings[0].gain_ns(step.steps.mean_ns) == 200'000);
   CHECK(findings[1].part == finding_part::launches);
   CHECK(findings[1].predicted_step_ns == doctest::Approx(155'000));
   CHECK(std::isnan(findings[2].predicted_step_ns));  // a doubt, before what gains nothing alone
@@ -500,7 +500,7 @@ TEST_CASE("a cause in several ranges goes in all of them at once") {
   // Two launches of 3 us and the device's 0.5 us, 10 kernels with 0.5 us between them, 2 us at the
   // end: the rest of the host's launches is hidden.
   double const now = 3'500 + 10 * 100'000 + 9 * 500 + 2'000;
-  REQUIRE(step.steps.typical_ns() == doctest::Approx(now));
+  REQUIRE(step.steps.mean_ns == doctest::Approx(now));
   vec<finding> findings(1);
   findings[0].part = finding_part::kernels;
   findings[0].row = 1;
@@ -544,7 +544,7 @@ TEST_CASE("causes that one wait hides shorten the step only together") {
     p.wait();
   });
   answer const step(p);
-  double const now = step.steps.typical_ns();
+  double const now = step.steps.mean_ns;
   vec<finding> findings(1);
   findings[0].part = finding_part::kernels;
   findings[0].row = 1;
@@ -728,7 +728,7 @@ TEST_CASE("the predicted step is within 15 % of that of the program without the 
       if (each.rule != pair.rule || each.path != pair.path) continue;
       predicted = each.predicted_step_ns;
       // The printed cost is never less than the gain, nor the gain more than the device idles.
-      double const gain = each.gain_ns(step.steps.typical_ns());
+      double const gain = each.gain_ns(step.steps.mean_ns);
       CHECK(each.cost_ns_per_step >= gain * (1.0 - 1e-9));
       if (each.part == finding_part::host_work) CHECK(gain <= gpu_idle * (1.0 + 1e-9));
     }

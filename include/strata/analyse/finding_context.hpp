@@ -137,7 +137,7 @@ class finding_context : protected step_view {
  protected:
   explicit finding_context(findings_input const& input)
       : step_view(input), worked_(worked_devices(input.source)), judge_(input.roofline) {
-    step_ns_ = input.steps.typical_ns();
+    step_ns_ = input.steps.mean_ns;
     find_multiprocessors();
   }
 

@@ -411,10 +411,21 @@ class roofline_builder {
     limit.stall = longest_stall(counters_, position, counter_scope::total);
     if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
   }
+  /// Host time of a range in calls that wait for the GPU, and in those that copy, which mostly do.
+  double waited_ns(std::size_t position) const {
+    range_row const& row = rows_[position];
+    double ns =
+        steps_.per_step(static_cast<double>(row.total.synchronization_ns), row.step_host_share);
+    for (copy_time const& copy : steps_.copies)
+      if (copy.row == position) ns += copy.call_ns;
+    return ns;
+  }
   limiter limiter_of(std::size_t position, range_limit const& limit) const {
     range_row const& row = rows_[position];
     double const time = limit.time_ns;
-    auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
+    double const host =
+        steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share) -
+        waited_ns(position);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (mean_.work(position).copy_ns > time / 2) return limiter::copies;

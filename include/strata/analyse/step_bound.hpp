@@ -166,9 +166,9 @@ class step_bound : private step_view {
     text += " Most time: " + rows_[longest].path;
     range_limit const& limit = in_.roofline.limits[longest];
     if (!limit.stall.empty())
-      return sentence(text) << " (latency: " << limit.roof << ", used most, is at "
-                            << percent(limit.fraction()) << "). Its warps most often "
-                            << stall_text(limit.stall) << ".";
+      return sentence(text) << " (latency: no unit above " << percent(limit.fraction()) << ", "
+                            << limit.roof << "). Its warps most often " << stall_text(limit.stall)
+                            << ".";
     if (!limit.text.empty()) text += sentence(" (") << limit.text << ")";
     return text + ".";
   }

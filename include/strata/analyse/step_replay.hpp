@@ -63,7 +63,7 @@ class step_replay {
   /// changes of a range the later one holds.
   double step_ns(vec<what_if> const& changes) {
     if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-    return larger(0.0, summary_.typical_ns() - unchanged_ns_ + run(changes));
+    return larger(0.0, summary_.mean_ns - unchanged_ns_ + run(changes));
   }
   /// The same without a change, by the replay alone: what was recorded.
   double unchanged_ns() const noexcept { return unchanged_ns_; }

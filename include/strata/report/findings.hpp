@@ -87,7 +87,6 @@ class answer_json {
     json_.boolean("has_timeline", steps.has_timeline);
     json_.integer("count", steps.count);
     json_.number("mean_ns", steps.mean_ns);
-    json_.number("typical_ns", steps.typical_ns());
     json_.number("p50_ns", steps.p50_ns);
     json_.number("p95_ns", steps.p95_ns);
     json_.number("first_ns", steps.first_ns);
@@ -103,7 +102,7 @@ class answer_json {
   }
 
   void write_finding(finding const& found) {
-    double const step_ns = input_.steps.typical_ns();
+    double const step_ns = input_.steps.mean_ns;
     json_.line();
     json_.object();
     json_.text("rule", found.rule);

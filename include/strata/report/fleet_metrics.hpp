@@ -159,7 +159,7 @@ class fleet_samples {
 
   void add_step() {
     steps_summary const& steps = input_.steps;
-    add({fleet_metric::step, steps.typical_ns() * ns});
+    add({fleet_metric::step, steps.mean_ns * ns});
     if (input_.source.traced) add({fleet_metric::step_busy, steps.gpu_busy_ns * ns});
     add({fleet_metric::steps, steps.from_steps ? static_cast<double>(steps.count) : 0.0});
     add({fleet_metric::tokens, steps.tokens_per_s});
@@ -198,7 +198,7 @@ class fleet_samples {
   }
 
   void add_findings() {
-    double const step_ns = input_.steps.typical_ns();
+    double const step_ns = input_.steps.mean_ns;
     std::size_t const before = samples_.size();
     for (finding const& cause : input_.findings.findings) {
       if (samples_.size() - before == most_findings) return;

@@ -454,7 +454,7 @@ font-size: 0.92rem;
 }
 .parts li {
 display: grid;
-grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.2rem 3.6rem minmax(0, 9.5rem);
+grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.2rem 3.6rem minmax(0, 12.5rem);
 gap: 0 0.6rem;
 align-items: baseline;
 padding: 0.08rem 0;
@@ -1394,7 +1394,7 @@ function shortPath(path) {
 return commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
 }
 function endOfPath(path) {
-const most = 18; // characters
+const most = 26; // characters
 if (path.length <= most) return path;
 const names = path.split("/");
 let end = names.pop();
@@ -1770,21 +1770,22 @@ function helpsNothing() {
 if (!(summary.gpu_busy_ns > 0)) return null;
 const blind = answer.undecided.length;
 const lack = blind ? "; " + some(blind, "rule lacks", "rules lack") + " data" : "";
-return el("p", {}, "No rule found what would shorten the " + unit + lack + ".");
+return el("p", {}, "No rule found anything that would shorten the " + unit + lack + ".");
 }
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
 if (!first) return helpsNothing();
-const isLittle = first.gain_ns_per_step < 0.05 * summary.typical_ns;
-const where = first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null;
-return el("p", {}, "What helps most" + (isLittle ? ", though little: " : ": "), where,
-sentence(first.title), " ", sentence(first.advice), " ", afterwards(first));
+const isLittle = first.gain_ns_per_step < 0.05 * summary.mean_ns;
+const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
+return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
+" ", afterwards(first));
 }
 function headline() {
 const run = data.environment;
 document.title = program + " \u2013 Strata report";
 byId("title").textContent = program;
 byId("where").textContent = [
+run.command,
 run.host,
 none(run.rank) ? "" : "rank " + run.rank,
 deviceNames.join(", ") || run.cpu,
@@ -1829,11 +1830,11 @@ if (!finding.shortens_step) return "Fixing only this would not shorten the " + u
 if (none(finding.predicted_step_ns)) return "";
 const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
 return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
-+ time(summary.typical_ns) + others;
++ time(summary.mean_ns) + others;
 }
 function gainOf(finding) {
-const part = 100 * finding.gain_ns_per_step / summary.typical_ns;
-const known = summary.typical_ns > 0 ? shareText(part) : "";
+const part = 100 * finding.gain_ns_per_step / summary.mean_ns;
+const known = summary.mean_ns > 0 ? shareText(part) : "";
 const most = none(finding.predicted_step_ns) ? "up to " : "";
 return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
@@ -1848,14 +1849,17 @@ range.path ? toRow(range.range, shortPath(range.path)) : "(outside ranges)",
 ]);
 return el("p", {class: "evidence"}, "In: ", list, ".");
 }
-function findingTitle(finding) {
+function placesOf(finding) {
+if (!finding.path) return null;
 const others = some(finding.ranges.length - 1, "more range", "more ranges");
 const more = finding.ranges.length > 1 ? " and " + others : "";
-const where = finding.path ? [toRow(finding.range, shortPath(finding.path)), more + ": "] : null;
+return [toRow(finding.range, shortPath(finding.path)), more + ": "];
+}
+function findingTitle(finding) {
 const title = finding.path ? finding.title : sentence(finding.title).replace(/\.$/, "");
 const helps = hasCost(finding) && finding.shortens_step;
 const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
-return el("h3", {}, where, title, gain);
+return el("h3", {}, placesOf(finding), title, gain);
 }
 const rangesOf = finding => [finding, ...finding.ranges].filter(item => item.path)
 .map(item => item.range);

@@ -363,7 +363,7 @@ class steps_builder {
   }
 
   void find_active() {
-    made_.active_ns = made_.typical_ns();
+    made_.active_ns = made_.mean_ns;
     if (!made_.has_timeline) {
       made_.active_busy_ns = smaller(made_.gpu_busy_ns, made_.active_ns);
     } else if (!made_.from_steps && steps_[0].gpu_end != lost_time) {

@@ -141,9 +141,7 @@ struct steps_summary {
   double per_step(double total) const noexcept {
     return from_steps ? total / static_cast<double>(count) : total;
   }
-  /// The mean of the steps that findings look at.
-  double typical_ns() const noexcept { return mean_ns; }
-  /// How many steps these are.
+  /// How many steps `mean_ns` is of.
   double typical_count() const noexcept {
     return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
   }
