@@ -353,6 +353,50 @@ TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most o
   CHECK(bound(310 * us, true).find("GPU-bound: the GPU is busy ") == 0);
 }
 
+TEST_CASE("the sentence: copies at the same time are as long as the time in which one runs") {
+  auto const bound = [](std::int64_t ns, std::uint32_t device) {
+    program p;
+    p.made.environment.devices.push_back(p.made.environment.devices[0]);
+    p.made.environment.devices[1].ordinal = 1;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.kernel_of(row, 300 * us);
+        p.wait(row);
+        p.copy_of(row, copy_kind::host_to_device, ns, false);
+        copy_record back = p.made.copies.back();
+        back.kind = copy_kind::device_to_host;
+        back.device = device;
+        p.made.copies.push_back(back);
+      });
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  for (std::uint32_t const device : {0u, 1u}) {
+    CHECK(bound(290 * us, device).find("GPU-bound: ") == 0);
+    CHECK(bound(310 * us, device).find("Copy-bound: ") == 0);
+  }
+}
+
+TEST_CASE("the sentence: without a timeline copies take at least what kernels leave of the time") {
+  auto const bound = [](std::int64_t ns, copy_kind kind) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.kernel_of(row, 300 * us);
+        p.wait(row);
+        p.copy_of(row, kind, ns, false);
+      });
+    });
+    p.made.losses.activity_folded = 1;
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(bound(290 * us, copy_kind::host_to_device).find("GPU-bound: ") == 0);
+  CHECK(bound(310 * us, copy_kind::host_to_device).find("Copy-bound: ") == 0);
+  CHECK(bound(310 * us, copy_kind::device_to_host).find("Copy-bound: ") == 0);
+  CHECK(bound(310 * us, copy_kind::device_to_device).find("GPU-bound: ") == 0);
+  CHECK(bound(310 * us, copy_kind::set).find("GPU-bound: ") == 0);
+}
+
 TEST_CASE("the sentence on the host: what is in no range is named from a tenth of the step on") {
   auto const bound = [](int ranges, std::int64_t rest) {
     program p;

@@ -144,9 +144,12 @@ class step_bound : private step_view {
   }
   /// Copies from and to the host in a step, while no kernel ran.
   double copies_alone_ns() const noexcept {
-    double ns = 0.0;
-    for (copy_time const& time : in_.steps.copies) ns += time.alone_ns;
-    return ns;
+    if (in_.steps.has_timeline) return in_.steps.copies_alone_ns;
+    // At least what kernels leave of the time, unless there are more copies within devices.
+    device_work const& all = rows_[0].total;
+    std::uint64_t const by_host = add_saturated(all.host_to_device_bytes, all.device_to_host_bytes);
+    if (by_host < add_saturated(all.device_to_device_bytes, all.set_bytes)) return 0.0;
+    return in_.steps.active_busy_ns - per_step(0, static_cast<double>(all.kernel_ns));
   }
   /// Of a device that works most of the time, on kernels or on copies.
   std::string bound_by_work(std::string const& whole, double busy) const {

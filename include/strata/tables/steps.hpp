@@ -488,6 +488,9 @@ class steps_builder {
     to.ns += part_ * ns;
     auto const hidden = static_cast<double>(busy_.kernels.within(work.begin, work.end));
     to.alone_ns += part_ * (ns - hidden);
+    std::int64_t const more = busy_.copies.add(work.begin, work.end);
+    std::int64_t const alone = more - busy_.kernels.within(work.end - more, work.end);
+    made_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
     launch_record const& call = source_.launches[work.launch];
     to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
@@ -565,6 +568,7 @@ class steps_builder {
     busy_times kernels;
     busy_times computing;  ///< without collectives
     joint_time collectives;
+    joint_time copies;  ///< between host and device
     joint_time rangeless;
     vec<joint_time> devices;  ///< their kernels
   } busy_;

@@ -107,6 +107,9 @@ struct steps_summary {
   double active_ns = 0.0;
   double active_busy_ns = 0.0;
   double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
+  /// In which copies between host and device ran, and no kernel; several at the same time count
+  /// once.
+  double copies_alone_ns = 0.0;
   double tokens = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
   double outside_ns = 0.0;           ///< of the whole run: recorded, but in no step
