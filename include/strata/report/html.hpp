@@ -278,15 +278,10 @@ class page_writer {
  private:
   /// Where the rows, paths and nodes of the whole table are in the folded one on the page.
   void find_places() {
-    flat_map<std::string, std::uint32_t> rows;
-    for (std::size_t i = 0; i < input_.folded.size(); ++i)
-      if (rows.find(input_.folded[i].path) == nullptr)
-        rows[input_.folded[i].path] = static_cast<std::uint32_t>(i);
-    vec<std::string> const paths = folded_paths(input_.ranges);
+    vec<std::size_t> const places = folded_places(input_.ranges, input_.folded);
     node_places_.resize(input_.source.nodes.size(), page_rows::none);
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-      std::uint32_t const* const row = rows.find(paths[i]);
-      std::uint32_t const position = row == nullptr ? 0 : folded_.place(*row);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      std::uint32_t const position = folded_.place(places[i]);
       range_row const& range = input_.ranges[i];
       row_places_.push_back(position);
       path_places_[range.path_id] = position;
