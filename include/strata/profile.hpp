@@ -128,10 +128,24 @@ inline std::string_view program_of(std::string_view command) noexcept {
   if (!is_python(program)) return program;
   while (!command.empty()) {
     std::string_view const word = take_word(command);
-    if (word == "-c") break;
-    if (word == "-m" && !command.empty()) return take_word(command);
-    if (word == "-W" || word == "-X") take_word(command);
-    if (!word.empty() && !begins_with(word, "-")) return without_folder(word);
+    if (word.empty()) continue;
+    if (word == "-") break;  // stdin
+    if (word.front() != '-') {
+      std::string_view const script =
+          without_folder(word.substr(0, word.find_last_not_of('/') + 1));
+      return script.empty() ? program : script;
+    }
+    if (begins_with(word, "--")) {
+      if (word == "--check-hash-based-pycs") take_word(command);
+      continue;
+    }
+    // Letters in one word, of which these take the rest of it, or the next one: -um train.
+    std::size_t const last = word.find_first_of("cmWX", 1);
+    if (last == word.npos) continue;
+    if (word[last] == 'c') break;
+    std::string_view value = word.substr(last + 1);
+    while (value.empty() && !command.empty()) value = take_word(command);
+    if (word[last] == 'm') return value.empty() ? program : value;
   }
   return program;
 }
