@@ -16,9 +16,15 @@ namespace {
 
 namespace inner = strata::detail;
 
-/// One line without control characters, cut to so many columns.
+/// One line without control characters, cut to so many columns, and to the bytes that so many
+/// characters have: marks that stand over others take no column.
 std::string line_of(std::string_view text, std::size_t columns = 300) {
-  return inner::shortened(inner::console_text(text), columns);
+  std::string line = inner::shortened(inner::console_text(text), columns);
+  std::size_t end = 4 * columns;
+  if (line.size() <= end) return line;
+  while (end > 0 && (line[end] & 0xc0) == 0x80) --end;  // within a character
+  line.resize(end);
+  return line.append(inner::ellipsis);
 }
 
 /// One word of a shell's command.
