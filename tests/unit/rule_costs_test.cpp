@@ -198,6 +198,25 @@ TEST_CASE("managed-memory: each range has what it migrates itself") {
   CHECK(above == 4 * 9);  // with what is below
 }
 
+TEST_CASE("managed-memory: a page beside long work of the host does not explain it") {
+  auto const rule_of = [](std::int64_t migration) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.kernel_of(row, 100 * us);
+        p.wait(row);
+        p.made.migrations.push_back(
+            {p.now + us, p.now + us + migration, 4096, 0, migration_kind::to_host, {}});
+        p.now += 500 * us;
+      });
+    });
+    p.made.has_migrations = true;
+    return std::string(answer(p.made).findings()[0].rule);
+  };
+  CHECK(rule_of(50 * us) == "managed-memory");
+  CHECK(rule_of(3 * us) == "host-work");
+}
+
 TEST_CASE("managed-memory: the title has what all ranges of it move") {
   program p;
   p.run(4, [&] {

@@ -147,7 +147,7 @@ class step_bound : private step_view {
     if (in_.steps.has_timeline) return in_.steps.copies_alone_ns;
     // At least what kernels leave of the time, unless there are more copies within devices.
     device_work const& all = rows_[0].total;
-    std::uint64_t const by_host = add_saturated(all.host_to_device_bytes, all.device_to_host_bytes);
+    std::int64_t const by_host = add_saturated(all.host_to_device_bytes, all.device_to_host_bytes);
     if (by_host < add_saturated(all.device_to_device_bytes, all.set_bytes)) return 0.0;
     return in_.steps.active_busy_ns - per_step(0, static_cast<double>(all.kernel_ns));
   }

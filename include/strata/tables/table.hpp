@@ -106,8 +106,8 @@ struct top_kernel {
 /// Where the rows of a tree are in the folded one, by their names: a name may look like a path. 0
 /// where that has no such row.
 inline vec<std::size_t> folded_places(vec<range_row> const& rows, vec<range_row> const& folded) {
-  auto const key = [](std::size_t parent, std::string const& name) {
-    return std::string(sentence() << parent << '/' << name);
+  auto const key = [](std::size_t parent, std::string const& name) -> std::string {
+    return sentence() << parent << '/' << name;
   };
   flat_map<std::string, std::size_t> known;
   for (std::size_t i = 1; i < folded.size(); ++i) {
