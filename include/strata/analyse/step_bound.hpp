@@ -147,8 +147,12 @@ class step_bound : private step_view {
     if (in_.steps.has_timeline) return in_.steps.copies_alone_ns;
     // At least what kernels leave of the time, unless there are more copies within devices.
     device_work const& all = rows_[0].total;
-    std::int64_t const by_host = add_saturated(all.host_to_device_bytes, all.device_to_host_bytes);
-    if (by_host < add_saturated(all.device_to_device_bytes, all.set_bytes)) return 0.0;
+    auto const sum = [](std::uint64_t one, std::uint64_t other) {
+      return static_cast<double>(one) + static_cast<double>(other);
+    };
+    bool const by_host = sum(all.host_to_device_bytes, all.device_to_host_bytes) >=
+                         sum(all.device_to_device_bytes, all.set_bytes);
+    if (!by_host) return 0.0;
     return in_.steps.active_busy_ns - per_step(0, static_cast<double>(all.kernel_ns));
   }
   /// Of a device that works most of the time, on kernels or on copies.
