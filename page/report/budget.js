@@ -1,8 +1,8 @@
 "use strict";
 // The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
 
-// By limiter; what is plain comes first, `term` is what other profilers call it. A unit that is used
-// for less than latency_use of the analysis, 60 %, is no limiter: that is latency.
+// By limiter; what is plain comes first, `term` is what other profilers call it. A unit in use for
+// less than latency_use of the analysis, 60 %, is no limiter: that is latency.
 const busyKinds = {
   tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
   FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
@@ -62,6 +62,13 @@ function describeBudget(part, whole) {
 /** The range that has most of a part; null where that is no range. */
 const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
 
+/** A link to the range that has most of a part; null where that is no range. */
+function toMost(part) {
+  const range = budgetRange(part);
+  if (!range) return null;
+  return el("span", {class: "most"}, toRow(range, endOfPath(shortTitle(range))));
+}
+
 const budgetSwatch = part => el("i", {
   class: part.isIdle ? "idle" : null,
   style: "--paint:" + part.paint,
@@ -91,9 +98,7 @@ function budgetGroup(title, list, whole) {
       el("span", {class: "what"}, part.name),
       el("span", {class: "amount"}, time(part.ns)),
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
-      budgetRange(part)
-        ? el("span", {class: "most"}, toRow(budgetRange(part), endOfPath(shortTitle(budgetRange(part)))))
-        : null))));
+      toMost(part)))));
 }
 
 /** What the warps of a range wait for, in the words of the metric that its limiter names. */

@@ -80,8 +80,9 @@ function endOfPath(path) {
   if (path.length <= most) return path;
   const names = path.split("/");
   let end = names.pop();
-  while (names.length && end.length + names[names.length - 1].length + 3 <= most)
+  while (names.length && end.length + names[names.length - 1].length + 3 <= most) {
     end = names.pop() + "/" + end;
+  }
   return names.length ? "\u2026/" + end : end;
 }
 

@@ -7,9 +7,9 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js"],
-  ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "endOfPath", "isWithin", "unit", "isSum",
-    "perStep", "amountPerStep", "byLaunches", "hostSelfPerStep", "isAround", "inNoStep", "color",
-    "choose", "listeners", "readRows", "colours", "lookOf", "placeOfAddress"],
+  ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "endOfPath", "isWithin",
+    "unit", "isSum", "perStep", "amountPerStep", "byLaunches", "hostSelfPerStep", "isAround",
+    "inNoStep", "color", "choose", "listeners", "readRows", "colours", "lookOf", "placeOfAddress"],
   data);
 const {rows} = page.folded;
 const named = name => rows.find(row => row.name === name);
@@ -30,9 +30,11 @@ test("a row knows its path, depth and children", () => {
   assert.strictEqual(page.lastName("step/block[*]/mlp"), "mlp");
   assert.strictEqual(page.endOfPath("block[*]/attention/values"), "block[*]/attention/values");
   assert.strictEqual(page.endOfPath("block[*]/attention/softmax"), "block[*]/attention/softmax");
-  assert.strictEqual(page.endOfPath("block[*]/attention/projection"), "\u2026/attention/projection");
+  assert.strictEqual(page.endOfPath("block[*]/attention/projection"),
+    "\u2026/attention/projection");
   assert.strictEqual(page.endOfPath("forward/attention_of_all_heads/down"), "\u2026/down");
-  assert.strictEqual(page.endOfPath("a name of more than 26 letters"), "a name of more than 26 letters");
+  const long = "a name of more than 26 letters";
+  assert.strictEqual(page.endOfPath(long), long);
   assert.strictEqual(page.shortPath("step/loss"), "step/loss");  // two ranges stand on top
 });
 

@@ -1398,8 +1398,9 @@ const most = 26; // characters
 if (path.length <= most) return path;
 const names = path.split("/");
 let end = names.pop();
-while (names.length && end.length + names[names.length - 1].length + 3 <= most)
+while (names.length && end.length + names[names.length - 1].length + 3 <= most) {
 end = names.pop() + "/" + end;
+}
 return names.length ? "\u2026/" + end : end;
 }
 const shortTitle = place => shortPath(titleOf(place));
@@ -1561,6 +1562,11 @@ return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(par
 + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
 }
 const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
+function toMost(part) {
+const range = budgetRange(part);
+if (!range) return null;
+return el("span", {class: "most"}, toRow(range, endOfPath(shortTitle(range))));
+}
 const budgetSwatch = part => el("i", {
 class: part.isIdle ? "idle" : null,
 style: "--paint:" + part.paint,
@@ -1588,9 +1594,7 @@ budgetSwatch(part),
 el("span", {class: "what"}, part.name),
 el("span", {class: "amount"}, time(part.ns)),
 el("span", {class: "amount"}, percent(100 * part.ns / whole)),
-budgetRange(part)
-? el("span", {class: "most"}, toRow(budgetRange(part), endOfPath(shortTitle(budgetRange(part)))))
-: null))));
+toMost(part)))));
 }
 function waitOf(range) {
 const limit = answer.limits.find(item => item.range === range);
@@ -1780,12 +1784,13 @@ const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
 return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
 " ", afterwards(first));
 }
+const beginning = (text, most) => text.length > most ? text.slice(0, most) + "\u2026" : text;
 function headline() {
 const run = data.environment;
 document.title = program + " \u2013 Strata report";
 byId("title").textContent = program;
 byId("where").textContent = [
-run.command,
+beginning(run.command, 100),
 run.host,
 none(run.rank) ? "" : "rank " + run.rank,
 deviceNames.join(", ") || run.cpu,
