@@ -198,18 +198,26 @@ TEST_CASE("managed-memory: each range has what it migrates itself") {
   CHECK(above == 4 * 9);  // with what is below
 }
 
+namespace {
+
+/// A kernel that the host waits for, and the host's own work, in which pages migrate for so long.
+void work_on_host(program& p, std::uint32_t where, std::int64_t ns, std::int64_t migration) {
+  p.in(where, [&](std::uint32_t row) {
+    p.kernel_of(row, 100 * us);
+    p.wait(row);
+    if (migration > 0)
+      p.made.migrations.push_back(
+          {p.now + us, p.now + us + migration, 4096, 0, migration_kind::to_host, {}});
+    p.now += ns;
+  });
+}
+
+}  // namespace
+
 TEST_CASE("managed-memory: a page beside long work of the host does not explain it") {
   auto const rule_of = [](std::int64_t migration) {
     program p;
-    p.run(8, [&] {
-      p.in(p.attention, [&](std::uint32_t row) {
-        p.kernel_of(row, 100 * us);
-        p.wait(row);
-        p.made.migrations.push_back(
-            {p.now + us, p.now + us + migration, 4096, 0, migration_kind::to_host, {}});
-        p.now += 500 * us;
-      });
-    });
+    p.run(8, [&] { work_on_host(p, p.attention, 500 * us, migration); });
     p.made.has_migrations = true;
     return std::string(answer(p.made).findings()[0].rule);
   };
@@ -242,18 +250,8 @@ TEST_CASE(
   auto const bound = [](std::int64_t with_pages, std::int64_t without) {
     program p;
     p.run(8, [&] {
-      p.in(p.attention, [&](std::uint32_t row) {
-        p.kernel_of(row, 100 * us);
-        p.wait(row);
-        p.made.migrations.push_back(
-            {p.now + us, p.now + with_pages - us, 1u << 20, 0, migration_kind::to_host, {}});
-        p.now += with_pages;
-      });
-      p.in(p.mlp, [&](std::uint32_t row) {
-        p.kernel_of(row, 100 * us);
-        p.wait(row);
-        p.now += without;
-      });
+      work_on_host(p, p.attention, with_pages, with_pages - 2 * us);
+      work_on_host(p, p.mlp, without, 0);
     });
     p.made.has_migrations = true;
     return answer(p.made).input.findings.bound;

@@ -65,6 +65,10 @@ class busy_times {
   std::int64_t within(std::int64_t begin, std::int64_t end) const noexcept {
     return before(end) - before(begin);
   }
+  /// How long nothing ran between two times.
+  std::int64_t outside(std::int64_t begin, std::int64_t end) const noexcept {
+    return elapsed(begin, end) - within(begin, end);
+  }
 
  private:
   struct busy_time {
@@ -474,7 +478,7 @@ class steps_builder {
     collective.count += part_;
     collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
     std::int64_t const more = busy_.collectives.add(kernel.begin, kernel.end);
-    std::int64_t const alone = more - busy_.computing.within(kernel.end - more, kernel.end);
+    std::int64_t const alone = busy_.computing.outside(kernel.end - more, kernel.end);
     collective.busy_ns += part_ * static_cast<double>(more);
     collective.alone_ns += part_ * static_cast<double>(alone);
   }
@@ -486,10 +490,9 @@ class steps_builder {
     to.count += part_;
     to.bytes += part_ * static_cast<double>(copy.bytes);
     to.ns += part_ * ns;
-    auto const hidden = static_cast<double>(busy_.kernels.within(work.begin, work.end));
-    to.alone_ns += part_ * (ns - hidden);
+    to.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
-    std::int64_t const alone = more - busy_.kernels.within(work.end - more, work.end);
+    std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
     made_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
     launch_record const& call = source_.launches[work.launch];
