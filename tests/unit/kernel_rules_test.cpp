@@ -643,9 +643,12 @@ TEST_CASE("declared-work: from 1.25 times on; less than 0.8 times is a doubt tha
   finding const* const doubt = fewer.find("declared-work");
   REQUIRE(doubt != nullptr);
   CHECK(doubt->cost_ns_per_step == 0.0);
-  CHECK(doubt->title == "Measured 0.80 times the declared operations");
+  CHECK(doubt->title ==
+        "Measured 0.80 times the declared operations; integer ones, as of quantised weights, are "
+        "not counted");
   CHECK(answer(recomputing(0.8, 0.004).made).find("declared-work")->title ==
-        "Measured less than 0.01 times the declared operations");
+        "Measured less than 0.01 times the declared operations; integer ones, as of quantised "
+        "weights, are not counted");
   CHECK_FALSE(doubt->shortens_step(fewer.steps().mean_ns));
   CHECK_FALSE(doubt->leaves_step(fewer.steps().mean_ns));
   nlohmann::json const answered = nlohmann::json::parse(text_of(fewer, true));

@@ -388,8 +388,11 @@ class finding_rules : private kernel_rules {
       found.push_back(row);
       double const times = counted / declared;
       std::string const measured = times < 0.005 ? "less than 0.01" : fixed_string(times, 2);
-      finding& made = add(rule, row, part < 1.0 ? gain : 0.0,
-                          sentence("Measured ") << measured << " times the declared operations");
+      char const* const left_out =
+          times < 1.0 ? "; integer ones, as of quantised weights, are not counted" : "";
+      finding& made =
+          add(rule, row, part < 1.0 ? gain : 0.0,
+              sentence("Measured ") << measured << " times the declared operations" << left_out);
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
       for (std::size_t other = row; part < 1.0 && other < end_of(row); ++other)

@@ -1,0 +1,133 @@
+// libfake_ggml.so: a model of two layers whose graph a backend computes as ggml's do. It plans the
+// graph, launches it node by node, with two nodes fused, and launches a captured one again without
+// a look at its nodes. With FAKE_GGML_PLANS=0 it plans nothing and captures nothing.
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "ggml-backend.h"
+#include "program.hpp"
+
+struct ggml_cgraph {
+  std::vector<ggml_tensor*> nodes;
+};
+
+namespace {
+
+constexpr std::int64_t width = 64;
+
+ggml_tensor* new_tensor(ggml_op operation, char const* name, std::int64_t tokens) {
+  auto* const made = new ggml_tensor{};
+  made->op = operation;
+  made->ne[0] = width;
+  made->ne[1] = tokens;
+  made->ne[2] = made->ne[3] = 1;
+  std::snprintf(made->name, sizeof made->name, "%s", name);
+  return made;
+}
+
+ggml_tensor* new_node(ggml_op operation, char const* name, ggml_tensor* input,
+                      char const* weight = nullptr) {
+  ggml_tensor* const made = new_tensor(operation, name, input->ne[1]);
+  made->src[0] = weight == nullptr ? input : new_tensor(GGML_OP_NONE, weight, width);
+  made->src[1] = weight == nullptr ? nullptr : input;
+  return made;
+}
+
+ggml_cgraph* new_graph(int tokens, int outputs) {
+  auto* const graph = new ggml_cgraph;
+  ggml_tensor* last = new_tensor(GGML_OP_NONE, "inp_tokens", tokens);
+  auto const add = [&](ggml_op operation, char const* name, char const* weight = nullptr) {
+    last = new_node(operation, name, last, weight);
+    graph->nodes.push_back(last);
+  };
+  add(GGML_OP_GET_ROWS, "inp_embd", "token_embd.weight");
+  for (int layer = 0; layer < 2; ++layer) {
+    auto const in_layer = [&](ggml_op operation, char const* base, char const* weight = nullptr) {
+      char name[GGML_MAX_NAME];
+      char from[GGML_MAX_NAME];
+      std::snprintf(name, sizeof name, "%s-%d", base, layer);
+      if (weight != nullptr) std::snprintf(from, sizeof from, "blk.%d.%s.weight", layer, weight);
+      add(operation, name, weight == nullptr ? nullptr : from);
+    };
+    ggml_tensor* const residual = last;
+    in_layer(GGML_OP_RMS_NORM, "norm");
+    in_layer(GGML_OP_MUL_MAT, "Qcur", "attn_q");
+    in_layer(GGML_OP_VIEW, "Qcur_view");
+    in_layer(GGML_OP_MUL_MAT, "attn_out", "attn_output");
+    in_layer(GGML_OP_ADD, "ffn_inp");
+    last->src[1] = residual;
+    in_layer(GGML_OP_MUL_MAT, "ffn_up", "ffn_up");
+    in_layer(GGML_OP_ADD, "l_out");
+  }
+  add(GGML_OP_MUL_MAT, "result_output", "output.weight");
+  last->ne[1] = outputs;
+  return graph;
+}
+
+bool plans() {
+  char const* const wish = std::getenv("FAKE_GGML_PLANS");
+  return wish == nullptr || *wish != '0';
+}
+
+ggml_cgraph* captured = nullptr;
+int launched = 0;
+
+void launch(ggml_cgraph* graph) {
+  for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
+    ggml_tensor* const node = graph->nodes[i];
+    if (ggml_is_empty(node) || node->op == GGML_OP_VIEW) continue;
+    if (node->op == GGML_OP_ADD && node->src[1] != nullptr && ggml_is_empty(node->src[1])) continue;
+    ++launched;
+    if (node->op == GGML_OP_RMS_NORM) ++i;  // fused with what follows
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+std::int64_t ggml_nelements(ggml_tensor const* t) {
+  return t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+}
+std::int64_t ggml_nrows(ggml_tensor const* t) { return t->ne[1] * t->ne[2] * t->ne[3]; }
+std::size_t ggml_nbytes(ggml_tensor const* t) {
+  return static_cast<std::size_t>(ggml_nelements(t)) * sizeof(float);
+}
+std::int64_t ggml_blck_size(ggml_type) { return 1; }
+std::size_t ggml_type_size(ggml_type) { return sizeof(float); }
+char const* ggml_op_desc(ggml_tensor const* t) {
+  constexpr char const* names[] = {
+      "NONE",    "ADD",  "RMS_NORM", "MUL_MAT",   "MUL_MAT_ID", "OUT_PROD", "CPY",
+      "RESHAPE", "VIEW", "PERMUTE",  "TRANSPOSE", "GET_ROWS",   "SET_ROWS", "FLASH_ATTN_EXT"};
+  return names[t->op];
+}
+bool ggml_is_empty(ggml_tensor const* t) { return ggml_nelements(t) == 0; }
+ggml_tensor** ggml_graph_nodes(ggml_cgraph* graph) { return graph->nodes.data(); }
+int ggml_graph_n_nodes(ggml_cgraph* graph) { return static_cast<int>(graph->nodes.size()); }
+
+ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t) { return nullptr; }
+bool ggml_backend_buffer_is_host(ggml_backend_buffer_t) { return false; }
+
+ggml_status ggml_backend_graph_compute_async(ggml_backend_t, ggml_cgraph* graph) {
+  if (plans())
+    for (ggml_tensor const* const node : graph->nodes) (void)ggml_is_empty(node);
+  if (graph != captured || !plans()) launch(graph);
+  captured = graph;
+  return GGML_STATUS_SUCCESS;
+}
+ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t, ggml_cgraph* graph) {
+  static int backend = 0;
+  return ggml_backend_graph_compute_async(reinterpret_cast<ggml_backend_t>(&backend), graph);
+}
+
+int compute(int tokens, int outputs) {
+  static std::map<std::pair<int, int>, ggml_cgraph*> graphs;
+  ggml_cgraph*& graph = graphs[{tokens, outputs}];
+  if (graph == nullptr) graph = new_graph(tokens, outputs);
+  (void)ggml_backend_sched_graph_compute_async(nullptr, graph);
+  return launched;
+}
+}

@@ -1,0 +1,8 @@
+// What libfake_ggml.so has for programs.
+#ifndef STRATA_TESTS_FAKE_GGML_PROGRAM_HPP
+#define STRATA_TESTS_FAKE_GGML_PROGRAM_HPP
+
+/// Computes a graph. Returns: how many nodes were launched so far.
+extern "C" int compute(int tokens, int outputs);
+
+#endif  // STRATA_TESTS_FAKE_GGML_PROGRAM_HPP
