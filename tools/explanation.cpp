@@ -4,6 +4,7 @@
 #include <strata/recording.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/table.hpp>
 
 #include <algorithm>
@@ -92,12 +93,17 @@ class explainer {
       cause.advice = line_of(found.advice);
       for (strata::finding_evidence const& value : found.evidence)
         if (cause.evidence.size() < most_)
-          cause.evidence.push_back(
-              {path_of(value.path), line_of(value.column), value.value, line_of(value.unit)});
+          cause.evidence.push_back({path_of(value.path), label_of(found, value),
+                                    line_of(value.column), value.value, line_of(value.unit)});
       cause.evidence_left_out = found.evidence.size() - cause.evidence.size();
       made_.causes.push_back(std::move(cause));
     }
     made_.causes_left_out = all.size() - made_.causes.size();
+  }
+
+  static std::string label_of(strata::finding const& found, strata::finding_evidence const& value) {
+    if (found.of_step) return std::string(inner::whole_step);
+    return inner::path_label(path_of(value.path));
   }
 
   bool has_gpu_work() const { return input_.folded[0].gpu_busy_ns != 0; }
@@ -198,9 +204,6 @@ class explainer {
   explanation made_;
 };
 
-/// A path as text and Markdown have it.
-std::string shown(std::string const& path) { return path.empty() ? "(the whole step)" : path; }
-
 std::string value_text(explained_evidence const& value) {
   if (value.unit == "ns") return inner::time_text(value.value);
   bool const whole = value.value == std::floor(value.value);
@@ -296,7 +299,7 @@ std::string text_of(explanation const& all) {
     add_lines(text, "finding " + std::to_string(i + 1), {cause.rule + ": " + cause.text});
     std::vector<std::string> proofs;
     for (explained_evidence const& value : cause.evidence)
-      proofs.push_back(shown(value.path) + ": " + value.column + " " + value_text(value));
+      proofs.push_back(value.label + ": " + value.column + " " + value_text(value));
     if (cause.evidence_left_out > 0)
       proofs.push_back(std::to_string(cause.evidence_left_out) + " more in findings.json");
     add_lines(text, "  evidence", proofs);
@@ -329,7 +332,7 @@ std::string markdown_of(explanation const& all) {
   for (explained_cause const& cause : all.causes) {
     text += "1. **" + cause.rule + "**: " + cause.text + "\n   Try: " + cause.advice + "\n";
     for (explained_evidence const& value : cause.evidence)
-      text += "   - `" + shown(value.path) + "`: " + value.column + " " + value_text(value) + "\n";
+      text += "   - `" + value.label + "`: " + value.column + " " + value_text(value) + "\n";
     if (cause.evidence_left_out > 0)
       text += "   - " + std::to_string(cause.evidence_left_out) + " more in findings.json\n";
   }

@@ -18,6 +18,7 @@ inline constexpr int explanation_schema_version = 1;
 /// A value that proves a cause.
 struct explained_evidence {
   std::string path;
+  std::string label;  ///< the path, or what an empty one means
   std::string column;
   double value = 0;
   std::string unit;

@@ -4,6 +4,7 @@
 #include <strata/analyse/rank_run.hpp>
 #include <strata/recording.hpp>
 #include <strata/tables/json.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
@@ -25,12 +26,13 @@ constexpr char command_name[] = "ranks";
 constexpr std::size_t most_rows = 10;
 
 using strata::detail::console_text;
+using strata::detail::path_label;
 using strata::detail::time_text;
 
 std::string rank_name(std::int32_t rank) { return "rank " + std::to_string(rank); }
 
 std::string range_name(std::string const& path) {
-  return path.empty() ? "what is outside of ranges" : "its range " + console_text(path);
+  return path.empty() ? "its work outside ranges" : "its range " + console_text(path);
 }
 
 /// Reads one rank. Returns: why it cannot; nothing where it can.
@@ -222,8 +224,7 @@ void print_ranges(strata::rank_comparison const& made) {
     strata::rank_spread const& range = made.ranges[i];
     std::printf("%10s %10s %10s %9d  %s\n", milliseconds(range.min_ns).c_str(),
                 milliseconds(range.median_ns).c_str(), milliseconds(range.max_ns).c_str(),
-                range.max_rank,
-                range.path.empty() ? "(outside of ranges)" : console_text(range.path).c_str());
+                range.max_rank, console_text(path_label(range.path)).c_str());
   }
   if (shown < made.ranges.size()) std::printf("and %zu more\n", made.ranges.size() - shown);
 }

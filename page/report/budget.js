@@ -53,8 +53,7 @@ function budgetParts(list, kinds, isIdle) {
 
 /** A part in words: its time, its share of all, and the ranges that have most of it. */
 function describeBudget(part, whole) {
-  const where = part.ranges.slice(0, 4).map(({range, ns}) =>
-    (range ? shortTitle(range) : "(outside ranges)") + " " + time(ns));
+  const where = part.ranges.slice(0, 4).map(({range, ns}) => shortTitle(range) + " " + time(ns));
   return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
     + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
 }

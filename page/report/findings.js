@@ -47,7 +47,7 @@ function otherRanges(finding) {
   if (finding.ranges.length < 2) return null;
   const list = finding.ranges.map((range, i) => [
     i ? ", " : "",
-    range.path ? toRow(range.range, shortPath(range.path)) : "(outside ranges)",
+    range.path ? toRow(range.range, shortPath(range.path)) : titleOf(0),
     " " + time(range.cost_ns_per_step),
   ]);
   return el("p", {class: "evidence"}, "In: ", list, ".");

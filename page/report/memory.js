@@ -157,7 +157,7 @@ const isOfChoice = total => isChosen && chosen > 0 && isWithin(total.range, chos
 
 const rangeColumn = {
   label: "Range",
-  get: total => total.range ? titleOf(total.range) : "(outside ranges)",
+  get: total => titleOf(total.range),
   text: true,
 };
 const kindColumn = {label: "Kind", get: total => total.kind.replace(/_/g, " "), text: true};

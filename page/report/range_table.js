@@ -94,13 +94,13 @@ function rangeRow(row) {
     const cell = {class: "more", colspan: columns.length + 1, style};
     return el("tr", {}, el("td", cell, amount + " folded into the row above"));
   }
-  const name = row.outside ? "(outside ranges)" : row.label;
   const title = [row.path, row.shape, row.note].filter(Boolean).join("\n");
   const isPicked = row.folded === chosen && !row.outside;
   return el("tr", {id: row.outside ? "row-0" : rowId(row.place), class: isPicked && "picked"},
     el("th", {scope: "row", style}, el("div", {class: "name"},
-      foldButton(row, name),
-      button(name, () => choose(row.folded), {class: "pick", title, "data-place": row.place}))),
+      foldButton(row, row.label),
+      button(row.label, () => choose(row.folded),
+        {class: "pick", title, "data-place": row.place}))),
     columns.map(column => rangeCell(row, column)));
 }
 

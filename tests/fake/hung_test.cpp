@@ -158,7 +158,7 @@ TEST_CASE("the report names the range, for how long, and what has no end") {
   one.run_all();
   CAPTURE(one.with.err);
   CHECK(has(one.with.err, "is in all-reduce, for "));
-  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  CHECK(has(one.with.err, "on the GPU: 1 call in stuck without an end"));
   CHECK(has(one.with.err, "calls whose GPU work had not ended at the end: "));
   CHECK(has(one.json, "\"open_ranges\""));
   CHECK(has(one.json, "\"path\":\"all-reduce\""));
@@ -169,7 +169,7 @@ TEST_CASE("work that has ended is no part of a hang") {
   trial one{"trace", "return", ",drain=300", fake_blocks_context};
   one.run_all();
   CAPTURE(one.with.err);
-  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  CHECK(has(one.with.err, "on the GPU: 1 call in stuck without an end"));
   CHECK(!has(one.with.err, "of work without an end"));
   CHECK(has(one.json, "\"work_unfinished\":1"));
 }
@@ -182,7 +182,7 @@ TEST_CASE("beside a capture a hang is found by its records") {
   for (trial& one : trials) {
     one.check();
     CAPTURE(one.with.err);
-    CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+    CHECK(has(one.with.err, "on the GPU: 1 call in stuck without an end"));
   }
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a thread that waits with sync=1 while main ends") {
   CAPTURE(one.with.err);
   CHECK(one.with.code == one.without.code);
   CHECK(one.longer < most_seconds + margin_seconds);
-  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  CHECK(has(one.with.err, "on the GPU: 1 call in stuck without an end"));
 }
 
 TEST_CASE("waits without a bound, of a driver before CUDA 12.5, are said at the start") {
@@ -246,7 +246,7 @@ TEST_CASE("a watchdog says where the program is while it hangs") {
   CHECK(count_of(one.with.err, "nothing has gone on for 1 s (watchdog=)") == 1);
   CHECK(count_of(one.with.err, "is in all-reduce, for 1.") == 1);
   // Neither the watchdog nor the end could ask CUPTI for the records of what has ended.
-  CHECK(count_of(one.with.err, "on the GPU: 1 call of stuck without a record") == 2);
+  CHECK(count_of(one.with.err, "on the GPU: 1 call in stuck without a record") == 2);
   CHECK(reports_in(one.with) == 1);
 }
 

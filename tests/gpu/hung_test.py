@@ -30,11 +30,11 @@ many_again = 12  # cases that fail are run once more, alone: so many at most
 EVERY = "every=5,warmup=1,active=2"
 SESSIONS = ["", EVERY, "counters=hbm", EVERY + ",keep=3", EVERY + ",attach=window", "watchdog=2", "sync=1"]
 # State, way, and what is named where all is traced.
-HUNG = [("hung", "return", ["calls? of stuck"]), ("hung", "wait SIGTERM", ["calls? of stuck", "is in all-reduce"]),
-        ("hung", "wait SIGINT", ["calls? of stuck", "is in all-reduce"]),
-        ("hung", "wait SIGHUP", ["calls? of stuck", "is in all-reduce"]), ("contexts", "return", ["2 calls of stuck"]),
-        ("threads", "return", ["calls? of stuck", "is in (all-reduce|stuck)"]),
-        ("hung-capture", "return", ["calls? of stuck"])]
+HUNG = [("hung", "return", ["calls? in stuck"]), ("hung", "wait SIGTERM", ["calls? in stuck", "is in all-reduce"]),
+        ("hung", "wait SIGINT", ["calls? in stuck", "is in all-reduce"]),
+        ("hung", "wait SIGHUP", ["calls? in stuck", "is in all-reduce"]), ("contexts", "return", ["2 calls in stuck"]),
+        ("threads", "return", ["calls? in stuck", "is in (all-reduce|stuck)"]),
+        ("hung-capture", "return", ["calls? in stuck"])]
 BESIDE = ["held", "spin"]  # states with steps beside another stream's work
 # What is under way at the end: state of the program, STRATA, and whether its files have no room.
 UNDER_WAY = {"idle": ("idle", "", False), "busy": ("busy", "", False), "hung GPU": ("hung", "", False),
@@ -42,7 +42,7 @@ UNDER_WAY = {"idle": ("idle", "", False), "busy": ("busy", "", False), "hung GPU
              "window's end": ("window", "every=4,active=2", False), "disk full": ("idle", "", True)}
 # What says why nothing, or not all, was reported.
 REASONS = re.compile(r"nothing is reported|nothing was recorded|no report|the program ended|no window|cannot write")
-NAMED = re.compile(r"on the GPU: (\d+ calls? of \S+)|(thread \d+ is in \S+), for|in the way was (.*?):")
+NAMED = re.compile(r"on the GPU: (\d+ calls? in \S+)|(thread \d+ is in \S+), for|in the way was (.*?):")
 STEPS = re.compile(r"longest step ([0-9.]+) ms, then ([0-9.]+) ms\n")
 
 TORCH = """
@@ -231,14 +231,14 @@ def hung_cases(program):
 def ending_cases(program, ways):
     for what, (state, options, full) in UNDER_WAY.items():
         for way, says in ways:
-            names = ["calls? of stuck"] if state == "hung" and says == "report" else []
+            names = ["calls? in stuck"] if state == "hung" and says == "report" else []
             yield Case(f"{what}: {way}", [program, state, way], options, says, names, full=full)
 
 
 def injected_cases():
     script = [sys.executable, str(folder / "stuck.py")]
-    yield Case("PyTorch, return", script, "nvtx=in", names=["calls? of stuck"], inject=injected)
-    yield Case("PyTorch, wait SIGTERM", script + ["wait"], "nvtx=in", names=["calls? of stuck", "is in all-reduce"],
+    yield Case("PyTorch, return", script, "nvtx=in", names=["calls? in stuck"], inject=injected)
+    yield Case("PyTorch, wait SIGTERM", script + ["wait"], "nvtx=in", names=["calls? in stuck", "is in all-reduce"],
                send=signal.SIGTERM, inject=injected)
 
 

@@ -219,6 +219,10 @@ TEST_CASE("a device that did not end its work is the answer, and no rule judges 
   CHECK(a.input.findings.bound ==
         "The GPU hangs: at the end the work of 3 calls in attention was not done, 12.3 s after "
         "the last one; thread 0 was in train/all-reduce for 12.2 s.");
+  p.made.hang.work.erase(p.made.hang.work.begin());
+  p.made.hang.ranges.clear();
+  CHECK(answer(p.made).input.findings.bound ==
+        "The GPU hangs: at the end the work of 1 call outside ranges was not done, 1 ns after it.");
 }
 
 TEST_CASE("launch-bound: short kernels that the host launches one by one") {
@@ -322,7 +326,9 @@ TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
       }
       p.wait();
     });
-    answer(p.made).first_is(inside ? "host-work" : "gap-between-ranges", inside ? "sample" : "");
+    answer const a(p.made);
+    a.first_is(inside ? "host-work" : "gap-between-ranges", inside ? "sample" : "");
+    CHECK_FALSE(a.findings()[0].of_step);  // what is outside ranges is no step either
   }
 }
 
@@ -806,6 +812,7 @@ TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
   }
   CHECK(a.find("varying-calls")->path == "sample");
   CHECK(a.find("first-step")->cost_ns_per_step == 0);
+  for (char const* rule : {"first-step", "untrusted", "own-cost"}) CHECK(a.find(rule)->of_step);
 }
 
 TEST_CASE("varying-calls: layers may differ from each other, one layer's calls may not") {

@@ -9,6 +9,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/statistics.hpp>
 
 #include <cmath>

@@ -17,6 +17,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
@@ -102,9 +103,6 @@ class step_view {
     return amount / in_.roofline.rate_of(roof) * 1e9;
   }
   static std::string time(double ns) { return time_text(ns); }
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
-  }
   /// No share is above 100 %: one that is tells that its parts are not of the same work.
   static std::string percent(double const& fraction) {
     if (is_nan(fraction)) return "an unknown part";
@@ -181,6 +179,11 @@ class finding_context : protected step_view {
     made_.findings.push_back(std::move(made));
     return made_.findings.back();
   }
+  finding& add_of_step(finding_rule const& rule, double cost, std::string title) {
+    finding& made = add(rule, 0, cost, std::move(title));
+    made.of_step = true;
+    return made;
+  }
   /// Of one range's own kernels, whose time no later rule gains again.
   finding& add_kernels(finding_rule const& rule, std::size_t row, double gain, std::string title) {
     judge_.claim(row, gain);
@@ -220,7 +223,7 @@ class finding_context : protected step_view {
       if (cause.advice != made.advice) made.advice = rule.advice;
     for (std::size_t i = 1; i < causes.size(); ++i)
       if (causes[i].title != made.title) {
-        made.title += sentence(" (in ") << shown(made.path) << ")";
+        made.title += sentence(" (") << in_range(made.path) << ")";
         break;
       }
     made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part});

@@ -465,10 +465,10 @@ class finding_rules : private kernel_rules {
     auto const missing = static_cast<double>(lost.activity_dropped + lost.launches_dropped +
                                              lost.uncorrelated + lost.timestamps_lost);
     if (!(missing > 0.01 * all)) return true;
-    finding& made = add(rule, 0, 0.0,
-                        count(missing) +
-                            " records of launches, kernels or copies were lost: times "
-                            "of ranges are too small");
+    finding& made = add_of_step(rule, 0.0,
+                                count(missing) +
+                                    " records of launches, kernels or copies were lost: times "
+                                    "of ranges are too small");
     prove(made, "lost", missing, "");
     prove(made, "kernels", static_cast<double>(rows_[0].total.kernels), "");
     return true;
@@ -486,9 +486,10 @@ class finding_rules : private kernel_rules {
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     // What the step does not wait for makes the host's times doubtful all the same.
     if (!is_dear(cost_of_step)) cost_of_step = 0.0;
-    finding& made = add(rule, 0, cost_of_step,
-                        sentence("The recording itself takes ")
-                            << percent(ns / window) << " of the recorded time of its threads");
+    finding& made =
+        add_of_step(rule, cost_of_step,
+                    sentence("The recording itself takes ")
+                        << percent(ns / window) << " of the recorded time of its threads");
     prove(made, "own_ns", in_.steps.per_step(ns), "ns");
     return true;
   }
@@ -496,9 +497,10 @@ class finding_rules : private kernel_rules {
   bool first_step(finding_rule const& rule) {
     steps_summary const& steps = in_.steps;
     if (!steps.from_steps || steps.count < 3 || steps.first_ns < 3.0 * steps.p50_ns) return true;
-    finding& made = add(rule, 0, 0.0,
-                        sentence("The first recorded step takes ")
-                            << time(steps.first_ns) << ", the median one " << time(steps.p50_ns));
+    finding& made =
+        add_of_step(rule, 0.0,
+                    sentence("The first recorded step takes ")
+                        << time(steps.first_ns) << ", the median one " << time(steps.p50_ns));
     prove(made, "first_ns", steps.first_ns, "ns");
     prove(made, "p50_ns", steps.p50_ns, "ns");
     return true;

@@ -23,7 +23,7 @@ STRATA_BEGIN
 
 /// A value that a finding rests on: where it is in the files.
 struct finding_evidence {
-  std::string path;         ///< of the range; "" is the whole step
+  std::string path;         ///< of the range; "" as in its finding
   std::string_view column;  ///< as in the CSV files, or of this analysis
   double value = 0.0;
   std::string_view unit;
@@ -44,7 +44,7 @@ enum class finding_part : std::uint8_t {
 
 /// A range that a cause is found in.
 struct finding_range {
-  std::string path;               ///< folded; "" is outside of ranges or the whole step
+  std::string path;               ///< folded; "" is outside ranges or the whole step
   std::size_t row = 0;            ///< of the folded tree
   double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
   finding_part part = finding_part::none;
@@ -56,6 +56,7 @@ struct finding {
   std::string title;              ///< one sentence, whose amounts are of all ranges or name one
   std::string path;               ///< of that range
   std::size_t row = 0;            ///< of that range
+  bool of_step = false;           ///< not of a range, nor of what is outside ranges
   double cost_ns_per_step = 0.0;  ///< the most that could be gained; 0: the numbers are in doubt
   vec<finding_range> ranges;      ///< all of them, that range first
   vec<finding_evidence> evidence;

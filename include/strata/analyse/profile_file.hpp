@@ -8,6 +8,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/statistics.hpp>
 
 #include <cstddef>
@@ -143,23 +144,6 @@ class profile_file {
 };
 
 namespace detail {
-
-/// `block[3]/mlp` as `block[*]/mlp`.
-inline std::string with_folded_indices(std::string_view path) {
-  std::string folded;
-  while (!path.empty()) {
-    std::size_t const end = smaller(path.find('/'), path.size());
-    std::string_view const name = path.substr(0, end);
-    std::size_t const index = name.rfind('[');
-    bool const numbered = index != name.npos && index + 2 < name.size() && name.back() == ']' &&
-                          name.find_first_not_of("0123456789", index + 1) == name.size() - 1;
-    folded += numbered ? name.substr(0, index) : name;
-    if (numbered) folded += "[*]";
-    if (end < path.size()) folded += '/';
-    path.remove_prefix(smaller(end + 1, path.size()));
-  }
-  return folded;
-}
 
 /// A time of a range: milliseconds a step, and what their noise is by the calls of this run.
 struct step_time {

@@ -9,6 +9,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 
@@ -58,13 +59,13 @@ class step_bound : private step_view {
       text << "it had not done its work";
     } else {
       hung_work const& most = hang.work.front();
-      text << "the work of " << count(static_cast<double>(most.calls), "call", "calls") << " in "
-           << shown(most.path) << " was not done, " << time(static_cast<double>(most.last_ns))
+      text << "the work of " << count(static_cast<double>(most.calls), "call", "calls") << " "
+           << in_range(most.path) << " was not done, " << time(static_cast<double>(most.last_ns))
            << " after " << (most.calls == 1 ? "it" : "the last one");
     }
     if (!hang.ranges.empty()) {
       hung_range const& open = hang.ranges.back();
-      text << "; thread " << open.thread << " was in " << shown(open.path);
+      text << "; thread " << open.thread << " was " << in_range(open.path);
       if (open.open_ns >= 0) text << " for " << time(static_cast<double>(open.open_ns));
     }
     return text << ".";

@@ -11,6 +11,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/text_writer.hpp>
 
@@ -119,7 +120,7 @@ class fleet_samples {
   };
 
   static std::string label_of(std::string const& path) {
-    return path.empty() ? "(outside ranges)" : label(path);
+    return path.empty() ? path_label(path) : label(path);
   }
   void add(fleet_sample sample) {
     if (!is_finite(sample.value)) return;

@@ -1556,8 +1556,7 @@ for (const part of found.values()) part.ranges.sort((a, b) => b.ns - a.ns);
 return [...found.values()].sort((a, b) => b.ns - a.ns);
 }
 function describeBudget(part, whole) {
-const where = part.ranges.slice(0, 4).map(({range, ns}) =>
-(range ? shortTitle(range) : "(outside ranges)") + " " + time(ns));
+const where = part.ranges.slice(0, 4).map(({range, ns}) => shortTitle(range) + " " + time(ns));
 return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
 + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
 }
@@ -1849,7 +1848,7 @@ function otherRanges(finding) {
 if (finding.ranges.length < 2) return null;
 const list = finding.ranges.map((range, i) => [
 i ? ", " : "",
-range.path ? toRow(range.range, shortPath(range.path)) : "(outside ranges)",
+range.path ? toRow(range.range, shortPath(range.path)) : titleOf(0),
 " " + time(range.cost_ns_per_step),
 ]);
 return el("p", {class: "evidence"}, "In: ", list, ".");
@@ -2205,13 +2204,13 @@ const amount = some(row.more, "smaller range is", "smaller ranges are");
 const cell = {class: "more", colspan: columns.length + 1, style};
 return el("tr", {}, el("td", cell, amount + " folded into the row above"));
 }
-const name = row.outside ? "(outside ranges)" : row.label;
 const title = [row.path, row.shape, row.note].filter(Boolean).join("\n");
 const isPicked = row.folded === chosen && !row.outside;
 return el("tr", {id: row.outside ? "row-0" : rowId(row.place), class: isPicked && "picked"},
 el("th", {scope: "row", style}, el("div", {class: "name"},
-foldButton(row, name),
-button(name, () => choose(row.folded), {class: "pick", title, "data-place": row.place}))),
+foldButton(row, row.label),
+button(row.label, () => choose(row.folded),
+{class: "pick", title, "data-place": row.place}))),
 columns.map(column => rangeCell(row, column)));
 }
 function sortBy(key) {
@@ -4548,7 +4547,7 @@ totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
 const isOfChoice = total => isChosen && chosen > 0 && isWithin(total.range, chosen);
 const rangeColumn = {
 label: "Range",
-get: total => total.range ? titleOf(total.range) : "(outside ranges)",
+get: total => titleOf(total.range),
 text: true,
 };
 const kindColumn = {label: "Kind", get: total => total.kind.replace(/_/g, " "), text: true};

@@ -12,6 +12,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>
@@ -46,11 +47,11 @@ inline std::string gain_text(finding const& found, steps_summary const& steps) {
 
 /// "block[*]/mlp/up and 4 more ranges"; empty for the whole step.
 inline std::string ranges_text(finding const& found) {
-  std::string text = console_text(found.path);
+  std::string const text = console_text(found.path);
   if (found.ranges.size() < 2) return text;
-  if (text.empty()) text = "(outside ranges)";
   std::size_t const more = found.ranges.size() - 1;
-  return sentence(text) << " and " << more << (more == 1 ? " more range" : " more ranges");
+  return sentence(path_label(text))
+         << " and " << more << (more == 1 ? " more range" : " more ranges");
 }
 
 /// A finding in sentences: its rule, its ranges, what is wrong and what the step becomes without

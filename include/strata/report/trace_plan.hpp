@@ -10,6 +10,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
@@ -106,11 +107,6 @@ class trace_labels {
     return static_cast<std::uint32_t>(texts_.size() - 1);
   }
 
-  static std::string name_of(std::string name, std::int64_t index) {
-    if (index == any_index) return name + "[*]";
-    return index == no_index ? name : sentence(name) << "[" << index << "]";
-  }
-
   void label_ranges(table_input const& input) {
     // Position 0: no row.
     ranges_.resize(input.ranges.size() + 1);
@@ -119,7 +115,7 @@ class trace_labels {
       range_row const& row = input.ranges[i];
       if (row.node < nodes_.size()) nodes_[row.node] = {static_cast<std::uint32_t>(i + 1), true};
       range_label& label = ranges_[i + 1];
-      std::string name = name_of(row.name, row.index);
+      std::string name = name_with_index(row.name, row.index);
       if (row.index != any_index) label.index = row.index;
       label.path = number(row.path);
       label.name = name == row.path ? label.path : number(std::move(name));

@@ -161,7 +161,7 @@ class device_patience {
     if (node == still_waits) return {};
     return {errc::busy, sentence("sync=1: the GPU had not done its work ")
                             << patience_ns().load() / 1'000'000 << " ms (drain=) after the end of "
-                            << hang_finder::shown_path(static_cast<std::uint32_t>(node))
+                            << hang_finder::path_now(static_cast<std::uint32_t>(node))
                             << ", so no range waited for it from then on: raise drain=, or leave "
                                "sync=1 out beside work that does not end"};
   }

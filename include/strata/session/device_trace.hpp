@@ -19,6 +19,7 @@
 #include <strata/session/device_drain.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/status.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstdint>
 #include <string>
@@ -94,8 +95,8 @@ class counting_waits {
   std::string in_the_way() const {
     std::int64_t const begin = blocker_begin_ns_.load();
     if (begin == 0) return {};
-    return sentence("a stream whose last traced launch was in ")
-           << hang_finder::shown_path(blocker_node_.load()) << ", "
+    return sentence("a stream whose last traced launch was ")
+           << in_range(hang_finder::path_now(blocker_node_.load())) << ", "
            << hang_finder::seconds(blocked_ns_.load() - begin) << " before";
   }
 

@@ -13,10 +13,12 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -102,19 +104,15 @@ class hang_finder {
     sentence text;
     text << "the work of " << calls << (calls == 1 ? " call" : " calls")
          << (all_came ? " still ran on the GPU at the end: " : " had no record at the end: ")
-         << (hang.work.size() == 1 ? "launched in " : "the most were launched in ")
-         << shown(most.path) << ", " << (calls == 1 ? "" : "the last one ") << seconds(most.last_ns)
-         << " ago";
+         << (hang.work.size() == 1 ? "launched " : "the most were launched ") << in_range(most.path)
+         << ", " << (calls == 1 ? "" : "the last one ") << seconds(most.last_ns) << " ago";
     return text;
   }
 
-  /// The path of a range now, for a sentence.
-  static std::string shown_path(std::uint32_t node) {
+  /// The path of a range now.
+  static std::string path_now(std::uint32_t node) {
     recorder_state& all = recorder::instance().state();
-    return shown(path_of(node, all.nodes.nodes(), all.names.texts()));
-  }
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
+    return path_of(node, all.nodes.nodes(), all.names.texts());
   }
   static std::string seconds(std::int64_t ns) {
     return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
@@ -138,8 +136,8 @@ class hang_finder {
     for (hung_work const& work : hang.work) {
       if (++lines > most_lines) break;
       std::string const line = sentence("  on the GPU: ")
-                               << work.calls << (work.calls == 1 ? " call of " : " calls of ")
-                               << shown(work.path)
+                               << work.calls << (work.calls == 1 ? " call " : " calls ")
+                               << in_range(work.path)
                                << (all_came ? " without an end" : " without a record")
                                << ", the last one " << seconds(work.last_ns) << " ago";
       say(line.c_str());
@@ -165,9 +163,7 @@ class hang_finder {
     for (; node != root_node && node < nodes.size(); node = nodes[node].parent) {
       node_table::node const& one = nodes[node];
       std::string name = one.name < names.size() ? names[one.name] : std::string();
-      if (one.index == any_index) name += "[*]";
-      if (one.index != any_index && one.index != no_index)
-        name += sentence("[") << one.index << ']';
+      name = name_with_index(std::move(name), one.index);
       path = path.empty() ? name : name + '/' + path;
     }
     return path;

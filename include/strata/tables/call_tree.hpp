@@ -636,11 +636,7 @@ class call_tree_builder {
       row.name = name_of(row.node);
       row.path = above.path;
       if (row.parent != 0) row.path += '/';
-      row.path += row.name;
-      if (row.index == any_index)
-        row.path += "[*]";
-      else if (row.index != no_index)
-        row.path += sentence("[") << row.index << ']';
+      row.path += name_with_index(row.name, row.index);
     }
   }
 

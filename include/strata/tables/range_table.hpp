@@ -11,6 +11,7 @@
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/step_amounts.hpp>
 
 #include <cstddef>
@@ -69,7 +70,7 @@ class range_table {
   /// What the rows and columns mean that are shown. Requires: the table was fitted.
   std::string legend() const {
     return table_.legend() + limits_text() +
-           (outside_shown_ ? "(outside ranges): work that no range launched\n" : "");
+           (outside_shown_ ? std::string(outside_ranges) + ": work that no range launched\n" : "");
   }
   /// Nothing but an empty total.
   bool empty() const noexcept {
@@ -281,8 +282,9 @@ class range_table {
     device_work const& own = rows_[0].self;
     double const busy_ns =
         apart ? static_cast<double>(own.kernel_ns + own.copy_ns) * part : steps_.rangeless_busy_ns;
-    table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), mean_.own_work(0), busy_ns,
-                                                         0, vec<double>(host_columns, none)));
+    table_.add_row(
+        {{std::string(outside_ranges)}, {}},
+        values_of(rows_.size(), mean_.own_work(0), busy_ns, 0, vec<double>(host_columns, none)));
   }
 
   void add_total() {
@@ -330,7 +332,7 @@ class counter_view {
     }
     if (counters.rows == 0) return;
     has_outside_ = counters.has_value(0, counter_scope::self);
-    add("(outside ranges)", 0, 0, counter_scope::self);
+    add(outside_ranges, 0, 0, counter_scope::self);
     table_.begin_totals();
     add("total", 0, 0, counter_scope::total);
     let_zeros_go_first();
@@ -365,7 +367,7 @@ class counter_view {
     if (!differing_.empty())
       text += sentence("Other work in other counting steps: ") << differing_ << ".\n";
     text += table_.legend();
-    if (has_outside_) text += "(outside ranges): counted while no range was open\n";
+    if (has_outside_) text += std::string(outside_ranges) + ": counted while no range was open\n";
     return text;
   }
 

@@ -10,6 +10,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/text_writer.hpp>
@@ -387,7 +388,7 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
     top_kernel const& kernel = kernels[i];
     double const share = percent_of(kernel.step_ns, all_ns);
     table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
-                   {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
+                   {console_text(path_label(kernel.path))}},
                   {kernel.launches, kernel.step_ns, kernel.step_ns / kernel.launches, share, share,
                    percent_of(kernel.filled_ns, kernel.step_ns)});
   }

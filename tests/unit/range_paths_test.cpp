@@ -1,0 +1,25 @@
+// How paths of ranges are written, and what stands for an empty one.
+#include <doctest/doctest.h>
+#include <strata/tables/range_rows.hpp>
+
+using namespace strata;
+
+TEST_CASE("an empty path is outside ranges, in a table and within a sentence") {
+  CHECK(detail::path_label("block[3]/mlp") == "block[3]/mlp");
+  CHECK(detail::path_label("") == "(outside ranges)");
+  CHECK(detail::in_range("block[3]/mlp") == "in block[3]/mlp");
+  CHECK(detail::in_range("") == "outside ranges");
+}
+
+TEST_CASE("a name has its index behind it") {
+  CHECK(detail::name_with_index("block", no_index) == "block");
+  CHECK(detail::name_with_index("block", any_index) == "block[*]");
+  CHECK(detail::name_with_index("block", -3) == "block[-3]");
+  CHECK(detail::name_with_index("", 0) == "[0]");
+}
+
+TEST_CASE("indices are folded where the whole bracket is a number") {
+  CHECK(detail::with_folded_indices("") == "");
+  CHECK(detail::with_folded_indices("block[3]/mlp[12]") == "block[*]/mlp[*]");
+  CHECK(detail::with_folded_indices("a[]/b[x]/c[1]d") == "a[]/b[x]/c[1]d");
+}
