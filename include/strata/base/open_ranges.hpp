@@ -21,7 +21,10 @@ struct open_range {
   std::int64_t index;
   atomic<std::uint32_t> node;
   atomic<std::uint32_t> session;  ///< that recorded when the range began, 0 if none
-  std::uint32_t attribute;        ///< of an inherited place: the base below it
+  union {
+    std::uint32_t attribute;   ///< of a range: what the program gave it, or no_reference
+    std::uint32_t base_below;  ///< of an inherited place: the depth of the one around it, 0 if none
+  };
   std::uint32_t serial;
   std::uint32_t name;  ///< 0: an inherited place
   bool pushed;

@@ -96,7 +96,7 @@ class node_table {
     ++asked_;
     if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
     std::uint64_t* reason = nullptr;
-    std::uint32_t const found = find_or_make(parent, name, index, reason);
+    std::uint32_t const found = child_or_stand_in(parent, name, index, reason);
     if (reason != nullptr) {
       ++*reason;
       if (reason != &refusals_.depth) was_full_ = true;
@@ -144,34 +144,35 @@ class node_table {
     term_.fetch_add(1, memory_order_release);
   }
 
-  std::uint32_t find_or_make(std::uint32_t parent, std::uint32_t name, std::int64_t index,
-                             std::uint64_t*& reason) {
+  std::uint32_t child_or_stand_in(std::uint32_t parent, std::uint32_t name, std::int64_t index,
+                                  std::uint64_t*& reason) {
     if (nodes_[parent].depth >= most_depth) {
-      std::uint32_t const deeper =
-          nodes_[parent].name == deeper_name_ ? parent : at(parent, deeper_name_, no_index, reason);
+      std::uint32_t const deeper = nodes_[parent].name == deeper_name_
+                                       ? parent
+                                       : find_or_add(parent, deeper_name_, no_index, reason);
       reason = &refusals_.depth;
       return deeper;
     }
-    if (index == no_index || index == any_index) return at(parent, name, index, reason);
-    std::uint32_t const family = at(parent, name, no_index, reason);
+    if (index == no_index || index == any_index) return find_or_add(parent, name, index, reason);
+    std::uint32_t const family = find_or_add(parent, name, no_index, reason);
     if (reason != nullptr) return family;  // a stand-in
     if (nodes_[family].indices >= most_indices) {
-      std::uint32_t const any = at(parent, name, any_index, reason);
+      std::uint32_t const any = find_or_add(parent, name, any_index, reason);
       if (reason == nullptr) reason = &refusals_.indices;
       return any;
     }
-    std::uint32_t const made = at(parent, name, index, reason);
+    std::uint32_t const made = find_or_add(parent, name, index, reason);
     if (reason == nullptr) ++nodes_[family].indices;
     return made;
   }
 
   /// The node, made if need be; the one stand-in below the root when there are too many.
-  std::uint32_t at(std::uint32_t parent, std::uint32_t name, std::int64_t index,
-                   std::uint64_t*& reason) {
+  std::uint32_t find_or_add(std::uint32_t parent, std::uint32_t name, std::int64_t index,
+                            std::uint64_t*& reason) {
     if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
     bool const is_other = parent == root_node && name == other_name_;
     if (!is_other && (nodes_.size() + 1 >= most_nodes || !has_room())) {
-      std::uint32_t const other = at(root_node, other_name_, no_index, reason);
+      std::uint32_t const other = find_or_add(root_node, other_name_, no_index, reason);
       reason = &refusals_.nodes;
       return other;
     }

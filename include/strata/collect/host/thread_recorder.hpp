@@ -115,7 +115,7 @@ class thread_recorder : public range_owner {
     f.index = no_index;
     f.node.store(node, memory_order_relaxed);
     f.session.store(0, memory_order_relaxed);
-    f.attribute = bases_.innermost;
+    f.base_below = bases_.innermost;
     f.serial = frames_.next_serial();
     f.name = 0;
     f.pushed = f.forwarded = false;
@@ -145,7 +145,7 @@ class thread_recorder : public range_owner {
     std::uint32_t base = bases_.innermost;
     for (std::uint32_t depth = frames_.depth(); depth != 0; --depth) {
       frame& f = frames_[depth - 1];
-      if (depth == base) base = f.attribute;
+      if (depth == base) base = f.base_below;
       if (f.session.load(memory_order_relaxed) != session) continue;
       record(f, now, is_contained(depth - 1, base));
       if (depth - 1 == base) add_inherited(f, base, now);
@@ -403,14 +403,14 @@ class thread_recorder : public range_owner {
   }
 
   STRATA_DETAIL_COLD void leave_inherited(frame const& f) noexcept {
-    bases_.innermost = f.attribute;
+    bases_.innermost = f.base_below;
     bases_.count.fetch_sub(1, memory_order_relaxed);
   }
 
   /// Keeps account of a range directly below an inherited place, and of the own range around it.
   STRATA_DETAIL_COLD void add_inherited(frame const& f, std::uint32_t base,
                                         std::int64_t now) noexcept {
-    while (base > 1 && frames_[base - 1].attribute == base - 1) --base;
+    while (base > 1 && frames_[base - 1].base_below == base - 1) --base;
     bool const around = base > 1 && frames_[base - 2].session.load(memory_order_relaxed) ==
                                         f.session.load(memory_order_relaxed);
     std::uint32_t const from = around ? frames_[base - 2].node_now() : root_node;
