@@ -305,7 +305,6 @@ class activity_collector {
     (void)std::atexit([] {
       void (*const report)() = detail::block().report_at_exit.load();
       if (report != nullptr) report();
-      instance().cupti_.set_gone();
       instance().buffers_.forget();
     });
   }
@@ -456,7 +455,7 @@ class activity_collector {
     bool const first = cupti_.saw_managed_allocation();
     if (!first || !window_.open.load() || !traced_.chosen.memory || migrations_.followed.load())
       return;
-    detail::cupti_presence::use const answers(cupti_.presence());
+    detail::cupti_presence::use const answers(buffers_.presence());
     if (!answers) return;
     (void)follow_migrations();
     if (!window_.open.load()) ignore_migrations();  // it ended meanwhile, in another thread
@@ -572,7 +571,7 @@ class activity_collector {
     if (!window_.open.load(detail::memory_order_acquire) ||
         !counts_graphs_.load(detail::memory_order_relaxed))
       return;
-    detail::cupti_presence::use const answers(cupti_.presence());
+    detail::cupti_presence::use const answers(buffers_.presence());
     if (!answers) return;
     buffers_.graph_launch_begins(call.correlation_id,
                                  call.function_params == nullptr
@@ -624,7 +623,7 @@ class activity_collector {
       return;
     }
     cupti_.saw_graph();
-    detail::cupti_presence::use const answers(cupti_.presence());
+    detail::cupti_presence::use const answers(buffers_.presence());
     if (!answers || data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     detail::cupti_library const& library = *cupti_.library();
@@ -662,11 +661,11 @@ class activity_collector {
     detail::atomic<bool> seen{false};  // in this session
   };
 
-  detail::cupti_client cupti_;
   steps_of_calls call_steps_;
   detail::atomic<std::uint32_t> session_{0};
   detail::atomic<bool> counts_graphs_{false};  // else their launches are looked at only
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
+  detail::cupti_client cupti_{buffers_.presence()};
   window_state window_;
   traced_state traced_;
   detail::launch_streams streams_;

@@ -187,10 +187,13 @@ class activity_buffers {
       (void)library_->api.flush_period(0);
   }
 
-  /// CUPTI may not be called any more.
+  /// Of CUPTI in this process. Callbacks that call it do so within a cupti_presence::use.
+  cupti_presence& presence() noexcept { return cupti_.presence; }
+
+  /// CUPTI may not be called any more. As cupti_presence::end.
   void forget() noexcept {
-    cupti_.has_callbacks.store(false);
     cupti_.presence.end();
+    cupti_.has_callbacks.store(false);
   }
 
   /// A new session begins: what came too late for the last one is forgotten.

@@ -27,6 +27,8 @@ namespace detail {
 /// the process. Threads: one thread attaches, switches and leaves; callbacks come in any.
 class cupti_client {
  public:
+  explicit cupti_client(cupti_presence const& presence) noexcept : presence_(presence) {}
+
   /// What windows and watchers see: all but what begins, ends or changes graphs.
   static bool is_for_windows(api_kind kind) noexcept {
     return !is_capture(kind) && !changes_graphs(kind);
@@ -76,10 +78,6 @@ class cupti_client {
 
   /// Whether the program's exit handlers have come to CUPTI, which may not be called any more.
   bool is_gone() const noexcept { return presence_.has_ended(); }
-  /// As cupti_presence::end.
-  void set_gone() noexcept { presence_.end(); }
-  /// Callbacks that call CUPTI do so within a cupti_presence::use of it.
-  cupti_presence& presence() noexcept { return presence_; }
 
   /// A forked child has this object, but neither CUDA nor CUPTI.
   bool in_own_process() const noexcept { return process_ == process_id(); }
@@ -234,7 +232,7 @@ class cupti_client {
   atomic<cupti::callback_function*> handler_{nullptr};
   atomic<bool> subscribed_{false};
   atomic<calls_apart> calls_apart_{calls_apart::none};
-  cupti_presence presence_;
+  cupti_presence const& presence_;
   unsigned long process_ = 0;  // that subscribed
   bool (*follows_)(cupti::step_call) = nullptr;
   bool keeps_subscription_ = false;
