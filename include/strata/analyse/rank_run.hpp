@@ -143,31 +143,30 @@ class rank_recording {
   }
 
   void collect_work() {
-    for (kernel_record const& kernel : source_.kernels) add_work(kernel, &kernel);
-    for (copy_record const& copy : source_.copies) add_work(copy, nullptr);
+    launches_.visit_work(
+        [this](auto const& record, std::uint32_t launch) { add_work(record, launch); });
     work_.sort([](work const& a, work const& b) {
       return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
     });
   }
   template <class Record>
-  void add_work(Record const& record, kernel_record const* kernel) {
-    std::uint32_t const launch = launches_.launch_of(record.correlation);
-    if (record.begin == lost_time || launch == launch_index::none) return;
+  void add_work(Record const& record, std::uint32_t launch) {
     std::uint32_t const step = source_.launches[launch].step;
     std::size_t const sample =
         made_.steps.count_first([step](std::uint32_t other) { return other < step; });
     if (sample == made_.steps.size() || made_.steps[sample] != step) return;
     std::uint32_t const row = tree_.position_of(record.node);
-    std::uint32_t const collective =
-        kernel == nullptr ? no_collective : collective_of(row, kernel->name);
-    work_.push_back(
-        {record.begin, record.end, static_cast<std::uint32_t>(sample), row, collective});
+    work_.push_back({record.begin, record.end, static_cast<std::uint32_t>(sample), row,
+                     collective_of(row, record)});
   }
   /// The position of a kernel in a row among the collectives.
-  std::uint32_t collective_of(std::uint32_t row, std::uint32_t name) {
-    std::uint32_t& coded = places_[std::uint64_t{row} << 32 | name];
-    if (coded == 0) coded = find_collective(row, name) + 2;  // no_collective is 1 then
+  std::uint32_t collective_of(std::uint32_t row, kernel_record const& kernel) {
+    std::uint32_t& coded = places_[std::uint64_t{row} << 32 | kernel.name];
+    if (coded == 0) coded = find_collective(row, kernel.name) + 2;  // no_collective is 1 then
     return coded - 2;
+  }
+  static std::uint32_t collective_of(std::uint32_t, copy_record const&) noexcept {
+    return no_collective;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
     std::string const kernel = short_kernel_name(source_, name);

@@ -84,18 +84,12 @@ class range_projection {
     });
   }
 
-  template <class Record>
-  void add(Record const& record) {
-    std::uint32_t const launch = launches_.launch_of(record.correlation);
-    if (launch == launch_index::none || record.begin == lost_time || record.end == lost_time)
-      return;
-    work_.push_back({record.begin, larger(record.begin, record.end), launch, record.node,
-                     record.device, record.context, record.stream});
-  }
-
   void collect() {
-    for (kernel_record const& kernel : source_.kernels) add(kernel);
-    for (copy_record const& copy : source_.copies) add(copy);
+    launches_.visit_work([this](auto const& record, std::uint32_t launch) {
+      if (record.end == lost_time) return;
+      work_.push_back({record.begin, larger(record.begin, record.end), launch, record.node,
+                       record.device, record.context, record.stream});
+    });
     work_.sort([](work const& a, work const& b) {
       if (!on_one_stream(a, b)) {
         if (a.device != b.device) return a.device < b.device;

@@ -9,12 +9,13 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/migrations.hpp>
 #include <strata/tables/range_rows.hpp>
+#include <strata/tables/record_sums.hpp>
+#include <strata/tables/work_parts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,51 +24,6 @@
 
 STRATA_BEGIN
 namespace detail {
-
-/// Adds the nodes, devices and contexts of a profile, which its work refers to.
-inline void describe_places(device_summing& summing, profile const& source) {
-  for (std::size_t i = 1; i < source.nodes.size(); ++i) {
-    profile_node const& node = source.nodes[i];
-    summing.add_node(node.parent < i ? node.parent : root_node, node.name);
-  }
-  for (profile_device const& device : source.environment.devices)
-    summing.describe_device(device.ordinal, device.multiprocessors);
-  for (profile_context const& context : source.contexts) summing.describe_context(context);
-}
-
-/// The sums over the device work of a profile that has only records; empty where it has none.
-inline device_sums sum_records(profile const& source) {
-  device_sums sums;
-  if (source.launches.empty() && source.kernels.empty() && source.copies.empty() &&
-      source.memory.empty() && source.synchronizations.empty())
-    return sums;
-  device_summing summing(sums);
-  describe_places(summing, source);
-  for (launch_record const& launch : source.launches)
-    if (is_work(launch.kind))
-      summing.add_launches(launch.node, 1, elapsed(launch.begin, launch.end));
-  vec<kernel_record> kernels = source.kernels;
-  vec<copy_record> copies = source.copies;
-  vec<memory_record> memory = source.memory;
-  sort_by_time(kernels);
-  sort_by_time(copies);
-  sort_by_time(memory);
-  add_by_time(kernels, kernels.size(), copies, copies.size(),
-              [&](auto const& record) { summing.add(record); });
-  for (memory_record const& change : memory) summing.add(change);
-  for (synchronization_record const& wait : source.synchronizations) summing.add(wait);
-  summing.finish(1.0);
-  return sums;
-}
-
-/// The first step that was recorded; no_step where there is none.
-inline std::uint32_t first_recorded_step(profile const& source) noexcept {
-  std::uint32_t first = no_step;
-  for (step_record const& step : source.steps) first = smaller(first, step.step);
-  if (first != no_step) return first;
-  for (range_record const& range : source.ranges) first = smaller(first, range.step);
-  return first;
-}
 
 /// How much of a call lies in steps that began and ended during it.
 class steps_within {
@@ -107,11 +63,10 @@ class steps_within {
   vec<span> steps_;
 };
 
-/// The parts of the rows' calls and device work that lie in steps, in all of them and without the
-/// first one.
-class step_parts {
+/// The parts of the rows' calls that lie in steps, in all of them and without the first one.
+class call_parts {
  public:
-  step_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
+  call_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
       : source_(source), layout_(layout), rows_(rows) {
     if (source.has_steps) first_step_ = first_recorded_step(source);
     steps_.emplace(source, no_step);
@@ -135,162 +90,28 @@ class step_parts {
     ++row.first_step_calls;
     row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
   }
-  /// The parts of the calls. Requires: all were added, to the rows too.
-  void find_calls() {
+  /// The parts of the calls, which device work has too until its own are known. Requires: all were
+  /// added, to the rows too.
+  void find() {
     if (!source_.has_steps) return;
-    rows_[0].step_call_share = rows_[0].step_host_share = launches_in_steps();
+    rows_[0].step_call_share = rows_[0].step_host_share = work().of_launches();
     for (std::size_t i = 1; i < rows_.size(); ++i) {
       range_row& row = rows_[i];
       row.step_call_share.set(calls_[i], static_cast<double>(row.host.count()));
       row.step_host_share = row.step_call_share;
       row.step_host_share.set(times_[i], static_cast<double>(row.host_total_ns));
     }
-    for (range_row& row : rows_) row.step_share = row.step_call_share.in_steps;
-  }
-  /// Those of the device work; of the calls where none is known. Requires: the busy times.
-  void find_work() {
-    find_launched();
-    find_busy();
-  }
-
- private:
-  struct step_work {
-    std::int64_t begin;
-    std::int64_t end;
-    std::uint32_t row;
-    std::uint32_t step;
-  };
-
-  void find_launched() {
     for (range_row& row : rows_) {
+      row.step_share = row.step_call_share.in_steps;
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
       row.step_launch_share = row.step_self_launch_share = row.step_call_share;
       row.step_launch_time_share = row.step_self_launch_time_share = row.step_call_share;
     }
-    if (!source_.has_steps) return;
-    vec<double> const alike(source_.launches.size(), 1.0);
-    share_launches(alike, &range_row::step_self_launch_share, &range_row::step_launch_share);
-    share_launches(call_times(), &range_row::step_self_launch_time_share,
-                   &range_row::step_launch_time_share);
-    // Where the timeline does not say how long work ran, each launch counts the same.
-    bool const timed = source_.has_whole_timeline();
-    vec<bool> const works = share_launches(
-        timed ? work_times() : alike, &range_row::step_self_share, &range_row::step_work_share);
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      if (works[i]) rows_[i].step_busy_share = rows_[i].step_work_share;
   }
-  /// The parts of the launches in steps, each with its weight: of a row itself, and with all below
-  /// it. Returns: which rows have any with them.
-  vec<bool> share_launches(vec<double> const& weights, step_part range_row::*self,
-                           step_part range_row::*total) {
-    vec<double> all(rows_.size(), 0.0);
-    vec<step_part> in_steps(rows_.size(), step_part{0.0, 0.0});
-    for (std::size_t i = 0; i < source_.launches.size(); ++i) {
-      launch_record const& launch = source_.launches[i];
-      if (!launch.causes_work() || !is_work(launch.kind)) continue;
-      std::uint32_t const row = layout_.row_of(launch.node);
-      all[row] += weights[i];
-      in_steps[row].add(part_of(launch), weights[i]);
-    }
-    vec<bool> any(rows_.size(), false);
-    for (std::size_t i = 0; i < rows_.size(); ++i) (rows_[i].*self).set(in_steps[i], all[i]);
-    for (std::size_t i = rows_.size(); i-- > 0;) {
-      (rows_[i].*total).set(in_steps[i], all[i]);
-      any[i] = all[i] > 0.0;
-      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
-      if (parent == i) continue;
-      all[parent] += all[i];
-      in_steps[parent].add(in_steps[i], 1.0);
-    }
-    return any;
-  }
-  /// The part of the launches that were in steps.
-  step_part launches_in_steps() const noexcept {
-    double all = 0.0;
-    step_part sum{0.0, 0.0};
-    for (launch_record const& launch : source_.launches) {
-      if (!launch.causes_work() || !is_work(launch.kind)) continue;
-      all += 1.0;
-      sum.add(part_of(launch), 1.0);
-    }
-    step_part made;
-    made.set(sum, all);
-    return made;
-  }
+  /// Those of the device work.
+  work_parts work() const noexcept { return {source_, layout_, first_step_}; }
 
-  step_part part_of(launch_record const& launch) const noexcept {
-    bool const in_step = launch.step != no_step;
-    return {in_step ? 1.0 : 0.0, in_step && !is_first(launch.step) ? 1.0 : 0.0};
-  }
-
-  /// How long the call of each launch took.
-  vec<double> call_times() const {
-    vec<double> times;
-    for (launch_record const& launch : source_.launches)
-      times.push_back(static_cast<double>(elapsed(launch.begin, launch.end)));
-    return times;
-  }
-  /// How long the device worked for each launch. Requires: the timeline is whole.
-  vec<double> work_times() const {
-    vec<double> times(source_.launches.size(), 0.0);
-    launch_index const launches(source_);
-    auto const add = [&](auto const& records) {
-      for (auto const& record : records) {
-        std::uint32_t const launch = launches.launch_of(record.correlation);
-        if (launch != launch_index::none && record.begin != lost_time)
-          times[launch] += static_cast<double>(elapsed(record.begin, record.end));
-      }
-    };
-    add(source_.kernels);
-    add(source_.copies);
-    return times;
-  }
-
-  /// How much of the time in which the device worked it worked for steps. Work overlaps, so that
-  /// this is no sum of times.
-  void find_busy() {
-    if (!source_.has_steps || !source_.has_whole_timeline()) return;
-    vec<step_work> const works = work_of_steps();
-    vec<double> const in_steps = busy_times(works, no_step);
-    vec<double> const typical = busy_times(works, first_step_);
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      rows_[i].step_busy_share.set({in_steps[i], typical[i]},
-                                   static_cast<double>(rows_[i].gpu_busy_ns));
-  }
-  /// By row, with all below it. `without`: a step that is left out, or no_step.
-  vec<double> busy_times(vec<step_work> const& works, std::uint32_t without) const {
-    vec<std::int64_t> until(rows_.size(), lost_time);
-    vec<double> busy(rows_.size(), 0.0);
-    for (step_work const& work : works) {
-      if (work.step == without) continue;
-      for (std::uint32_t row = work.row;; row = layout_.parent(row)) {
-        busy[row] += static_cast<double>(elapsed(larger(work.begin, until[row]), work.end));
-        until[row] = larger(until[row], work.end);
-        if (row == 0) break;
-      }
-    }
-    return busy;
-  }
-
-  /// The device work of steps, in the order of its begins.
-  vec<step_work> work_of_steps() const {
-    launch_index const launches(source_);
-    vec<step_work> made;
-    auto const look = [&](auto const& records) {
-      for (auto const& record : records) {
-        std::uint32_t const launch = launches.launch_of(record.correlation);
-        if (launch == launch_index::none || record.begin == lost_time) continue;
-        std::uint32_t const step = source_.launches[launch].step;
-        if (step != no_step)
-          made.push_back({record.begin, record.end, layout_.row_of(record.node), step});
-      }
-    };
-    look(source_.kernels);
-    look(source_.copies);
-    made.sort([](step_work const& a, step_work const& b) { return a.begin < b.begin; });
-    return made;
-  }
-
+ private:
   profile const& source_;
   row_layout const& layout_;
   vec<range_row>& rows_;
@@ -363,7 +184,7 @@ class call_tree_builder {
     beside_.name_threads(rows_);
     add_device_work();
     add_subtrees();
-    parts_.find_work();
+    parts_.work().find(rows_);
     sum_spans();
     add_migrations();
     sum_subtrees();
@@ -389,7 +210,7 @@ class call_tree_builder {
       details_[index].add(row, source_, range, !calls.only_captured(range),
                           parts_.is_first(range.step));
     }
-    parts_.find_calls();
+    parts_.find();
   }
 
   void add_folded_calls() {
@@ -454,16 +275,9 @@ class call_tree_builder {
   /// When the last kernel or copy of each launch of the timeline ended.
   vec<std::int64_t> work_ends() const {
     vec<std::int64_t> ends(source_.launches.size(), lost_time);
-    launch_index const launches(source_);
-    auto const look = [&](auto const& records) {
-      for (auto const& record : records) {
-        std::uint32_t const launch = launches.launch_of(record.correlation);
-        if (launch == launch_index::none || record.begin == lost_time) continue;
-        ends[launch] = larger(ends[launch], larger(record.begin, record.end));
-      }
-    };
-    look(source_.kernels);
-    look(source_.copies);
+    launch_index(source_).visit_work([&ends](auto const& record, std::uint32_t launch) {
+      ends[launch] = larger(ends[launch], larger(record.begin, record.end));
+    });
     return ends;
   }
 
@@ -647,7 +461,7 @@ class call_tree_builder {
   device_sums const& sums_;
   vec<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
   vec<row_details> details_;
-  step_parts parts_{source_, layout_, rows_};
+  call_parts parts_{source_, layout_, rows_};
   calls_beside_steps beside_{source_, layout_.rows()};
 };
 

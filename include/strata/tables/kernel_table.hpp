@@ -13,7 +13,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/kernel_names.hpp>
-#include <strata/tables/launch_index.hpp>
+#include <strata/tables/record_sums.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
@@ -115,15 +115,7 @@ class kernel_table_builder {
   void sum_first_step() {
     std::uint32_t const first = first_recorded_step(source_);
     if (first == no_step || source_.kernels.empty()) return;
-    launch_index const launches(source_);
-    device_sums sums;
-    device_summing summing(sums);
-    describe_places(summing, source_);
-    for (kernel_record const& kernel : source_.kernels) {
-      std::uint32_t const launch = launches.launch_of(kernel.correlation);
-      bool const is_known = launch != launch_index::none && kernel.begin != lost_time;
-      if (is_known && source_.launches[launch].step == first) summing.add(kernel);
-    }
+    device_sums const sums = sum_kernels_of_step(source_, first);
     for (kernel_sums const& kernel : sums.kernels) {
       std::uint32_t const row = tree_.position_of(kernel.node);
       add(first_step_[place_of(row, known_name(kernel.name))], kernel);

@@ -24,7 +24,7 @@ class launch_index {
  public:
   static constexpr std::uint32_t none = 0xffffffffu;
 
-  explicit launch_index(profile const& source) {
+  explicit launch_index(profile const& source) : source_(source) {
     if (source.launches.empty()) return;
     std::uint32_t last = 0;
     first_ = none;
@@ -55,7 +55,24 @@ class launch_index {
     return found == nullptr ? none : *found;
   }
 
+  /// Hands each record of a list whose time and launch are known to `sink(record, launch)`, with
+  /// the launch's position.
+  template <class Record, class Sink>
+  void visit(vec<Record> const& records, Sink sink) const {
+    for (Record const& record : records) {
+      std::uint32_t const launch = launch_of(record.correlation);
+      if (launch != none && record.begin != lost_time) sink(record, launch);
+    }
+  }
+  /// The same of the kernels, and then of the copies.
+  template <class Sink>
+  void visit_work(Sink sink) const {
+    visit(source_.kernels, sink);
+    visit(source_.copies, sink);
+  }
+
  private:
+  profile const& source_;
   std::uint32_t first_ = 0;
   bool is_dense_ = false;
   vec<std::uint32_t> positions_;  ///< by correlation - first_
