@@ -110,9 +110,8 @@ class explainer {
   /// Of a step: the GPU was busy for it; host time by itself where the GPU did nothing that is
   /// known.
   double time_of(inner::step_amounts const& amounts, std::size_t row) const {
-    strata::range_row const& range = input_.folded[row];
     if (!has_gpu_work()) return amounts.stepping_self_ns(row);
-    return input_.steps.per_step(static_cast<double>(range.gpu_busy_ns), range.step_busy_share);
+    return input_.steps.busy_ns(input_.folded[row]);
   }
 
   void add_ranges() {

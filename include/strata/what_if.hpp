@@ -62,7 +62,7 @@ inline bool cure_of(finding_range const& range, vec<range_row> const& rows,
   range_row const& row = rows[range.row];
   // Costs are of the time in which one of them ran, of all streams and devices together.
   double const sum = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
-  double const busy = steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
+  double const busy = steps.busy_ns(row);
   double const kernels =
       smaller(steps.per_step(sum, made.below ? row.step_work_share : row.step_self_share), busy);
   switch (range.part) {

@@ -283,9 +283,6 @@ class roofline_builder {
     return made;
   }
 
-  double busy_ns(range_row const& row) const {
-    return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
-  }
   /// How many devices worked on a range at a time, on average. A roof is one device's; work and
   /// busy times are added up over devices.
   static double devices_at_a_time(range_row const& row) noexcept {
@@ -336,7 +333,7 @@ class roofline_builder {
 
   void add_row(std::size_t position) {
     range_row const& row = rows_[position];
-    double const time = busy_ns(row);
+    double const time = steps_.busy_ns(row);
     double const parallel = devices_at_a_time(row);
     amounts real;
     if (is_timed_work(counters_, position, counter_scope::total))
@@ -423,9 +420,7 @@ class roofline_builder {
   limiter limiter_of(std::size_t position, range_limit const& limit) const {
     range_row const& row = rows_[position];
     double const time = limit.time_ns;
-    double const host =
-        steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share) -
-        waited_ns(position);
+    double const host = steps_.host_ns(row) - waited_ns(position);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (mean_.work(position).copy_ns > time / 2) return limiter::copies;

@@ -47,7 +47,7 @@ class step_amounts {
     if (rows_.empty()) return;
     find_inside();
     find_work();
-    for (std::size_t i = 0; i < rows_.size(); ++i) all_busy_ns_ = larger(all_busy_ns_, busy_in(i));
+    for (range_row const& row : rows_) all_busy_ns_ = larger(all_busy_ns_, steps_.busy_ns(row));
   }
 
   /// The factor from all calls of a row to those of a mean step.
@@ -57,12 +57,12 @@ class step_amounts {
   double calls(std::size_t i) const noexcept {
     return static_cast<double>(rows_[i].host.count()) * factor(i);
   }
-  double host_ns(std::size_t i) const noexcept {
-    return steps_.per_step(static_cast<double>(rows_[i].host_total_ns), rows_[i].step_host_share);
-  }
+  double host_ns(std::size_t i) const noexcept { return steps_.host_ns(rows_[i]); }
   /// Time in which work of the row ran. All of it runs at least as long as that of any range: where
   /// the timeline does not say, both are estimates.
-  double busy_ns(std::size_t i) const noexcept { return i == 0 ? all_busy_ns_ : busy_in(i); }
+  double busy_ns(std::size_t i) const noexcept {
+    return i == 0 ? all_busy_ns_ : steps_.busy_ns(rows_[i]);
+  }
 
   mean_work const& work(std::size_t i) const noexcept { return work_[i]; }
   /// The work of a row without that of the rows below.
@@ -126,9 +126,6 @@ class step_amounts {
     mean.copied_bytes = in_step(copied, by_time);
     mean.allocated_bytes = in_step(work.allocated_bytes, by_time);
     return mean;
-  }
-  double busy_in(std::size_t i) const noexcept {
-    return steps_.per_step(static_cast<double>(rows_[i].gpu_busy_ns), rows_[i].step_busy_share);
   }
   void find_work() {
     auto const is_sum = [this](std::size_t i) {

@@ -122,9 +122,7 @@ class steps_builder {
       collect_work();
       sweep();
     } else if (source_.traced && !tree_.rows().empty()) {
-      auto const busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
-      made_.gpu_busy_ns =
-          smaller(made_.per_step(busy, tree_.rows()[0].step_busy_share), made_.mean_ns);
+      made_.gpu_busy_ns = smaller(made_.busy_ns(tree_.rows()[0]), made_.mean_ns);
     }
     made_.gpu_idle_ns = larger(0.0, made_.mean_ns - made_.gpu_busy_ns);
     find_active();

@@ -144,6 +144,14 @@ struct steps_summary {
   double per_step(double total) const noexcept {
     return from_steps ? total / static_cast<double>(count) : total;
   }
+  /// Time of a step in which work of a range, or of one below it, ran.
+  double busy_ns(range_row const& row) const noexcept {
+    return per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
+  }
+  /// Host time of a range's calls in a step.
+  double host_ns(range_row const& row) const noexcept {
+    return per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
+  }
   /// How many steps `mean_ns` is of.
   double typical_count() const noexcept {
     return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
