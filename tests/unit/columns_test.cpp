@@ -205,7 +205,8 @@ void check_columns(std::string const& text) {
 
 TEST_CASE("no two columns of ranges.csv, kernels.csv, memory.csv and spans.csv are confused") {
   report_sample const sample = distinct_sample();
-  report_input const input(sample.source, sample.tree, sample.folded, sample.kernels,
+  report_input const input(sample.source, sample.tree, sample.folded,
+                           folded_rows_of(sample.tree, sample.folded), sample.kernels,
                            sample.memory);
   struct {
     char const* golden_name;

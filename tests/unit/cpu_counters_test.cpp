@@ -777,10 +777,11 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
     STRATA_RANGE("work");
     pass(100, {{instructions, 1234}, {cycles, 617}}, 0.5);
   });
+  call_tree const tree(made.data);
   call_tree const folded(made.data, folding::by_name);
   strata::vec<kernel_row> const kernels;
   memory_table const memory;
-  table_input input(made.data, made.rows, folded.rows(), kernels, memory);
+  table_input input(made.data, tree, folded, kernels, memory);
   input.counters.push_back({made.table, make_counter_table(made.data, folded, counter_set::cpu)});
   auto const text_of = [&](auto write) {
     std::string text;

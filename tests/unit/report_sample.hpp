@@ -38,6 +38,17 @@ inline bool has(std::string const& text, char const* part) {
   return text.find(part) != std::string::npos;
 }
 
+/// Where rows made by hand are in the folded ones, by their names.
+inline strata::vec<std::uint32_t> folded_rows_of(strata::vec<range_row> const& rows,
+                                                 strata::vec<range_row> const& folded) {
+  strata::vec<std::uint32_t> places(rows.size(), 0);
+  for (std::size_t row = 1; row < rows.size(); ++row)
+    for (std::uint32_t place = 1; place < folded.size() && places[row] == 0; ++place)
+      if (folded[place].parent == places[rows[row].parent] && folded[place].name == rows[row].name)
+        places[row] = place;
+  return places;
+}
+
 struct report_sample {
   profile source;
   strata::vec<range_row> tree;
@@ -46,7 +57,7 @@ struct report_sample {
   memory_table memory;
 
   report_input input() const {
-    report_input made(source, tree, folded, kernels, memory);
+    report_input made(source, tree, folded, folded_rows_of(tree, folded), kernels, memory);
     made.find_answer(call_tree(source, folding::by_name));
     return made;
   }

@@ -464,21 +464,14 @@ TEST_CASE("kernels of folded ranges are one row") {
 }
 
 TEST_CASE("ranges of one name are folded together where only some have an index") {
-  vec<range_row> rows(5);
-  auto const set = [&rows](std::size_t i, std::size_t parent, char const* name,
-                           std::int64_t index) {
-    rows[i].parent = static_cast<std::uint32_t>(parent);
-    rows[i].name = name;
-    rows[i].index = index;
-  };
-  set(1, 0, "block", no_index);
-  set(2, 1, "mlp", no_index);
-  set(3, 0, "block", 7);
-  set(4, 3, "mlp", no_index);
-  vec<range_row> folded(rows.begin(), rows.begin() + 3);
-  folded[1].index = any_index;
-  vec<std::size_t> const places = detail::folded_places(rows, folded);
-  CHECK(places == vec<std::size_t>{0, 1, 2, 1, 2});
+  sample::maker m;
+  std::uint32_t const block = m.node(0, "block");
+  std::uint32_t const mlp = m.node(block, "mlp");
+  std::uint32_t const other = m.node(0, "block", 7);
+  std::uint32_t const other_mlp = m.node(other, "mlp");
+  for (std::uint32_t const node : {block, mlp, other, other_mlp}) m.call(node, 0, 100);
+  report_tables const tables(m.made);
+  CHECK(tables.input().folded_rows == vec<std::uint32_t>{0, 1, 2, 1, 2});
 }
 
 TEST_CASE("a range whose name looks like a path is another than the path") {
@@ -489,15 +482,10 @@ TEST_CASE("a range whose name looks like a path is another than the path") {
   std::uint32_t const unused = m.node(0, "block", 4);
   (void)unused;  // in no window: only the folded row knows that one has an index
   for (std::uint32_t const node : {block, mlp, other}) m.call(node, 0, 100);
-  call_tree const tree(m.made);
-  call_tree const folded(m.made, folding::by_name);
-  vec<std::size_t> const places = detail::folded_places(tree.rows(), folded.rows());
-  for (std::uint32_t const node : {block, mlp, other}) {
-    CAPTURE(node);
-    CHECK(places[tree.position_of(node)] == folded.position_of(node));
-  }
-  CHECK(folded.row_of(mlp).path == "block[*]/mlp");
-  CHECK(folded.row_of(other).path == "block/mlp[*]");
+  report_tables const tables(m.made);
+  CHECK(tables.input().folded_rows == vec<std::uint32_t>{0, 1, 2, 3});
+  CHECK(tables.folded.row_of(mlp).path == "block[*]/mlp");
+  CHECK(tables.folded.row_of(other).path == "block/mlp[*]");
 }
 
 TEST_CASE("an empty profile has a table") {

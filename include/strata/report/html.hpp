@@ -278,10 +278,9 @@ class page_writer {
  private:
   /// Where the rows, paths and nodes of the whole table are in the folded one on the page.
   void find_places() {
-    vec<std::size_t> const places = folded_places(input_.ranges, input_.folded);
     node_places_.resize(input_.source.nodes.size(), page_rows::none);
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      std::uint32_t const position = folded_.place(places[i]);
+    for (std::size_t i = 0; i < input_.ranges.size(); ++i) {
+      std::uint32_t const position = folded_.place(input_.folded_rows[i]);
       range_row const& range = input_.ranges[i];
       row_places_.push_back(position);
       path_places_[range.path_id] = position;

@@ -486,6 +486,12 @@ class call_tree {
     return node < row_of_node_.size() ? row_of_node_[node] : 0;
   }
   range_row const& row_of(std::uint32_t node) const noexcept { return rows_[position_of(node)]; }
+  /// Of each row the position of its work in another tree of the same profile.
+  vec<std::uint32_t> positions_in(call_tree const& other) const {
+    vec<std::uint32_t> positions;
+    for (range_row const& row : rows_) positions.push_back(other.position_of(row.node));
+    return positions;
+  }
 
  private:
   vec<range_row> rows_;

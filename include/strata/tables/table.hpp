@@ -104,30 +104,9 @@ struct top_kernel {
   double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
 };
 
-/// Where the rows of a tree are in the folded one, by their names: a name may look like a path. 0
-/// where that has no such row.
-inline vec<std::size_t> folded_places(vec<range_row> const& rows, vec<range_row> const& folded) {
-  auto const key = [](std::size_t parent, std::string const& name) -> std::string {
-    return sentence() << parent << '/' << name;
-  };
-  flat_map<std::string, std::size_t> known;
-  for (std::size_t i = 1; i < folded.size(); ++i) {
-    std::size_t& place = known[key(folded[i].parent, folded[i].name)];
-    if (place == 0) place = i;
-  }
-  vec<std::size_t> places(rows.size(), 0);
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    std::size_t const parent = rows[i].parent < i ? places[rows[i].parent] : 0;
-    std::size_t const* const place = known.find(key(parent, rows[i].name));
-    if (place != nullptr) places[i] = *place;
-  }
-  return places;
-}
-
 /// Kernels by name and folded range, the longest in a mean step first; without those that are in no
 /// step.
 inline vec<top_kernel> fold_kernels(table_input const& input) {
-  vec<std::size_t> const places = folded_places(input.ranges, input.folded);
   vec<std::string> const names = distinct_names(input.kernels);
   number_map<std::size_t> rows;  // by path_id
   for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
@@ -140,8 +119,8 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
     bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
     if (!in_steps || !(launches > 0.0)) continue;
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
-                       index == nullptr ? row.path : input.folded[places[*index]].path, launches,
-                       step_ns, step_ns * gpu_fill_in_step(row, input.steps)});
+                       index == nullptr ? row.path : input.folded[input.folded_rows[*index]].path,
+                       launches, step_ns, step_ns * gpu_fill_in_step(row, input.steps)});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);

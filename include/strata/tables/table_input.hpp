@@ -14,9 +14,11 @@
 #include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -38,19 +40,27 @@ struct row_limit {
 struct table_input {
   table_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
-      : table_input(p, tree.rows(), folded_tree.rows(), kernel_rows, memory_rows) {}
+      : table_input(p, tree.rows(), folded_tree.rows(), tree.positions_in(folded_tree), kernel_rows,
+                    memory_rows) {}
 
   table_input(profile const& p, vec<range_row> const& tree, vec<range_row> const& folded_tree,
-              vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
-      : source(p), ranges(tree), folded(folded_tree), kernels(kernel_rows), memory(memory_rows) {}
+              vec<std::uint32_t> rows_of_tree, vec<kernel_row> const& kernel_rows,
+              memory_table const& memory_rows)
+      : source(p),
+        ranges(tree),
+        folded(folded_tree),
+        folded_rows(std::move(rows_of_tree)),
+        kernels(kernel_rows),
+        memory(memory_rows) {}
 
   table_input(table_input const&) = default;
   table_input(table_input&&) = default;
   virtual ~table_input() = default;
 
   profile const& source;
-  vec<range_row> const& ranges;  ///< of the call tree, one a path and index
-  vec<range_row> const& folded;  ///< the same with indices folded
+  vec<range_row> const& ranges;    ///< of the call tree, one a path and index
+  vec<range_row> const& folded;    ///< the same with indices folded
+  vec<std::uint32_t> folded_rows;  ///< of each of `ranges` its row in `folded`
   vec<kernel_row> const& kernels;
   memory_table const& memory;
   vec<counter_tables> counters;                           ///< of the sets that have values by range
