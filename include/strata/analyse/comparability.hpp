@@ -47,7 +47,7 @@ class comparability {
   /// Clocks that differ by little explain a little; devices or clocks of other kinds are an
   /// obstacle.
   void look_at_devices() {
-    constexpr double most = 0.1;  // by which clocks of one machine differ
+    constexpr double most = 0.1;  // by which clocks of one machine differ; chosen
     auto const devices = [](profile_file const& file) { return file.devices(); };
     run_ranges const* const other = differing(devices);
     if (other == nullptr) return;

@@ -21,12 +21,14 @@
 STRATA_BEGIN
 namespace detail {
 
+// All chosen.
 inline constexpr double step_alarms = 0.005;   // the chance that noise makes a regression
 inline constexpr double range_alarms = 0.005;  // of all ranges together
 /// With one run of each side, what a range is taken to differ between runs: this part of the limit.
 inline constexpr double assumed_noise = 0.25;
 /// Ranges that are judged have at least this part of `least_share`.
 inline constexpr double judged_part = 0.25;
+/// Steps of a run, of which the noise can be told.
 inline constexpr std::size_t fewest_steps = 5;
 
 inline std::string percent(double share) { return fixed_string(share * 100, 1) + " %"; }
@@ -348,7 +350,7 @@ class comparer {
   /// What ranges have in common is told by their own times: a slow range would count once more in
   /// each that holds it. One that is hardly more than those in it tells nothing by itself.
   void find_own_changes(bool gpu) {
-    constexpr double least = 0.1;  // of its time
+    constexpr double least = 0.1;  // of its time; chosen
     vec<judged_time*> order;
     for (judged_time& time : times_)
       if (time.gpu == gpu && time.basis) order.push_back(&time);

@@ -110,15 +110,16 @@ class step_view {
     return is_nan(share) ? "more than 100 %" : fixed_string(100.0 * share, 0) + " %";
   }
   static std::string count(double value) {
-    constexpr double most = 1e15;
+    constexpr double most = 1e15;  // below 2^53, up to which a double has all whole numbers
     if (!(value < most)) return "more than 10^15";
-    // A mean of whole numbers is whole, as near as sums of parts come to it.
-    constexpr double noticed = 0.05;
+    // A mean of whole numbers is whole, as near as sums of parts come to it: half of the last
+    // digit.
+    constexpr double off_whole = 0.05;
     double const whole = rounded_down(value + 0.5);
-    bool const is_whole = value > whole - noticed && value < whole + noticed;
+    bool const is_whole = value > whole - off_whole && value < whole + off_whole;
     if (value < 9.95 && !is_whole) return fixed_string(value, 1);
-    return value > 0.0 && value < noticed ? fixed_string(value, 2)
-                                          : in_groups(static_cast<std::uint64_t>(whole));
+    return value > 0.0 && value < off_whole ? fixed_string(value, 2)
+                                            : in_groups(static_cast<std::uint64_t>(whole));
   }
   /// "3 kernels"; `one` and `many` are what one and several are called.
   static std::string count(double value, char const* one, char const* many) {
@@ -160,7 +161,8 @@ class finding_context : protected step_view {
     }
   }
 
-  /// Parts of a step. What costs less, in all its ranges together, is not said.
+  // Of all rules, chosen: parts of a step.
+  /// What costs less, in all its ranges together, is not said.
   static constexpr double least_share = 0.01;
   /// What costs less in one range does not count with the others.
   static constexpr double least_share_of_range = 0.002;
@@ -267,9 +269,9 @@ class finding_context : protected step_view {
 
   /// A sum of parts that make a whole number is one; any other value as it is.
   static double whole_if_near(double value) noexcept {
-    constexpr double noticed = 1e-9;  // of the value
+    constexpr double rounding = 1e-9;  // of the value: sums of doubles are off by less
     double const whole = rounded_down(value + 0.5);
-    bool const is_near = value - whole < noticed * whole && whole - value < noticed * whole;
+    bool const is_near = value - whole < rounding * whole && whole - value < rounding * whole;
     return is_near ? whole : value;
   }
 

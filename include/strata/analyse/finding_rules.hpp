@@ -160,7 +160,8 @@ class finding_rules : private kernel_rules {
   /// Whether a range launches its kernels in graphs, many at a time.
   bool launches_graphs(std::size_t row) const noexcept {
     device_work const& work = rows_[row].self;
-    return work.launches > 0 && work.kernels > 4 * work.launches;
+    constexpr std::uint64_t many = 4;  // kernels by launch; chosen
+    return work.launches > 0 && work.kernels > many * work.launches;
   }
   char const* in_whole() const noexcept { return in_.steps.from_steps ? " a step" : " in the run"; }
   std::string idle_title(idle_cause cause, idle_work const& all) const {
@@ -285,8 +286,9 @@ class finding_rules : private kernel_rules {
       // not known of a trace: half of them.
       // Source: Ultrasonics Sonochemistry 99 (2023) 106546, table 3.
       constexpr double longer_together = 1.5;
-      constexpr double one_stream = 0.8;    // of their time: there is nothing to run beside it
-      constexpr double side_by_side = 0.1;  // of their time: they do run together
+      // Of their time; chosen.
+      constexpr double one_stream = 0.8;    // there is nothing to run beside it
+      constexpr double side_by_side = 0.1;  // they do run together
       if (busiest_ns > one_stream * ns || overlap_ns > side_by_side * ns) return 0.0;
       return larger(0.0, ns - longer_together * larger(busiest_ns, filled_ns));
     }
@@ -372,7 +374,8 @@ class finding_rules : private kernel_rules {
   }
 
   bool declared_work(finding_rule const& rule) {
-    constexpr double most_apart = 1.25;  // one by the other: formulas leave out what is small
+    // One by the other; chosen: formulas leave out what is small.
+    constexpr double most_apart = 1.25;
     vec<std::size_t> found;
     for (std::size_t row = 1; row < rows_.size(); ++row) {
       double const declared = calls_per_step(row, rows_[row].flops);
@@ -464,7 +467,8 @@ class finding_rules : private kernel_rules {
     auto const all = static_cast<double>(rows_[0].total.kernels + rows_[0].total.copies);
     auto const missing = static_cast<double>(lost.activity_dropped + lost.launches_dropped +
                                              lost.uncorrelated + lost.timestamps_lost);
-    if (!(missing > 0.01 * all)) return true;
+    constexpr double least_missing = 0.01;  // of the records; chosen
+    if (!(missing > least_missing * all)) return true;
     finding& made = add_of_step(rule, 0.0,
                                 count(missing) +
                                     " records of launches, kernels or copies were lost: times "
@@ -480,7 +484,8 @@ class finding_rules : private kernel_rules {
     // Each thread pays for its own ranges and calls.
     auto const threads = static_cast<double>(larger(std::size_t{1}, in_.source.threads.size()));
     double const window = cost.seconds_in_window * 1e9 * threads;
-    if (!(ns > 0.1 * window) || !(window > 0.0)) return true;
+    constexpr double least_cost = 0.1;  // of the recorded time; chosen
+    if (!(ns > least_cost * window) || !(window > 0.0)) return true;
     // What it takes while the GPU works may cost nothing.
     double cost_of_step = in_.steps.per_step(ns) / threads;
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
@@ -496,7 +501,8 @@ class finding_rules : private kernel_rules {
 
   bool first_step(finding_rule const& rule) {
     steps_summary const& steps = in_.steps;
-    if (!steps.from_steps || steps.count < 3 || steps.first_ns < 3.0 * steps.p50_ns) return true;
+    constexpr double dear = 3.0;  // times the median; chosen
+    if (!steps.from_steps || steps.count < 3 || steps.first_ns < dear * steps.p50_ns) return true;
     finding& made =
         add_of_step(rule, 0.0,
                     sentence("The first recorded step takes ")
@@ -531,13 +537,16 @@ class finding_rules : private kernel_rules {
   /// What the calls of a row cost beyond its median; 0 where they hardly vary. Layers may differ
   /// from each other, so that `row` is of one index.
   double cost_of_varying(range_row const& row, double calls) const {
-    if (row.host.count() < 16 || row.host_self_ns < row.host_total_ns / 2) return 0.0;
+    constexpr std::uint64_t fewest = 16;  // calls; chosen
+    constexpr double far_apart = 2.0;     // times the median; chosen
+    if (row.host.count() < fewest || row.host_self_ns < row.host_total_ns / 2) return 0.0;
     auto const p50 = static_cast<double>(row.host.quantile(0.5));
-    if (!(static_cast<double>(row.host.quantile(0.95)) > 2.0 * p50)) return 0.0;
+    if (!(static_cast<double>(row.host.quantile(0.95)) > far_apart * p50)) return 0.0;
     return larger(0.0, mean_call_ns(row) - p50) * calls;
   }
 
   bool varying_calls(finding_rule const& rule) {
+    constexpr double least = 5.0 * least_share;  // of a step; chosen
     struct varying {
       double cost = 0.0;  // of all indices
       double most = 0.0;
@@ -563,7 +572,7 @@ class finding_rules : private kernel_rules {
     for (std::size_t row = 1; row < found.size(); ++row) {
       double cost = found[row].cost;
       if (has_device_work()) cost = smaller(cost, idle_of_host(row));
-      if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
+      if (found[row].worst == 0 || cost < least * step_ns_) continue;
       if (is_below(row, said)) continue;         // it is that range's idle time
       if (!rows_[row].thread.empty()) continue;  // it is beside the step
       said.push_back(row);

@@ -74,10 +74,10 @@ struct finding {
   /// Whether a step of `step_ns` gains more than the cause takes: what else the GPU waits for
   /// ends with it.
   bool ends_other_waits(double step_ns) const noexcept {
-    constexpr double noticed = 1.02;
+    constexpr double more_than_taken = 1.02;  // times; chosen
     double taken = 0.0;
     for (finding_range const& range : ranges) taken += range.cost_ns_per_step;
-    return detail::is_finite(predicted_step_ns) && gain_ns(step_ns) > noticed * taken;
+    return detail::is_finite(predicted_step_ns) && gain_ns(step_ns) > more_than_taken * taken;
   }
   /// Whether a step of `step_ns` gets shorter without this cause alone. A doubt about the numbers
   /// costs nothing, so it neither shortens nor leaves a step.
@@ -87,8 +87,8 @@ struct finding {
   /// Whether a step of `step_ns` would be no shorter without this cause alone: it waits for
   /// something else meanwhile.
   bool leaves_step(double step_ns) const noexcept {
-    constexpr double noticed = 0.01;  // of a step
-    return cost_ns_per_step > 0.0 && gain_ns(step_ns) < noticed * step_ns;
+    constexpr double least_gain = 0.01;  // of a step; chosen, as least_share of the rules
+    return cost_ns_per_step > 0.0 && gain_ns(step_ns) < least_gain * step_ns;
   }
 };
 

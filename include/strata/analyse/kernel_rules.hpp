@@ -43,16 +43,18 @@ class kernel_rules : protected finding_context {
   /// Whether kernels of a range ran side by side: few blocks of one leave SMs to the others.
   bool has_overlap(std::size_t row) const noexcept {
     auto const busy = static_cast<double>(rows_[row].gpu_busy_ns);
-    return static_cast<double>(rows_[row].total.kernel_ns) > 1.2 * busy;
+    constexpr double overlapping = 1.2;  // of the busy time; chosen
+    return static_cast<double>(rows_[row].total.kernel_ns) > overlapping * busy;
   }
   /// Mean time of a kernel that latency, too few blocks or a last wave can be blamed for: what is
-  /// shorter is bound by its launch and its ramp. Units: ns.
+  /// shorter is bound by its launch and its ramp. Units: ns. Chosen.
   static constexpr double shortest_kernel = 10'000.0;
   /// A kernel whose units are all used less is far from every limit, whatever it computes.
   /// Source: attention kernels use 0.41 to 0.55 of a unit at best, softmax and norms 0.7 (ncu,
   /// H200).
   static constexpr double far_use = 1.0 / 3.0;
   /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
+  /// Chosen.
   static constexpr double most_explained = 0.3;
   bool is_explained(std::size_t row) const noexcept {
     return judge_.unexplained(row) < 1.0 - most_explained;
@@ -64,7 +66,8 @@ class kernel_rules : protected finding_context {
   /// Whether a range's own kernels are mostly collectives: these wait for other ranks, and leave
   /// SMs free by design.
   bool is_of_collectives(std::size_t row) const noexcept {
-    return collective_ns_[row] > 0.5 * static_cast<double>(rows_[row].self.kernel_ns);
+    constexpr double mostly = 0.5;  // of the time
+    return collective_ns_[row] > mostly * static_cast<double>(rows_[row].self.kernel_ns);
   }
 
   double mean_duration(kernel_row const& kernel) const noexcept {
@@ -81,7 +84,7 @@ class kernel_rules : protected finding_context {
   }
 
   bool few_blocks(finding_rule const& rule) {
-    constexpr double filled = 0.75;  // of the SMs
+    constexpr double filled = 0.75;  // of the SMs; chosen
     if (multiprocessors_ == 0.0) return true;
     undecided_rule open;
     for (kernel_row const& kernel : in_.kernels) {
@@ -115,7 +118,8 @@ class kernel_rules : protected finding_context {
   /// says whether they do. Source: a product of a token with 134 MB of weights moves 4.77 TB/s by
   /// 96 blocks (H200); by its attributes 38 suffice.
   bool may_fill_memory(std::size_t row, kernel_row const& kernel) const noexcept {
-    constexpr double usual = 1.0 / 3.0;  // of the SMs
+    // Of the SMs. Source: those attributes of an H200, 38 of 132, rounded up.
+    constexpr double usual = 1.0 / 3.0;
     double const least = blocks_of_memory_ > 0.0 ? blocks_of_memory_ : usual * multiprocessors_;
     bool const is_counted = load(row).units.are_whole() && kernel_of(row) == &kernel;
     return !is_counted && kernel.blocks_mean >= least;
@@ -123,7 +127,8 @@ class kernel_rules : protected finding_context {
   /// Whether a kernel of a warp or two was counted: what it waits for is a chain of its own
   /// results, which more blocks do not split.
   bool is_chain(std::size_t row, kernel_row const& kernel) const noexcept {
-    return load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= 2.0;
+    constexpr double few_warps = 2.0;
+    return load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= few_warps;
   }
 
   // --- kernels, from counters ---
@@ -162,7 +167,7 @@ class kernel_rules : protected finding_context {
     // Cycles of a load from device memory: 466 (A100), 479 (Hopper), 542 (RTX 4090).
     // Source: Luo et al. 2024, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture".
     constexpr double load_latency = 550.0;
-    constexpr double far_longer = 2.0;
+    constexpr double far_longer = 2.0;  // times that latency; chosen
     // Cycles that a warp waits for the result of another instruction: 4 to 6 of arithmetic, twice
     // that where the warps share a pipe.
     constexpr double result_latency = 10.0;
@@ -252,7 +257,8 @@ class kernel_rules : protected finding_context {
       double const gain = judge_.gain(row, cure);
       // A few values that stay in memory are a compiler's choice (flash attention: 0.09 of the
       // time).
-      if (!is_worth(gain) || gain < 0.15 * ns) return;
+      constexpr double least_spilled = 0.15;
+      if (!is_worth(gain) || gain < least_spilled * ns) return;
       double const taken = larger(of_l1 * cure_of_kernels::taken_ns(load(row), gpu_unit::l1),
                                   of_l2 * cure_of_kernels::taken_ns(load(row), gpu_unit::l2)) /
                            ns;
@@ -267,7 +273,7 @@ class kernel_rules : protected finding_context {
   }
 
   bool bank_conflicts(finding_rule const& rule) {
-    constexpr double noticed = 0.3;  // of the wavefronts
+    constexpr double least_conflicts = 0.3;  // of the wavefronts; chosen
     return each_counted("shared_load_bytes", [&](std::size_t row, double) {
       double const wavefronts = own(row, "shared_wavefronts");
       double const bytes = own(row, "shared_load_bytes") + own(row, "shared_store_bytes");
@@ -277,7 +283,7 @@ class kernel_rules : protected finding_context {
       if (!(bytes > 0.0) || !known(counted)) return;
       double const more = smaller(counted, wavefronts - bytes / wavefront_bytes);
       double const conflicts = part_of(more, wavefronts);
-      if (!(conflicts > noticed)) return;
+      if (!(conflicts > least_conflicts)) return;
       double const shared =
           part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
       cure_of_kernels cure;
@@ -298,10 +304,10 @@ class kernel_rules : protected finding_context {
   }
 
   bool atomics(finding_rule const& rule) {
-    constexpr double noticed = 0.08;  // of L2's sectors
+    constexpr double least_atomics = 0.08;  // of L2's sectors; chosen
     return each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
       double const share = share_of(own(row, "l2_atomic_sectors"), own(row, "l2_sectors"));
-      if (!(share > noticed) || !load(row).units.are_whole()) return;
+      if (!(share > least_atomics) || !load(row).units.are_whole()) return;
       if (load(row).fraction() > far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
@@ -317,21 +323,24 @@ class kernel_rules : protected finding_context {
 
   /// Matrix products: multiply-adds on operands from memory, far more of them than HBM limits.
   bool is_product(std::size_t row, double flops) const noexcept {
-    constexpr double reuse = 60.0;  // FLOP by byte of L1 and shared memory: polynomials have more
+    // FLOP by byte of L1 and shared memory; chosen: polynomials have more.
+    constexpr double reuse = 60.0;
+    constexpr double nearly_all = 0.9;  // of the FLOP; chosen
     double const operands = 32.0 * own_or_0(row, "l1_sectors") + own_or_0(row, "shared_load_bytes");
-    return 2.0 * own_or_0(row, "ffma") > 0.9 * flops && flops < reuse * operands;
+    return 2.0 * own_or_0(row, "ffma") > nearly_all * flops && flops < reuse * operands;
   }
   bool fp32_without_tensor(finding_rule const& rule) {
     // The part of the TF32 roof that cuBLAS reaches: 0.80 at 4,096 x 4,096 (H200, CUDA 13.0).
     constexpr double library_use = 0.75;
-    constexpr double least_use = 0.1;
+    constexpr double least_use = 0.1;  // of the tensor cores, and of FP32's peak; chosen
+    constexpr double few = 0.05;       // of the FLOP; chosen
     return each_counted("flop_fp32", [&](std::size_t row, double ns) {
       double const flops = own(row, "flop_fp32");
       double const fp32_ns = at_roof_ns(flops, "FP32");
       double const hbm_ns = at_roof_ns(own_or_0(row, "hbm_bytes"), "HBM");
       // The pipe's instructions are no proof: a kernel without products has some on an H200.
       double const tensor = tensor_flops(row, counter_scope::self);
-      if (!is_product(row, flops) || tensor >= 0.05 * flops || !(fp32_ns > hbm_ns)) return;
+      if (!is_product(row, flops) || tensor >= few * flops || !(fp32_ns > hbm_ns)) return;
       if (load(row).use(gpu_unit::tensor) > least_use || !(fp32_ns > least_use * ns)) return;
       double const tensor_ns = at_roof_ns(flops, "TF32 tensor") / library_use;
       if (!known(tensor_ns)) return;
@@ -353,7 +362,7 @@ class kernel_rules : protected finding_context {
 
   /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.
   bool fp64_by_accident(finding_rule const& rule) {
-    constexpr double conversions_by_operation = 0.25;
+    constexpr double conversions_by_operation = 0.25;  // chosen
     // Of 128 lanes that schedulers fill in a cycle the conversion pipe has 16, on all chips from
     // compute capability 7.0 on ("Arithmetic Instructions", CUDA C++ Programming Guide).
     constexpr double issue_by_conversion = 16.0 / 128.0;
@@ -390,12 +399,13 @@ class kernel_rules : protected finding_context {
   }
 
   bool extra_traffic(finding_rule const& rule) {
-    constexpr double noticed = 1.5;
+    constexpr double least_traffic = 1.5;  // of the declared bytes; chosen
+    constexpr double least_gain = 0.2;     // of the time; chosen
     return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
       double const counted = own(row, "hbm_bytes");
       double const declared = calls_per_step(row, rows_[row].bytes);
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
-      if (!leaf || !(declared > 0.0) || !(counted > noticed * declared)) return;
+      if (!leaf || !(declared > 0.0) || !(counted > least_traffic * declared)) return;
       // Without the units, what HBM takes for the bytes that are too many.
       double const extra_ns = smaller(ns, at_roof_ns(counted - declared, "HBM"));
       cure_of_kernels cure;
@@ -403,7 +413,7 @@ class kernel_rules : protected finding_context {
       if (!load(row).units.is_known())
         cure.replaces_all(larger(ns - extra_ns, other_limit_ns(row, "HBM")));
       double const gain = judge_.gain(row, cure);
-      if (!is_worth(gain) || gain < 0.2 * ns) return;
+      if (!is_worth(gain) || gain < least_gain * ns) return;
       finding& made = add_kernels(rule, row, gain,
                                   sentence("Device memory moves ")
                                       << count(counted / declared)
@@ -416,7 +426,7 @@ class kernel_rules : protected finding_context {
   /// The kernel that takes nearly all of a range's own time, for which its counts stand; null where
   /// the kernels differ.
   kernel_row const* kernel_of(std::size_t row) const noexcept {
-    constexpr double nearly_all = 0.8;
+    constexpr double nearly_all = 0.8;  // of the time; chosen
     for (kernel_row const& kernel : in_.kernels) {
       if (kernel.path_id != rows_[row].path_id) continue;
       double const all = own_ns_per_step(row, static_cast<double>(rows_[row].self.kernel_ns));
@@ -474,11 +484,12 @@ class kernel_rules : protected finding_context {
   }
 
   bool tail_wave(finding_rule const& rule) {
-    constexpr double noticed = 0.2;  // of the time
+    constexpr double least_idle = 0.2;  // of the time; chosen
+    constexpr double most_waves = 3.0;  // chosen: of more, the last one is a quarter at most
     return each_waiting(
         rule.id, latency_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
           last_wave const last = last_wave_of(kernel);
-          if (!(last.waves > 1.0) || last.waves > 3.0 || last.idle < noticed) return;
+          if (!(last.waves > 1.0) || last.waves > most_waves || last.idle < least_idle) return;
           double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
           if (!is_worth(gain)) return;
           finding& made = add_kernels(rule, row, gain,
@@ -493,8 +504,8 @@ class kernel_rules : protected finding_context {
   }
 
   bool low_occupancy(finding_rule const& rule) {
-    constexpr double low = 0.4;            // of the warps that fit
-    constexpr double tensor_kernel = 0.2;  // use: such kernels have few warps by design
+    constexpr double low = 0.4;            // of the warps that fit; chosen
+    constexpr double tensor_kernel = 0.2;  // use; chosen: such kernels have few warps by design
     return each_waiting(
         rule.id, far_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
           residency const fits = residency_of(kernel, sm_);
@@ -528,7 +539,7 @@ class kernel_rules : protected finding_context {
   }
 
   bool latency_bound(finding_rule const& rule) {
-    constexpr double noticed = 20.0;  // %, of the warps
+    constexpr double told_stall = 20.0;  // %, of the warps; chosen
     return each_waiting(rule.id, far_use, [&](std::size_t row, double ns, kernel_row const&) {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
@@ -546,7 +557,7 @@ class kernel_rules : protected finding_context {
       for (metric const& stalled : metric_list()) {
         if (stall_of(stalled.key()).empty()) continue;
         double const share = own(row, stalled.key());
-        if (share > noticed) prove(made, stalled.key(), share, "%");
+        if (share > told_stall) prove(made, stalled.key(), share, "%");
         if (known(share)) made.needs = {};
       }
     });

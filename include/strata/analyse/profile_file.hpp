@@ -105,7 +105,7 @@ class profile_file {
     return json_.number(json_.find(step, "end_ns")) - json_.number(json_.find(step, "begin_ns"));
   }
   bool is_small(detail::json_node object) const {
-    constexpr std::size_t most = 500;
+    constexpr std::size_t most = 500;  // members; chosen
     std::size_t members = 0;
     for (detail::json_node node = json_.first(object); node != 0; node = json_.next(node))
       ++members;
@@ -370,8 +370,8 @@ class run_ranges {
   /// Where the longest or the shortest call is far from all others, puts their mean in place of
   /// both: a call that was interrupted does not decide.
   static void trim(double count, double& total, double& squares, double shortest, double longest) {
-    constexpr double fewest = 10;
-    constexpr double far_away = 5;  // deviations of the others
+    constexpr double fewest = 10;   // calls; chosen
+    constexpr double far_away = 5;  // deviations of the others; chosen
     if (count < fewest || !(shortest > 0) || total < shortest + longest) return;
     double const kept = count - 2;
     double const sum = total - shortest - longest;

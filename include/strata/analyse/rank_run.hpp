@@ -114,7 +114,7 @@ class rank_recording {
   static constexpr std::uint32_t no_collective = 0xffffffffu;
   /// Values of collectives that are kept of a rank: 128 KB.
   static constexpr std::size_t most_values = std::size_t{1} << 14;
-  static constexpr std::size_t fewest_steps = 16;
+  static constexpr std::size_t fewest_steps = 16;  ///< of which values are kept; chosen
 
   /// A kernel or copy in one of the steps.
   struct work {

@@ -156,7 +156,7 @@ class roofline_builder {
   static constexpr double no = std::numeric_limits<double>::quiet_NaN();
   static constexpr std::string_view levels[] = {"HBM", "L2", "L1", "shared"};
   static constexpr std::size_t limiting_levels = 3;  ///< L1 has what shared memory moves
-  static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
+  static constexpr double slack = 1.05;  ///< chosen: clocks of counted and timed steps differ a bit
 
   struct amounts {
     double bytes[std::size(levels)] = {no, no, no, no};
@@ -421,7 +421,7 @@ class roofline_builder {
     range_row const& row = rows_[position];
     double const time = limit.time_ns;
     double const host = steps_.host_ns(row) - waited_ns(position);
-    // ns: what is shorter is often launched more slowly than it runs.
+    // ns; chosen: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (mean_.work(position).copy_ns > time / 2) return limiter::copies;
     if (limit.fraction() >= latency_use) return limiter::unit;

@@ -29,7 +29,7 @@ class step_bound : private step_view {
       : step_view(input), migrating_(migrating) {}
 
   std::string text() const {
-    constexpr double gpu_bound = 0.7;  // of the time
+    constexpr double gpu_bound = 0.7;  // of the time that the GPU is busy; chosen
     steps_summary const& steps = in_.steps;
     if (in_.source.hang.found) return hang_text(in_.source.hang);
     if (are_steps_empty())
@@ -136,10 +136,10 @@ class step_bound : private step_view {
   }
   /// Without steps: what of the run is before its first work on the device, and after its last.
   std::string rest_of_run() const {
-    constexpr double noticed = 0.1;  // of the run
+    constexpr double least_rest = 0.1;  // of the run; chosen
     if (in_.steps.from_steps) return {};
     double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
-    if (!(rest > noticed)) return {};
+    if (!(rest > least_rest)) return {};
     return sentence(" Before its first work and after its last: ")
            << percent(rest) << " of the run.";
   }

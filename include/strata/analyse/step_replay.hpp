@@ -269,7 +269,7 @@ class step_replay {
     device_.works.sort([](replayed_work const& a, replayed_work const& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.record < b.record;
     });
-    constexpr std::int64_t longest_latency = 20'000;  // beyond that modules were loaded
+    constexpr std::int64_t longest_latency = 20'000;  // ns; chosen: beyond it modules were loaded
     vec<std::int64_t> to_idle;
     number_map<index> streams;  // place and 1
     for (index i = 0; i < device_.works.size(); ++i) {
@@ -319,8 +319,8 @@ class step_replay {
   }
 
   void join_work(index number) {
-    constexpr std::int64_t unexplained = 2'000;
-    constexpr std::int64_t at_once = 10'000;  // as from a launch to an idle device
+    constexpr std::int64_t unexplained = 2'000;  // ns, of what waits in a queue; chosen
+    constexpr std::int64_t at_once = 10'000;     // ns, as from a launch to an idle device
     replayed_work& work = device_.works[number];
     // A copy that blocks begins within its call, which may have waited for it all along.
     bool const blocks = work.call != none && !is_kernel(work) && calls_[work.call].end > work.begin;
@@ -347,7 +347,7 @@ class step_replay {
   }
 
   void join_call(index number) {
-    constexpr std::int64_t short_call = 20'000;
+    constexpr std::int64_t short_call = 20'000;  // ns; chosen
     constexpr index queue = 256;  // launches that are under way: fewer than any driver lets queue
     replayed_call& call = calls_[number];
     call.own = call.end - call.begin;
@@ -480,7 +480,7 @@ class step_replay {
   /// From the work before it. A graph brings a kernel sooner that was never seen to follow at once:
   /// beside each of graphs of 100 kernels a traced H200 idled for 0.40 to 0.46 us.
   std::int64_t lag_of(replayed_work const& work) const noexcept {
-    constexpr std::int64_t in_graph = 500;
+    constexpr std::int64_t in_graph = 500;  // ns
     if (work.queued || work.call == none || !is_kernel(work)) return work.after_lag;
     if (change_of(calls_[work.call].row).launches > 0.0) return work.after_lag;
     return smaller(work.after_lag, in_graph);
