@@ -348,6 +348,32 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
 
+TEST_CASE("the sentence: what recording adds to a step is no idle time of the program's") {
+  auto const bound = [](std::uint64_t skipped, double skipped_ns) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 500 * us); });
+      p.now += 500 * us;
+    });
+    p.made.cost.skipped_steps = skipped;
+    p.made.cost.skipped_step_ns = skipped_ns;
+    answer const a(p.made);
+    double const recorded = a.input.steps.p50_ns;
+    CHECK(a.input.steps.recording_factor() ==
+          about(skipped >= 5 && skipped_ns < recorded / 1.1 ? recorded / skipped_ns : 1.0));
+    return a.input.findings.bound;
+  };
+  CHECK(bound(0, 0.0).find("CPU-bound: the GPU is idle ") == 0);
+  CHECK(bound(4, 600e3).find("CPU-bound: the GPU is idle ") == 0);  // too few
+  std::string const shorter = bound(5, 600e3);
+  CAPTURE(shorter);
+  CHECK(shorter.find("GPU-bound: the GPU is busy 8") == 0);
+  CHECK(shorter.find(" % of the step as it is unrecorded (600 us; recorded 1.0") !=
+        std::string::npos);
+  CHECK(bound(5, 480e3).find("GPU-bound: the GPU is busy 100 %") == 0);
+  CHECK(bound(50, 990e3).find("unrecorded") == std::string::npos);  // as steps differ anyway
+}
+
 TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most of the GPU's time") {
   auto const bound = [](std::int64_t copy, bool hidden) {
     program p;

@@ -54,6 +54,14 @@ TEST_CASE("steps that are kept in sums only have a part in the headline") {
   CHECK(has(text, "steps kept in the sums only: 1,000,000."));
 }
 
+TEST_CASE("the headline has the median of the steps that were not recorded") {
+  report_sample s = cpu_sample(2, 3);
+  CHECK_FALSE(has(table(s, 200), "unrecorded"));
+  s.source.cost.skipped_steps = 5;
+  s.source.cost.skipped_step_ns = 3e6;
+  CHECK(has(table(s, 200), "; unrecorded 3.00 ms)"));
+}
+
 TEST_CASE("no line is wider than the terminal, and none ends in a space") {
   report_sample s = gpu_sample(3, 3);
   s.folded[4].path = "forward/block[*]/" + std::string(300, 'n');

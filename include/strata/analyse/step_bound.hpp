@@ -39,10 +39,12 @@ class step_bound : private step_view {
     if (!has_device_work()) return "The GPU had nothing to do.";
     // Work that overlaps the next step's is no part of this one.
     double const busy =
-        steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / steps.active_ns) : 0.0;
+        steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / active_ns()) : 0.0;
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
-    std::string const whole =
-        is_part ? "run from its first work on the GPU to its last" : steps.whole();
+    std::string whole = is_part ? "run from its first work on the GPU to its last" : steps.whole();
+    if (steps.recording_factor() > 1.0)
+      whole += sentence(" as it is unrecorded (")
+               << time(steps.unrecorded_ns) << "; recorded " << time(steps.p50_ns) << ")";
     if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
       return sentence(busy_text(whole, busy))
@@ -51,6 +53,10 @@ class step_bound : private step_view {
   }
 
  private:
+  /// The step as it is without recording, whose time is idle time of the device: CUPTI takes most
+  /// of it at each launch of a CUDA graph.
+  double active_ns() const noexcept { return in_.steps.active_ns / in_.steps.recording_factor(); }
+
   /// Of a device that did not end its work: what it does, and where the program waits for it.
   static std::string hang_text(profile_hang const& hang) {
     sentence text;

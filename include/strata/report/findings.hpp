@@ -90,6 +90,7 @@ class answer_json {
     json_.number("p50_ns", steps.p50_ns);
     json_.number("p95_ns", steps.p95_ns);
     json_.number("first_ns", steps.first_ns);
+    json_.number("unrecorded_ns", steps.unrecorded_ns);
     json_.boolean("without_first", steps.without_first);
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);

@@ -3,8 +3,11 @@
 #define STRATA_SESSION_SCHEDULE_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/options.hpp>
@@ -114,6 +117,38 @@ class schedule {
   std::uint32_t repeat_ = 1;
 };
 
+/// How long steps take that are neither recorded nor counted. Threads: one begins and ends steps;
+/// any asks. Cost: two readings of a clock for such a step; no memory is allocated until
+/// `median_ns`.
+class skipped_steps {
+ public:
+  void begin() noexcept { begin_ = monotonic_ns(); }
+  /// Any step ends.
+  void end() noexcept {
+    if (begin_ == 0) return;
+    std::uint64_t const count = count_.load(memory_order_relaxed);
+    last_[count % kept].store(monotonic_ns() - begin_, memory_order_relaxed);
+    count_.store(count + 1, memory_order_release);
+    begin_ = 0;
+  }
+  std::uint64_t count() const noexcept { return count_.load(memory_order_acquire); }
+  /// Of the last ones; 0 of none.
+  double median_ns() const {
+    vec<std::int64_t> durations;
+    for (std::size_t i = 0; i < smaller(count(), std::uint64_t{kept}); ++i)
+      durations.push_back(last_[i].load(memory_order_relaxed));
+    durations.sort();
+    return durations.empty() ? 0.0 : static_cast<double>(durations[durations.size() / 2]);
+  }
+
+ private:
+  static constexpr std::size_t kept = 255;  // chosen: their median is within a few percent
+
+  std::int64_t begin_ = 0;  // 0: no such step is open
+  atomic<std::uint64_t> count_{0};
+  atomic<std::int64_t> last_[kept] = {};
+};
+
 /// The schedule of a session: where the options say nothing of it, the steps that counting needs.
 class step_plan {
  public:
@@ -130,12 +165,15 @@ class step_plan {
   }
   schedule const& made() const noexcept { return made_; }
 
+  skipped_steps& skipped() noexcept { return skipped_; }
+
  private:
   static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
 
   bool asks_for_steps_;
   bool asks_for_warmup_;
   schedule made_;
+  skipped_steps skipped_;
 };
 
 /// `step=`, and no range of that name began. `names`: of all ranges, recorded or not.

@@ -98,6 +98,8 @@ struct steps_summary {
   double p50_ns = 0.0;
   double p95_ns = 0.0;
   double first_ns = 0.0;  ///< the first recorded step, typical or not
+  /// The median of steps outside windows; NaN where they are few, or steps only launch.
+  double unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   double gpu_busy_ns = 0.0;
   double gpu_idle_ns = 0.0;
   /// Busy with work that no range launched; NaN without a timeline.
@@ -123,6 +125,14 @@ struct steps_summary {
   /// What the amounts are of, in sentences.
   char const* whole() const noexcept { return from_steps ? "step" : "run"; }
   char const* one_whole() const noexcept { return from_steps ? "a step" : "the run"; }
+
+  /// How much longer a recorded step takes than one that is not; 1 where that is not known, or as
+  /// little as steps differ anyway.
+  double recording_factor() const noexcept {
+    constexpr double least = 1.1;  // chosen
+    double const factor = p50_ns / unrecorded_ns;
+    return factor > least ? factor : 1.0;
+  }
 
   /// The part of an amount that lies in the steps which `mean_ns` is of.
   double part(step_part const& share) const noexcept {
