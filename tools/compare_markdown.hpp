@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "markdown.hpp"
+
 namespace tools {
 
 /// `+12.3 %`: a change as a percentage.
@@ -37,16 +39,6 @@ struct range_line {
     if (judged) change = change_text(of.change, of.noise);
   }
 };
-
-/// A text that is no markup in a table of Markdown.
-inline std::string plain_markdown(std::string_view text) {
-  std::string plain;
-  for (char const c : strata::detail::console_text(text)) {
-    if (std::string_view("\\`*_{}[]<>()#+!|&").find(c) != std::string_view::npos) plain += '\\';
-    plain += c;
-  }
-  return plain;
-}
 
 /// The verdict, the ten largest changes and the notes.
 inline void write_comparison_markdown(strata::detail::text_writer& out,

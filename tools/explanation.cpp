@@ -12,6 +12,8 @@
 #include <map>
 #include <utility>
 
+#include "markdown.hpp"
+
 namespace tools {
 namespace {
 
@@ -326,12 +328,15 @@ std::string text_of(explanation const& all) {
 }
 
 std::string markdown_of(explanation const& all) {
-  std::string text = "# " + all.bound + "\n\n" + all.run + "\n\n" + all.step + "; " + all.device +
+  std::string text = "# " + plain_markdown(all.bound) + "\n\n" + plain_markdown(all.run) + "\n\n" +
+                     plain_markdown(all.step) + "; " + plain_markdown(all.device) +
                      "\n\n## Findings\n\n";
   for (explained_cause const& cause : all.causes) {
-    text += "1. **" + cause.rule + "**: " + cause.text + "\n   Try: " + cause.advice + "\n";
+    text += "1. **" + plain_markdown(cause.rule) + "**: " + plain_markdown(cause.text) +
+            "\n   Try: " + plain_markdown(cause.advice) + "\n";
     for (explained_evidence const& value : cause.evidence)
-      text += "   - `" + value.label + "`: " + value.column + " " + value_text(value) + "\n";
+      text += "   - " + code_markdown(value.label) + ": " + plain_markdown(value.column) +
+              " " + plain_markdown(value_text(value)) + "\n";
     if (cause.evidence_left_out > 0)
       text += "   - " + std::to_string(cause.evidence_left_out) + " more in findings.json\n";
   }
@@ -341,15 +346,15 @@ std::string markdown_of(explanation const& all) {
   text += "\n## Ranges\n\n| range | " + all.time_of_ranges +
           " | of the step | limiter |\n|---|--:|--:|---|\n";
   for (explained_range const& range : all.ranges)
-    text += "| `" + range.path + "` | " + inner::time_text(range.time_ns) + " | " +
-            percent_text(range.share) + " | " + range.limiter + " |\n";
+    text += "| " + code_markdown(range.path) + " | " + inner::time_text(range.time_ns) + " | " +
+            percent_text(range.share) + " | " + plain_markdown(range.limiter) + " |\n";
   if (all.ranges_left_out > 0)
     text += "\n" + std::to_string(all.ranges_left_out) + " more in ranges.csv.\n";
   auto const list = [&text](char const* title, std::vector<std::string> const& lines, char mark) {
     if (lines.empty()) return;
     text += std::string("\n## ") + title + "\n\n";
     for (std::string const& line : lines)
-      text += mark == '`' ? "    " + line + "\n" : "- " + line + "\n";
+      text += mark == '`' ? "    " + line + "\n" : "- " + plain_markdown(line) + "\n";
   };
   list("Not examined", all.not_examined, '-');
   list("Problems", problems_of(all), '-');

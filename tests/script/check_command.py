@@ -100,6 +100,11 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
         that(len(told.encode()) <= 20000, f"{recording.name}: {len(told.encode())} bytes as {form}")
         that(told == ran(0, "explain", recording, "--format", form).stdout, f"{recording.name}: other bytes for the same input")
         that(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", told), f"{recording.name}: a control character as {form}")
+    marked = ran(0, "explain", recording, "--format", "markdown").stdout
+    for line in marked.split("\n"):
+        words = re.sub(r"\\.", "", re.sub(r"`[^`]*`", "", line))  # without code and what is escaped
+        that(line.startswith("    ") or not re.search("[`<>]", words), f"{recording.name}: a name is markup: {line}")
+        that(not line.startswith("|") or words.count("|") == 5, f"{recording.name}: a name ends a cell: {line}")
     answer = json.loads(told)
     folder = pathlib.Path(f"explain-{recording.stem}")
     shutil.rmtree(folder, ignore_errors=True)
