@@ -453,6 +453,21 @@ TEST_CASE("copies of a range in both directions go together") {
         doctest::Approx(2 * bus_ns).epsilon(0.01));
 }
 
+TEST_CASE("copies at the same time take no longer than one of them") {
+  program p = copying(false, true, false);
+  vec<copy_record> const there = p.made.copies;
+  for (copy_record back : there) {
+    back.kind = copy_kind::device_to_host;
+    p.made.copies.push_back(back);
+  }
+  answer const a(p.made);
+  finding const* const found = a.find("copy-in-step");
+  REQUIRE(found != nullptr);
+  INFO(found->title);
+  REQUIRE(found->title.find(" and 32.0 MiB from the GPU ") != std::string::npos);
+  CHECK(found->title.find("with no kernel at the same time for 2.00 ms") != std::string::npos);
+}
+
 TEST_CASE("a number that comes back in each layer: without it the host launches ahead") {
   double predicted[2];
   for (bool const pageable : {false, true}) {

@@ -236,6 +236,8 @@ class finding_rules : private kernel_rules {
     return true;
   }
   std::string copies_title(copy_time const& from, copy_time const& to, bool pageable) const {
+    // Those at the same time count once.
+    double const alone_ns = smaller(from.alone_ns + to.alone_ns, in_.steps.copies_alone_ns);
     sentence title;
     title << "The host copies ";
     if (to.count > 0.0)
@@ -244,7 +246,7 @@ class finding_rules : private kernel_rules {
     if (from.count > 0.0)
       title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
     title << in_whole() << (pageable ? " through pageable memory" : "")
-          << ", with no kernel at the same time for " << time(from.alone_ns + to.alone_ns);
+          << ", with no kernel at the same time for " << time(alone_ns);
     return title;
   }
 
