@@ -147,6 +147,25 @@ TEST_CASE("a roof is used where its work was counted, HBM's where bytes are decl
   CHECK_FALSE(used(one.roofline(), "TF32 tensor"));
 }
 
+TEST_CASE("constants that an HFMA2 loads use no roof; each format of the tensor cores its own") {
+  auto const used = [](roofline_table const& made, std::string_view name) {
+    roof const* const found = made.find(name);
+    return found != nullptr && found->used;
+  };
+  one_range one;
+  one.set("fp16_peak_per_second", 120e12);
+  one.set("tensor_tf32", 6e9);
+  one.set("flop_fp16", 1.1e9);  // 0.9 % of 1 ms
+  CHECK_FALSE(used(one.roofline(), "FP16"));
+  CHECK(one.roofline().rate_of("FP16") == 120e12);
+  CHECK(used(one.roofline(), "TF32 tensor"));
+  CHECK(one.roofline().rate_of("TF32 tensor") == 450e12);
+  CHECK_FALSE(used(one.roofline(), "BF16 tensor"));
+  one.columns.pop_back();
+  one.set("flop_fp16", 1.3e9);
+  CHECK(used(one.roofline(), "FP16"));
+}
+
 TEST_CASE("a peak that no row has in all is the largest of the rows") {
   profile source;
   vec<range_row> rows(4);
