@@ -1322,7 +1322,7 @@ TEST_CASE("without steps the start of a program is apart from its device work") 
   std::string const bound = answer(p.made).input.findings.bound;
   INFO(bound);
   CHECK(bound.find("GPU-bound: the GPU is busy 100 % of the run from its first work on the GPU to "
-                   "its last. Most time: mlp") == 0);
+                   "its last. Most time: mlp, 1.00 s (100 % of it)") == 0);
   CHECK(bound.find("91 % of the run.") != std::string::npos);
 }
 

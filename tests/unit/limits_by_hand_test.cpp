@@ -166,6 +166,18 @@ TEST_CASE("constants that an HFMA2 loads use no roof; each format of the tensor 
   CHECK(used(one.roofline(), "FP16"));
 }
 
+TEST_CASE("the number of a limiter is that of the unit with its name") {
+  one_range one;
+  one.set("l1_ns", 0.76e6);
+  one.set("shared_ns", 0.74e6);
+  CHECK(one.text() == "L1 with shared memory 76 %");
+  one.set("hbm_ns", 0.77e6);
+  CHECK(one.text() == "HBM 77 %");
+  one = one_range();
+  one.set("shared_ns", 0.74e6);
+  CHECK(one.text() == "shared memory 74 %");
+}
+
 TEST_CASE("a peak that no row has in all is the largest of the rows") {
   profile source;
   vec<range_row> rows(4);

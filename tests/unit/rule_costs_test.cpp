@@ -344,7 +344,8 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   std::string const busy = bound(240 * us);
   CAPTURE(busy);
   CHECK(busy.find("GPU-bound") == 0);
-  CHECK(busy.find("Most time: mlp") != std::string::npos);
+  // 350 us of 907.
+  CHECK(busy.find("Most time: mlp, 350 us (39 % of the step).") != std::string::npos);
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
 
@@ -372,6 +373,29 @@ TEST_CASE("the sentence: what recording adds to a step is no idle time of the pr
         std::string::npos);
   CHECK(bound(5, 480e3).find("GPU-bound: the GPU is busy 100 %") == 0);
   CHECK(bound(50, 990e3).find("unrecorded") == std::string::npos);  // as steps differ anyway
+}
+
+TEST_CASE("the sentence: most time is a range's own, and what overlaps counts once") {
+  auto const bound = [](bool below, std::uint16_t streams) {
+    program p;
+    std::uint32_t const inner = below ? p.node(p.attention, "inner") : p.mlp;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.kernel_of(row, 300 * us);
+        for (std::uint16_t stream = 1; stream < streams; ++stream) {
+          kernel_record beside = p.made.kernels.back();
+          beside.stream = static_cast<decltype(beside.stream)>(beside.stream + stream);
+          p.made.kernels.push_back(beside);
+        }
+      });
+      p.in(inner, [&](std::uint32_t row) { p.kernel_of(row, 100 * us); });
+      p.wait();
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(bound(false, 1).find("Most time: attention, 300 us (") != std::string::npos);
+  CHECK(bound(false, 3).find("Most time: attention, 300 us (") != std::string::npos);
+  CHECK(bound(true, 1).find("Most time: attention by itself, 300 us (") != std::string::npos);
 }
 
 TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most of the GPU's time") {

@@ -404,10 +404,9 @@ class roofline_builder {
     }
     look(real.pipe, real.compute_ns / parallel);
     bool above_roof = least_ns > slack * time * parallel;
-    gpu_unit const longest = limit.units.longest();
-    if (longest != gpu_unit::count) {
+    if (limit.units.is_known()) {
       limit.counted = true;
-      limit.roof = to_string(longest);
+      limit.roof = limit.units.longest_name();
       limit.roof_ns = limit.units.longest_ns();
       above_roof = above_roof || limit.roof_ns > slack * time;
     }

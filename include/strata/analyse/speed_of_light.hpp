@@ -95,6 +95,13 @@ class unit_times {
       if (detail::is_finite(ns) && ns > longest) longest = ns;
     return longest;
   }
+  /// The name of what takes longest_ns(): L1's data path has shared memory's name beside its own
+  /// where the time is of both.
+  std::string_view longest_name() const noexcept {
+    gpu_unit const named = longest();
+    bool const is_of_both = named == gpu_unit::shared && longest_ns() > (*this)[named];
+    return is_of_both ? std::string_view("L1 with shared memory") : to_string(named);
+  }
   bool is_known() const noexcept { return longest() != gpu_unit::count; }
   /// Whether the units were counted that bound most kernels. Without one of them a kernel that it
   /// bounds looks far from every limit.

@@ -165,26 +165,39 @@ class step_bound : private step_view {
   /// Of a device that works most of the time, on kernels or on copies.
   std::string bound_by_work(std::string const& whole, double busy) const {
     std::size_t longest = 0;
-    auto const busy_in = [this](std::size_t row) {
-      return own_ns_per_step(
-          row, static_cast<double>(rows_[row].self.kernel_ns + rows_[row].self.copy_ns));
-    };
     for (std::size_t row = 1; row < rows_.size(); ++row)
-      if (busy_in(row) > busy_in(longest)) longest = row;
+      if (own_busy_ns(row) > own_busy_ns(longest)) longest = row;
     bool const many = in_.roofline.devices > 1;
     bool const copying = copies_alone_ns() > 0.5 * in_.steps.active_busy_ns;
-    std::string text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
-                       << (many ? "at least one of " : "") << gpus() << " is busy " << percent(busy)
-                       << " of the " << whole << (copying ? ", mostly with copies." : ".");
-    if (longest == 0) return text;
-    text += " Most time: " + rows_[longest].path;
-    range_limit const& limit = in_.roofline.limits[longest];
-    if (!limit.stall.empty())
-      return sentence(text) << " (latency: no unit above " << percent(limit.fraction()) << ", "
-                            << limit.roof << "). Its warps most often " << stall_text(limit.stall)
-                            << ".";
-    if (!limit.text.empty()) text += sentence(" (") << limit.text << ")";
-    return text + ".";
+    std::string const text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
+                             << (many ? "at least one of " : "") << gpus() << " is busy "
+                             << percent(busy) << " of the " << whole
+                             << (copying ? ", mostly with copies." : ".");
+    return longest == 0 ? text : text + most_time(longest);
+  }
+  double own_busy_ns(std::size_t row) const {
+    device_work const& own = rows_[row].self;
+    return own_ns_per_step(row, static_cast<double>(own.kernel_ns + own.copy_ns));
+  }
+  /// " Most time: block[*]/mlp/up, 452 us (17 % of the step); limiter: HBM 76 %."
+  std::string most_time(std::size_t row) const {
+    // What overlaps counts once.
+    auto const all_ns = static_cast<double>(rows_[row].gpu_busy_ns);
+    double const busy_ns = in_.steps.per_step(all_ns, rows_[row].step_busy_share);
+    double const ns = smaller(smaller(own_busy_ns(row), busy_ns), in_.steps.active_ns);
+    device_work const& own = rows_[row].self;
+    device_work const& all = rows_[row].total;
+    bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
+    sentence text(" Most time: ");
+    text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
+         << percent(ns / in_.steps.active_ns)
+         << (in_.steps.from_steps ? " of the step)" : " of it)");
+    range_limit const& limit = in_.roofline.limits[row];
+    if (limit.text.empty()) return text << ".";
+    text << "; limiter: ";
+    if (limit.stall.empty()) return text << limit.text << ".";
+    return text << "latency, no unit above " << percent(limit.fraction()) << " (" << limit.roof
+                << "). Its warps most often " << stall_text(limit.stall) << ".";
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {
