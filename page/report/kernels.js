@@ -115,26 +115,34 @@ function blocksText({blocks_min: least, blocks_max: most}) {
   return least === most ? count(least) : count(least) + " to " + count(most);
 }
 
-/** A table of kernels, with amounts of a mean step. */
-function kernelTable(list) {
-  const total = sum(list, kernel => kernel.ns) || 1;
+/** What a pointer and a screen reader get of a name that has no room. */
+const wholeName = kernel => kernel.whole || kernel.name;
+
+/** The columns of kernels, with amounts of a mean step; `total`: the time of all of them. */
+function kernelColumns(total) {
   const fill = kernel => none(kernel.fill) ? "" : shareText(100 * kernel.fill);
   const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
   const range = kernel =>
     kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
   const ofRange = kernel => shareText(100 * kernel.ns / total);
-  return table("Kernels of the range", [
-    {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
+  return [
+    {label: "Kernel", get: kernel => kernel.name, hint: wholeName, text: true},
     {label: "Launches", get: kernel => count(kernel.launches)},
-    {label: "Time", get: kernel => time(kernel.ns)},
+    {label: "GPU time", get: kernel => time(kernel.ns)},
     {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
     {label: "Mean", get: kernel => time(kernel.ns / kernel.launches)},
-    {label: "GPU fill", get: fill},
+    {label: "GPU fill %", get: fill},
     {label: "Blocks", title: "of a grid", get: blocksText},
     {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
     {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
     {label: "Shared", title: "shared memory of a block", get: shared},
     {label: "Longest", title: "of all launches of the run", get: kernel => time(kernel.max_ns)},
     {label: "Range", get: range, text: true},
-  ], mergeKernels(list).slice(0, mostKernels));
+  ];
+}
+
+function kernelTable(list) {
+  const columns = kernelColumns(sum(list, kernel => kernel.ns) || 1);
+  const rows = mergeKernels(list).slice(0, mostKernels);
+  return table("Kernels of the range", columns, rows, {class: "kernels"});
 }

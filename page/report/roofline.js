@@ -229,7 +229,8 @@ class RooflineDrawing {
     const longest = this.byRange().slice(0, this.width < 560 ? 8 : 24)
       .map(([point]) => [point, lastName(titleOf(point.range))]);
     const kernels = new Map(this.kernels.map(point => [point.kernel, point]));
-    const named = [...longest, ...[...kernels].map(([name, point]) => [point, cutName(name)])];
+    const counted = [...kernels].map(([name, point]) => [point, cutMiddle(name, 28)]);
+    const named = [...longest, ...counted];
     for (const [point, name] of named) {
       const away = this.radius(point) + 2;
       const {x, y} = this.placeOf(point);
@@ -287,8 +288,6 @@ class RooflineDrawing {
     });
   }
 }
-
-const cutName = name => name.length > 28 ? name.slice(0, 27) + "\u2026" : name;
 
 function rooflineNote({all, list, kernels, state, nameless}) {
   const timesOf = points => sum([...new Map(points.map(point =>

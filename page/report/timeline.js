@@ -160,13 +160,13 @@ class TimelineDrawing {
     }
   }
 
-  /** The begin of a text that has room, with an ellipsis; nothing where that says nothing. */
+  /** The begin of a text that has room, with one ellipsis; nothing where that says nothing. */
   cut(text, room) {
     const wide = words => this.paper.measureText(words).width;
     if (wide(text) <= room) return text;
     let length = Math.max(0, Math.floor(text.length * room / wide(text)));
     while (length > 1 && wide(text.slice(0, length) + "\u2026") > room) length -= 1;
-    return length > 1 ? text.slice(0, length) + "\u2026" : "";
+    return length > 1 ? text.slice(0, length).replace(/\u2026.*/, "") + "\u2026" : "";
   }
 
   drawTrack(track, i) {

@@ -68,7 +68,8 @@ function tableBox(name, rows, ...children) {
 
 /**
  * A table of texts. A column has a `label` and `get(row)`; with `text` it is no number; `title` is
- * for its heading, `hint(row)` for a cell. `isPicked(row)`: whether a row is marked.
+ * for its heading, `hint(row)` is what a cell has no room for, read instead of it. `isPicked(row)`:
+ * whether a row is marked.
  */
 function table(caption, columns, rows, attributes, isPicked = () => false) {
   const heading = column =>
@@ -78,7 +79,8 @@ function table(caption, columns, rows, attributes, isPicked = () => false) {
     const whole = column.text && String(value).length > 40 && String(value);
     const title = column.hint ? column.hint(row) : whole;
     const scope = isFirst ? "row" : undefined;
-    return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
+    const style = {class: column.text && "text", scope, title, "aria-label": column.hint && title};
+    return el(isFirst ? "th" : "td", style, value);
   };
   const line = row => el("tr", {class: isPicked(row) && "picked"},
     columns.map((column, i) => cell(column, row, i === 0)));

@@ -79,6 +79,17 @@ function inUnit(unit) {
   };
 }
 
+/** A text of at most `most` letters: one ellipsis stands for its middle, cut before or not. */
+function cutMiddle(text, most) {
+  if (text.length <= most) return text;
+  const gap = text.indexOf("\u2026");
+  const [begin, end] = gap < 0 ? [text, text] : [text.slice(0, gap), text.slice(gap + 1)];
+  const half = Math.ceil((most - 1) / 2);
+  const before = Math.min(begin.length, Math.max(half, most - 1 - end.length));
+  const after = most - 1 - before;
+  return begin.slice(0, before) + "\u2026" + (after > 0 ? end.slice(-after) : "");
+}
+
 /** With a capital, unless it begins with an identifier, and a full stop. */
 function sentence(text) {
   if (!text) return "";

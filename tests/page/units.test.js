@@ -4,7 +4,7 @@ const test = require("node:test");
 const {load} = require("./load.js");
 
 const names = ["none", "firstKnown", "sum", "digits", "time", "bytes", "count", "some", "rate",
-  "percent", "shareText", "inUnit", "sentence"];
+  "percent", "shareText", "inUnit", "cutMiddle", "sentence"];
 const page = load(["shared/units.js"], names);
 
 /** Compares a function with its results, one a line. */
@@ -71,4 +71,13 @@ test("a value of a metric is shown in its unit", () => {
 test("a sentence begins with a capital, unless that is a name of a program's", () => {
   checkEach(page.sentence, [["", ""], ["the GPU is idle", "The GPU is idle."],
     ["hbm_bytes is missing", "hbm_bytes is missing."], ["why?", "Why?"]]);
+});
+
+test("a long name is cut once, in its middle", () => {
+  assert.strictEqual(page.cutMiddle("gemm", 4), "gemm");
+  assert.strictEqual(page.cutMiddle("abcdefghij", 7), "abc\u2026hij");
+  assert.strictEqual(page.cutMiddle("abcdefghij", 2), "a\u2026");
+  const cut = [["abcdef\u2026uvwxyz", "abcd\u2026wxyz"], ["abcdefghijk\u2026z", "abcdefg\u2026z"],
+    ["a\u2026qrstuvwxyz", "a\u2026tuvwxyz"]];
+  for (const [name, wanted] of cut) assert.strictEqual(page.cutMiddle(name, 9), wanted);
 });

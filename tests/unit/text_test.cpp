@@ -270,6 +270,21 @@ TEST_CASE("names that differ still differ when they are cut") {
       for (std::size_t k = 0; k < i; ++k) CHECK((cut[i] == cut[k]) == (names[i] == names[k]));
     }
   }
+  strata::vec<std::string> once = names;
+  strata::detail::name_cutter(84).cut(once);
+  CHECK(
+      once[1] ==
+      "sm80_xmma_gemm_f\u2026f32_tn_n_tilesize128x256x8_stage3_aligna4_execute_kernel__5x_cublas");
+  for (std::string const& name : once) CHECK(name.find("\u2026") == name.rfind("\u2026"));
+  std::string const begin = "vectorized_elementwise_kernel<8, Gelu";
+  strata::vec<std::string> alike = {begin + "Backward(TensorIteratorBase&, GeluType), float> >",
+                                    begin + "Forward(TensorIteratorBase&, GeluType), float> >"};
+  strata::detail::name_cutter(64).cut(alike);  // both ends of 31 columns are the same
+  CHECK(alike[0] == "vectorized_elementwise_kernel<8, GeluBackward(Tenso\u2026e), float> >");
+  alike.pop_back();
+  alike[0] = begin + "Backward(TensorIteratorBase&, GeluType), float> >";
+  strata::detail::name_cutter(64, 14).cut(alike);
+  CHECK(alike[0] == "vectorized_elementwise_kernel<8, GeluBackward(Ten\u2026ype), float> >");
   strata::vec<std::string> apart = {"block[*]/attention/query", "block[*]/attention/key"};
   strata::detail::name_cutter(16).cut(apart);
   CHECK(apart[0] == "block[*]\u2026n/query");

@@ -447,7 +447,8 @@ class page_writer {
       rest_ns += input_.kernels[i].duration.sum();
     vec<std::string> names = distinct_names(input_.kernels);
     names.resize(shown);
-    name_cutter(limits_.kernel_name).cut(names);
+    // The begin of a name of a kernel says more than its end.
+    name_cutter(limits_.kernel_name, limits_.kernel_name / 4).cut(names);
     column_survey survey;
     for (std::size_t i = 0; i < shown; ++i) {
       survey.begin_row();

@@ -24,7 +24,7 @@ struct page_limits {
   std::size_t slices = 24000;          ///< of the timelines of all steps that are shown
   std::size_t tracks = 32;             ///< of that timeline
   std::size_t name = 96;               ///< columns of a name; its middle is left out
-  std::size_t kernel_name = 44;        ///< the same of a kernel in the table, and of it below
+  std::size_t kernel_name = 80;        ///< the same of a kernel in the table, and of it below
   std::size_t whole_name = 200;
 };
 

@@ -629,6 +629,13 @@ max-width: none;
 white-space: normal;
 overflow-wrap: anywhere;
 }
+.kernels tbody th {
+width: 24rem;
+min-width: 21rem;
+max-width: 24rem;
+white-space: normal;
+overflow-wrap: anywhere;
+}
 .name {
 display: flex;
 align-items: center;
@@ -984,6 +991,15 @@ if (none(value)) return "";
 return count(value) + " " + (value === 1 ? singular(unit) : unit);
 };
 }
+function cutMiddle(text, most) {
+if (text.length <= most) return text;
+const gap = text.indexOf("\u2026");
+const [begin, end] = gap < 0 ? [text, text] : [text.slice(0, gap), text.slice(gap + 1)];
+const half = Math.ceil((most - 1) / 2);
+const before = Math.min(begin.length, Math.max(half, most - 1 - end.length));
+const after = most - 1 - before;
+return begin.slice(0, before) + "\u2026" + (after > 0 ? end.slice(-after) : "");
+}
 function sentence(text) {
 if (!text) return "";
 const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
@@ -1198,7 +1214,8 @@ const value = column.get(row);
 const whole = column.text && String(value).length > 40 && String(value);
 const title = column.hint ? column.hint(row) : whole;
 const scope = isFirst ? "row" : undefined;
-return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
+const style = {class: column.text && "text", scope, title, "aria-label": column.hint && title};
+return el(isFirst ? "th" : "td", style, value);
 };
 const line = row => el("tr", {class: isPicked(row) && "picked"},
 columns.map((column, i) => cell(column, row, i === 0)));
@@ -3062,7 +3079,8 @@ drawNames() {
 const longest = this.byRange().slice(0, this.width < 560 ? 8 : 24)
 .map(([point]) => [point, lastName(titleOf(point.range))]);
 const kernels = new Map(this.kernels.map(point => [point.kernel, point]));
-const named = [...longest, ...[...kernels].map(([name, point]) => [point, cutName(name)])];
+const counted = [...kernels].map(([name, point]) => [point, cutMiddle(name, 28)]);
+const named = [...longest, ...counted];
 for (const [point, name] of named) {
 const away = this.radius(point) + 2;
 const {x, y} = this.placeOf(point);
@@ -3117,7 +3135,6 @@ stroke: "var(--text)",
 });
 }
 }
-const cutName = name => name.length > 28 ? name.slice(0, 27) + "\u2026" : name;
 function rooflineNote({all, list, kernels, state, nameless}) {
 const timesOf = points => sum([...new Map(points.map(point =>
 [point.range, point.time_ns])).values()], ns => ns);
@@ -3670,27 +3687,32 @@ box.replaceChildren(drawing);
 function blocksText({blocks_min: least, blocks_max: most}) {
 return least === most ? count(least) : count(least) + " to " + count(most);
 }
-function kernelTable(list) {
-const total = sum(list, kernel => kernel.ns) || 1;
+const wholeName = kernel => kernel.whole || kernel.name;
+function kernelColumns(total) {
 const fill = kernel => none(kernel.fill) ? "" : shareText(100 * kernel.fill);
 const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
 const range = kernel =>
 kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
 const ofRange = kernel => shareText(100 * kernel.ns / total);
-return table("Kernels of the range", [
-{label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
+return [
+{label: "Kernel", get: kernel => kernel.name, hint: wholeName, text: true},
 {label: "Launches", get: kernel => count(kernel.launches)},
-{label: "Time", get: kernel => time(kernel.ns)},
+{label: "GPU time", get: kernel => time(kernel.ns)},
 {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
 {label: "Mean", get: kernel => time(kernel.ns / kernel.launches)},
-{label: "GPU fill", get: fill},
+{label: "GPU fill %", get: fill},
 {label: "Blocks", title: "of a grid", get: blocksText},
 {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
 {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
 {label: "Shared", title: "shared memory of a block", get: shared},
 {label: "Longest", title: "of all launches of the run", get: kernel => time(kernel.max_ns)},
 {label: "Range", get: range, text: true},
-], mergeKernels(list).slice(0, mostKernels));
+];
+}
+function kernelTable(list) {
+const columns = kernelColumns(sum(list, kernel => kernel.ns) || 1);
+const rows = mergeKernels(list).slice(0, mostKernels);
+return table("Kernels of the range", columns, rows, {class: "kernels"});
 }
 </script>
 )page"sv;
@@ -4112,7 +4134,7 @@ const wide = words => this.paper.measureText(words).width;
 if (wide(text) <= room) return text;
 let length = Math.max(0, Math.floor(text.length * room / wide(text)));
 while (length > 1 && wide(text.slice(0, length) + "\u2026") > room) length -= 1;
-return length > 1 ? text.slice(0, length) + "\u2026" : "";
+return length > 1 ? text.slice(0, length).replace(/\u2026.*/, "") + "\u2026" : "";
 }
 drawTrack(track, i) {
 const {paper, left, width, view} = this;
@@ -4371,9 +4393,9 @@ function timelineControls(windows, view, chooseWindow) {
 const named = (text, name, act) => button(text, act, {"aria-label": name});
 const choices = windows.map((item, i) => [i, windowTitle(item)]);
 return el("div", {class: "controls"},
-windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
 )page"sv;
-inline constexpr std::string_view page_report_timeline_js_2 = R"page(named("+", "Zoom in", () => view.zoom(0.5)),
+inline constexpr std::string_view page_report_timeline_js_2 = R"page(windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
+named("+", "Zoom in", () => view.zoom(0.5)),
 named("\u2212", "Zoom out", () => view.zoom(2)),
 named("\u25c2", "Earlier", () => view.move(-0.5)),
 named("\u25b8", "Later", () => view.move(0.5)),

@@ -146,11 +146,11 @@ inline std::string_view begin_of(std::string_view text, std::size_t width) noexc
   return text.substr(0, end);
 }
 
-/// The text within `width` columns; where it is longer, its middle becomes an ellipsis.
-inline std::string shortened(std::string_view text, std::size_t width) {
+/// The text within `width` columns; where it is longer, an ellipsis stands for all but its begin
+/// and `tail_width` columns of its end. Requires: `tail_width` < `width`, or both are 0.
+inline std::string shortened(std::string_view text, std::size_t width, std::size_t tail_width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
-  std::size_t const tail_width = (width - 1) / 2;
   std::size_t const head = begin_of(text, width - 1 - tail_width).size();
   // The longest end that fits; it begins at a character that takes columns.
   std::size_t tail = head;
@@ -167,13 +167,21 @@ inline std::string shortened(std::string_view text, std::size_t width) {
   return result;
 }
 
+/// The same without its middle.
+inline std::string shortened(std::string_view text, std::size_t width) {
+  return shortened(text, width, width == 0 ? 0 : (width - 1) / 2);
+}
+
 /// Cuts long names so that different ones stay different.
 class name_cutter {
  public:
-  explicit name_cutter(std::size_t width) : width_(width) {}
+  /// `tail`: columns of the end that stay.
+  name_cutter(std::size_t width, std::size_t tail) : width_(width), tail_(tail) {}
+  explicit name_cutter(std::size_t width) : name_cutter(width, width == 0 ? 0 : (width - 1) / 2) {}
 
-  /// The names within the width. What would be equal without its middle is cut at the end, and
-  /// shows the words that differ: `sm80_~tilesize64x64x8_stage3~split`.
+  /// The names within the width. What would be equal without its middle has a longer end or
+  /// begin; where these have no room for the words that differ, the end is cut too:
+  /// `sm80_~tilesize64x64x8_stage3~split`.
   void cut(vec<std::string>& names) const {
     flat_map<std::string, std::size_t> places;
     for (std::string const& name : names) places[name] = 0;
@@ -187,7 +195,7 @@ class name_cutter {
  private:
   vec<std::string> cut_distinct(vec<std::string> const& whole) const {
     vec<std::string> names;
-    for (std::string const& text : whole) names.push_back(shortened(text, width_));
+    for (std::string const& text : whole) names.push_back(shortened(text, width_, tail_));
     std::size_t const head = width_ / 5;
     for (std::size_t i = 0; i < whole.size() && head > 1; ++i) {
       vec<std::size_t> alike;
@@ -196,6 +204,9 @@ class name_cutter {
           alike.push_back(k);
       if (alike.empty() || alike[0] != i || !collide(names, alike)) continue;
       std::size_t const from = word_that_differs(whole, alike, head);
+      std::size_t const end = width_ - head - 1;
+      if (are_ends_within(whole, alike, from, end) && differ(whole, names, alike, end)) continue;
+      if (from + head <= end && differ(whole, names, alike, head)) continue;
       for (std::size_t const k : alike) {
         std::string_view const name(whole[k]);
         names[k] = ended(name, head + 1) + ended(name.substr(from), width_ - head - 1);
@@ -203,6 +214,19 @@ class name_cutter {
       for (std::size_t const k : alike) separate(whole, names, alike, k, from, head);
     }
     return names;
+  }
+
+  static bool are_ends_within(vec<std::string> const& whole, vec<std::size_t> const& among,
+                              std::size_t from, std::size_t room) {
+    for (std::size_t const k : among)
+      if (display_width(std::string_view(whole[k]).substr(from)) > room) return false;
+    return true;
+  }
+  /// Cuts these once, so that so many columns of their ends stay; whether they differ then.
+  bool differ(vec<std::string> const& whole, vec<std::string>& names, vec<std::size_t> const& among,
+              std::size_t tail) const {
+    for (std::size_t const k : among) names[k] = shortened(whole[k], width_, tail);
+    return !collide(names, among);
   }
 
   /// The longest begin that has room, before an ellipsis where something is left out.
@@ -266,6 +290,7 @@ class name_cutter {
 
   static constexpr std::string_view separators = "_:<>, /";
   std::size_t width_;
+  std::size_t tail_;
 };
 
 STRATA_DETAIL_END_CODE
