@@ -1,26 +1,27 @@
 "use strict";
 // The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
 
-// By limiter; what is plain comes first, `term` is what other profilers call it. A unit in use for
-// less than latency_use of the analysis, 60 %, is no limiter: that is latency.
+// By limiter, as the console and the table name it; `means` says it in plain words. A unit in use
+// for less than latency_use of the analysis, 60 %, is no limiter: that is latency.
 const busyKinds = {
-  tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
-  FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
-  ALU: {name: "integers and logic", term: "ALU pipe", paint: "var(--c8)"},
-  "shared memory": {name: "SM's own memory", term: "shared memory", paint: "var(--c4)"},
-  L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
-  L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
-  HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
-  issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
-  FP64: {name: "double precision", term: "FP64 pipe", paint: "var(--c3)"},
-  XU: {name: "conversions, special functions", term: "XU pipe", paint: "var(--c13)"},
-  ADU: {name: "addresses and branches", term: "ADU pipe", paint: "var(--c7)"},
-  LSU: {name: "loads and stores", term: "LSU pipe", paint: "var(--c9)"},
-  PCIe: {name: "bus to the host", term: "PCIe", paint: "var(--c12)"},
-  NVLink: {name: "links between GPUs", term: "NVLink", paint: "var(--c12)"},
-  latency: {name: "waits, no unit at 60 %", term: "latency", paint: "var(--c0)"},
-  launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
-  copies: {name: "copies", paint: "var(--c12)"},
+  tensor: {means: "matrix units", paint: "var(--c2)"},
+  FMA: {means: "multiply-adds", paint: "var(--c10)"},
+  ALU: {means: "integers and logic", paint: "var(--c8)"},
+  "shared memory": {means: "memory of an SM", paint: "var(--c4)"},
+  "L1 with shared memory": {means: "cache and memory of an SM", paint: "var(--c4)"},
+  L1: {means: "cache of an SM", paint: "var(--c6)"},
+  L2: {means: "cache of all SMs", paint: "var(--c9)"},
+  HBM: {means: "device memory", paint: "var(--c1)"},
+  issue: {means: "rate of instructions", paint: "var(--c5)"},
+  FP64: {means: "double precision", paint: "var(--c3)"},
+  XU: {means: "conversions, special functions", paint: "var(--c13)"},
+  ADU: {means: "addresses and branches", paint: "var(--c7)"},
+  LSU: {means: "loads and stores", paint: "var(--c9)"},
+  PCIe: {means: "bus to the host", paint: "var(--c12)"},
+  NVLink: {means: "links between GPUs", paint: "var(--c12)"},
+  latency: {means: "waits, no unit at 60 %", paint: "var(--c0)"},
+  launch: {means: "kernels shorter than their launches", paint: "var(--c11)"},
+  copies: {paint: "var(--c12)"},
   "not known": {name: "limiter not counted", paint: "var(--rest)"},
 };
 
@@ -40,8 +41,8 @@ function budgetParts(list, kinds, isIdle) {
   const found = new Map();
   for (let i = 0; i + 2 < list.length; i += 3) {
     const [what, range, ns] = list.slice(i, i + 3);
-    const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
-    const name = kind.name + (kind.term ? " (" + kind.term + ")" : "");
+    const kind = kinds[what] || {paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
+    const name = (kind.name || what) + (kind.means ? " (" + kind.means + ")" : "");
     if (!found.has(what)) found.set(what, {...kind, name, what, isIdle, ns: 0, ranges: []});
     const part = found.get(what);
     part.ns += ns;
@@ -126,12 +127,12 @@ function readBudget() {
   return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
 }
 
-/** What a part is, within a sentence. */
+/** How long a part takes and what it is, within a sentence. */
 function inWords(part) {
-  if (part.isIdle) return "GPU idle, " + part.name;
-  if (part.what === "not known") return "GPU time, " + part.name;
-  const isUnit = part.term && part.what !== "latency";
-  return (isUnit ? "GPU time limited by the " : "GPU time in ") + part.name;
+  const amount = time(part.ns);
+  if (part.isIdle) return amount + " of GPU idle, " + part.name;
+  if (part.what === "not known") return amount + " of GPU busy, " + part.name;
+  return amount + " of GPU busy, limited by " + part.name;
 }
 
 /** The largest part of the budget in words. */
@@ -144,7 +145,7 @@ function largestPart() {
   return el("p", {id: "largest", "data-ns": part.ns},
     "Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
     inWords(part),
-    range ? [", most of it in ", toRow(range, shortTitle(range))] : null,
+    range ? ["; " + time(part.ranges[0].ns) + " of it in ", toRow(range, shortTitle(range))] : null,
     why ? ": " + why : null, ".");
 }
 

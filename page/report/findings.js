@@ -23,21 +23,28 @@ const evidence = finding => finding.evidence.map((item, i) => [
   inUnit(item.unit)(item.value),
 ]);
 
-/** The step without the cause. */
+/** What a finding gains, of the step; "" where the step is not known. */
+const gainShare = finding =>
+  summary.mean_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.mean_ns) : "";
+
+/** The step without the cause, as the console says it. */
 function afterwards(finding) {
   if (!hasCost(finding)) return "";
   if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
-  if (none(finding.predicted_step_ns)) return "";
+  const share = gainShare(finding);
+  if (none(finding.predicted_step_ns)) {
+    const most = "At most " + time(finding.cost_ns_per_step) + " of the " + unit;
+    return most + (share && " (" + share + ")") + ". ";
+  }
   const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-  return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
-    + time(summary.mean_ns) + others;
+  return "Predicted " + unit + ": " + time(finding.predicted_step_ns)
+    + (share && " (" + share + " shorter)") + others;
 }
 
 function gainOf(finding) {
-  const part = 100 * finding.gain_ns_per_step / summary.mean_ns;
-  const known = summary.mean_ns > 0 ? shareText(part) : "";
+  const share = gainShare(finding);
   const most = none(finding.predicted_step_ns) ? "up to " : "";
-  return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
+  return most + time(finding.gain_ns_per_step) + " a " + unit + (share && " (" + share + ")");
 }
 
 const folding = (summaryText, ...children) =>
@@ -120,7 +127,7 @@ function aboutFindings(list) {
     ? "No rule found anything wrong."
     : "No rule found anything wrong in the host times; most rules look at the GPU's.";
   const found = "One cause each, over all its ranges, by what the " + unit
-    + " gains without it. Gains are upper bounds.";
+    + " gains without it. What is predicted is the best case.";
   const more = answer.findings_left_out
     ? count(answer.findings_left_out) + " more are in findings.json."
     : "";

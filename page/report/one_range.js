@@ -170,8 +170,8 @@ function oneRange() {
     valuesBox,
     kernelRows.length ? [
       el("h3", {}, "Kernels"),
-      aboutText("Launches, time and GPU fill are of " + meanSteps() + ". GPU fill: how much of the"
-        + " SMs the sizes of grid and blocks can keep busy."),
+      aboutText("Launches, GPU time and GPU fill are of " + meanSteps() + ". GPU fill: how much of"
+        + " the SMs the sizes of grid and blocks can keep busy."),
       kernelsBox,
       leftOutKernels(),
       kernels.box,

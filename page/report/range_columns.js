@@ -1,8 +1,19 @@
 "use strict";
 // The columns of the range table. `get` is the amount of the whole run, `per` that of a mean step.
 
-const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]));
-const limitOf = row => limiters.get(row.folded) || "";
+const limits = new Map(answer.limits.map(limit => [limit.range, limit]));
+const limitOf = row => limits.has(row.folded) ? limits.get(row.folded).limiter : "";
+
+/** The highest use of a unit, in per cent; null where none was counted, or more than fits. */
+function useOf(row) {
+  const {time_at_roof_ns: ns, time_ns: whole, limiter} = limits.get(row.folded) || {};
+  const isCounted = folded.rows[row.folded].counted.some(value => !none(value));
+  if (!isCounted || !(ns > 0) || !(whole > 0) || limiter === "above the roof") return null;
+  return Math.min(100, 100 * ns / whole);
+}
+
+/** The limiter without its use, where that has a column of its own. */
+const limiterOf = row => none(useOf(row)) ? limitOf(row) : limitOf(row).replace(/ \d+ %$/, "");
 
 /** Per cent of the mean step: of the GPU's busy time, of host time where no GPU worked. */
 function shareOfStep(row) {
@@ -19,6 +30,8 @@ const declaredRate = column => row => {
 
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
   + "; empty where that of several threads or steps is longer";
+
+const declaredTitle = "declared work by GPU busy time, by host time where there is none";
 
 /** A column whose amounts add up; `by` says which part of them is in steps. */
 const adding = (column, by = byTime) => ({
@@ -47,10 +60,17 @@ const recordedColumns = [
   {
     key: "limit",
     label: "Limiter",
-    title: "the unit with the highest use, or what the GPU waits for",
+    title: "the unit used most, from 60 % on; else launch, copies or latency",
     text: true,
-    get: row => limitOf(row) || null,
+    get: row => limiterOf(row) || null,
     show: value => value || "",
+  },
+  {
+    key: "use",
+    label: "Use %",
+    title: "the highest use of a unit, of its peak",
+    get: useOf,
+    show: shareText,
   },
   {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
   {
@@ -84,8 +104,14 @@ const recordedColumns = [
     show: time,
   },
   {key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
-  {key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s")},
-  {key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s")},
+  {
+    key: "flops",
+    label: "FLOP/s",
+    title: declaredTitle,
+    get: declaredRate("flops"),
+    show: rate("FLOP/s"),
+  },
+  {key: "gbs", label: "B/s", title: declaredTitle, get: declaredRate("bytes"), show: rate("B/s")},
   {
     key: "copies",
     label: "Copies",
@@ -103,7 +129,7 @@ const recordedColumns = [
   {key: "allocations", label: "Allocations", ...adding("allocations"), show: count},
   {
     key: "peak",
-    label: "Peak memory",
+    label: "Peak",
     title: "most device memory of the range at one time",
     get: row => row.peak_bytes,
     show: bytes,
@@ -111,28 +137,27 @@ const recordedColumns = [
   {key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count},
 ];
 
-/** The counted metrics that have a column, in its order. */
-const countedKeys = [
-  "hbm_bytes",
-  "hbm_of_peak",
-  "l2_bytes",
-  "l1_data_bytes",
-  "l1_bytes",
-  "l1_hit_rate",
-  "l2_hit_rate",
-  "flop",
-  "achieved_occupancy",
-  "cpu_instructions",
-  "cpu_ipc",
-  "cpu_llc_misses",
-];
+/** The counted metrics that have a column, in its order, as the console names them. */
+const countedLabels = {
+  hbm_bytes: "HBM",
+  hbm_of_peak: "HBM peak %",
+  l2_bytes: "L2",
+  l1_data_bytes: "L1 data",
+  l1_bytes: "L1",
+  l1_hit_rate: "L1 hit %",
+  l2_hit_rate: "L2 hit %",
+  flop: "FLOP",
+  achieved_occupancy: "Occupancy %",
+  cpu_instructions: "Instructions",
+  cpu_ipc: "IPC",
+  cpu_llc_misses: "LLC misses",
+};
 
 function countedColumn(key) {
   const counted = folded.metrics[metricAt.get(key)];
-  const words = key.replace(/_/g, " ");
   return {
     key,
-    label: words.replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
+    label: countedLabels[key],
     title: counted.meaning + " (counted)",
     get: row => metric(row, key),
     per: isSum(counted) && (row => perStep(row, metric(row, key))),
@@ -145,5 +170,5 @@ const hasValue = column =>
 
 const columns = [
   ...recordedColumns,
-  ...countedKeys.filter(key => metricAt.has(key)).map(countedColumn),
+  ...Object.keys(countedLabels).filter(key => metricAt.has(key)).map(countedColumn),
 ].filter(hasValue);

@@ -254,8 +254,8 @@ function ranges() {
   const about = "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is"
     + " for the order of execution and for names. A click on a name shows the range in the figures"
     + " below. The arrow keys go from name to name, and fold.";
-  const limiter = " Limiter: the unit with the highest use, from 60 % on; else launch: the GPU"
-    + " waits for the host; copies; or latency: kernels wait for their own results.";
+  const limiter = " Limiter: the unit used most, from 60 % on; else launch: the GPU waits for the"
+    + " host; copies; or latency: kernels wait for their own results.";
   const showMore = () => {
     rangeTable.most += 1000;
     drawRanges();

@@ -9,12 +9,12 @@ const limitingUse = 60;
 
 /** Uses that follow from bytes and rates, where the units themselves were not counted. */
 const countedUses = [
-  ["tensor cores", row => firstKnown(metric(row, "tensor_active_rate"),
+  ["tensor", row => firstKnown(metric(row, "tensor_active_rate"),
     metric(row, "tensor_of_peak"))],
   ["FP32", row => metric(row, "fp32_of_peak")],
   ["FP64", row => metric(row, "fp64_of_peak")],
   ["FP16", row => metric(row, "fp16_of_peak")],
-  ["issue slots", row => metric(row, "issue_rate")],
+  ["issue", row => metric(row, "issue_rate")],
   ["shared memory", row => sharedTraffic(row).share],
   ["L1", row => level1Traffic(row).share],
   ["L2", row => level2Traffic(row).share],

@@ -426,8 +426,8 @@ class Page:
             share = f"{100 * most / sum(parts.values()):.1f}"
             self.expect(text.startswith(f"Largest part, {share} %") or most == sum(parts.values()), f"the largest part is {share} % of {what}: {text}")
             self.expect(text.startswith("Largest") and ("GPU idle, " in text) == (kind == "idle"), f"the largest part is {kind}: {text}")
-            name = {"HBM": "(HBM)", "tensor": "(tensor cores)", "shared memory": "(shared memory)", "issue": "(issue slots)", "latency": "(latency)"}.get(what, "")
-            self.expect(kind == "idle" or name in text, f"the largest part is {what}: {text}")
+            self.expect(kind == "idle" or f"limited by {what}" in text or what == "not known", f"the largest part is {what}: {text}")
+            self.expect(f"{self.run(f'time({most})')} of GPU {kind}, " in text, f"the largest part takes {most} ns: {text}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
         self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
@@ -560,6 +560,9 @@ class Page:
         kernels = self.kernels_in(self.run("chosen"))[:200]
         wanted = self.run(f"{json.dumps(kernels)}.map(([launches, ns]) => [count(launches), time(ns)])")
         self.expect(sorted(self.run(rows)) == sorted(wanted), f"launches and time of kernels: {self.run(rows)[:3]}, not {wanted[:3]}")
+        names = self.run("[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody th\")].map(c => [c.textContent, c.title, c.getAttribute('aria-label')])")
+        cut = [name for name in names if name[0].count("\u2026") > 1 or name[1] != name[2] or not name[1]]
+        self.expect(not cut, f"a name of a kernel is cut twice, or has no whole: {cut[:2]}")
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
             shown = self.run(f"[...document.querySelectorAll('#range tbody tr')].find(r => r.cells[0].textContent === '{key}').cells[1].textContent")

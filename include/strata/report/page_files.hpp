@@ -1530,23 +1530,24 @@ for (const listener of listeners) listener(place);
 inline constexpr std::string_view page_report_budget_js = R"page(<script>
 "use strict";
 const busyKinds = {
-tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
-FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
-ALU: {name: "integers and logic", term: "ALU pipe", paint: "var(--c8)"},
-"shared memory": {name: "SM's own memory", term: "shared memory", paint: "var(--c4)"},
-L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
-L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
-HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
-issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
-FP64: {name: "double precision", term: "FP64 pipe", paint: "var(--c3)"},
-XU: {name: "conversions, special functions", term: "XU pipe", paint: "var(--c13)"},
-ADU: {name: "addresses and branches", term: "ADU pipe", paint: "var(--c7)"},
-LSU: {name: "loads and stores", term: "LSU pipe", paint: "var(--c9)"},
-PCIe: {name: "bus to the host", term: "PCIe", paint: "var(--c12)"},
-NVLink: {name: "links between GPUs", term: "NVLink", paint: "var(--c12)"},
-latency: {name: "waits, no unit at 60 %", term: "latency", paint: "var(--c0)"},
-launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
-copies: {name: "copies", paint: "var(--c12)"},
+tensor: {means: "matrix units", paint: "var(--c2)"},
+FMA: {means: "multiply-adds", paint: "var(--c10)"},
+ALU: {means: "integers and logic", paint: "var(--c8)"},
+"shared memory": {means: "memory of an SM", paint: "var(--c4)"},
+"L1 with shared memory": {means: "cache and memory of an SM", paint: "var(--c4)"},
+L1: {means: "cache of an SM", paint: "var(--c6)"},
+L2: {means: "cache of all SMs", paint: "var(--c9)"},
+HBM: {means: "device memory", paint: "var(--c1)"},
+issue: {means: "rate of instructions", paint: "var(--c5)"},
+FP64: {means: "double precision", paint: "var(--c3)"},
+XU: {means: "conversions, special functions", paint: "var(--c13)"},
+ADU: {means: "addresses and branches", paint: "var(--c7)"},
+LSU: {means: "loads and stores", paint: "var(--c9)"},
+PCIe: {means: "bus to the host", paint: "var(--c12)"},
+NVLink: {means: "links between GPUs", paint: "var(--c12)"},
+latency: {means: "waits, no unit at 60 %", paint: "var(--c0)"},
+launch: {means: "kernels shorter than their launches", paint: "var(--c11)"},
+copies: {paint: "var(--c12)"},
 "not known": {name: "limiter not counted", paint: "var(--rest)"},
 };
 const idleKinds = {
@@ -1562,8 +1563,8 @@ function budgetParts(list, kinds, isIdle) {
 const found = new Map();
 for (let i = 0; i + 2 < list.length; i += 3) {
 const [what, range, ns] = list.slice(i, i + 3);
-const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
-const name = kind.name + (kind.term ? " (" + kind.term + ")" : "");
+const kind = kinds[what] || {paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
+const name = (kind.name || what) + (kind.means ? " (" + kind.means + ")" : "");
 if (!found.has(what)) found.set(what, {...kind, name, what, isIdle, ns: 0, ranges: []});
 const part = found.get(what);
 part.ns += ns;
@@ -1633,10 +1634,10 @@ const idle = budgetParts(data.budget.idle, idleKinds, true);
 return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
 }
 function inWords(part) {
-if (part.isIdle) return "GPU idle, " + part.name;
-if (part.what === "not known") return "GPU time, " + part.name;
-const isUnit = part.term && part.what !== "latency";
-return (isUnit ? "GPU time limited by the " : "GPU time in ") + part.name;
+const amount = time(part.ns);
+if (part.isIdle) return amount + " of GPU idle, " + part.name;
+if (part.what === "not known") return amount + " of GPU busy, " + part.name;
+return amount + " of GPU busy, limited by " + part.name;
 }
 function largestPart() {
 const step = readBudget();
@@ -1647,7 +1648,7 @@ const why = whyLarge(part);
 return el("p", {id: "largest", "data-ns": part.ns},
 "Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
 inWords(part),
-range ? [", most of it in ", toRow(range, shortTitle(range))] : null,
+range ? ["; " + time(part.ranges[0].ns) + " of it in ", toRow(range, shortTitle(range))] : null,
 why ? ": " + why : null, ".");
 }
 function budget() {
@@ -1845,19 +1846,24 @@ el("code", {}, item.column),
 " ",
 inUnit(item.unit)(item.value),
 ]);
+const gainShare = finding =>
+summary.mean_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.mean_ns) : "";
 function afterwards(finding) {
 if (!hasCost(finding)) return "";
 if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
-if (none(finding.predicted_step_ns)) return "";
+const share = gainShare(finding);
+if (none(finding.predicted_step_ns)) {
+const most = "At most " + time(finding.cost_ns_per_step) + " of the " + unit;
+return most + (share && " (" + share + ")") + ". ";
+}
 const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
-+ time(summary.mean_ns) + others;
+return "Predicted " + unit + ": " + time(finding.predicted_step_ns)
++ (share && " (" + share + " shorter)") + others;
 }
 function gainOf(finding) {
-const part = 100 * finding.gain_ns_per_step / summary.mean_ns;
-const known = summary.mean_ns > 0 ? shareText(part) : "";
+const share = gainShare(finding);
 const most = none(finding.predicted_step_ns) ? "up to " : "";
-return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
+return most + time(finding.gain_ns_per_step) + " a " + unit + (share && " (" + share + ")");
 }
 const folding = (summaryText, ...children) =>
 el("details", {}, el("summary", {}, summaryText), children);
@@ -1926,7 +1932,7 @@ const nothing = data.traced
 ? "No rule found anything wrong."
 : "No rule found anything wrong in the host times; most rules look at the GPU's.";
 const found = "One cause each, over all its ranges, by what the " + unit
-+ " gains without it. Gains are upper bounds.";
++ " gains without it. What is predicted is the best case.";
 const more = answer.findings_left_out
 ? count(answer.findings_left_out) + " more are in findings.json."
 : "";
@@ -1960,8 +1966,15 @@ section("lost", "Lost and not measured", null, notices);
 )page"sv;
 inline constexpr std::string_view page_report_range_columns_js = R"page(<script>
 "use strict";
-const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]));
-const limitOf = row => limiters.get(row.folded) || "";
+const limits = new Map(answer.limits.map(limit => [limit.range, limit]));
+const limitOf = row => limits.has(row.folded) ? limits.get(row.folded).limiter : "";
+function useOf(row) {
+const {time_at_roof_ns: ns, time_ns: whole, limiter} = limits.get(row.folded) || {};
+const isCounted = folded.rows[row.folded].counted.some(value => !none(value));
+if (!isCounted || !(ns > 0) || !(whole > 0) || limiter === "above the roof") return null;
+return Math.min(100, 100 * ns / whole);
+}
+const limiterOf = row => none(useOf(row)) ? limitOf(row) : limitOf(row).replace(/ \d+ %$/, "");
 function shareOfStep(row) {
 const hasGpu = data.traced && summary.gpu_busy_ns > 0;
 const part = hasGpu ? busyPerStep(row) : perStep(row, steppingTime(row));
@@ -1973,6 +1986,7 @@ return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
 };
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
 + "; empty where that of several threads or steps is longer";
+const declaredTitle = "declared work by GPU busy time, by host time where there is none";
 const adding = (column, by = byTime) => ({
 get: row => row[column],
 per: row => amountPerStep(row, item => item[column], by),
@@ -1998,10 +2012,17 @@ bar: true,
 {
 key: "limit",
 label: "Limiter",
-title: "the unit with the highest use, or what the GPU waits for",
+title: "the unit used most, from 60 % on; else launch, copies or latency",
 text: true,
-get: row => limitOf(row) || null,
+get: row => limiterOf(row) || null,
 show: value => value || "",
+},
+{
+key: "use",
+label: "Use %",
+title: "the highest use of a unit, of its peak",
+get: useOf,
+show: shareText,
 },
 {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
 {
@@ -2035,8 +2056,14 @@ per: hostSelfPerStep,
 show: time,
 },
 {key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
-{key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s")},
-{key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s")},
+{
+key: "flops",
+label: "FLOP/s",
+title: declaredTitle,
+get: declaredRate("flops"),
+show: rate("FLOP/s"),
+},
+{key: "gbs", label: "B/s", title: declaredTitle, get: declaredRate("bytes"), show: rate("B/s")},
 {
 key: "copies",
 label: "Copies",
@@ -2054,33 +2081,32 @@ show: time,
 {key: "allocations", label: "Allocations", ...adding("allocations"), show: count},
 {
 key: "peak",
-label: "Peak memory",
+label: "Peak",
 title: "most device memory of the range at one time",
 get: row => row.peak_bytes,
 show: bytes,
 },
 {key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count},
 ];
-const countedKeys = [
-"hbm_bytes",
-"hbm_of_peak",
-"l2_bytes",
-"l1_data_bytes",
-"l1_bytes",
-"l1_hit_rate",
-"l2_hit_rate",
-"flop",
-"achieved_occupancy",
-"cpu_instructions",
-"cpu_ipc",
-"cpu_llc_misses",
-];
+const countedLabels = {
+hbm_bytes: "HBM",
+hbm_of_peak: "HBM peak %",
+l2_bytes: "L2",
+l1_data_bytes: "L1 data",
+l1_bytes: "L1",
+l1_hit_rate: "L1 hit %",
+l2_hit_rate: "L2 hit %",
+flop: "FLOP",
+achieved_occupancy: "Occupancy %",
+cpu_instructions: "Instructions",
+cpu_ipc: "IPC",
+cpu_llc_misses: "LLC misses",
+};
 function countedColumn(key) {
 const counted = folded.metrics[metricAt.get(key)];
-const words = key.replace(/_/g, " ");
 return {
 key,
-label: words.replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
+label: countedLabels[key],
 title: counted.meaning + " (counted)",
 get: row => metric(row, key),
 per: isSum(counted) && (row => perStep(row, metric(row, key))),
@@ -2091,7 +2117,7 @@ const hasValue = column =>
 anyRow(row => row.depth > 0 && (column.text ? column.get(row) : column.get(row) > 0));
 const columns = [
 ...recordedColumns,
-...countedKeys.filter(key => metricAt.has(key)).map(countedColumn),
+...Object.keys(countedLabels).filter(key => metricAt.has(key)).map(countedColumn),
 ].filter(hasValue);
 </script>
 )page"sv;
@@ -2365,8 +2391,8 @@ openTo(3, 40);
 const about = "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is"
 + " for the order of execution and for names. A click on a name shows the range in the figures"
 + " below. The arrow keys go from name to name, and fold.";
-const limiter = " Limiter: the unit with the highest use, from 60 % on; else launch: the GPU"
-+ " waits for the host; copies; or latency: kernels wait for their own results.";
+const limiter = " Limiter: the unit used most, from 60 % on; else launch: the GPU waits for the"
++ " host; copies; or latency: kernels wait for their own results.";
 const showMore = () => {
 rangeTable.most += 1000;
 drawRanges();
@@ -3495,12 +3521,12 @@ const unitUses = new Map(answer.limits.filter(limit => limit.use)
 .map(limit => [limit.range, limit.use]));
 const limitingUse = 60;
 const countedUses = [
-["tensor cores", row => firstKnown(metric(row, "tensor_active_rate"),
+["tensor", row => firstKnown(metric(row, "tensor_active_rate"),
 metric(row, "tensor_of_peak"))],
 ["FP32", row => metric(row, "fp32_of_peak")],
 ["FP64", row => metric(row, "fp64_of_peak")],
 ["FP16", row => metric(row, "fp16_of_peak")],
-["issue slots", row => metric(row, "issue_rate")],
+["issue", row => metric(row, "issue_rate")],
 ["shared memory", row => sharedTraffic(row).share],
 ["L1", row => level1Traffic(row).share],
 ["L2", row => level2Traffic(row).share],
@@ -3869,8 +3895,8 @@ units,
 valuesBox,
 kernelRows.length ? [
 el("h3", {}, "Kernels"),
-aboutText("Launches, time and GPU fill are of " + meanSteps() + ". GPU fill: how much of the"
-+ " SMs the sizes of grid and blocks can keep busy."),
+aboutText("Launches, GPU time and GPU fill are of " + meanSteps() + ". GPU fill: how much of"
++ " the SMs the sizes of grid and blocks can keep busy."),
 kernelsBox,
 leftOutKernels(),
 kernels.box,

@@ -1,0 +1,73 @@
+"use strict";
+// The page has the words of the console, which are read from its source.
+const assert = require("assert");
+const fs = require("fs");
+const path = require("path");
+const test = require("node:test");
+const {load} = require("./load.js");
+const {data} = require("./sample.js");
+
+const page = load(
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+    "report/range_columns.js", "report/budget.js", "report/kernels.js"],
+  ["recordedColumns", "countedLabels", "busyKinds", "kernelColumns", "limiterOf", "useOf",
+    "folded"],
+  {...data, answer: {...data.answer, limits: [
+    {range: 3, limiter: "HBM 80 %", time_ns: 10, time_at_roof_ns: 8},
+    {range: 4, limiter: "latency: wait", time_ns: 10, time_at_roof_ns: 4},
+  ]}});
+
+const root = path.join(__dirname, "..", "..", "include", "strata");
+const read = file => fs.readFileSync(path.join(root, file), "utf8");
+const plain = label => label.toLowerCase().replace(/ %$/, "");
+
+/** The headings of a table of the console. */
+const headings = file =>
+  [...read(file).matchAll(/\{"([^"]+)", \d+, form::/g)].map(([, name]) => name);
+
+test("columns of ranges have the console's headings", () => {
+  const known = headings("tables/range_table.hpp").map(plain);
+  const own = ["copies", "waits", "allocations"];  // no column of the console
+  const scaled = {"flop/s": "gflop/s", "b/s": "gb/s"};  // its unit is in each cell
+  for (const {label} of page.recordedColumns) {
+    const name = scaled[plain(label)] || plain(label);
+    assert.ok(known.includes(name) || own.includes(name), label);
+  }
+});
+
+test("counted values have the console's headings", () => {
+  const table = read("tables/range_table.hpp");
+  for (const [key, label] of Object.entries(page.countedLabels)) {
+    const [, heading] = new RegExp("\\{\\{\"([^\"]+)\"[^}]*\\},\\s*\"" + key + "\"\\}").exec(table);
+    assert.strictEqual(label.toLowerCase(), heading.toLowerCase(), key);
+  }
+});
+
+test("columns of kernels have the console's headings", () => {
+  const known = headings("tables/table.hpp").map(plain);
+  for (const label of ["Kernel", "Range", "Launches", "GPU time", "Mean", "GPU fill %"]) {
+    assert.ok(page.kernelColumns(1).some(column => column.label === label), label);
+    assert.ok(known.includes(plain(label)), label);
+  }
+});
+
+test("parts of the budget are the console's limiters", () => {
+  const source = read("analyse/speed_of_light.hpp");
+  const [, units] = /gpu_unit_table\[gpu_units\] = (\{[^;]*)/.exec(source);
+  const names = [...units.matchAll(/\{"([^"]+)", "\w+"\}/g)].map(([, name]) => name);
+  names.push(/"(L1 with [^"]+)"/.exec(source)[1]);
+  for (const name of names) assert.ok(page.busyKinds[name], name);
+  const [, words] = /words\[\] = \{([^}]*)/.exec(read("analyse/roofline.hpp"));
+  for (const word of ["latency", "launch", "copies"]) {
+    assert.ok(page.busyKinds[word] && words.includes('"' + word + '"'), word);
+  }
+});
+
+test("a limiter and its use are two columns, as on the console", () => {
+  const of = place => ({...page.folded.rows[place], folded: place});
+  assert.strictEqual(page.limiterOf(of(3)), "HBM");
+  assert.strictEqual(page.useOf(of(3)), 80);
+  assert.strictEqual(page.limiterOf(of(4)), "latency: wait");
+  assert.strictEqual(page.useOf(of(4)), 40);
+  assert.strictEqual(page.useOf(of(2)), null);
+});
