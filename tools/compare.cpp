@@ -187,6 +187,20 @@ std::string told_text(double resolution) {
          " %";
 }
 
+/// What a person asks first: what became of the step, and where.
+void print_headline(strata::comparison const& c) {
+  if (!c.headline.empty()) std::printf("%s\n", c.headline.c_str());
+  strata::compared_range const* const most = c.most_changed();
+  if (most == nullptr || most->change_ms() == 0) return;
+  range_line const line(*most);
+  std::printf("changed most: %s (%s), %s before and %s after%s\n",
+              strata::detail::console_text(most->path).c_str(),
+              strata::detail::console_text(line.time).c_str(),
+              strata::detail::time_text(line.before_ms * 1e6).c_str(),
+              strata::detail::time_text(line.after_ms * 1e6).c_str(),
+              most->once ? " in the run" : "");
+}
+
 void print_sums(strata::comparison const& c) {
   if (c.before_steps > 0 && c.after_steps > 0)
     std::printf("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms,
@@ -313,6 +327,7 @@ class compare_command final : public subcommand {
     for (std::string const& note : result.notes)
       std::printf("note: %s\n", strata::detail::console_text(note).c_str());
     print_sums(result);
+    print_headline(result);
     std::printf("%s: %s\n", to_string(result.verdict).data(),
                 strata::detail::console_text(result.reason).c_str());
     return true;

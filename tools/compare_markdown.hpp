@@ -44,6 +44,7 @@ struct range_line {
 inline void write_comparison_markdown(strata::detail::text_writer& out,
                                       strata::comparison const& c) {
   out.write("**" + std::string(to_string(c.verdict)) + "**: " + plain_markdown(c.reason) + "\n\n");
+  if (!c.headline.empty()) out.write(plain_markdown(c.headline) + "\n\n");
   out.write("| range | before, ms a mean step | after | change | |\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,

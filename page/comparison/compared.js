@@ -34,15 +34,6 @@ const interval = (change, noise) =>
 
 const between = ends => factor(ends[0]) + " to " + factor(ends[1]);
 
-/** What a factor of the step means in words. */
-function faster(value) {
-  if (value <= 0.5) return factor(1 / value) + " times as fast";
-  if (value < 1) return percent(100 * (1 - value)) + " shorter";
-  if (value === 1) return "as long as before";
-  if (value < 2) return percent(100 * (value - 1)) + " longer";
-  return factor(value) + " times as long";
-}
-
 function verdictOf(range, ends) {
   if (range.slower) return "slower";
   if (range.verdict === "unjudged") return "not judged";

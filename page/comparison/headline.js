@@ -9,14 +9,8 @@ function onBothSides(name) {
   return [...new Set(first.map(run => run[name]).filter(Boolean))].join(" / ");
 }
 
-function stepSentence() {
-  if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
-  const ends = interval(step.change, step.noise);
-  const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
-  return "The median step went from " + milliseconds(step.before_ms) + " to "
-    + milliseconds(step.after_ms) + ": it is " + faster(ratio(step.before_ms, step.after_ms))
-    + (isNoise ? ", which its noise can do" : "") + ".";
-}
+const stepSentence = () =>
+  sentence(data.headline || "there are no steps on both sides: times are of the whole run");
 
 function stepTiles() {
   if (!hasSteps) return [];
@@ -38,9 +32,9 @@ function stepTiles() {
 function mostChanged() {
   const most = inner[0];
   if (!most || !(Math.abs(most.delta) > 0)) return null;
-  const times = most.factor > 0 ? " (factor " + factor(most.factor) + ")" : "";
-  const amount = ", " + signed(most.delta, milliseconds) + " a " + most.unit + times + ".";
-  return el("p", {}, "What changed most: ", toRange(most), amount);
+  const amount = ", " + milliseconds(most.was) + " before and " + milliseconds(most.now) + " after"
+    + (most.once ? " in the run." : ".");
+  return el("p", {}, "Changed most: ", toRange(most), amount);
 }
 
 function headline() {
@@ -56,7 +50,7 @@ function headline() {
   const verdict = tile({
     name: "Verdict",
     value: sentence(data.verdict).replace(".", ""),
-    note: "limit: " + percent(100 * data.options.limit) + " slower",
+    note: "at a limit of " + percent(100 * data.options.limit),
     small: true,
   });
   const tiles = [verdict, ...stepTiles()];
@@ -66,7 +60,9 @@ function headline() {
   }
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     el("p", {class: "answer"}, stepSentence()),
-    el("p", {}, sentence(data.verdict + ": " + data.reason)),
+    data.headline.startsWith(data.reason)
+      ? null
+      : el("p", {}, sentence(data.verdict + ": " + data.reason)),
     mostChanged(),
     el("dl", {class: "tiles"}, tiles)));
 }

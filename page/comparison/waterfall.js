@@ -101,10 +101,11 @@ function drawWaterfall(width, bars) {
 function waterfall() {
   if (!hasSteps || !inner.length) return;
   const bars = waterfallBars(inner);
+  const hasGpu = bars.some(bar => bar.name.startsWith("GPU idle"));
   const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
   const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the"
-    + " one above it ends: what the innermost ranges add to the step or take away, and what is no"
-    + " time of theirs.";
+    + " one above it ends: what the innermost ranges add to the step or take away ("
+    + (hasGpu ? "GPU busy, copies too" : "host time") + "), and what is no time of theirs.";
   section("waterfall", "From before to after", about, figure);
   redrawOnTheme.push(() => figure.redraw());
 }

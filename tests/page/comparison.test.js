@@ -35,7 +35,7 @@ const data = {
 const page = load(
   ["shared/units.js", "shared/elements.js", "comparison/compared.js", "comparison/waterfall.js",
     "comparison/runs.js"],
-  ["factor", "signed", "faster", "interval", "between", "ranges", "inner", "leftOut", "median",
+  ["factor", "signed", "interval", "between", "ranges", "inner", "leftOut", "median",
     "milliseconds", "program", "readRange", "waterfallBars"], data);
 
 test("times of a range are of a mean step, of one outside of steps of the run", () => {
@@ -48,11 +48,6 @@ test("a factor has the digits that count", () => {
     ["", "0", "0.0123", "0.500", "1.000", "12.3", "1,234"]);
   assert.deepStrictEqual([0, 1.5, -1.5].map(value => page.signed(value, page.milliseconds)),
     ["0 ns", "+1.50 ms", "\u22121.50 ms"]);
-});
-
-test("a factor is told in words", () => {
-  assert.deepStrictEqual([0.05, 0.9, 1, 1.5, 3].map(page.faster), ["20.0 times as fast",
-    "10.0 % shorter", "as long as before", "50.0 % longer", "3.000 times as long"]);
 });
 
 test("the interval is around the factor, as wide as the noise", () => {

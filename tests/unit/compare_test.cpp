@@ -746,12 +746,30 @@ TEST_CASE("a step that is shorter beyond limit and noise is said to be") {
       now.push_back(before.back() * factor);
     }
     return compared(profile_text(before, {{"a", 1e5, 1e3, 20}}),
-                    profile_text(now, {{"a", 1e5, 1e3, 20}}))
-        .reason;
+                    profile_text(now, {{"a", 1e5, 1e3, 20}}));
   };
-  CHECK(after(0.99) == "the steps are within the limit");
-  CHECK(after(0.8) == "the step is 20.0 % shorter");
-  CHECK(after(0.05) == "the step is 20.0 times as fast");
+  CHECK(after(0.99).reason == "the steps are within the limit");
+  CHECK(after(0.8).reason == "the step is 20.0 % shorter");
+  CHECK(after(0.05).reason == "the step is 20.0x faster");
+  CHECK(after(0.05).headline ==
+        "the step is 20.0x faster, 1.00 ms before and 50.0 us after (medians)");
+  CHECK(after(3).headline.find("the step is 3.0x slower, 1.00 ms before and 3.00 ms after") == 0);
+  CHECK(
+      after(1).headline ==
+      "the step is as long as before, 1.00 ms before and 1.00 ms after (medians), which its noise "
+      "can do");
+}
+
+TEST_CASE("what changed most has no ranges below it") {
+  comparison c;
+  CHECK(c.most_changed() == nullptr);
+  for (char const* const path : {"block", "block/mlp/up", "block/mlp", "blocks/x", "head"}) {
+    c.ranges.emplace_back();
+    c.ranges.back().path = path;
+  }
+  CHECK(c.most_changed()->path == "block/mlp/up");
+  c.ranges.erase(c.ranges.begin() + 1);
+  CHECK(c.most_changed()->path == "block/mlp");
 }
 
 TEST_CASE("what runs had to do is compared first") {

@@ -33,10 +33,13 @@ inline constexpr std::size_t fewest_steps = 5;
 
 inline std::string percent(double share) { return fixed_string(share * 100, 1) + " %"; }
 
-/// A negative change of a time, in words.
-inline std::string shorter(double change) {
-  if (change > -0.5) return percent(-change) + " shorter";
-  return fixed_string(1 / (1 + change), 1) + " times as fast";
+/// A change of a time in words: "19.0x faster", "12.0 % shorter".
+inline std::string changed_text(double change) {
+  constexpr double rounding = 0.0005;
+  if (change <= -0.5) return fixed_string(1 / (1 + change), 1) + "x faster";
+  if (change >= 1) return fixed_string(1 + change, 1) + "x slower";
+  if (std::abs(change) < rounding) return "as long as before";
+  return percent(std::abs(change)) + (change < 0 ? " shorter" : " longer");
 }
 
 /// A time of a range in all runs, as it is judged. Changes are of logarithms.
@@ -574,7 +577,7 @@ class comparer {
           "each side";
     } else {
       to_.verdict = verdict::no_regression;
-      to_.reason = step_.value + hidden < -step_limit_ ? "the step is " + shorter(to_.change)
+      to_.reason = step_.value + hidden < -step_limit_ ? "the step is " + changed_text(to_.change)
                                                        : "the steps are within the limit";
     }
   }
@@ -609,11 +612,21 @@ class comparer {
     }
     for (compared_range& range : to_.indexed) range.slower = range.verdict == range_verdict::slower;
     if (counted > 0) to_.geometric_mean = std::exp(logarithms / counted);
+    write_headline();
     for (accepted_regression const& regression : options_.accepted) report(regression);
     for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
       list->sort([](compared_range const& a, compared_range const& b) {
         return std::abs(a.change_ms()) > std::abs(b.change_ms());
       });
+  }
+
+  void write_headline() {
+    if (to_.before_steps == 0 || to_.after_steps == 0) return;
+    constexpr double interval = 1.96;  // deviations: 95 %
+    bool const is_noise = std::abs(std::log1p(to_.change)) <= interval * to_.noise;
+    to_.headline = "the step is " + changed_text(to_.change) + ", " +
+                   time_text(to_.before_ms * 1e6) + " before and " + time_text(to_.after_ms * 1e6) +
+                   " after (medians)" + (is_noise ? ", which its noise can do" : "");
   }
 
   void report(accepted_regression const& accepted) {

@@ -98,6 +98,7 @@ enum class comparison_verdict { no_regression, regression, inconclusive };
 struct comparison {
   comparison_verdict verdict = comparison_verdict::inconclusive;
   std::string reason;      ///< why, as a part of a sentence
+  std::string headline;    ///< what became of the step, as a part of a sentence; "" without steps
   vec<std::string> notes;  ///< sentences: what else makes the runs differ, what was accepted
   vec<compared_run> runs;  ///< those before, then those after
   std::size_t before_runs = 0;
@@ -122,6 +123,19 @@ struct comparison {
   vec<std::string> only_before;  ///< paths that the other side does not have
   vec<std::string> only_after;
 
+  /// The range whose time changed most, of those without ranges below; null without any.
+  compared_range const* most_changed() const noexcept {
+    for (compared_range const& range : ranges) {
+      bool is_leaf = true;
+      for (compared_range const& other : ranges) {
+        bool const is_longer = other.path.size() > range.path.size();
+        is_leaf = is_leaf && !(is_longer && other.path[range.path.size()] == '/' &&
+                               other.path.compare(0, range.path.size(), range.path) == 0);
+      }
+      if (is_leaf) return &range;
+    }
+    return nullptr;
+  }
   /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.
   compared_range const* find(std::string_view path) const noexcept {
     for (vec<compared_range> const* const list : {&ranges, &indexed})

@@ -51,6 +51,7 @@ class comparison_json {
     json_.line();
     json_.text("verdict", to_string(c_.verdict));
     json_.text("reason", c_.reason);
+    json_.text("headline", c_.headline);
     json_.line();
     write_texts("notes", c_.notes);
     json_.line();

@@ -4858,13 +4858,6 @@ const ratio = (before, after) => before > 0 ? after / before : null;
 const interval = (change, noise) =>
 [-1.96, 1.96].map(deviations => Math.exp(Math.log1p(change) + deviations * noise));
 const between = ends => factor(ends[0]) + " to " + factor(ends[1]);
-function faster(value) {
-if (value <= 0.5) return factor(1 / value) + " times as fast";
-if (value < 1) return percent(100 * (1 - value)) + " shorter";
-if (value === 1) return "as long as before";
-if (value < 2) return percent(100 * (value - 1)) + " longer";
-return factor(value) + " times as long";
-}
 function verdictOf(range, ends) {
 if (range.slower) return "slower";
 if (range.verdict === "unjudged") return "not judged";
@@ -4916,14 +4909,8 @@ function onBothSides(name) {
 const first = sides.map(side => runsOf(side)[0] || {});
 return [...new Set(first.map(run => run[name]).filter(Boolean))].join(" / ");
 }
-function stepSentence() {
-if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
-const ends = interval(step.change, step.noise);
-const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
-return "The median step went from " + milliseconds(step.before_ms) + " to "
-+ milliseconds(step.after_ms) + ": it is " + faster(ratio(step.before_ms, step.after_ms))
-+ (isNoise ? ", which its noise can do" : "") + ".";
-}
+const stepSentence = () =>
+sentence(data.headline || "there are no steps on both sides: times are of the whole run");
 function stepTiles() {
 if (!hasSteps) return [];
 const medianOf = side =>
@@ -4943,9 +4930,9 @@ note: step.noise > 0 ? "95 % interval " + ends + ", noise " + noise : null,
 function mostChanged() {
 const most = inner[0];
 if (!most || !(Math.abs(most.delta) > 0)) return null;
-const times = most.factor > 0 ? " (factor " + factor(most.factor) + ")" : "";
-const amount = ", " + signed(most.delta, milliseconds) + " a " + most.unit + times + ".";
-return el("p", {}, "What changed most: ", toRange(most), amount);
+const amount = ", " + milliseconds(most.was) + " before and " + milliseconds(most.now) + " after"
++ (most.once ? " in the run." : ".");
+return el("p", {}, "Changed most: ", toRange(most), amount);
 }
 function headline() {
 document.title = program + " \u2013 two sides compared";
@@ -4960,7 +4947,7 @@ settings && "STRATA=" + settings,
 const verdict = tile({
 name: "Verdict",
 value: sentence(data.verdict).replace(".", ""),
-note: "limit: " + percent(100 * data.options.limit) + " slower",
+note: "at a limit of " + percent(100 * data.options.limit),
 small: true,
 });
 const tiles = [verdict, ...stepTiles()];
@@ -4970,7 +4957,9 @@ tiles.push(tile({name: "Factor of the ranges", value: factor(data.geometric_mean
 }
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 el("p", {class: "answer"}, stepSentence()),
-el("p", {}, sentence(data.verdict + ": " + data.reason)),
+data.headline.startsWith(data.reason)
+? null
+: el("p", {}, sentence(data.verdict + ": " + data.reason)),
 mostChanged(),
 el("dl", {class: "tiles"}, tiles)));
 }
@@ -5178,10 +5167,11 @@ return drawing;
 function waterfall() {
 if (!hasSteps || !inner.length) return;
 const bars = waterfallBars(inner);
+const hasGpu = bars.some(bar => bar.name.startsWith("GPU idle"));
 const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
 const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the"
-+ " one above it ends: what the innermost ranges add to the step or take away, and what is no"
-+ " time of theirs.";
++ " one above it ends: what the innermost ranges add to the step or take away ("
++ (hasGpu ? "GPU busy, copies too" : "host time") + "), and what is no time of theirs.";
 section("waterfall", "From before to after", about, figure);
 redrawOnTheme.push(() => figure.redraw());
 }
