@@ -85,6 +85,8 @@ function drawHistogram(box, width, bins, caption) {
   const wide = (width - left) / bins.length;
   const most = Math.max(...bins.map(bin => bin.value), 1e-9);
   const total = sum(bins, bin => bin.value);
+  // A label in so many bins, as they have room.
+  const labelled = Math.ceil((Math.max(...bins.map(bin => textWidth(bin.short))) + 6) / wide);
   const drawing = sv("svg", {width, height, role: "img", "aria-label": caption});
   const write = (x, y, text, style) =>
     drawing.append(sv("text", {x, y, "text-anchor": "middle", class: style}, text));
@@ -103,8 +105,7 @@ function drawHistogram(box, width, bins, caption) {
     }));
     const share = (100 * bin.value / total).toFixed(0) + " %";
     if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
-    const hasRoom = wide > 30 || i % Math.ceil(34 / wide) === 0;
-    if (hasRoom) write(middle, floor + 15, bin.short, "soft");
+    if (i % labelled === 0) write(middle, floor + 15, bin.short, "soft");
   });
   drawing.append(sv("line", {x1: left, x2: width, y1: floor, y2: floor, class: "axis"}));
   write((left + width) / 2, height - 3, caption);

@@ -223,8 +223,9 @@ class TimelineDrawing {
     if (wide <= 30 || bar.count > 1) return;
     paper.fillStyle = isPale ? this.paint("var(--text)") : ink(fill);
     const label = track.kind === "gaps" ? gapName(bar.label) : bar.label;
-    const text = this.cut(label, wide - 8);
-    paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+    const seen = seenPart(begin, begin + wide, this.left, this.width);
+    const text = this.cut(label, seen.end - seen.begin - 8);
+    paper.fillText(text, seen.begin + 4, y + barHeight / 2 + 1);
   }
 
   /** Whether the arrow to a bar is drawn: the mouse is on it, or it is of the chosen range. */

@@ -143,3 +143,7 @@ function clampWindow(from, to, length, least) {
   const begin = Math.max(0, Math.min(from, length - size));
   return {from: begin, to: begin + size};
 }
+
+/** The part of a bar between two places: what has room for its name. */
+const seenPart = (begin, end, left, right) =>
+  ({begin: Math.max(begin, left), end: Math.max(left, Math.min(end, right))});

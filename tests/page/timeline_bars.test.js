@@ -4,10 +4,10 @@ const test = require("node:test");
 const {load, randomNumbers} = require("./load.js");
 
 const {readBars, readGaps, readUse, joinCalls, nextBar, matches, visibleBars, busyShare,
-  clampWindow} = load(
+  clampWindow, seenPart} = load(
   ["shared/units.js", "report/timeline_bars.js"],
   ["readBars", "readGaps", "readUse", "joinCalls", "nextBar", "matches", "visibleBars", "busyShare",
-    "clampWindow"]);
+    "clampWindow", "seenPart"]);
 
 const bar = (begin, end, label = "kernel", range = 1) =>
   ({begin, end, busy: end - begin, count: 1, longest: end - begin, label, range});
@@ -133,4 +133,11 @@ test("a use is the busy share of its bar, and what lies between joined ones is n
   assert.deepStrictEqual(bars.map(busyShare), [0.6, 0.2]);
   const [joined] = visibleBars(bars, 0, 4000, 10);
   assert.strictEqual(busyShare(joined), 8 / 40);
+});
+
+test("a name has the room of the part of its bar that is seen", () => {
+  assert.deepStrictEqual(seenPart(20, 90, 10, 100), {begin: 20, end: 90});
+  assert.deepStrictEqual(seenPart(-50, 30, 10, 100), {begin: 10, end: 30});
+  assert.deepStrictEqual(seenPart(80, 300, 10, 100), {begin: 80, end: 100});
+  assert.deepStrictEqual(seenPart(-50, 5, 10, 100), {begin: 10, end: 10});
 });

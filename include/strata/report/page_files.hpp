@@ -864,7 +864,7 @@ font-size: 1rem;
 .paper :is(header, main, footer) {
 max-width: none;
 width: 700px;
-margin: 0;
+margin: 0 auto;
 padding: 0;
 }
 .paper svg text {
@@ -3685,6 +3685,7 @@ const floor = height - 34;
 const wide = (width - left) / bins.length;
 const most = Math.max(...bins.map(bin => bin.value), 1e-9);
 const total = sum(bins, bin => bin.value);
+const labelled = Math.ceil((Math.max(...bins.map(bin => textWidth(bin.short))) + 6) / wide);
 const drawing = sv("svg", {width, height, role: "img", "aria-label": caption});
 const write = (x, y, text, style) =>
 drawing.append(sv("text", {x, y, "text-anchor": "middle", class: style}, text));
@@ -3703,8 +3704,7 @@ fill: "var(--c0)",
 }));
 const share = (100 * bin.value / total).toFixed(0) + " %";
 if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
-const hasRoom = wide > 30 || i % Math.ceil(34 / wide) === 0;
-if (hasRoom) write(middle, floor + 15, bin.short, "soft");
+if (i % labelled === 0) write(middle, floor + 15, bin.short, "soft");
 });
 drawing.append(sv("line", {x1: left, x2: width, y1: floor, y2: floor, class: "axis"}));
 write((left + width) / 2, height - 3, caption);
@@ -4021,6 +4021,8 @@ const size = Math.max(Math.min(least, length), Math.min(length, to - from));
 const begin = Math.max(0, Math.min(from, length - size));
 return {from: begin, to: begin + size};
 }
+const seenPart = (begin, end, left, right) =>
+({begin: Math.max(begin, left), end: Math.max(left, Math.min(end, right))});
 </script>
 )page"sv;
 inline constexpr std::string_view page_report_timeline_js = R"page(<script>
@@ -4209,8 +4211,9 @@ this.drawn.push({begin, end: begin + wide, y, track, bar});
 if (wide <= 30 || bar.count > 1) return;
 paper.fillStyle = isPale ? this.paint("var(--text)") : ink(fill);
 const label = track.kind === "gaps" ? gapName(bar.label) : bar.label;
-const text = this.cut(label, wide - 8);
-paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+const seen = seenPart(begin, begin + wide, this.left, this.width);
+const text = this.cut(label, seen.end - seen.begin - 8);
+paper.fillText(text, seen.begin + 4, y + barHeight / 2 + 1);
 }
 hasArrow({bar}) {
 if (!bar.call) return false;
