@@ -143,7 +143,7 @@ function kernelColumns(total) {
 }
 
 function kernelTable(list) {
-  const columns = kernelColumns(sum(list, kernel => kernel.ns) || 1);
+  const total = sum(list, kernel => kernel.ns) || 1;
   const rows = mergeKernels(list).slice(0, mostKernels);
-  return table("Kernels of the range", columns, rows, {class: "kernels"});
+  return table("Kernels of the range", kernelColumns(total), rows, {class: "kernels"});
 }
