@@ -130,9 +130,9 @@ function readBudget() {
 /** How long a part takes and what it is, within a sentence. */
 function inWords(part) {
   const amount = time(part.ns);
-  if (part.isIdle) return amount + " of GPU idle, " + part.name;
-  if (part.what === "not known") return amount + " of GPU busy, " + part.name;
-  return amount + " of GPU busy, limited by " + part.name;
+  if (part.isIdle) return amount + " of GPU idle time, " + part.name;
+  if (part.what === "not known") return amount + " of GPU busy time, " + part.name;
+  return amount + " of GPU busy time, limited by " + part.name;
 }
 
 /** The largest part of the budget in words. */

@@ -10,6 +10,8 @@ function isDark() {
 
 function headerButtons() {
   const theme = byId("theme");
+  const printer = byId("print");
+  theme.hidden = printer.hidden = false;  // without a script they would do nothing
   const update = () => {
     theme.textContent = isDark() ? "Light" : "Dark";
     theme.setAttribute("aria-label", "Use " + (isDark() ? "light" : "dark") + " colours");
@@ -20,7 +22,7 @@ function headerButtons() {
     update();
   });
   darkQuery.addEventListener("change", update);
-  byId("print").addEventListener("click", () => print());
+  printer.addEventListener("click", () => print());
   followPrinting(update);
   update();
 }

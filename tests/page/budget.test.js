@@ -58,14 +58,14 @@ test("steps are read in groups", () => {
 test("a limiter has the console's name, and plain words beside it", () => {
   const busy = page.budgetParts(["issue", 3, 5, "latency", 3, 4], page.busyKinds, false);
   assert.strictEqual(page.inWords(busy[0]),
-    "5 ns of GPU busy, limited by issue (rate of instructions)");
+    "5 ns of GPU busy time, limited by issue (rate of instructions)");
   assert.strictEqual(page.inWords(busy[1]),
-    "4 ns of GPU busy, limited by latency (waits, no unit at 60 %)");
+    "4 ns of GPU busy time, limited by latency (waits, no unit at 60 %)");
   const [unknown, copies] = page.budgetParts(["not known", 3, 5, "copies", 3, 4], page.busyKinds);
-  assert.strictEqual(page.inWords(unknown), "5 ns of GPU busy, limiter not counted");
-  assert.strictEqual(page.inWords(copies), "4 ns of GPU busy, limited by copies");
+  assert.strictEqual(page.inWords(unknown), "5 ns of GPU busy time, limiter not counted");
+  assert.strictEqual(page.inWords(copies), "4 ns of GPU busy time, limited by copies");
   const [idle] = page.budgetParts(["launch", 3, 5], page.idleKinds, true);
-  assert.strictEqual(page.inWords(idle), "5 ns of GPU idle, launching");
+  assert.strictEqual(page.inWords(idle), "5 ns of GPU idle time, launching");
 });
 
 test("what warps wait for is in the words of the metric that the limiter names", () => {

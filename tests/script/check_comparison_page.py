@@ -83,10 +83,14 @@ class Comparison(check_page.Page):
 
     def check_headline(self):
         said, step = self.run("document.getElementById('headline').innerText"), self.result["step"]
-        self.expect((self.result["verdict"] + ": " + self.result["reason"])[1:] in said, "the verdict is not in the headline")
+        verdict, reason, headline = (self.result[key] for key in ("verdict", "reason", "headline"))
+        self.expect((verdict + ": " + reason)[1:] in said or headline.startswith(reason) and verdict[1:] in said, "the verdict is not in the headline")
+        most = next((each for each in self.result["ranges"] if not any(other["path"].startswith(each["path"] + "/") for other in self.result["ranges"])), None)
+        self.expect(most is None or "Changed most: " + most["path"] in said or "Changed most" not in said, f"{most} changed most: {said}")
         if step["before_steps"] and step["after_steps"]:
             times = self.run(f"[time({step['before_ms']} * 1e6), time({step['after_ms']} * 1e6)]")
-            self.expect(f"The median step went from {times[0]} to {times[1]}: " in said, f"the step: {said}")
+            self.expect(said.startswith("The step is ") and headline[1:] in said.split("\n")[0], f"the step: {said}")
+            self.expect(f", {times[0]} before and {times[1]} after (medians)" in said, f"the times of the step: {said}")
             self.expect(any(near(each, factor(step["before_ms"], step["after_ms"])) for each in self.texts("#headline dd")), "the factor of the step")
         else:
             self.expect("There are no steps on both sides" in said, f"no steps: {said}")

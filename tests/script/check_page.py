@@ -425,9 +425,9 @@ class Page:
             text = self.run("document.getElementById('largest').textContent")
             share = f"{100 * most / sum(parts.values()):.1f}"
             self.expect(text.startswith(f"Largest part, {share} %") or most == sum(parts.values()), f"the largest part is {share} % of {what}: {text}")
-            self.expect(text.startswith("Largest") and ("GPU idle, " in text) == (kind == "idle"), f"the largest part is {kind}: {text}")
+            self.expect(text.startswith("Largest") and ("GPU idle time, " in text) == (kind == "idle"), f"the largest part is {kind}: {text}")
             self.expect(kind == "idle" or f"limited by {what}" in text or what == "not known", f"the largest part is {what}: {text}")
-            self.expect(f"{self.run(f'time({most})')} of GPU {kind}, " in text, f"the largest part takes {most} ns: {text}")
+            self.expect(f"{self.run(f'time({most})')} of GPU {kind} time, " in text, f"the largest part takes {most} ns: {text}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
         self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")

@@ -200,6 +200,9 @@ TEST_CASE("without script the page has the answer, its findings and ranges in wo
   REQUIRE(!input.findings.findings.empty());
   CHECK(plain.find(input.findings.findings[0].title) != plain.npos);
   CHECK(plain.find("<td>" + input.folded[1].path + "</td>") != plain.npos);
+  CHECK(plain.find("<th>GPU busy</th><th>Host total</th><th>Limiter</th>") != plain.npos);
+  CHECK(page.find("<button id=\"theme\" type=\"button\" hidden>") !=
+        page.npos);  // it has no script
   std::string const bad = page_tables(with_hostile_names().made).page();
   std::size_t const from = bad.find("<noscript>");
   std::string const escaped = bad.substr(from, bad.find("</noscript>") - from);

@@ -629,6 +629,9 @@ max-width: none;
 white-space: normal;
 overflow-wrap: anywhere;
 }
+noscript :is(th, td):is(:first-child, :last-child) {
+text-align: left;
+}
 .kernels tbody th {
 width: 24rem;
 min-width: 21rem;
@@ -918,8 +921,8 @@ inline constexpr std::string_view page_markup_2 = R"page(</head>
 <a class="skip" href="#main">To the report</a>
 <header>
 <h1 id="title">Strata report</h1>
-<button id="print" type="button">Print</button>
-<button id="theme" type="button">Dark</button>
+<button id="print" type="button" hidden>Print</button>
+<button id="theme" type="button" hidden>Dark</button>
 <p id="where"></p>
 </header>
 <nav aria-label="Sections"><ul id="sections"></ul><p id="chosen" hidden></p></nav>
@@ -1312,6 +1315,8 @@ return chosen ? chosen === "dark" : darkQuery.matches;
 }
 function headerButtons() {
 const theme = byId("theme");
+const printer = byId("print");
+theme.hidden = printer.hidden = false;  // without a script they would do nothing
 const update = () => {
 theme.textContent = isDark() ? "Light" : "Dark";
 theme.setAttribute("aria-label", "Use " + (isDark() ? "light" : "dark") + " colours");
@@ -1322,7 +1327,7 @@ document.documentElement.dataset.theme = isDark() ? "light" : "dark";
 update();
 });
 darkQuery.addEventListener("change", update);
-byId("print").addEventListener("click", () => print());
+printer.addEventListener("click", () => print());
 followPrinting(update);
 update();
 }
@@ -1635,9 +1640,9 @@ return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part
 }
 function inWords(part) {
 const amount = time(part.ns);
-if (part.isIdle) return amount + " of GPU idle, " + part.name;
-if (part.what === "not known") return amount + " of GPU busy, " + part.name;
-return amount + " of GPU busy, limited by " + part.name;
+if (part.isIdle) return amount + " of GPU idle time, " + part.name;
+if (part.what === "not known") return amount + " of GPU busy time, " + part.name;
+return amount + " of GPU busy time, limited by " + part.name;
 }
 function largestPart() {
 const step = readBudget();
@@ -4824,8 +4829,8 @@ inline constexpr std::string_view page_markup_6 = R"page(</head>
 <a class="skip" href="#main">To the report</a>
 <header>
 <h1 id="title">Strata report</h1>
-<button id="print" type="button">Print</button>
-<button id="theme" type="button">Dark</button>
+<button id="print" type="button" hidden>Print</button>
+<button id="theme" type="button" hidden>Dark</button>
 <p id="where"></p>
 </header>
 <nav aria-label="Sections"><ul id="sections"></ul></nav>
