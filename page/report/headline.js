@@ -23,7 +23,10 @@ function setOfSteps() {
 
 function stepTiles() {
   if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
-  const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns);
+  const unrecorded = summary.unrecorded_ns
+    ? "; unrecorded " + time(summary.unrecorded_ns)
+    : "";
+  const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
   const tiles = [tile({
     name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
     value: time(summary.mean_ns),

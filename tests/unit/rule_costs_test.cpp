@@ -354,6 +354,7 @@ TEST_CASE("the sentence: what recording adds to a step is no idle time of the pr
     program p;
     p.run(8, [&] {
       p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 500 * us); });
+      p.wait();
       p.now += 500 * us;
     });
     p.made.cost.skipped_steps = skipped;

@@ -251,7 +251,7 @@ class roofline_builder {
       known.used = false;
       for (std::size_t row = 0; row < rows_.size(); ++row) {
         double const ns = counted_value(counters_, row, "flop_fp16") / known.rate * 1e9;
-        double const busy = busy_ns(rows_[row]);
+        double const busy = steps_.busy_ns(rows_[row]);
         known.used = known.used || (busy > 0.0 && ns > constants * busy);
       }
     }

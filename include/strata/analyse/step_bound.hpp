@@ -182,16 +182,14 @@ class step_bound : private step_view {
   /// " Most time: block[*]/mlp/up, 452 us (17 % of the step); limiter: HBM 76 %."
   std::string most_time(std::size_t row) const {
     // What overlaps counts once.
-    auto const all_ns = static_cast<double>(rows_[row].gpu_busy_ns);
-    double const busy_ns = in_.steps.per_step(all_ns, rows_[row].step_busy_share);
-    double const ns = smaller(smaller(own_busy_ns(row), busy_ns), in_.steps.active_ns);
+    double const busy_ns = in_.steps.busy_ns(rows_[row]);
+    double const ns = smaller(smaller(own_busy_ns(row), busy_ns), active_ns());
     device_work const& own = rows_[row].self;
     device_work const& all = rows_[row].total;
     bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
     sentence text(" Most time: ");
     text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
-         << percent(ns / in_.steps.active_ns)
-         << (in_.steps.from_steps ? " of the step)" : " of it)");
+         << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)");
     range_limit const& limit = in_.roofline.limits[row];
     if (limit.text.empty()) return text << ".";
     text << "; limiter: ";
