@@ -12,10 +12,13 @@ struct ggml_run {
   work_folder folder;
   ending end;
 
-  explicit ggml_run(std::string const& name, std::string const& strata, texts environment = {}) {
+  explicit ggml_run(std::string const& name, std::string const& strata, texts environment = {},
+                    std::string const& way = "") {
     environment.push_back(std::string("LD_PRELOAD=") + STRATA_GGML_LIBRARY);
     if (!strata.empty()) environment.push_back("STRATA=" + strata + ",out=" + folder / "out");
-    end = run({program(name), GGML_LIBRARY}, environment);
+    texts command = {program(name), GGML_LIBRARY};
+    if (!way.empty()) command.push_back(way);
+    end = run(command, environment);
     INFO(end.err);
     CHECK(end.code == 7);
   }
@@ -56,11 +59,67 @@ TEST_CASE("a token is a step, and layers have ranges where the backend launches 
   CHECK(p.steps() == 4);                     // the last token's has no end
 }
 
-TEST_CASE("a backend that asks of each node once: from its second graph on") {
-  ggml_run const p("ggml_program", "host,formats=csv", {"FAKE_GGML_PLANS=0"});
+TEST_CASE("backends of a device that ask of each node once: from its second graph on") {
+  ggml_run const p("ggml_program", "host,formats=csv", {"FAKE_GGML_PLANS=none"});
   call_counts const calls = p.calls();
   CHECK(calls.count("prefill/embedding") == 0);
   CHECK(operations(calls, "decode") == 60);
+}
+
+TEST_CASE("a graph whose planning ends midway has all its ranges") {
+  ggml_run const p("ggml_program", "host,formats=csv", {"FAKE_GGML_PLANS=cut"});
+  call_counts const calls = p.calls();
+  CHECK(operations(calls, "prefill") == 12);
+  CHECK(operations(calls, "decode") == 60);
+  CHECK(calls.at("decode/embedding/GET_ROWS inp_embd") == 5);
+}
+
+TEST_CASE("a graph that fails midway leaves no range open, and its nodes are not looked at again") {
+  ggml_run const p("ggml_program", "host,formats=csv", {"FAKE_GGML_PLANS=throw"});
+  for (auto const& [path, count] : p.calls())
+    CHECK((path.compare(0, 7, "prefill") == 0 || path.compare(0, 6, "decode") == 0));
+  CHECK(operations(p.calls(), "decode") == 25);
+}
+
+TEST_CASE("threads that take turns with a scheduler make steps together") {
+  ggml_run const p("ggml_program", "host,formats=csv+json", {}, "threads");
+  CHECK(p.calls().at("decode") == 5);
+  CHECK(p.steps() == 4);
+  CHECK_FALSE(has(p.end.err, "steps not counted"));
+}
+
+TEST_CASE("the program's own steps stay as they are") {
+  ggml_run const p("ggml_program", "host,formats=csv+json", {}, "steps");
+  CHECK(p.calls().at("decode") == 5);
+  CHECK(p.steps() == 2);
+}
+
+TEST_CASE("a graph that takes no rows of a table decodes nothing") {
+  ggml_run const p("ggml_program", "host,formats=csv+json", {}, "encoder");
+  CHECK(p.calls().at("prefill") == 2);
+  CHECK(p.calls().at("decode") == 5);
+  CHECK(p.steps() == 4);
+}
+
+TEST_CASE("a ggml of other headers computes as without the library") {
+  std::string strata;
+  SUBCASE("recorded") { strata = "host,formats=csv"; }
+  SUBCASE("idle") {}
+  ggml_run const p("ggml_program", strata, {"FAKE_GGML_OTHER=1"});
+  CHECK(p.end.out == results);
+  CHECK(count_of(p.end.err, "built with the headers of another ggml") == (strata.empty() ? 0 : 1));
+  CHECK_FALSE(fs::exists(p.folder / "out"));
+}
+
+TEST_CASE("of several ggml in a process each has its own calls") {
+  work_folder const folder;
+  std::string const other = folder / "libother_ggml.so";
+  fs::copy_file(GGML_LIBRARY, other);
+  std::string strata;
+  SUBCASE("recorded") { strata = "host,formats=csv"; }
+  SUBCASE("idle") {}
+  ggml_run const p("ggml_opened", strata, {}, other);
+  CHECK(p.end.out == "12 24 24 24 24 36 12 24 36\n");
 }
 
 TEST_CASE("windows count the tokens that are not recorded") {

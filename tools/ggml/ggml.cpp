@@ -11,70 +11,36 @@
 // Brings the implementation, so it comes first.
 #include <strata/adapters/ggml.hpp>
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <vector>
+
+#include "ggml_behind.hpp"
 
 namespace {
 
-/// The symbol of this name in a library of the process that is not this one. Python's libraries are
-/// in no scope that dlsym searches by itself.
-void* find_in_libraries(char const* name, void const* own) {
-  std::vector<std::string> paths;
-  auto const note = [](dl_phdr_info* library, std::size_t, void* list) {
-    static_cast<std::vector<std::string>*>(list)->emplace_back(library->dlpi_name);
-    return 0;
-  };
-  (void)dl_iterate_phdr(note, &paths);
-  for (std::string const& path : paths) {
-    void* const library = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    if (library == nullptr) continue;
-    void* const found = dlsym(library, name);
-    if (found != nullptr && found != own) return found;
-  }
-  return nullptr;
-}
-
-/// ggml's own function behind one of this library. Errors: ends the program where there is
-/// none, as a call of a function that no library has does.
-template <class Function>
-Function* function_behind(Function* own, char const* name) {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) found = find_in_libraries(name, reinterpret_cast<void const*>(own));
-  if (found == nullptr) {
-    strata::detail::say((std::string("libstrata_ggml.so: no library has ") + name).c_str());
-    std::abort();
-  }
-  return reinterpret_cast<Function*>(found);
-}
-
-/// How often a backend asks of a node whether it is empty.
+/// How often the backends of a device ask of a node whether it is empty.
 enum class asking : unsigned char { unknown, once, twice };
 
-/// What is known of the backends of this process. Threads: any.
-class known_backends {
+/// What is known of the devices of this process, which live as long as it does, where backends come
+/// and go. Threads: any.
+class known_devices {
  public:
-  static known_backends& instance() {
-    static known_backends only;
+  static known_devices& instance() {
+    static known_devices only;
     return only;
   }
-  asking of(ggml_backend_t backend) {
+  asking of(ggml_backend_dev_t device) {
     strata::detail::spin_lock const lock(mutex_);
     for (entry const& known : entries_)
-      if (known.backend == backend) return known.asks;
+      if (known.device == device) return known.asks;
     return asking::unknown;
   }
   /// Who was seen to ask twice does so.
-  void learn(ggml_backend_t backend, asking asks) {
+  void learn(ggml_backend_dev_t device, asking asks) {
     strata::detail::spin_lock const lock(mutex_);
     for (entry& known : entries_) {
-      if (known.backend != nullptr && known.backend != backend) continue;
-      known.backend = backend;
+      if (known.device != nullptr && known.device != device) continue;
+      known.device = device;
       if (known.asks != asking::twice) known.asks = asks;
       return;
     }
@@ -82,7 +48,7 @@ class known_backends {
 
  private:
   struct entry {
-    ggml_backend_t backend = nullptr;
+    ggml_backend_dev_t device = nullptr;
     asking asks = asking::unknown;
   };
   static constexpr std::size_t most = 64;
@@ -102,13 +68,17 @@ class computed_graph {
     return own;
   }
 
+  /// The nodes from the first to the last that works.
   void begin(ggml_backend_t backend, ggml_cgraph* graph) {
-    if (strata::detail::active_listener() == nullptr) return;
-    backend_ = backend;
+    device_ = ggml_backend_get_device(backend);
     nodes_ = ggml_graph_nodes(graph);
     count_ = ggml_graph_n_nodes(graph);
     while (count_ > 0 && is_idle(nodes_[count_ - 1])) --count_;
-    asks_ = known_backends::instance().of(backend);
+    while (count_ > 0 && is_idle(*nodes_)) {
+      ++nodes_;
+      --count_;
+    }
+    asks_ = known_devices::instance().of(device_);
     next_ = 0;
     pass_ = pass::plan;
   }
@@ -120,18 +90,17 @@ class computed_graph {
     place_ = {};
     nodes_ = nullptr;
     if (pass_ == pass::plan) return;
-    known_backends::instance().learn(backend_,
-                                     pass_ == pass::launch ? asking::twice : asking::once);
+    known_devices::instance().learn(device_, pass_ == pass::launch ? asking::twice : asking::once);
   }
 
   /// Whether a node is empty is asked.
   void ask(ggml_tensor const* node) {
-    if (nodes_ == nullptr || is_idle(node) || !advance(node)) return;
+    if (nodes_ == nullptr || is_idle(node)) return;
+    if (pass_ == pass::plan && breaks_off(node)) end_plan();
+    if (!advance(node)) return;
     if (pass_ == pass::planned) pass_ = pass::launch;
     if (pass_ == pass::launch || asks_ == asking::once) begin_node(node);
-    if (pass_ != pass::plan || next_ != count_) return;
-    pass_ = pass::planned;
-    next_ = 0;
+    if (pass_ == pass::plan && next_ == count_) end_plan();
   }
 
  private:
@@ -154,6 +123,20 @@ class computed_graph {
     }
   }
 
+  /// Whether the graph is launched before all of it was planned: its first node comes again, which
+  /// is not a source that the operation asks about.
+  bool breaks_off(ggml_tensor const* node) const {
+    if (next_ < 2 || node != *nodes_) return false;
+    for (ggml_tensor const* const source : nodes_[next_ - 1]->src)
+      if (source == node) return false;
+    return true;
+  }
+
+  void end_plan() {
+    pass_ = pass::planned;
+    next_ = 0;
+  }
+
   /// Whether the node comes next: an operation may ask about its sources, which came before.
   bool advance(ggml_tensor const* node) {
     for (int i = next_; i < count_ && i < next_ + most_skipped; ++i) {
@@ -165,6 +148,7 @@ class computed_graph {
   }
 
   void begin_node(ggml_tensor const* node) {
+    if (!strata::detail::anyone_listens()) return;
     strata::detail::ggml_label const label =
         strata::detail::ggml_label::of(strata::detail::ggml_name(node));
     auto const place = strata::detail::ggml_place::of(node, label, place_);
@@ -176,10 +160,10 @@ class computed_graph {
     operation_.next(strata::detail::ggml_operation(node, label).name(), work);
   }
 
-  ggml_backend_t backend_ = nullptr;
-  ggml_tensor** nodes_ = nullptr;  // null: no graph, or nobody listens
-  int count_ = 0;                  // to the last that works
-  int next_ = 0;                   // where the next node is searched
+  ggml_backend_dev_t device_ = nullptr;
+  ggml_tensor** nodes_ = nullptr;  // null: no graph
+  int count_ = 0;
+  int next_ = 0;  // where the next node is searched
   pass pass_ = pass::plan;
   asking asks_ = asking::unknown;
   strata::detail::ggml_place place_;
@@ -187,10 +171,25 @@ class computed_graph {
   strata::phases operation_;
 };
 
+/// A graph that a backend computes, as long as this lives: an exception ends it too.
+class graph_scope {
+ public:
+  graph_scope(ggml_backend_t backend, ggml_cgraph* graph)
+      : computed_(computed_graph::of_this_thread()) {
+    computed_.begin(backend, graph);
+  }
+  ~graph_scope() { computed_.end(); }
+  graph_scope(graph_scope const&) = delete;
+  graph_scope& operator=(graph_scope const&) = delete;
+
+ private:
+  computed_graph& computed_;
+};
+
 /// What a graph computes.
 struct graph_work {
-  std::int64_t tokens = 1;
-  bool decodes = true;  // each token has an output: one of each sequence
+  std::int64_t tokens = 0;  // 0: not known
+  bool decodes = false;     // each token has an output: one of each sequence
 
   /// Source: the rows that llama.cpp takes from the table of tokens first, and those of the last
   /// node, which is the output.
@@ -209,81 +208,122 @@ struct graph_work {
   }
 };
 
+/// The step of a decoded token, to the next graph of its scheduler, in whichever thread, or of its
+/// thread. Threads: any; a token beside another's, of other schedulers and threads, has none.
+class token_step {
+ public:
+  static void next(ggml_backend_sched_t scheduler, bool decodes) {
+    std::uint64_t const self = strata::detail::recorder::thread_id();
+    if (open_.load()) {
+      if (scheduler_.load() != scheduler && thread_.load() != self) return;
+      open_.store(false);
+      strata::detail::recorder::instance().take_step(true);
+      if (auto const* const active = strata::detail::active_listener()) active->step_end();
+    }
+    auto const* const active = strata::detail::active_listener();
+    if (!decodes || active == nullptr || !active->step_begin()) return;
+    scheduler_.store(scheduler);
+    thread_.store(self);
+    open_.store(true);
+  }
+
+ private:
+  static inline strata::detail::atomic<bool> open_{false};
+  static inline strata::detail::atomic<ggml_backend_sched_t> scheduler_{nullptr};
+  static inline strata::detail::atomic<std::uint64_t> thread_{0};
+};
+
+/// Whether there is something to record, of a ggml that can be read.
+bool is_recorded(ggml_behind::ggml const& ggml) {
+  if (strata::detail::active_listener() == nullptr) return false;
+  if (!ggml.readable) ggml_behind::say_unreadable();
+  return ggml.readable;
+}
+
 }  // namespace
 
 // What ggml and its backends call.
 
 bool ggml_is_empty(ggml_tensor const* tensor) {
-  computed_graph::of_this_thread().ask(tensor);
-  for (std::int64_t const size : tensor->ne)
-    if (size == 0) return true;
-  return false;
+  auto const& ggml = ggml_behind::callers::of(__builtin_return_address(0));
+  if (strata::detail::active_listener() != nullptr) computed_graph::of_this_thread().ask(tensor);
+  return ggml_behind::require(ggml.is_empty, "ggml_is_empty")(tensor);
 }
 
 ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, ggml_cgraph* graph) {
-  static auto* const behind =
-      function_behind(&ggml_backend_graph_compute_async, "ggml_backend_graph_compute_async");
-  computed_graph& computed = computed_graph::of_this_thread();
-  computed.begin(backend, graph);
-  ggml_status const outcome = behind(backend, graph);
-  computed.end();
-  return outcome;
+  auto const& ggml = ggml_behind::callers::of(__builtin_return_address(0));
+  auto* const compute = ggml_behind::require(ggml.compute, "ggml_backend_graph_compute_async");
+  if (!is_recorded(ggml)) return compute(backend, graph);
+  graph_scope const scope(backend, graph);
+  return compute(backend, graph);
 }
 
 ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t scheduler,
                                                    ggml_cgraph* graph) {
-  static auto* const behind = function_behind(&ggml_backend_sched_graph_compute_async,
-                                              "ggml_backend_sched_graph_compute_async");
-  if (strata::detail::active_listener() == nullptr) return behind(scheduler, graph);
+  auto const& ggml = ggml_behind::callers::of(__builtin_return_address(0));
+  auto* const compute =
+      ggml_behind::require(ggml.compute_all, "ggml_backend_sched_graph_compute_async");
+  if (!is_recorded(ggml)) return compute(scheduler, graph);
   graph_work const work = graph_work::of(graph);
-  strata::detail::c_step_end();
-  if (work.decodes) strata::detail::c_step_begin();
+  token_step::next(scheduler, work.decodes);
   strata::scoped_range const range(work.decodes ? "decode" : "prefill",
                                    strata::tokens(work.tokens));
-  return behind(scheduler, graph);
+  return compute(scheduler, graph);
 }
 
-// What the ranges ask ggml for: this library is loaded before it, and into other programs too.
+// What the ranges ask ggml for: this library is loaded before it, and into other programs too. All
+// that are readable agree.
+
+namespace {
+
+template <class Function>
+Function* any(Function*, char const* name) {
+  return ggml_behind::require(ggml_behind::find<Function>(name, nullptr), name);
+}
+
+}  // namespace
 
 std::int64_t ggml_nelements(ggml_tensor const* tensor) {
-  static auto* const behind = function_behind(&ggml_nelements, "ggml_nelements");
+  static auto* const behind = any(&ggml_nelements, "ggml_nelements");
   return behind(tensor);
 }
 std::int64_t ggml_nrows(ggml_tensor const* tensor) {
-  static auto* const behind = function_behind(&ggml_nrows, "ggml_nrows");
+  static auto* const behind = any(&ggml_nrows, "ggml_nrows");
   return behind(tensor);
 }
 std::size_t ggml_nbytes(ggml_tensor const* tensor) {
-  static auto* const behind = function_behind(&ggml_nbytes, "ggml_nbytes");
+  static auto* const behind = any(&ggml_nbytes, "ggml_nbytes");
   return behind(tensor);
 }
 std::int64_t ggml_blck_size(ggml_type type) {
-  static auto* const behind = function_behind(&ggml_blck_size, "ggml_blck_size");
+  static auto* const behind = any(&ggml_blck_size, "ggml_blck_size");
   return behind(type);
 }
 std::size_t ggml_type_size(ggml_type type) {
-  static auto* const behind = function_behind(&ggml_type_size, "ggml_type_size");
+  static auto* const behind = any(&ggml_type_size, "ggml_type_size");
   return behind(type);
 }
+ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t backend) {
+  static auto* const behind = any(&ggml_backend_get_device, "ggml_backend_get_device");
+  return behind(backend);
+}
 char const* ggml_op_desc(ggml_tensor const* tensor) {
-  static auto* const behind = function_behind(&ggml_op_desc, "ggml_op_desc");
+  static auto* const behind = any(&ggml_op_desc, "ggml_op_desc");
   return behind(tensor);
 }
 bool ggml_backend_buffer_is_host(ggml_backend_buffer_t buffer) {
-  static auto* const behind =
-      function_behind(&ggml_backend_buffer_is_host, "ggml_backend_buffer_is_host");
+  static auto* const behind = any(&ggml_backend_buffer_is_host, "ggml_backend_buffer_is_host");
   return behind(buffer);
 }
 ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t buffer) {
-  static auto* const behind =
-      function_behind(&ggml_backend_buffer_get_type, "ggml_backend_buffer_get_type");
+  static auto* const behind = any(&ggml_backend_buffer_get_type, "ggml_backend_buffer_get_type");
   return behind(buffer);
 }
 ggml_tensor** ggml_graph_nodes(ggml_cgraph* graph) {
-  static auto* const behind = function_behind(&ggml_graph_nodes, "ggml_graph_nodes");
+  static auto* const behind = any(&ggml_graph_nodes, "ggml_graph_nodes");
   return behind(graph);
 }
 int ggml_graph_n_nodes(ggml_cgraph* graph) {
-  static auto* const behind = function_behind(&ggml_graph_n_nodes, "ggml_graph_n_nodes");
+  static auto* const behind = any(&ggml_graph_n_nodes, "ggml_graph_n_nodes");
   return behind(graph);
 }

@@ -1,9 +1,13 @@
 // libfake_ggml.so: a model of two layers whose graph a backend computes as ggml's do. It plans the
 // graph, launches it node by node, with two nodes fused, and launches a captured one again without
-// a look at its nodes. With FAKE_GGML_PLANS=0 it plans nothing and captures nothing.
+// a look at its nodes. With FAKE_GGML_PLANS=none it plans nothing and captures nothing; with `cut`
+// it gives up planning midway; with `throw` it fails midway. With FAKE_GGML_OTHER its tensors are
+// other ones than those of its header.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -39,11 +43,12 @@ ggml_tensor* new_node(ggml_op operation, char const* name, ggml_tensor* input,
 ggml_cgraph* new_graph(int tokens, int outputs) {
   auto* const graph = new ggml_cgraph;
   ggml_tensor* last = new_tensor(GGML_OP_NONE, "inp_tokens", tokens);
+  bool const embeds = outputs == 0;  // as an encoder of images or sounds
   auto const add = [&](ggml_op operation, char const* name, char const* weight = nullptr) {
     last = new_node(operation, name, last, weight);
     graph->nodes.push_back(last);
   };
-  add(GGML_OP_GET_ROWS, "inp_embd", "token_embd.weight");
+  if (!embeds) add(GGML_OP_GET_ROWS, "inp_embd", "token_embd.weight");
   for (int layer = 0; layer < 2; ++layer) {
     auto const in_layer = [&](ggml_op operation, char const* base, char const* weight = nullptr) {
       char name[GGML_MAX_NAME];
@@ -63,13 +68,18 @@ ggml_cgraph* new_graph(int tokens, int outputs) {
     in_layer(GGML_OP_ADD, "l_out");
   }
   add(GGML_OP_MUL_MAT, "result_output", "output.weight");
-  last->ne[1] = outputs;
+  if (!embeds) last->ne[1] = outputs;
   return graph;
 }
 
-bool plans() {
-  char const* const wish = std::getenv("FAKE_GGML_PLANS");
-  return wish == nullptr || *wish != '0';
+enum class planning { whole, none, cut, fails };
+
+planning wish() {
+  char const* const text = std::getenv("FAKE_GGML_PLANS");
+  std::string const wished = text == nullptr ? "" : text;
+  if (wished == "none") return planning::none;
+  if (wished == "cut") return planning::cut;
+  return wished == "throw" ? planning::fails : planning::whole;
 }
 
 ggml_cgraph* captured = nullptr;
@@ -81,6 +91,7 @@ void launch(ggml_cgraph* graph) {
     if (ggml_is_empty(node) || node->op == GGML_OP_VIEW) continue;
     if (node->op == GGML_OP_ADD && node->src[1] != nullptr && ggml_is_empty(node->src[1])) continue;
     ++launched;
+    if (i == 6 && wish() == planning::fails) throw std::runtime_error("the graph fails midway");
     if (node->op == GGML_OP_RMS_NORM) ++i;  // fused with what follows
   }
 }
@@ -111,23 +122,46 @@ int ggml_graph_n_nodes(ggml_cgraph* graph) { return static_cast<int>(graph->node
 ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t) { return nullptr; }
 bool ggml_backend_buffer_is_host(ggml_backend_buffer_t) { return false; }
 
+std::size_t ggml_tensor_overhead() {
+  bool const other = std::getenv("FAKE_GGML_OTHER") != nullptr;
+  return sizeof(ggml_tensor) + (other ? 64 : 32);
+}
+char const* ggml_op_name(ggml_op operation) {
+  ggml_tensor named{};
+  named.op = operation;
+  return ggml_op_desc(&named);
+}
+ggml_backend_dev_t ggml_backend_get_device(ggml_backend_t) {
+  static int device = 0;
+  return reinterpret_cast<ggml_backend_dev_t>(&device);
+}
+
 ggml_status ggml_backend_graph_compute_async(ggml_backend_t, ggml_cgraph* graph) {
-  if (plans())
-    for (ggml_tensor const* const node : graph->nodes) (void)ggml_is_empty(node);
-  if (graph != captured || !plans()) launch(graph);
+  planning const plan = wish();
+  std::size_t const planned = plan == planning::none ? 0 : graph->nodes.size();
+  for (std::size_t i = 0; i < (plan == planning::cut ? planned / 2 : planned); ++i)
+    (void)ggml_is_empty(graph->nodes[i]);
+  if (graph != captured || plan != planning::whole) launch(graph);
   captured = graph;
   return GGML_STATUS_SUCCESS;
 }
 ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t, ggml_cgraph* graph) {
-  static int backend = 0;
-  return ggml_backend_graph_compute_async(reinterpret_cast<ggml_backend_t>(&backend), graph);
+  static char backends[64];  // one for each graph
+  static int next = 0;
+  return ggml_backend_graph_compute_async(reinterpret_cast<ggml_backend_t>(&backends[next++ % 64]),
+                                          graph);
 }
 
 int compute(int tokens, int outputs) {
   static std::map<std::pair<int, int>, ggml_cgraph*> graphs;
   ggml_cgraph*& graph = graphs[{tokens, outputs}];
   if (graph == nullptr) graph = new_graph(tokens, outputs);
-  (void)ggml_backend_sched_graph_compute_async(nullptr, graph);
+  try {
+    (void)ggml_backend_sched_graph_compute_async(nullptr, graph);
+  } catch (std::runtime_error const&) {
+    // The next graph is built.
+    for (ggml_tensor const* const node : graph->nodes) (void)ggml_is_empty(node);
+  }
   return launched;
 }
 }

@@ -1,4 +1,4 @@
-// A stand-in for ggml's header: what libstrata_llama.so uses of it.
+// A stand-in for ggml's header: what libstrata_ggml.so uses of it.
 #ifndef STRATA_TESTS_FAKE_GGML_H
 #define STRATA_TESTS_FAKE_GGML_H
 
@@ -47,6 +47,8 @@ std::int64_t ggml_nrows(ggml_tensor const* tensor);
 std::size_t ggml_nbytes(ggml_tensor const* tensor);
 std::int64_t ggml_blck_size(ggml_type type);
 std::size_t ggml_type_size(ggml_type type);
+std::size_t ggml_tensor_overhead();
+char const* ggml_op_name(ggml_op operation);
 char const* ggml_op_desc(ggml_tensor const* tensor);
 bool ggml_is_empty(ggml_tensor const* tensor);
 ggml_tensor** ggml_graph_nodes(ggml_cgraph* graph);
