@@ -122,7 +122,7 @@ TEST_CASE("of several ggml in a process each has its own calls") {
   CHECK(p.end.out == "12 24 24 24 24 36 12 24 36\n");
 }
 
-TEST_CASE("windows count the tokens that are not recorded") {
+TEST_CASE("windows count the tokens that are not recorded, and know what was captured before") {
   std::string const fakes = FAKE_DIR;
   ggml_run const p(
       "ggml_opened", "trace,skip=2,active=1,formats=csv+json",
@@ -132,6 +132,8 @@ TEST_CASE("windows count the tokens that are not recorded") {
   CHECK(p.end.out == results);
   CHECK(p.calls().at("decode") == 1);
   CHECK(p.steps() == 1);
+  std::string const ranges = content(p.folder / "out/ranges.csv");
+  CHECK(has(ranges, "decode/attention[1]/ADD ffn_inp,"));
 }
 
 TEST_CASE("without STRATA nothing changes") {

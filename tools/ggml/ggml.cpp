@@ -147,8 +147,9 @@ class computed_graph {
     return false;
   }
 
+  /// Between windows, too, a node that is captured has its range: the graph outlives the capture.
   void begin_node(ggml_tensor const* node) {
-    if (!strata::detail::anyone_listens()) return;
+    if (!strata::detail::anyone_listens() && !strata::detail::capture_guard::capturing()) return;
     strata::detail::ggml_label const label =
         strata::detail::ggml_label::of(strata::detail::ggml_name(node));
     auto const place = strata::detail::ggml_place::of(node, label, place_);

@@ -129,7 +129,7 @@ struct steps_summary {
   /// How much longer a recorded step takes than one that is not; 1 where that is not known, or as
   /// little as steps differ anyway.
   double recording_factor() const noexcept {
-    constexpr double least = 1.1;  // chosen
+    constexpr double least = 1.05;  // chosen
     double const factor = p50_ns / unrecorded_ns;
     return factor > least ? factor : 1.0;
   }

@@ -3,6 +3,8 @@
 // a look at its nodes. With FAKE_GGML_PLANS=none it plans nothing and captures nothing; with `cut`
 // it gives up planning midway; with `throw` it fails midway. With FAKE_GGML_OTHER its tensors are
 // other ones than those of its header.
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "../fake.hpp"
 #include "ggml-backend.h"
 #include "program.hpp"
 
@@ -82,8 +85,27 @@ planning wish() {
   return wished == "throw" ? planning::fails : planning::whole;
 }
 
+#define CUPTI(name) in_cupti<decltype(name)>(#name)
+
+bool has_device() { return std::getenv("FAKE_CUPTI_FILE") != nullptr; }
+
+template <class Function>
+Function* in_cupti(char const* name) {
+  void* const library = dlopen(std::getenv("FAKE_CUPTI_FILE"), RTLD_NOW | RTLD_LOCAL);
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+constexpr std::uint32_t stream = 7;
 ggml_cgraph* captured = nullptr;
+fake_graph_t executable = 0;  // of what was captured
 int launched = 0;
+
+void launch_kernel() {
+  if (!has_device()) return;
+  fake_kernel kernel;
+  kernel.stream = stream;
+  (void)CUPTI(fake_launch)(&kernel);
+}
 
 void launch(ggml_cgraph* graph) {
   for (std::size_t i = 0; i < graph->nodes.size(); ++i) {
@@ -91,9 +113,17 @@ void launch(ggml_cgraph* graph) {
     if (ggml_is_empty(node) || node->op == GGML_OP_VIEW) continue;
     if (node->op == GGML_OP_ADD && node->src[1] != nullptr && ggml_is_empty(node->src[1])) continue;
     ++launched;
+    launch_kernel();
     if (i == 6 && wish() == planning::fails) throw std::runtime_error("the graph fails midway");
     if (node->op == GGML_OP_RMS_NORM) ++i;  // fused with what follows
   }
+}
+
+void capture(ggml_cgraph* graph) {
+  if (has_device()) (void)CUPTI(fake_begin_capture)(stream);
+  launch(graph);
+  if (has_device()) executable = CUPTI(fake_graph_clone)(CUPTI(fake_end_capture)(stream));
+  captured = graph;
 }
 
 }  // namespace
@@ -141,8 +171,8 @@ ggml_status ggml_backend_graph_compute_async(ggml_backend_t, ggml_cgraph* graph)
   std::size_t const planned = plan == planning::none ? 0 : graph->nodes.size();
   for (std::size_t i = 0; i < (plan == planning::cut ? planned / 2 : planned); ++i)
     (void)ggml_is_empty(graph->nodes[i]);
-  if (graph != captured || plan != planning::whole) launch(graph);
-  captured = graph;
+  if (graph != captured || plan != planning::whole) capture(graph);
+  if (has_device()) (void)CUPTI(fake_graph_launch)(executable, stream);
   return GGML_STATUS_SUCCESS;
 }
 ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t, ggml_cgraph* graph) {
