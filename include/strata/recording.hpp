@@ -91,9 +91,9 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
   if (sound && state == recording_parts::state::unusable)
     return {errc::bad_argument, "It is not whole, or was changed: copy it again as binary data."};
   if (sound && !has_report && !has_pieces)
-    return {
-        errc::bad_argument,
-        "It has nothing whole: the program ended within its first second, or could not write on."};
+    return {errc::bad_argument,
+            "It has nothing whole: the program ended in its first second, by _exit or a signal, or "
+            "could not write on: let it run longer or end by exit; else remove it."};
   profile& made = has_report ? reported : streamed;
   bool const has_records = has_pieces && (!has_report || wanted == recording_view::timeline);
   if (has_report && has_records) take_records(made, streamed);

@@ -159,6 +159,16 @@ struct state {
 
 void say(char const* text) { (void)!write(1, text, std::string(text).size()); }
 
+void exit_on_small_stack() {
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  if (pthread_attr_setstacksize(&small, 32 << 10) != 0) _exit(9);
+  auto const leave = [](void*) -> void* { std::exit(7); };
+  pthread_t thread{};
+  if (pthread_create(&thread, &small, leave, nullptr) == 0) pthread_join(thread, nullptr);
+  _exit(9);
+}
+
 int end(std::string const& way) {
   if (way == "thread_exit") {
     std::thread([] {
@@ -166,6 +176,7 @@ int end(std::string const& way) {
       std::exit(7);
     }).join();
   }
+  if (way == "small_exit") exit_on_small_stack();
   if (way == "pthread_exit") {
     endings::start_worker();
     pthread_exit(nullptr);

@@ -177,3 +177,18 @@ TEST_CASE("every state with every way to end") {
   std::printf("%zu endings, each without a session, with STRATA and with a session in code\n",
               trials.size());
 }
+
+TEST_CASE("a thread of a small stack ends the program: another one makes the report") {
+  if (test::sanitized) return;  // its frames are larger
+  work_folder const folder;
+  ending const e =
+      run({ENDING_PROGRAM, "recording", "small_exit"},
+          {"STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
+           "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13",
+           "STRATA=trace,formats=csv+json+html+table+perfetto,out=" + folder / "out"});
+  CHECK(e.signal == 0);
+  CHECK(e.code == 7);
+  CHECK(reports_in(e) == 1);
+  CHECK(has(e.out, "exit handler\n"));
+  CHECK(fs::exists(folder / "out/report.html"));
+}

@@ -141,9 +141,8 @@ class exit_hooks {
     if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
     if (in_forked_child()) return say_lost();
     end_here() = true;
-    if (phase().load() != process_phase::reported && interrupts_something() &&
-        leave_to_watcher(how))
-      return;
+    bool const cannot = interrupts_something() || !has_stack();
+    if (cannot && phase().load() != process_phase::reported && leave_to_watcher(how)) return;
     reports = true;
     report(how);
     reports = false;
@@ -186,6 +185,16 @@ class exit_hooks {
     }
 #endif
     return false;
+  }
+
+  /// Whether a report fits on this thread's stack, with room to spare.
+  static bool has_stack() noexcept {
+#if defined(__linux__)
+    constexpr std::size_t most_of_a_report = std::size_t{256} << 10;
+    return machine::stack_left() > most_of_a_report;
+#else
+    return true;
+#endif
   }
 
   /// The watcher, the thread that waits for signals, makes the report, and this one waits for it.

@@ -169,6 +169,21 @@ class machine {
 #endif
 
 #if defined(__linux__)
+  /// Bytes of stack that this thread has left; none in a fiber, whose stack is not the thread's.
+  static std::size_t stack_left() noexcept {
+    constexpr std::size_t unknown = (std::numeric_limits<std::size_t>::max)();
+    pthread_attr_t own{};
+    if (pthread_getattr_np(pthread_self(), &own) != 0) return unknown;
+    void* lowest = nullptr;
+    std::size_t size = 0;
+    int const error = pthread_attr_getstack(&own, &lowest, &size);
+    (void)pthread_attr_destroy(&own);
+    if (error != 0) return unknown;
+    auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    std::uintptr_t const left = here - reinterpret_cast<std::uintptr_t>(lowest);
+    return left < size ? left : 0;
+  }
+
   /// The threads of the process, a main that has ended and those of Strata included.
   static std::size_t threads_left() noexcept {
     struct stat tasks {};
