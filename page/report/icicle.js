@@ -9,10 +9,10 @@ const icicleDepth = 12;
 /** Parts that are narrower than this many pixels are left out. */
 const narrowPart = 1;
 
-/** What a row has of a kind in a mean step, with all below it. */
+/** What a row has of a kind in a mean step, with all below it and what it captured. */
 function icicleAmount(row, kind) {
   const value = kind.by ? amountPerStep(row, kind.amount, kind.by) : shareAmount(row, kind, true);
-  return value || 0;
+  return (value || 0) + (kind.captured && kind.captured(row) || 0);
 }
 
 /**

@@ -72,6 +72,14 @@ const recordedColumns = [
     get: useOf,
     show: shareText,
   },
+  {
+    key: "graphs",
+    label: "In graphs",
+    title: "kernels that it captured; busy where the graph is launched",
+    get: row => row.graph_kernel_ns,
+    per: graphTimePerStep,
+    show: time,
+  },
   {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
   {
     key: "host",

@@ -27,7 +27,7 @@ const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_s
 
 /** The bars. `by`: which part of sums of work is in steps; `counted`: amounts of one step. */
 const shareKinds = [
-  {name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
+  {name: "GPU time", amount: gpuTimeOf, show: time, by: byTime, captured: graphTimePerStep},
   {name: "Host time", amount: hostTimeOf, show: time},
   {name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
   {name: "Loads", amount: loadsOf, show: bytes, counted: true},

@@ -40,6 +40,9 @@ const byTime = {
 const steppingTime = row => row.host_total_ns - (row.other_threads_ns || 0);
 
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
+
+/** Of kernels that a range captured into graphs, which another one launches. */
+const graphTimePerStep = row => perStep(row, row.graph_kernel_ns, row.step_work_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 
 /** Whether a range is around steps, as a loop of training is. */

@@ -26,6 +26,14 @@ test("what is narrower than a pixel is left out, its neighbours stay where they 
   assert.deepStrictEqual(names, ["", "step", "block", "attention"]);
 });
 
+test("kernels that a range captured are in its width", () => {
+  const captured = {...rows[3], graph_kernel_ns: 100, step_work_share: 0.5};
+  const launched = {...captured, graph_kernel_ns: 0};
+  assert.strictEqual(page.icicleAmount(captured, gpu) - page.icicleAmount(launched, gpu), 25);
+  const kernels = page.shareKinds.find(kind => kind.name === "Kernels");
+  assert.strictEqual(page.icicleAmount(captured, kernels), page.icicleAmount(launched, kernels));
+});
+
 test("counts are those of a step by launches", () => {
   const kernels = page.shareKinds.find(kind => kind.name === "Kernels");
   assert.strictEqual(page.icicleAmount(rows[3], kernels), 12 * 0.75 / 2);

@@ -1462,6 +1462,7 @@ self: row => firstKnown(row.step_self_share, row.step_work_share),
 };
 const steppingTime = row => row.host_total_ns - (row.other_threads_ns || 0);
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
+const graphTimePerStep = row => perStep(row, row.graph_kernel_ns, row.step_work_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 const isAround = row => hasSteps && !none(row.step_self_share);
 function amountPerStep(row, amount, by = byTime) {
@@ -2032,6 +2033,14 @@ title: "the highest use of a unit, of its peak",
 get: useOf,
 show: shareText,
 },
+{
+key: "graphs",
+label: "In graphs",
+title: "kernels that it captured; busy where the graph is launched",
+get: row => row.graph_kernel_ns,
+per: graphTimePerStep,
+show: time,
+},
 {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
 {
 key: "host",
@@ -2439,7 +2448,7 @@ const hostTimeOf = row => row.depth ? steppingTime(row) : sum(row.children, step
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 const shareKinds = [
-{name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
+{name: "GPU time", amount: gpuTimeOf, show: time, by: byTime, captured: graphTimePerStep},
 {name: "Host time", amount: hostTimeOf, show: time},
 {name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
 {name: "Loads", amount: loadsOf, show: bytes, counted: true},
@@ -2613,7 +2622,7 @@ const icicleDepth = 12;
 const narrowPart = 1;
 function icicleAmount(row, kind) {
 const value = kind.by ? amountPerStep(row, kind.amount, kind.by) : shareAmount(row, kind, true);
-return value || 0;
+return (value || 0) + (kind.captured && kind.captured(row) || 0);
 }
 function icicleBoxes(top, kind, least) {
 const boxes = [];
