@@ -335,8 +335,8 @@ std::string markdown_of(explanation const& all) {
     text += "1. **" + plain_markdown(cause.rule) + "**: " + plain_markdown(cause.text) +
             "\n   Try: " + plain_markdown(cause.advice) + "\n";
     for (explained_evidence const& value : cause.evidence)
-      text += "   - " + code_markdown(value.label) + ": " + plain_markdown(value.column) +
-              " " + plain_markdown(value_text(value)) + "\n";
+      text += "   - " + code_markdown(value.label) + ": " + plain_markdown(value.column) + " " +
+              plain_markdown(value_text(value)) + "\n";
     if (cause.evidence_left_out > 0)
       text += "   - " + std::to_string(cause.evidence_left_out) + " more in findings.json\n";
   }

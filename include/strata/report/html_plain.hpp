@@ -94,7 +94,8 @@ class page_plain {
       return cost(a) != cost(b) ? cost(a) > cost(b) : a < b;
     });
     order.resize(smaller(order.size(), most_ranges));
-    out_.write("<table><tr><th>Range</th><th>GPU busy</th><th>Host total</th><th>Limiter</th></tr>\n");
+    out_.write(
+        "<table><tr><th>Range</th><th>GPU busy</th><th>Host total</th><th>Limiter</th></tr>\n");
     for (std::size_t const row : order) {
       out_.write("<tr>");
       range_row const& range = input_.folded[row];
