@@ -65,6 +65,7 @@ class explainer {
     made_.step = inner::step_text(input.steps, source_.has_steps);
     made_.device = line_of(inner::device_text(input));
     made_.step_ns = input.steps.mean_ns;
+    made_.usual_step_ns = input.steps.usual_ns();
     made_.bound = line_of(input.findings.bound, 600);
     add_causes();
     add_ranges();
@@ -90,8 +91,8 @@ class explainer {
       if (!gain.empty()) cause.text += " " + gain;
       cause.cost_ns = found.cost_ns_per_step;
       cause.predicted_step_ns = found.predicted_step_ns;
-      cause.gain_ns = found.gain_ns(input.steps.mean_ns);
-      cause.shortens_step = found.shortens_step(input.steps.mean_ns);
+      cause.gain_ns = found.gain_ns(input.steps.usual_ns());
+      cause.shortens_step = found.shortens_step(input.steps.usual_ns());
       cause.advice = line_of(found.advice);
       for (strata::finding_evidence const& value : found.evidence)
         if (cause.evidence.size() < most_)
@@ -381,6 +382,7 @@ std::string json_of(explanation const& all) {
     json.text("step", all.step);
     json.text("device", all.device);
     json.number("step_ns", all.step_ns);
+    json.number("usual_step_ns", all.usual_step_ns);
     json.line();
     json.text("bound", all.bound);
     json.line();

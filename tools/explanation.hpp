@@ -54,6 +54,7 @@ struct explanation {
   std::string step;      ///< how long it takes
   std::string device;    ///< what the GPU did in it
   double step_ns = 0;
+  double usual_step_ns = 0;  ///< without recording, from which gains go
   std::string bound;  ///< what bounds the step
   std::vector<explained_cause> causes;
   std::size_t causes_left_out = 0;

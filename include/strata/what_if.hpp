@@ -131,6 +131,17 @@ inline double most_gain(finding const& cause, steps_summary const& steps) noexce
   return larger(cost, idle);
 }
 
+/// Whether a cause is idle time of the device for what the host does.
+inline bool is_of_host(finding const& cause) noexcept {
+  for (finding_range const& range : cause.ranges) {
+    bool const launches = range.part == finding_part::launches || range.part == finding_part::waits;
+    if (!launches && range.part != finding_part::host_work &&
+        range.part != finding_part::allocations)
+      return false;
+  }
+  return !cause.ranges.empty();
+}
+
 }  // namespace detail
 
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
@@ -149,8 +160,9 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
 
 /// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
 /// together. It is no shorter than the cost of the finding says; where the host's own time goes,
-/// the cost becomes what the step gains, if that is more. Orders them by what the step gains, and
-/// by their cost where that is the same. Causes without which the step is no shorter come last.
+/// the cost becomes what the step gains, if that is more. Idle time that recording adds is nobody's
+/// gain. Orders them by what the step gains, and by their cost where that is the same. Causes
+/// without which the step is no shorter come last.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
   if (findings.empty()) return;
@@ -166,13 +178,16 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     double const then = replay.step_ns(changes);
     if (!(then >= 0.0)) continue;
     double const least = now - detail::most_gain(cause, steps);
-    cause.predicted_step_ns = detail::smaller(now, detail::larger(then, least));
-    cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, now - cause.predicted_step_ns);
+    double const gain = now - detail::smaller(now, detail::larger(then, least));
+    double const own = detail::is_of_host(cause) ? steps.own_idle_part() : 1.0;
+    cause.predicted_step_ns = steps.usual_ns() - gain * own;
+    cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, gain) * own;
   }
-  findings.sort([now](finding const& a, finding const& b) {
-    if (a.leaves_step(now) != b.leaves_step(now)) return b.leaves_step(now);
-    double const gain_of_a = a.gain_ns(now);
-    double const gain_of_b = b.gain_ns(now);
+  double const usual = steps.usual_ns();
+  findings.sort([usual](finding const& a, finding const& b) {
+    if (a.leaves_step(usual) != b.leaves_step(usual)) return b.leaves_step(usual);
+    double const gain_of_a = a.gain_ns(usual);
+    double const gain_of_b = b.gain_ns(usual);
     if (gain_of_a != gain_of_b) return gain_of_a > gain_of_b;
     return a.cost_ns_per_step > b.cost_ns_per_step;
   });

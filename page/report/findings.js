@@ -25,7 +25,7 @@ const evidence = finding => finding.evidence.map((item, i) => [
 
 /** What a finding gains, of the step; "" where the step is not known. */
 const gainShare = finding =>
-  summary.mean_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.mean_ns) : "";
+  summary.usual_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.usual_ns) : "";
 
 /** The step without the cause, as the console says it. */
 function afterwards(finding) {

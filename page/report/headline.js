@@ -93,7 +93,7 @@ function helpsNothing() {
 function helpsMost() {
   const first = answer.findings.find(finding => finding.shortens_step);
   if (!first) return helpsNothing();
-  const isLittle = first.gain_ns_per_step < 0.05 * summary.mean_ns;
+  const isLittle = first.gain_ns_per_step < 0.05 * summary.usual_ns;
   const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
   return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
     " ", afterwards(first));

@@ -376,6 +376,30 @@ TEST_CASE("the sentence: what recording adds to a step is no idle time of the pr
   CHECK(bound(50, 990e3).find("unrecorded") == std::string::npos);  // as steps differ anyway
 }
 
+TEST_CASE("idle time that recording adds is no gain of a finding's") {
+  auto const host_work = [](double unrecorded_ns) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 500 * us); });
+      p.wait();
+      p.in(p.mlp, [&](std::uint32_t) { p.now += 500 * us; });
+    });
+    p.made.cost.skipped_steps = 5;
+    p.made.cost.skipped_step_ns = unrecorded_ns;
+    answer const a(p.made);
+    finding const* const found = a.find("host-work");
+    REQUIRE(found != nullptr);
+    return *found;
+  };
+  finding const whole = host_work(2e6);
+  finding const half = host_work(760e3);
+  CHECK(whole.cost_ns_per_step > 450e3);
+  CHECK(half.cost_ns_per_step > 0.4 * whole.cost_ns_per_step);
+  CHECK(half.cost_ns_per_step < 0.6 * whole.cost_ns_per_step);
+  CHECK(whole.predicted_step_ns == doctest::Approx(1015e3 - whole.cost_ns_per_step).epsilon(0.02));
+  CHECK(half.predicted_step_ns == doctest::Approx(760e3 - half.cost_ns_per_step).epsilon(0.02));
+}
+
 TEST_CASE("the sentence: most time is a range's own, and what overlaps counts once") {
   auto const bound = [](bool below, std::uint16_t streams) {
     program p;

@@ -44,7 +44,7 @@ class step_bound : private step_view {
     std::string whole = is_part ? "run from its first work on the GPU to its last" : steps.whole();
     if (steps.recording_factor() > 1.0)
       whole += sentence(" as it is unrecorded (")
-               << time(steps.unrecorded_ns) << "; recorded " << time(steps.p50_ns) << ")";
+               << time(steps.unrecorded_ns) << "; recorded " << time(steps.mean_ns) << ")";
     if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
       return sentence(busy_text(whole, busy))
@@ -53,9 +53,10 @@ class step_bound : private step_view {
   }
 
  private:
-  /// The step as it is without recording, whose time is idle time of the device: CUPTI takes most
-  /// of it at each launch of a CUDA graph.
-  double active_ns() const noexcept { return in_.steps.active_ns / in_.steps.recording_factor(); }
+  /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
+  double active_ns() const noexcept {
+    return in_.steps.recording_factor() > 1.0 ? in_.steps.usual_ns() : in_.steps.active_ns;
+  }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.
   static std::string hang_text(profile_hang const& hang) {

@@ -91,6 +91,7 @@ class answer_json {
     json_.number("p95_ns", steps.p95_ns);
     json_.number("first_ns", steps.first_ns);
     json_.number("unrecorded_ns", steps.unrecorded_ns);
+    json_.number("usual_ns", steps.usual_ns());
     json_.boolean("without_first", steps.without_first);
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);
@@ -103,7 +104,7 @@ class answer_json {
   }
 
   void write_finding(finding const& found) {
-    double const step_ns = input_.steps.mean_ns;
+    double const step_ns = input_.steps.usual_ns();
     json_.line();
     json_.object();
     json_.text("rule", found.rule);

@@ -199,7 +199,7 @@ class fleet_samples {
   }
 
   void add_findings() {
-    double const step_ns = input_.steps.mean_ns;
+    double const step_ns = input_.steps.usual_ns();
     std::size_t const before = samples_.size();
     for (finding const& cause : input_.findings.findings) {
       if (samples_.size() - before == most_findings) return;

@@ -1805,7 +1805,7 @@ return el("p", {}, "No rule found anything that would shorten the " + unit + lac
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
 if (!first) return helpsNothing();
-const isLittle = first.gain_ns_per_step < 0.05 * summary.mean_ns;
+const isLittle = first.gain_ns_per_step < 0.05 * summary.usual_ns;
 const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
 return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
 " ", afterwards(first));
@@ -1856,7 +1856,7 @@ el("code", {}, item.column),
 inUnit(item.unit)(item.value),
 ]);
 const gainShare = finding =>
-summary.mean_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.mean_ns) : "";
+summary.usual_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.usual_ns) : "";
 function afterwards(finding) {
 if (!hasCost(finding)) return "";
 if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";

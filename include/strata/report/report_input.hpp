@@ -29,7 +29,7 @@ namespace detail {
 /// What the step becomes without this cause: "Predicted step: 2.10 ms (13.9 % shorter)", or the
 /// most that could be gained where that is not predicted.
 inline std::string gain_text(finding const& found, steps_summary const& steps) {
-  double const step_ns = steps.mean_ns;
+  double const step_ns = steps.usual_ns();
   std::string const whole = steps.whole();
   if (!(found.cost_ns_per_step > 0.0)) return {};
   if (found.leaves_step(step_ns))
@@ -100,7 +100,7 @@ inline std::string undecided_text(vec<undecided_rule> const& undecided) {
 inline void write_answer(text_writer& out, findings_table const& table, steps_summary const& steps,
                          std::size_t width, bool color) {
   constexpr std::size_t most = 3;  // causes
-  double const step_ns = steps.mean_ns;
+  double const step_ns = steps.usual_ns();
   if (!table.bound.empty())
     write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
   std::size_t shown = 0;

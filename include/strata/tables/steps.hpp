@@ -549,7 +549,7 @@ class steps_builder {
     }
     if (most == 0.0) return;
     made_.tokens = most;
-    if (made_.mean_ns > 0.0) made_.tokens_per_s = made_.tokens / made_.mean_ns * 1e9;
+    if (made_.usual_ns() > 0.0) made_.tokens_per_s = made_.tokens / made_.usual_ns() * 1e9;
   }
   void order() {
     auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
