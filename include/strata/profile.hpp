@@ -286,7 +286,7 @@ struct profile_cost {
       0.0;  ///< time in CUPTI's buffer callbacks, on CUPTI's threads for the most part
   double flush_seconds = 0.0;        ///< time that a thread of the program waited for a flush
   double start_seconds = 0.0;        ///< time to start the collectors
-  std::uint64_t skipped_steps = 0;   ///< steps outside windows
+  std::uint64_t skipped_steps = 0;   ///< that were neither recorded nor counted
   double skipped_step_ns = 0.0;      ///< their median
   std::uint64_t counter_reads = 0;   ///< readings of the CPU's counters
   double counter_read_ns = 0.0;      ///< what one took

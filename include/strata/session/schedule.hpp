@@ -117,13 +117,14 @@ class schedule {
   std::uint32_t repeat_ = 1;
 };
 
-/// How long steps take that are neither recorded nor counted. Threads: one begins and ends steps;
-/// any asks. Cost: two readings of a clock for such a step; no memory is allocated until
-/// `median_ns`.
-class skipped_steps {
+/// How long steps take that are not recorded: outside windows, not warmed up in, not counted.
+/// Threads: one begins and ends steps; any asks. Cost: two readings of a clock for such a step; no
+/// memory is allocated until `median_ns`.
+class unrecorded_steps {
  public:
+  /// Such a step begins.
   void begin() noexcept { begin_ = monotonic_ns(); }
-  /// Any step ends.
+  /// A step ends, be it recorded.
   void end() noexcept {
     if (begin_ == 0) return;
     std::uint64_t const count = count_.load(memory_order_relaxed);
@@ -132,7 +133,7 @@ class skipped_steps {
     begin_ = 0;
   }
   std::uint64_t count() const noexcept { return count_.load(memory_order_acquire); }
-  /// Of the last ones; 0 of none.
+  /// Of the last 255; 0 of none.
   double median_ns() const {
     vec<std::int64_t> durations;
     for (std::size_t i = 0; i < smaller(count(), std::uint64_t{kept}); ++i)
@@ -165,7 +166,7 @@ class step_plan {
   }
   schedule const& made() const noexcept { return made_; }
 
-  skipped_steps& skipped() noexcept { return skipped_; }
+  unrecorded_steps& unrecorded() noexcept { return unrecorded_; }
 
  private:
   static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
@@ -173,7 +174,7 @@ class step_plan {
   bool asks_for_steps_;
   bool asks_for_warmup_;
   schedule made_;
-  skipped_steps skipped_;
+  unrecorded_steps unrecorded_;
 };
 
 /// `step=`, and no range of that name began. `names`: of all ranges, recorded or not.

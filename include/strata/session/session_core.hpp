@@ -394,7 +394,7 @@ class session_core {
   void begin_step(std::uint32_t step) {
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
-      if (!windows_.in_window()) return plan_.skipped().begin();
+      if (!windows_.in_window()) return plan_.unrecorded().begin();
       step = windows_.position(step);
     }
     if (options_.has_schedule()) {
@@ -402,7 +402,8 @@ class session_core {
       open_window(is);
       bool const counts =
           step >= plan_.made().steps_before_counting() && !options_.counters.empty();
-      if (is == phase::skip && window_ == window_state::closed && !counts) plan_.skipped().begin();
+      bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
+      if (skips) plan_.unrecorded().begin();
     }
     counting_->begin_step(step >= plan_.made().steps_before_counting());
   }
@@ -412,7 +413,7 @@ class session_core {
     self.attempt([&] { self.end_step(step); });
   }
   void end_step(std::uint32_t step) {
-    plan_.skipped().end();
+    plan_.unrecorded().end();
     if (windows_.used() && !windows_.in_window()) {
       if (windows_.was_touched()) begin_reported(step + 1);
       return;
@@ -548,8 +549,8 @@ class session_core {
     profile_.cost.range_ns = start_.cost.range_ns;
     profile_.cost.callback_ns = start_.cost.callback_ns;
     profile_.cost.start_seconds = static_cast<double>(start_.took_ns) * 1e-9;
-    profile_.cost.skipped_steps = plan_.skipped().count();
-    profile_.cost.skipped_step_ns = plan_.skipped().median_ns();
+    profile_.cost.skipped_steps = plan_.unrecorded().count();
+    profile_.cost.skipped_step_ns = plan_.unrecorded().median_ns();
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
     counting_->copy_to(profile_);
     cpu_counters_->copy_to(profile_, problems_.all());
