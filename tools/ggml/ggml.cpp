@@ -2,11 +2,7 @@
 // llama.cpp among them. A graph is the range `prefill` or `decode`, and in it are the parts of the
 // model, layer by layer, with their operations. A decoded token is a step, to the next one. Nothing
 // is stopped, and CUDA graphs stay whole. The dynamic linker puts these functions before ggml's own
-// (LD_PRELOAD, as strata run does), which do the work.
-//
-//   g++ -std=c++17 -O2 -fPIC -shared -I include -I $LLAMA_CPP/ggml/include tools/ggml/ggml.cpp
-//       -Wl,--version-script=tools/ggml/ggml.map -o libstrata_ggml.so -ldl
-//   strata run --library ./libstrata_ggml.so -- llama-bench -m model.gguf
+// (LD_PRELOAD, as strata run does), which do the work. README.md has how to build and use it.
 #include <strata/adapters/injection.hpp>
 // Brings the implementation, so it comes first.
 #include <strata/adapters/ggml.hpp>
@@ -18,7 +14,7 @@
 
 namespace {
 
-/// How often the backends of a device ask of a node whether it is empty.
+/// How often in a graph the backends of a device ask of a node whether it is empty.
 enum class asking : unsigned char { unknown, once, twice };
 
 /// What is known of the devices of this process, which live as long as it does, where backends come
@@ -29,13 +25,13 @@ class known_devices {
     static known_devices only;
     return only;
   }
-  asking of(ggml_backend_dev_t device) {
+  asking find(ggml_backend_dev_t device) {
     strata::detail::spin_lock const lock(mutex_);
     for (entry const& known : entries_)
       if (known.device == device) return known.asks;
     return asking::unknown;
   }
-  /// Who was seen to ask twice does so.
+  /// Who was seen to ask twice does so. A device without room stays unknown.
   void learn(ggml_backend_dev_t device, asking asks) {
     strata::detail::spin_lock const lock(mutex_);
     for (entry& known : entries_) {
@@ -68,7 +64,7 @@ class computed_graph {
     return own;
   }
 
-  /// The nodes from the first to the last that works.
+  /// Of the graph, the nodes from the first to the last that works are followed.
   void begin(ggml_backend_t backend, ggml_cgraph* graph) {
     device_ = ggml_backend_get_device(backend);
     nodes_ = ggml_graph_nodes(graph);
@@ -78,7 +74,7 @@ class computed_graph {
       ++nodes_;
       --count_;
     }
-    asks_ = known_devices::instance().of(device_);
+    asks_ = known_devices::instance().find(device_);
     next_ = 0;
     pass_ = pass::plan;
   }
@@ -93,7 +89,7 @@ class computed_graph {
     known_devices::instance().learn(device_, pass_ == pass::launch ? asking::twice : asking::once);
   }
 
-  /// Whether a node is empty is asked.
+  /// The backend asks whether a node is empty.
   void ask(ggml_tensor const* node) {
     if (nodes_ == nullptr || is_idle(node)) return;
     if (pass_ == pass::plan && breaks_off(node)) end_plan();
@@ -194,7 +190,7 @@ struct graph_work {
 
   /// Source: the rows that llama.cpp takes from the table of tokens first, and those of the last
   /// node, which is the output.
-  static graph_work of(ggml_cgraph* graph) {
+  static graph_work read(ggml_cgraph* graph) {
     constexpr std::int64_t most_sequences = 256;  // llama.cpp's own limit
     ggml_tensor* const* const nodes = ggml_graph_nodes(graph);
     int const count = ggml_graph_n_nodes(graph);
@@ -246,13 +242,13 @@ bool is_recorded(ggml_behind::ggml const& ggml) {
 // What ggml and its backends call.
 
 bool ggml_is_empty(ggml_tensor const* tensor) {
-  auto const& ggml = ggml_behind::callers::of(__builtin_return_address(0));
+  auto const& ggml = ggml_behind::callers::find(__builtin_return_address(0));
   if (strata::detail::active_listener() != nullptr) computed_graph::of_this_thread().ask(tensor);
   return ggml_behind::require(ggml.is_empty, "ggml_is_empty")(tensor);
 }
 
 ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, ggml_cgraph* graph) {
-  auto const& ggml = ggml_behind::callers::of(__builtin_return_address(0));
+  auto const& ggml = ggml_behind::callers::find(__builtin_return_address(0));
   auto* const compute = ggml_behind::require(ggml.compute, "ggml_backend_graph_compute_async");
   if (!is_recorded(ggml)) return compute(backend, graph);
   graph_scope const scope(backend, graph);
@@ -261,11 +257,11 @@ ggml_status ggml_backend_graph_compute_async(ggml_backend_t backend, ggml_cgraph
 
 ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t scheduler,
                                                    ggml_cgraph* graph) {
-  auto const& ggml = ggml_behind::callers::of(__builtin_return_address(0));
+  auto const& ggml = ggml_behind::callers::find(__builtin_return_address(0));
   auto* const compute =
       ggml_behind::require(ggml.compute_all, "ggml_backend_sched_graph_compute_async");
   if (!is_recorded(ggml)) return compute(scheduler, graph);
-  graph_work const work = graph_work::of(graph);
+  graph_work const work = graph_work::read(graph);
   token_step::next(scheduler, work.decodes);
   strata::scoped_range const range(work.decodes ? "decode" : "prefill",
                                    strata::tokens(work.tokens));

@@ -22,6 +22,7 @@
 
 namespace ggml_behind {
 
+/// Whether a function is one of this library.
 inline bool is_own(void* found) {
   Dl_info own{};
   Dl_info theirs{};
@@ -38,6 +39,7 @@ inline void* find_in(char const* path, char const* name) {
   return found == nullptr || is_own(found) ? nullptr : found;
 }
 
+/// The symbol of this name in any library of the process but this one.
 inline void* find_in_all(char const* name) {
   std::vector<std::string> paths;
   auto const note = [](dl_phdr_info* library, std::size_t, void* list) {
@@ -80,7 +82,7 @@ struct ggml {
   decltype(ggml_backend_sched_graph_compute_async)* compute_all = nullptr;
   bool readable = false;  // its tensors are those of the headers that this library was built with
 
-  static ggml of(void const* caller) {
+  static ggml find_behind(void const* caller) {
     ggml found;
     found.is_empty = find<decltype(ggml_is_empty)>("ggml_is_empty", caller);
     found.compute = find<decltype(ggml_backend_graph_compute_async)>(
@@ -101,11 +103,11 @@ struct ggml {
   }
 };
 
-/// The ggml of each place that calls this library. Threads: any. Cost: nanoseconds for a place that
-/// was seen before.
+/// The ggml of each place that calls this library. Threads: any. Cost: nanoseconds for the first
+/// 128 places, once seen; a search of all libraries for others.
 class callers {
  public:
-  static ggml const& of(void const* caller) {
+  static ggml const& find(void const* caller) {
     for (entry const& known : entries_) {
       void const* const which = known.caller.load(strata::detail::memory_order_acquire);
       if (which == caller) return known.called;
@@ -123,7 +125,7 @@ class callers {
 
   STRATA_DETAIL_COLD static ggml const& learn(void const* caller) {
     static thread_local ggml found;  // where there is no room for more
-    found = ggml::of(caller);
+    found = ggml::find_behind(caller);
     static strata::detail::spin_mutex mutex;
     strata::detail::spin_lock const lock(mutex);
     for (entry& known : entries_) {
@@ -148,8 +150,7 @@ inline void say_unreadable() {
   if (strata::detail::filled_variable("STRATA") == nullptr || said.exchange(true)) return;
   strata::detail::say(
       "libstrata_ggml.so was built with the headers of another ggml than this program's: its "
-      "graphs "
-      "are not recorded; build it with those of the program's");
+      "graphs are not recorded; build it with those of the program's");
 }
 
 }  // namespace ggml_behind

@@ -176,7 +176,7 @@ ggml_status ggml_backend_graph_compute_async(ggml_backend_t, ggml_cgraph* graph)
   return GGML_STATUS_SUCCESS;
 }
 ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t, ggml_cgraph* graph) {
-  static char backends[64];  // one for each graph
+  static char backends[64];  // one after the other, as backends come and go
   static int next = 0;
   return ggml_backend_graph_compute_async(reinterpret_cast<ggml_backend_t>(&backends[next++ % 64]),
                                           graph);
