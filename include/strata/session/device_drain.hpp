@@ -182,10 +182,10 @@ class device_patience {
 
 /// The end of a session's device activity. The devices are waited for as long as `drain=` says;
 /// what may not come back is called by a thread of Strata's own, which is not waited for much
-/// longer: then CUPTI is not called any more, and the profile has what has come so far. While a
-/// device is waited for, nothing is held; where the driver is older than CUDA 12.5, the exclusive
-/// scope of the capture_guard is. Threads: that of the session. Where CUPTI is silent, the drain
-/// has to live as long as the process.
+/// longer: then CUPTI is not called any more, and the profile has what has come so far. Captures
+/// and graph calls are kept out from `begin` until `wait` sees that the events are recorded; where
+/// the driver is older than CUDA 12.5, as long as a device is waited for. Threads: that of the
+/// session. Where CUPTI is silent, the drain has to live as long as the process.
 class device_drain {
  public:
   enum class outcome : unsigned char {

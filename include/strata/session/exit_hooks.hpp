@@ -141,8 +141,9 @@ class exit_hooks {
     if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
     if (in_forked_child()) return say_lost();
     end_here() = true;
-    bool const cannot = interrupts_something() || !has_stack();
-    if (cannot && phase().load() != process_phase::reported && leave_to_watcher(how)) return;
+    // In this order: to ask for the stack allocates memory.
+    bool const cannot_report = interrupts_something() || !has_stack();
+    if (cannot_report && phase().load() != process_phase::reported && leave_to_watcher(how)) return;
     reports = true;
     report(how);
     reports = false;

@@ -109,7 +109,7 @@ class hang_finder {
     return text;
   }
 
-  /// The path of a range now.
+  /// The path of a node of the session that records now; "" is outside ranges.
   static std::string path_now(std::uint32_t node) {
     recorder_state& all = recorder::instance().state();
     return path_of(node, all.nodes.nodes(), all.names.texts());
