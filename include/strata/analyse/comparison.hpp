@@ -124,6 +124,7 @@ struct comparison {
   vec<std::string> only_after;
 
   /// The range whose time changed most, of those without ranges below; null without any.
+  /// Requires: `ranges` has the largest change first.
   compared_range const* most_changed() const noexcept {
     for (compared_range const& range : ranges) {
       bool is_leaf = true;

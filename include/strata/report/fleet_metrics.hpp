@@ -120,7 +120,7 @@ class fleet_samples {
   };
 
   static std::string label_of(std::string const& path) {
-    return path.empty() ? path_label(path) : label(path);
+    return path.empty() ? std::string(outside_ranges) : label(path);
   }
   void add(fleet_sample sample) {
     if (!is_finite(sample.value)) return;

@@ -37,7 +37,8 @@ class work_parts {
     return made;
   }
 
-  /// The parts of the rows' work; they stay where a row has none. Requires: its busy times.
+  /// The parts of the rows' work; they stay where a row has none. Requires: each row's
+  /// `gpu_busy_ns`.
   void find(vec<range_row>& rows) const {
     if (!source_.has_steps) return;
     find_launched(rows);
