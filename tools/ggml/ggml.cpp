@@ -211,9 +211,10 @@ class token_step {
  public:
   static void next(ggml_backend_sched_t scheduler, bool decodes) {
     std::uint64_t const self = strata::detail::recorder::thread_id();
-    if (open_.load()) {
-      if (scheduler_.load() != scheduler && thread_.load() != self) return;
-      open_.store(false);
+    bool const others = scheduler_.load() != scheduler && thread_.load() != self;
+    if (others && open_.load()) return;
+    bool open = true;
+    if (open_.compare_exchange_strong(open, false)) {
       strata::detail::recorder::instance().take_step(true);
       if (auto const* const active = strata::detail::active_listener()) active->step_end();
     }
@@ -268,14 +269,15 @@ ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t schedule
   return compute(scheduler, graph);
 }
 
-// What the ranges ask ggml for: this library is loaded before it, and into other programs too. All
-// that are readable agree.
+// What the ranges ask a readable ggml for, of which all agree: this library is loaded before it,
+// and into other programs too.
 
 namespace {
 
 template <class Function>
 Function* any(Function*, char const* name) {
-  return ggml_behind::require(ggml_behind::find<Function>(name, nullptr), name);
+  void const* const caller = ggml_behind::ggml::readable_caller().load();
+  return ggml_behind::require(ggml_behind::find<Function>(name, caller), name);
 }
 
 }  // namespace

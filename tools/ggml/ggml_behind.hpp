@@ -89,11 +89,27 @@ struct ggml {
         "ggml_backend_graph_compute_async", caller);
     found.compute_all = find<decltype(ggml_backend_sched_graph_compute_async)>(
         "ggml_backend_sched_graph_compute_async", caller);
-    found.readable = has_these_headers(caller);
+    found.readable = has_these_headers(caller) && answers_all(caller);
+    if (found.readable) readable_caller().store(caller);
     return found;
   }
 
+  /// A place that calls a readable ggml; null before there was one.
+  static strata::detail::atomic<void const*>& readable_caller() {
+    static strata::detail::atomic<void const*> last{nullptr};
+    return last;
+  }
+
  private:
+  /// Whether it has all that ranges ask for.
+  static bool answers_all(void const* caller) {
+    for (char const* const name :
+         {"ggml_nelements", "ggml_nrows", "ggml_nbytes", "ggml_blck_size", "ggml_type_size",
+          "ggml_op_desc", "ggml_graph_nodes", "ggml_graph_n_nodes", "ggml_backend_get_device",
+          "ggml_backend_buffer_is_host", "ggml_backend_buffer_get_type"})
+      if (find<void()>(name, caller) == nullptr) return false;
+    return true;
+  }
   static bool has_these_headers(void const* caller) {
     constexpr std::size_t object_size = 32;  // of what ggml puts before each tensor
     auto* const overhead = find<std::size_t()>("ggml_tensor_overhead", caller);

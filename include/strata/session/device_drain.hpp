@@ -183,7 +183,7 @@ class device_patience {
 /// The end of a session's device activity. The devices are waited for as long as `drain=` says;
 /// what may not come back is called by a thread of Strata's own, which is not waited for much
 /// longer: then CUPTI is not called any more, and the profile has what has come so far. Captures
-/// and graph calls are kept out from `begin` until `wait` sees that the events are recorded; where
+/// and graph calls are kept out until the events are recorded, in `begin` as a rule; where
 /// the driver is older than CUDA 12.5, as long as a device is waited for. Threads: that of the
 /// session. Where CUPTI is silent, the drain has to live as long as the process.
 class device_drain {
@@ -203,6 +203,10 @@ class device_drain {
     alone_.emplace(capture_guard::short_patience);
     captures_ = !*alone_;  // nothing is waited for then: that would ruin the capture
     begun_ = call(awaits_devices_);
+    // The events take microseconds; what the session does before it waits may take a disk's time.
+    std::int64_t const latest = monotonic_ns() + capture_guard::short_patience;
+    while (begun_ && !added_.load() && monotonic_ns() < latest) capture_guard::rest();
+    if (added_.load()) alone_.reset();
   }
 
   /// Until the devices are idle, or not to be waited for. The records that were complete come
