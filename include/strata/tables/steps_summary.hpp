@@ -130,6 +130,7 @@ struct steps_summary {
   /// little as steps differ anyway.
   double recording_factor() const noexcept {
     constexpr double least = 1.05;  // chosen
+    if (!detail::is_finite(unrecorded_ns)) return 1.0;
     double const factor = p50_ns / unrecorded_ns;
     return factor > least ? factor : 1.0;
   }

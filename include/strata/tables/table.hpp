@@ -189,7 +189,7 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
     text += sentence("; without the first, ") << time_text(steps.first_ns);
   else if (steps.count > 1)
     text += sentence(", first ") << time_text(steps.first_ns);
-  if (steps.unrecorded_ns > 0.0)
+  if (is_finite(steps.unrecorded_ns))
     text += sentence("; unrecorded ") << time_text(steps.unrecorded_ns);
   return text + ")";
 }
