@@ -55,7 +55,7 @@ struct explanation {
   std::string device;    ///< what the GPU did in it
   double step_ns = 0;
   double usual_step_ns = 0;  ///< without recording, from which gains go
-  std::string bound;  ///< what bounds the step
+  std::string bound;         ///< what bounds the step
   std::vector<explained_cause> causes;
   std::size_t causes_left_out = 0;
   std::string time_of_ranges;  ///< which time of a range it is, in words
