@@ -124,7 +124,7 @@ TEST_CASE("memory ends while a batch is summed up: each record is in the sums on
   fs::create_directories(folder / "");
   std::uint64_t lost = 0;
   for (trial const& each : run_all(folder / "", {"batch", "trace,formats=json"},
-                                   {"300:1", "500:1", "700:40", "900:1"})) {
+                                   {"300:1", "500:1", "600:40", "700:40", "800:40", "900:1"})) {
     CAPTURE(each.which);
     CAPTURE(content(folder / (each.which + ".err")));
     CHECK(each.signal == 0);
