@@ -84,9 +84,12 @@ class Comparison(check_page.Page):
     def check_headline(self):
         said, step = self.run("document.getElementById('headline').innerText"), self.result["step"]
         verdict, reason, headline = (self.result[key] for key in ("verdict", "reason", "headline"))
-        self.expect((verdict + ": " + reason)[1:] in said or headline.startswith(reason) and verdict[1:] in said, "the verdict is not in the headline")
-        most = next((each for each in self.result["ranges"] if not any(other["path"].startswith(each["path"] + "/") for other in self.result["ranges"])), None)
-        self.expect(most is None or "Changed most: " + most["path"] in said or "Changed most" not in said, f"{most} changed most: {said}")
+        is_reason_first = headline.startswith(reason) and verdict[1:] in said
+        self.expect((verdict + ": " + reason)[1:] in said or is_reason_first, "the verdict is not in the headline")
+        paths = [each["path"] for each in self.result["ranges"]]
+        most = next((path for path in paths if not any(other.startswith(path + "/") for other in paths)), None)
+        is_named = most is None or "Changed most: " + most in said or "Changed most" not in said
+        self.expect(is_named, f"{most} changed most: {said}")
         if step["before_steps"] and step["after_steps"]:
             times = self.run(f"[time({step['before_ms']} * 1e6), time({step['after_ms']} * 1e6)]")
             self.expect(said.startswith("The step is ") and headline[1:] in said.split("\n")[0], f"the step: {said}")

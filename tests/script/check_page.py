@@ -425,9 +425,12 @@ class Page:
             text = self.run("document.getElementById('largest').textContent")
             share = f"{100 * most / sum(parts.values()):.1f}"
             self.expect(text.startswith(f"Largest part, {share} %") or most == sum(parts.values()), f"the largest part is {share} % of {what}: {text}")
-            self.expect(text.startswith("Largest") and ("GPU idle time, " in text) == (kind == "idle"), f"the largest part is {kind}: {text}")
-            self.expect(kind == "idle" or f"limited by {what}" in text or what == "not known", f"the largest part is {what}: {text}")
-            self.expect(f"{self.run(f'time({most})')} of GPU {kind} time, " in text, f"the largest part takes {most} ns: {text}")
+            is_of_kind = text.startswith("Largest") and ("GPU idle time, " in text) == (kind == "idle")
+            self.expect(is_of_kind, f"the largest part is {kind}: {text}")
+            is_named = kind == "idle" or f"limited by {what}" in text or what == "not known"
+            self.expect(is_named, f"the largest part is {what}: {text}")
+            amount = f"{self.run(f'time({most})')} of GPU {kind} time, "
+            self.expect(amount in text, f"the largest part takes {most} ns: {text}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
         self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
@@ -560,7 +563,8 @@ class Page:
         kernels = self.kernels_in(self.run("chosen"))[:200]
         wanted = self.run(f"{json.dumps(kernels)}.map(([launches, ns]) => [count(launches), time(ns)])")
         self.expect(sorted(self.run(rows)) == sorted(wanted), f"launches and time of kernels: {self.run(rows)[:3]}, not {wanted[:3]}")
-        names = self.run("[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody th\")].map(c => [c.textContent, c.title, c.getAttribute('aria-label')])")
+        names = self.run("[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody th\")]"
+                         ".map(c => [c.textContent, c.title, c.getAttribute('aria-label')])")
         cut = [name for name in names if name[0].count("\u2026") > 1 or name[1] != name[2] or not name[1]]
         self.expect(not cut, f"a name of a kernel is cut twice, or has no whole: {cut[:2]}")
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")

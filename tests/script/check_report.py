@@ -71,7 +71,8 @@ folders = {}
 for recording in [here / "gpt2.strata", *recordings]:
     folder = folders[recording.stem] = out(recording.stem)
     said = reported(0, recording, "--formats", "table+html+csv+json", "--out", folder)
-    that(re.search(r"^answer:", said, re.M) and re.search(r"^ *(block|attention)\[\*\] ", said, re.M), f"{recording.name}: no answer, or no table:\n{said}")
+    has_table = re.search(r"^ *(block|attention)\[\*\] ", said, re.M)
+    that(re.search(r"^answer:", said, re.M) and has_table, f"{recording.name}: no answer, or no table:\n{said}")
     page = (folder / "report.html").read_text(encoding="utf-8")
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
     that(len(page) < 2_000_000, f"{recording.name}: the page has {len(page)} bytes")
@@ -80,13 +81,17 @@ for recording in [here / "gpt2.strata", *recordings]:
     has_points = recording.stem != "llama-decode"  # whose operations are neither counted, beside graphs, nor declared
     that(bool(data["answer"]["findings"]) != is_sound and bool(data["answer"]["points"]) == has_points,
          f"{recording.name}: findings, or no roofline")
-    that(("switching CUDA graphs off would decide" in said) == has_graphs, f"{recording.name}: what graphs keep from being counted")
+    that(("switching CUDA graphs off would decide" in said) == has_graphs,
+         f"{recording.name}: what graphs keep from being counted")
     purposes = {each["purpose"] for each in csv.DictReader((folder / "memory.csv").open(encoding="utf-8"))}
     that(recording.stem != "gpt2-memory" or {"weights", "activations", "workspace"} <= purposes, f"{recording.name}: memory of {purposes}")
     that(any(each["tracks"] for each in data["timeline"]["windows"]), f"{recording.name}: no timeline")
     that(data["kernels"] and (data["views"][0].get("metrics") or recording not in [here / "gpt2.strata", *counted]), f"{recording.name}: no counters")
     environment_of = json.loads((folder / "profile.json").read_text(encoding="utf-8"))["environment"]
-    that(recording.parent == here or re.match(r"\./gpt2 |\./llama-completion -m 1b\.gguf |python3 benchmarks/planted/planted_torch.py ", environment_of["command"]) and environment_of["host"] == "vm" and "out=" not in environment_of["configuration"],
+    programs = r"\./gpt2 |\./llama-completion -m 1b\.gguf |python3 benchmarks/planted/planted_torch.py "
+    is_nameless = (re.match(programs, environment_of["command"]) and environment_of["host"] == "vm"
+                   and "out=" not in environment_of["configuration"])
+    that(recording.parent == here or is_nameless,
          f"{recording.name}: names of a machine or of its folders: {environment_of}")
 that((folders["gpt2"] / "report.html").read_bytes() == (here / "gpt2.html").read_bytes(), "the page of a recording is not that of its profile")
 

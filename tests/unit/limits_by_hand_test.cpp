@@ -74,6 +74,11 @@ struct one_range {
 
 constexpr double no = sample::not_given;
 
+bool used(roofline_table const& made, std::string_view name) {
+  roof const* const found = made.find(name);
+  return found != nullptr && found->used;
+}
+
 }  // namespace
 
 TEST_CASE("a point: operations of all pipes, by its bytes, in its time") {
@@ -127,10 +132,6 @@ TEST_CASE("shared memory has points of its own at the roof of L1's data path, an
 }
 
 TEST_CASE("a roof is used where its work was counted, HBM's where bytes are declared") {
-  auto const used = [](roofline_table const& made, std::string_view name) {
-    roof const* const found = made.find(name);
-    return found != nullptr && found->used;
-  };
   one_range one;
   one.set("flop_fp32", 6e9);
   one.set("l2_bytes", 2e9);
@@ -148,10 +149,6 @@ TEST_CASE("a roof is used where its work was counted, HBM's where bytes are decl
 }
 
 TEST_CASE("constants that an HFMA2 loads use no roof; each format of the tensor cores its own") {
-  auto const used = [](roofline_table const& made, std::string_view name) {
-    roof const* const found = made.find(name);
-    return found != nullptr && found->used;
-  };
   one_range one;
   one.set("fp16_peak_per_second", 120e12);
   one.set("tensor_tf32", 6e9);

@@ -69,8 +69,8 @@ class computed_graph {
     device_ = ggml_backend_get_device(backend);
     nodes_ = ggml_graph_nodes(graph);
     count_ = ggml_graph_n_nodes(graph);
-    while (count_ > 0 && is_idle(nodes_[count_ - 1])) --count_;
-    while (count_ > 0 && is_idle(*nodes_)) {
+    while (count_ > 0 && strata::detail::ggml_only_views(nodes_[count_ - 1])) --count_;
+    while (count_ > 0 && strata::detail::ggml_only_views(*nodes_)) {
       ++nodes_;
       --count_;
     }
@@ -91,7 +91,7 @@ class computed_graph {
 
   /// The backend asks whether a node is empty.
   void ask(ggml_tensor const* node) {
-    if (nodes_ == nullptr || is_idle(node)) return;
+    if (nodes_ == nullptr || strata::detail::ggml_only_views(node)) return;
     if (pass_ == pass::plan && breaks_off(node)) end_plan();
     if (!advance(node)) return;
     if (pass_ == pass::planned) pass_ = pass::launch;
@@ -105,19 +105,6 @@ class computed_graph {
 
   /// Nodes that are fused with the one before them, or idle, are not asked about.
   static constexpr int most_skipped = 64;
-
-  static bool is_idle(ggml_tensor const* node) {
-    switch (node->op) {
-      case GGML_OP_NONE:
-      case GGML_OP_RESHAPE:
-      case GGML_OP_VIEW:
-      case GGML_OP_PERMUTE:
-      case GGML_OP_TRANSPOSE:
-        return true;
-      default:
-        return false;
-    }
-  }
 
   /// Whether the graph is launched before all of it was planned: its first node comes again, which
   /// is not a source that the operation asks about.
@@ -152,9 +139,7 @@ class computed_graph {
     operation_.end();
     if (place_.role.empty() || place != place_) part_.next(place.role, place.layer);
     place_ = place;
-    strata::detail::ggml_work work;
-    work.add(node);
-    operation_.next(strata::detail::ggml_operation(node, label).name(), work);
+    strata::detail::next_operation(operation_, node, label);
   }
 
   ggml_backend_dev_t device_ = nullptr;

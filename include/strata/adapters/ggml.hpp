@@ -101,6 +101,14 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Begins the range of one node's operation, with what it has to do.
+inline void next_operation(phases& operations, ggml_tensor const* node,
+                           ggml_label const& label) noexcept {
+  ggml_work work;
+  work.add(node);
+  operations.next(ggml_operation(node, label).name(), work);
+}
+
 /// How far a thread is in the graph that it computes, and the ranges that are open for it: they
 /// belong to the thread. Threads: the owner.
 class ggml_flow {
@@ -375,10 +383,8 @@ class ggml_node_range {
     detail::ggml_label const label = detail::ggml_label::of(detail::ggml_name(node));
     detail::ggml_place const place = detail::ggml_place::of(node, label, before);
     before = place;
-    detail::ggml_work work;
-    work.add(node);
     part_.next(place.role, place.layer);
-    operation_.next(detail::ggml_operation(node, label).name(), work);
+    detail::next_operation(operation_, node, label);
   }
 
  private:

@@ -267,8 +267,8 @@ class ggml_operation {
   std::size_t length_ = 0;
 };
 
-/// Whether computing this node does nothing: views, and tensors without elements.
-inline bool ggml_idles(ggml_tensor const* node) noexcept {
+/// Whether a node is only another view of what is there.
+inline bool ggml_only_views(ggml_tensor const* node) noexcept {
   switch (node->op) {
     case GGML_OP_NONE:
     case GGML_OP_RESHAPE:
@@ -277,8 +277,13 @@ inline bool ggml_idles(ggml_tensor const* node) noexcept {
     case GGML_OP_TRANSPOSE:
       return true;
     default:
-      return ggml_is_empty(node);
+      return false;
   }
+}
+
+/// Whether computing this node does nothing: views, and tensors without elements.
+inline bool ggml_idles(ggml_tensor const* node) noexcept {
+  return ggml_only_views(node) || ggml_is_empty(node);
 }
 
 /// What nodes of a graph have to do, summed, as attributes of a range.
