@@ -82,8 +82,24 @@ std::string value_text(strata::compared_column const& column, double value) {
   return column.unit.empty() ? number : number + " " + column.unit;
 }
 
-char const* mark(strata::compared_range const& of) {
-  if (of.slower) return "  SLOWER";
+/// The slowest range of those that a sum over indices has, and how many of them are slower.
+std::string slower_index(strata::comparison const& c, strata::compared_range const& sum) {
+  strata::compared_range const* slowest = nullptr;
+  std::size_t count = 0;
+  for (strata::compared_range const& one : c.indexed) {
+    if (!one.slower || strata::detail::with_folded_indices(one.path) != sum.path) continue;
+    ++count;
+    if (slowest == nullptr || one.change > slowest->change) slowest = &one;
+  }
+  if (slowest == nullptr) return {};
+  std::string text = strata::detail::console_text(slowest->path) + " is SLOWER";
+  if (count > 1) text += ", and " + std::to_string(count - 1) + " more";
+  return "  " + text;
+}
+
+std::string mark(strata::comparison const& c, strata::compared_range const& of) {
+  if (of.verdict == strata::range_verdict::slower) return "  SLOWER";
+  if (of.slower) return slower_index(c, of);
   switch (of.verdict) {
     case strata::range_verdict::accepted:
       return "  accepted";
@@ -116,7 +132,7 @@ void print_times(strata::comparison const& c) {
     std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", each.change_ms(), line.before_ms,
                 line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
                 strata::detail::console_text(line.time).c_str(), each.once ? ", once" : "",
-                mark(each));
+                mark(c, each).c_str());
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
   if (once > 0) std::puts("once: in no step, so milliseconds of the whole run");

@@ -69,6 +69,19 @@ bool read_recording(char const* command, std::string const& path, strata::profil
   return outcome.ok();
 }
 
+namespace {
+
+/// Whether an entry is a link to another of its folder, as NAME-latest is: that one is there by
+/// itself.
+bool leads_beside(fs::directory_entry const& entry) {
+  std::error_code error;
+  if (!entry.is_symlink(error)) return false;
+  fs::path const target = fs::canonical(entry.path(), error);
+  return !error && target.parent_path() == fs::canonical(entry.path().parent_path(), error);
+}
+
+}  // namespace
+
 std::vector<std::string> profiles_in(std::string const& path,
                                      std::vector<std::string> const& names) {
   std::error_code error;
@@ -76,9 +89,11 @@ std::vector<std::string> profiles_in(std::string const& path,
   if (std::string own = first_file(path, names); !own.empty()) return {own};
   std::vector<std::string> found;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end;
-       entry.increment(error))
+       entry.increment(error)) {
+    if (leads_beside(*entry)) continue;
     if (std::string inner = first_file(entry->path(), names); !inner.empty())
       found.push_back(inner);
+  }
   std::sort(found.begin(), found.end());
   return found;
 }

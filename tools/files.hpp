@@ -25,7 +25,8 @@ bool read_recording(char const* command, std::string const& path, strata::profil
                     strata::recording_view wanted = strata::recording_view::report);
 
 /// What tells of a run: the file itself, that of the folder, or those of its folders in the order
-/// of their names. Of `names`, in one folder the first that is there.
+/// of their names, each once where links lead to it too. Of `names`, in one folder the first that
+/// is there.
 std::vector<std::string> profiles_in(std::string const& path,
                                      std::vector<std::string> const& names);
 

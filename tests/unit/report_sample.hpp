@@ -313,6 +313,9 @@ class sample_maker {
     if (step > 0) return;
     ++row.first_step_calls;
     row.first_step_host_ns += now_ - begin;
+    if (attribute == no_reference) return;
+    row.first_step_flops += s_.source.attributes[attribute - 1].flops;
+    row.first_step_bytes += s_.source.attributes[attribute - 1].bytes;
   }
 
   std::uint32_t attribute(std::uint32_t where, double flops, double bytes, bool noted) {
@@ -508,6 +511,8 @@ class sample_maker {
       to.span_ns += row.span_ns;
       to.flops += row.flops;
       to.bytes += row.bytes;
+      to.first_step_flops += row.first_step_flops;
+      to.first_step_bytes += row.first_step_bytes;
       add(to.self, row.self);
       add(to.total, row.total);
     }

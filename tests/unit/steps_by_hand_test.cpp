@@ -4,9 +4,13 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
+#include <strata/tables/table.hpp>
+#include <strata/tables/table_input.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sample_profile.hpp"
@@ -149,6 +153,36 @@ TEST_CASE("tokens of a step are those of the range that declares most, without t
   steps_summary const all = p.steps();
   REQUIRE_FALSE(all.without_first);
   CHECK(all.tokens == (7 + 3 * 5) / 4.0);
+}
+
+TEST_CASE("declared work of a step is that of its own calls, without the first step's") {
+  program p;
+  std::uint32_t const model = p.node(0, "model");
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    std::int64_t const begin = p.now + 10;
+    p.step(begin, begin + (step == 0 ? 50'000 : 1000));
+    range_record& call = p.call(model, begin, p.now);
+    call.step = step;
+    attribute_record& work = p.describe(call);
+    work.flops = step == 0 ? 512e6 : 1e6;  // a prompt, then a token at a time
+    work.bytes = step == 0 ? 3e6 : 2e6;
+    work.tokens = step == 0 ? 512 : 1;
+  }
+  steps_summary const steps = p.steps();
+  REQUIRE(steps.without_first);
+  profile_tables tables(p.made);
+  range_row const& row = tables.input().ranges[1];
+  CHECK(steps.declared_flops(row) == doctest::Approx(1e6));
+  CHECK(steps.declared_bytes(row) == doctest::Approx(2e6));
+  CHECK(steps.declared_tokens(row) == doctest::Approx(1));
+  // A second, by the host time of the same steps.
+  tables.input().find_steps(tables.folded());
+  std::string text;
+  detail::text_writer out(text);
+  write_table(out, tables.input(), {200, false, 60, false, false});
+  out.flush();
+  CAPTURE(text);
+  CHECK(text.find("1,000  2,000  1,000,000") != std::string::npos);
 }
 
 TEST_CASE("a part of a sum in a step, for a range that lies partly in steps") {

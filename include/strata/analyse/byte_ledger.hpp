@@ -113,7 +113,7 @@ class ledger_builder {
     ledger_row made;
     if (row < rows_.size()) {
       made.path = rows_[row].path;
-      made.declared_bytes = steps_.per_step(rows_[row].bytes, rows_[row].step_call_share);
+      made.declared_bytes = steps_.declared_bytes(rows_[row]);
     }
     made.hbm_read_bytes = value(row, "hbm_read_bytes");
     made.hbm_write_bytes = value(row, "hbm_write_bytes");

@@ -380,7 +380,7 @@ class finding_rules : private kernel_rules {
     constexpr double most_apart = 1.25;
     vec<std::size_t> found;
     for (std::size_t row = 1; row < rows_.size(); ++row) {
-      double const declared = calls_per_step(row, rows_[row].flops);
+      double const declared = in_.steps.declared_flops(rows_[row]);
       double const counted = counted_flops(row);
       if (!(declared > 0.0) || !known(declared) || !known(counted) || is_below(row, found))
         continue;

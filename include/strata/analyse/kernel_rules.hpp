@@ -403,7 +403,7 @@ class kernel_rules : protected finding_context {
     constexpr double least_gain = 0.2;     // of the time; chosen
     return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
       double const counted = own(row, "hbm_bytes");
-      double const declared = calls_per_step(row, rows_[row].bytes);
+      double const declared = in_.steps.declared_bytes(rows_[row]);
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
       if (!leaf || !(declared > 0.0) || !(counted > least_traffic * declared)) return;
       // Without the units, what HBM takes for the bytes that are too many.

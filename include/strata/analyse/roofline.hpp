@@ -356,8 +356,8 @@ class roofline_builder {
     if (is_timed_work(counters_, position, counter_scope::total))
       real = counted(position, counter_scope::total);
     amounts said;  // of an unknown format: no roof of compute
-    said.flops = steps_.per_step(row.flops, row.step_call_share);
-    said.bytes[0] = steps_.per_step(row.bytes, row.step_call_share);
+    said.flops = steps_.declared_flops(row);
+    said.bytes[0] = steps_.declared_bytes(row);
     amounts limiting = said;
     if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time * parallel);
     table_.limits[position] = nearest(real, limiting, time, parallel);

@@ -58,7 +58,9 @@ struct range_row {
   std::string thread;
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
-  double first_step_tokens = 0.0;       ///< that the calls in it declared
+  double first_step_flops = 0.0;        ///< that the calls in it declared, as the next two
+  double first_step_bytes = 0.0;
+  double first_step_tokens = 0.0;
   /// The part of the calls that lies in steps, from 0 to 1; of a call around steps the part of its
   /// time.
   double step_share = 1.0;
@@ -154,8 +156,12 @@ class row_details {
            bool in_first_step) {
     if (range.attribute > source.attributes.size()) return;
     attribute_record const& attribute = source.attributes[range.attribute - 1];
+    if (done && in_first_step) {
+      row.first_step_flops += given_or_0(attribute.flops);
+      row.first_step_bytes += given_or_0(attribute.bytes);
+      row.first_step_tokens += given_or_0(attribute.tokens);
+    }
     if (done) {
-      if (in_first_step && is_given(attribute.tokens)) row.first_step_tokens += attribute.tokens;
       add_given(row.flops, attribute.flops);
       add_given(row.bytes, attribute.bytes);
       add_given(row.tokens, attribute.tokens);
@@ -184,6 +190,7 @@ class row_details {
 
  private:
   static bool is_given(double const& value) noexcept { return !is_nan(value); }
+  static double given_or_0(double const& value) noexcept { return is_given(value) ? value : 0.0; }
 
   static std::uint32_t rank_of(attribute_record const& attribute) noexcept {
     return attribute.rank < 7 ? attribute.rank : 7;

@@ -257,17 +257,16 @@ class range_table {
   }
   void add_range(std::size_t i) {
     range_row const& row = rows_[i];
-    auto const host_ns = static_cast<double>(row.host_total_ns);
-    auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
+    double const host_ns = mean_.host_ns(i);
+    double const busy_ns = mean_.busy_ns(i);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<double> values =
-        values_of(i, mean_.work(i), mean_.busy_ns(i), row.peak_bytes, host_values(i));
+    vec<double> values = values_of(i, mean_.work(i), busy_ns, row.peak_bytes, host_values(i));
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
-    values.push_back(rate(row.flops, work_ns, 1e9));
-    values.push_back(rate(row.bytes, work_ns, 1e9));
+    values.push_back(rate(steps_.declared_flops(row), work_ns, 1e9));
+    values.push_back(rate(steps_.declared_bytes(row), work_ns, 1e9));
     // Either the host or the device is what the tokens wait for.
-    values.push_back(rate(row.tokens, larger(host_ns, busy_ns), 1.0));
+    values.push_back(rate(steps_.declared_tokens(row), larger(host_ns, busy_ns), 1.0));
     table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
   }
 

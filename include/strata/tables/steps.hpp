@@ -541,10 +541,7 @@ class steps_builder {
   void find_tokens() {
     double most = 0.0;
     for (range_row const& row : ranges_by_index_) {
-      double const in_steps = row.tokens * row.step_share;
-      double const tokens = made_.without_first
-                                ? (in_steps - row.first_step_tokens) / made_.typical_count()
-                                : made_.per_step(in_steps);
+      double const tokens = made_.declared_tokens(row);
       if (tokens > 0.0) most = larger(most, tokens);
     }
     if (most == 0.0) return;

@@ -165,6 +165,23 @@ struct steps_summary {
   double per_step(double total) const noexcept {
     return from_steps ? total / static_cast<double>(count) : total;
   }
+  /// What the calls of a range declare in a step: `total` in all calls, `first` in those of the
+  /// first recorded step.
+  double declared_per_step(range_row const& row, double total, double first) const noexcept {
+    if (!from_steps) return total;
+    double const in_steps = total * row.step_share;
+    return without_first ? detail::larger(in_steps - first, 0.0) / typical_count()
+                         : per_step(in_steps);
+  }
+  double declared_flops(range_row const& row) const noexcept {
+    return declared_per_step(row, row.flops, row.first_step_flops);
+  }
+  double declared_bytes(range_row const& row) const noexcept {
+    return declared_per_step(row, row.bytes, row.first_step_bytes);
+  }
+  double declared_tokens(range_row const& row) const noexcept {
+    return declared_per_step(row, row.tokens, row.first_step_tokens);
+  }
   /// Time of a step in which work of a range, or of one below it, ran.
   double busy_ns(range_row const& row) const noexcept {
     return per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
