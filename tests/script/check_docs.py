@@ -27,7 +27,7 @@ readme = (root / "README.md").read_text(encoding="utf-8")
 contributing = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
 CONFIGURATION, FILES, METRICS = "reference/configuration.md", "reference/files.md", "reference/metrics.md"
 MESSAGES, API = "reference/messages.md", "reference/api.md"
-MOST_WORDS, MOST_WORDS_OF_CONTRIBUTING, MOST_COLUMNS, MOST_OF_A_CELL = 15000, 3000, 110, 120
+MOST_WORDS, MOST_WORDS_OF_CONTRIBUTING, MOST_COLUMNS, MOST_OF_A_CELL = 15000, 3100, 110, 120
 failures = []
 
 

@@ -1,9 +1,12 @@
 // Each column of the CSV files has its own amount: in these samples no two columns are equal, so
 // that a swapped one changes a golden file.
 #include <doctest/doctest.h>
+#include <strata/tables/columns.hpp>
 #include <strata/tables/csv.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -221,4 +224,65 @@ TEST_CASE("no two columns of ranges.csv, kernels.csv, memory.csv and spans.csv a
     check_columns(text);
     CHECK(text == golden(file.golden_name, text));
   }
+}
+
+TEST_CASE("each column of ranges.csv is known to add up, or not to") {
+  std::vector<std::string> const amounts{"calls",
+                                         "host_total_ns",
+                                         "host_self_ns",
+                                         "launches_self",
+                                         "launches",
+                                         "launch_self_ns",
+                                         "launch_ns",
+                                         "kernels_self",
+                                         "kernels",
+                                         "gpu_kernel_self_ns",
+                                         "gpu_kernel_ns",
+                                         "gpu_busy_ns",
+                                         "span_ns",
+                                         "copies_self",
+                                         "copies",
+                                         "gpu_copy_self_ns",
+                                         "gpu_copy_ns",
+                                         "h2d_bytes",
+                                         "d2h_bytes",
+                                         "d2d_bytes",
+                                         "other_copy_bytes",
+                                         "set_bytes",
+                                         "synchronizations",
+                                         "synchronization_ns",
+                                         "allocations",
+                                         "allocated_bytes",
+                                         "releases",
+                                         "released_bytes",
+                                         "graph_kernels",
+                                         "graph_kernel_ns",
+                                         "migrated_bytes_h2d",
+                                         "migrated_bytes_d2h",
+                                         "gpu_page_faults",
+                                         "migration_ns",
+                                         "adopted_kernels",
+                                         "adopted_ns",
+                                         "flops",
+                                         "bytes",
+                                         "tokens",
+                                         "other_threads_ns"};
+  std::vector<std::string> const words{"path", "name", "shape", "note", "thread"};
+  report_sample const sample = distinct_sample();
+  report_input const input(sample.source, sample.tree, sample.folded,
+                           folded_rows_of(sample.tree, sample.folded), sample.kernels,
+                           sample.memory);
+  std::vector<std::string> const names =
+      cells_of(text_of([&](detail::text_writer& out) { write_ranges_csv(out, input); }))[0];
+  std::vector<std::string> found;
+  std::size_t others = 0;
+  for (std::string const& name : names) {
+    if (std::count(words.begin(), words.end(), name) > 0) continue;
+    if (detail::sum_of_column(name) == detail::column_sum::amount)
+      found.push_back(name);
+    else
+      ++others;
+  }
+  CHECK(found == amounts);
+  CHECK(others == std::size(detail::columns_without_amount));
 }

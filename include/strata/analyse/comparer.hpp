@@ -9,6 +9,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/columns.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/statistics.hpp>
 
@@ -235,11 +236,11 @@ class comparer {
     json_node node = json.first(found[0]->rows[0]);
     for (; node != 0; node = json.next(node)) {
       std::string_view const name = json.key(node);
-      bool const adds = run_ranges::adds_up(name);
-      bool const sum = adds && name.substr(0, 11) != "first_step_";
-      if (!run_ranges::is_amount(name) || (several && !adds)) continue;
+      column_sum const sum = sum_of_column(name);
+      if (sum == column_sum::place || (several && sum == column_sum::call)) continue;
       add_column(range, name, ending_unit(name), [&](std::size_t r, double& value) {
-        value = run(r).sum(*found[r], name) * (sum ? 1 : run(r).steps_of(*found[r]));
+        value = run(r).sum(*found[r], name);
+        if (sum != column_sum::amount) value *= run(r).steps_of(*found[r]);
         return run(r).knows(*found[r], name);
       });
     }

@@ -272,22 +272,6 @@ class run_ranges {
     return known == range.rows.size() && (known == 1 || metric.adds);
   }
 
-  /// Whether a column of a row is a number of the range, and not where it is.
-  static bool is_amount(std::string_view column) {
-    for (std::string_view const place :
-         {"path_id", "parent_path_id", "index", "depth", "rank", "step_share"})
-      if (column == place) return false;
-    return true;
-  }
-  /// Whether a column adds up over calls, and so over ranges and steps.
-  static bool adds_up(std::string_view column) {
-    for (std::string_view const end :
-         {"_min_ns", "_p50_ns", "_p95_ns", "_max_ns", "_mean_ns", "_stddev_ns", "peak_bytes"})
-      if (column.size() >= end.size() && column.substr(column.size() - end.size()) == end)
-        return false;
-    return true;
-  }
-
   vec<double> steps_ms;
   vec<run_range> all;     // by path
   vec<run_range> folded;  // those that fold, by folded path

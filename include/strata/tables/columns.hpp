@@ -289,6 +289,46 @@ inline void span_columns(cell_sink& cells, table_input const& input, span_record
   cells.integer("duration_ns", span.end - span.begin);
 }
 
+// How the columns of ranges.csv, which profile.json has too, go together.
+
+/// How the values of a column go together over ranges and steps.
+enum class column_sum : std::uint8_t {
+  amount,      ///< they add up
+  first_step,  ///< they add up over ranges, and are of one step
+  call,        ///< of a call, or of a time: they do not add up
+  place        ///< which range it is, and where: no value of it
+};
+
+struct column_of_sum {
+  std::string_view name;
+  column_sum sum;
+};
+
+/// The columns of numbers that are no amount.
+inline constexpr column_of_sum columns_without_amount[] = {
+    {"rank", column_sum::place},
+    {"path_id", column_sum::place},
+    {"parent_path_id", column_sum::place},
+    {"index", column_sum::place},
+    {"depth", column_sum::place},
+    {"step_share", column_sum::place},
+    {"host_min_ns", column_sum::call},
+    {"host_p50_ns", column_sum::call},
+    {"host_p95_ns", column_sum::call},
+    {"host_max_ns", column_sum::call},
+    {"host_mean_ns", column_sum::call},
+    {"host_stddev_ns", column_sum::call},
+    {"peak_bytes", column_sum::call},
+    {"first_step_calls", column_sum::first_step},
+    {"first_step_host_ns", column_sum::first_step},
+    {"first_step_gpu_busy_ns", column_sum::first_step}};
+
+constexpr column_sum sum_of_column(std::string_view name) noexcept {
+  for (column_of_sum const& column : columns_without_amount)
+    if (column.name == name) return column.sum;
+  return column_sum::amount;
+}
+
 }  // namespace detail
 STRATA_END
 
