@@ -121,7 +121,7 @@ struct state {
       step = std::make_unique<strata::scoped_step>();
       work();
     }
-    if (which == "ended") {
+    if (which == "ended" || which == "keys") {
       strata::scoped_step const timed;
       work();
     }
@@ -208,7 +208,8 @@ int main(int, char** words) {
   // A static one is destroyed after CUPTI.
   static std::unique_ptr<strata::session> outliving;
   std::unique_ptr<strata::session> local;
-  bool const outlives = words[1] == std::string("late") || words[1] == std::string("counting");
+  std::string const name = words[1];
+  bool const outlives = name == "late" || name == "counting" || name == "keys";
   std::unique_ptr<strata::session>& session = outlives ? outliving : local;
   if (char const* const text = std::getenv("TEST_SESSION")) {
     strata::vec<std::string> problems;

@@ -59,6 +59,14 @@ texts lines_of(std::string const& text) {
   return lines;
 }
 
+texts usual_environment() {
+  // A leak check cannot look at an exit in a thread. A window's report may be written while the
+  // program exits: nobody joins its thread.
+  return {"ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0",
+          "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
+          "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
+}
+
 /// One case: the same ending in three programs.
 struct trial {
   state_row const& state;
@@ -68,16 +76,10 @@ struct trial {
 
   void run_all() {
     work_folder const folder;
-    // A leak check cannot look at an exit in a thread. A window's report may be written while the
-    // program exits: nobody joins its thread.
-    texts const usual{
-        "ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0",
-        "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
-        "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
     std::string const options = std::string("trace") + state.options +
                                 ",formats=csv+table+perfetto+recording,out=" + folder / "out";
     auto const ended = [&](char const* variable, double& seconds) {
-      texts environment = usual;
+      texts environment = usual_environment();
       if (variable != nullptr) environment.push_back(variable + options);
       auto const begin = std::chrono::steady_clock::now();
       ending made = run({ENDING_PROGRAM, state.name, way.name}, environment);
@@ -176,6 +178,49 @@ TEST_CASE("every state with every way to end") {
   for (trial const& each : trials) each.check();
   std::printf("%zu endings, each without a session, with STRATA and with a session in code\n",
               trials.size());
+}
+
+TEST_CASE("main ends by pthread_exit with each of Strata's threads: the last thread ends all") {
+  if (test::thread_sanitized) return;  // has a thread of its own that keeps the process alive
+  state_row const keys[] = {
+      {"recording", "+recording"}, {"watchdog", ",watchdog=30"},
+      {"for", ",for=60"},          {"windows", ",every=1,active=1,keep=1"},
+      {"no GPU", ",host"},
+  };
+  constexpr unsigned count = sizeof keys / sizeof *keys;
+  constexpr unsigned deadline_s = test::sanitized ? 60 : 20;
+  std::vector<std::string> options(1u << count, ",formats=csv");
+  std::vector<double> seconds(2 * options.size());
+  std::vector<ending> endings(2 * options.size());
+  for (unsigned set = 0; set < options.size(); ++set)
+    for (unsigned key = 0; key < count; ++key)
+      if ((set >> key & 1) != 0) options[set] += keys[key].options;
+  std::atomic<std::size_t> next{0};
+  auto const run_some = [&] {
+    for (std::size_t row = next++; row < endings.size(); row = next++) {
+      work_folder const folder;
+      char const* const variable = row % 2 == 0 ? "STRATA=" : "TEST_SESSION=";
+      auto const begin = std::chrono::steady_clock::now();
+      texts environment = usual_environment();
+      environment.push_back(variable + ("trace" + options[row / 2]) + ",out=" + (folder / "out"));
+      endings[row] = run({ENDING_PROGRAM, "keys", "pthread_exit"}, environment, {}, deadline_s);
+      seconds[row] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+  };
+  std::vector<std::thread> runners;
+  for (int i = 0; i < 6; ++i) runners.emplace_back(run_some);
+  for (std::thread& runner : runners) runner.join();
+  for (std::size_t row = 0; row < endings.size(); ++row) {
+    ending const& ended = endings[row];
+    CAPTURE(options[row / 2]);
+    CAPTURE(row % 2);
+    CAPTURE(ended.err);
+    CHECK(ended.signal == 0);
+    CHECK(ended.code == 0);
+    CHECK(has(ended.out, "exit handler\n"));
+    CHECK(seconds[row] < most_seconds + margin_seconds);
+  }
 }
 
 TEST_CASE("a thread of a small stack ends the program: another one makes the report") {

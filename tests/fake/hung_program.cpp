@@ -106,6 +106,12 @@ struct state {
   for (;;) pause();
 }
 
+/// The process ends a little later, with its last thread.
+[[noreturn]] void end_main() {
+  std::thread([] { usleep(100'000); }).detach();
+  pthread_exit(nullptr);
+}
+
 int end(std::string const& way, state& now) {
   if (way == "exit") std::exit(4);
   if (way == "quick_exit") std::quick_exit(5);
@@ -113,10 +119,7 @@ int end(std::string const& way, state& now) {
   if (way == "abort") std::abort();
   if (way == "_exit") _exit(7);
   if (way == "exec") execl("/bin/sh", "sh", "-c", "exit 8", static_cast<char*>(nullptr));
-  if (way == "pthread_exit") {
-    std::thread([] { usleep(100'000); }).detach();
-    pthread_exit(nullptr);
-  }
+  if (way == "pthread_exit") end_main();
   if (way == "fork") {
     std::fflush(nullptr);
     pid_t const child = fork();
@@ -139,13 +142,18 @@ int end(std::string const& way, state& now) {
     now.step.reset();
     for (;;) pause();
   }
-  if (way == "in-report") {  // the window's end has waited long enough, and its report begins
-    now.step.reset();
+  if (way == "in-report" || way == "main-in-report") {
+    now.step.reset();  // the window's end has waited long enough, and its report begins
     for (int i = 0; i < 4; ++i) {
       strata::scoped_step const whole;
       usleep(100'000);
     }
+    if (way == "main-in-report") end_main();
     wait_for(SIGTERM);
+  }
+  if (way == "main-watched") {
+    std::thread([] { usleep(2'500'000); }).detach();
+    pthread_exit(nullptr);
   }
   if (way == "watched") {
     usleep(2'500'000);
@@ -170,11 +178,14 @@ struct last_words {
 
 int main(int, char** words) {
   std::atexit([] { say("exit handler\n"); });
-  std::unique_ptr<strata::session> session;
+  static strata::session* session = nullptr;
+  std::unique_ptr<strata::session> local;
   if (char const* const text = std::getenv("TEST_SESSION")) {
     strata::vec<std::string> problems;
-    session = std::make_unique<strata::session>(strata::options::parse(text, problems));
+    session = new strata::session(strata::options::parse(text, problems));
     if (!session->start().ok()) return 99;
+    bool const outlives_main = std::string(words[2]).substr(0, 5) == "main-";
+    if (!outlives_main) local.reset(session);
   }
   auto* const now = new state;  // its ranges stay open
   now->enter(words[1]);

@@ -250,6 +250,32 @@ TEST_CASE("a watchdog says where the program is while it hangs") {
   CHECK(reports_in(one.with) == 1);
 }
 
+TEST_CASE("main has ended, and a window's report waits for the GPU: the process ends") {
+  if (test::thread_sanitized) return;  // it has a thread of its own beside the last one
+  trial one{"window-end", "main-in-report", ",every=4,active=2,keep=2,drain=100",
+            fake_blocks_forced_flush | fake_blocks_context};
+  one.run_all();
+  CAPTURE(one.with.err);
+  for (ending const* ended : {&one.with, &one.in_code}) {
+    CHECK(ended->signal == one.without.signal);
+    CHECK(ended->code == one.without.code);
+    CHECK(ended->out == one.without.out);
+  }
+  CHECK(one.longer < most_seconds + margin_seconds);
+  CHECK(one.longer_in_code < most_seconds + margin_seconds);
+  CHECK(has(one.with.err, "nothing is reported: the report of a window waits for a GPU that"));
+}
+
+TEST_CASE("main has ended, and the watchdog watches the thread that is left") {
+  if (test::thread_sanitized) return;  // as above
+  trial one{"trace", "main-watched", ",watchdog=1,drain=300"};
+  one.run_all();
+  for (ending const* ended : {&one.with, &one.in_code}) {
+    CAPTURE(ended->err);
+    CHECK(count_of(ended->err, "nothing has gone on for 1 s (watchdog=)") == 1);
+  }
+}
+
 TEST_CASE("a watchdog is silent where nothing hangs") {
   trial one{"trace", "released", ",watchdog=1", fake_blocks_context};
   one.run_all();

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -387,6 +388,18 @@ TEST_CASE("a killed program's recording has what was said when it began") {
   REQUIRE(found.problems.size() == 2);
   CHECK(found.problems[0].find("no_such_metric") != std::string::npos);
   CHECK(found.problems[1].find("The recording has no end: ") == 0);
+}
+
+TEST_CASE("what a thread does after main has ended is on the disk within a second") {
+  trial t;
+  t.run([&] {
+    auto* const run = new session(t.options("formats=recording"));
+    (void)run->start();
+    std::thread([&t] { step_until_killed(t); }).detach();
+    (void)syscall(SYS_exit, 0);  // as pthread_exit, which would unwind the test
+  });
+  t.kill_after(1000);
+  CHECK(read(t.out(part_name)).ranges.size() >= 1000);
 }
 
 TEST_CASE("a program that is killed at once leaves a recording that has nothing yet") {

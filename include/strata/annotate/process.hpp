@@ -101,6 +101,13 @@ struct process_slot {
   void* object = nullptr;
 };
 
+/// The threads of Strata's that are not to outlive those of the program.
+struct thread_account {
+  atomic<std::size_t> begun{0};
+  atomic<std::size_t> ended{0};
+  atomic<bool> exits{false};  // one of them ends the process
+};
+
 /// What all source files and shared objects of a process have in common. One object for the whole
 /// process where the linker merges it; other copies find the first one through the environment and
 /// lend it their listener slot. It is never destroyed.
@@ -129,6 +136,7 @@ struct process_block {
   atomic<bool> said_late{false};
   atomic<std::uint64_t> interrupting_ranges{0};  // of signal handlers
   atomic<std::uint64_t> values_refused{0};       // of flops, bytes and tokens
+  thread_account own_threads;
   process_slot objects[static_cast<std::size_t>(process_object::count)] = {};
 };
 

@@ -20,10 +20,10 @@
 #include <strata/profile.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -48,9 +48,9 @@ struct apart_work {
 inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
 #if defined(__linux__)
   pthread_t made{};
-  machine::own_threads().fetch_add(1);
   void* (*const run)(void*) = [](void* context) -> void* {
-    pthread_setname_np(pthread_self(), "strata-drain");
+    name_thread("strata-drain");
+    own_thread const counted;
     {
       guest const as_guest;
       apart_work const work = *static_cast<apart_work*>(context);
@@ -59,33 +59,31 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
     // The end of the last thread ends the process, and main may have ended before: then another
     // thread is in exit(), and ends the process when the report is written.
     bool const ends = block().phase.load() != process_phase::running;
-    while (ends && machine::main_has_ended("/proc/self/stat")) (void)::pause();
-    machine::own_threads().fetch_sub(1);
+    while (ends && main_has_ended()) (void)::pause();
     return nullptr;
   };
-  if (machine::start_thread(made, run, &what)) {
+  if (start_thread(made, run, &what)) {
     pthread_detach(made);
     return true;
   }
-  machine::own_threads().fetch_sub(1);
 #endif
   return false;
 }
 
-/// A call of a thread of Strata's own does not come back: that thread keeps the process alive. It
+/// A call of a thread of Strata's own may not come back: that thread keeps the process alive. It
 /// ends with the last of the program's threads, as it would have, once that main has ended by
-/// pthread_exit. Threads: any.
+/// pthread_exit; half a second later, in which a device may answer. Threads: any.
 inline void end_with_last_thread() noexcept {
 #if defined(__linux__)
   static apart_work ends{[](void*) noexcept {
-                           timespec const usual{1, 0};
-                           timespec const soon{0, 10'000'000};
-                           bool ended = false;
-                           while (!ended || machine::threads_left() > 1 + machine::own_threads()) {
-                             (void)::nanosleep(ended ? &soon : &usual, nullptr);
-                             ended = ended || machine::main_has_ended("/proc/self/stat");
+                           constexpr int enough = 50;  // of 10 ms
+                           program_threads program;
+                           for (int looks = 0; looks < enough;) {
+                             timespec const pause = program.pause(1'000'000'000);
+                             (void)::nanosleep(&pause, nullptr);
+                             looks = program.have_ended() ? looks + 1 : 0;
                            }
-                           std::exit(0);
+                           program_threads::end_process();
                          },
                          nullptr};
   static atomic<bool> begun{false};

@@ -10,6 +10,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/own_threads.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -68,6 +69,15 @@ class exit_hooks {
         all.recording, sizeof all.recording,
         "strata: all but the last second is in %s, which strata report takes\n", path.c_str());
     if (size >= static_cast<int>(sizeof all.recording)) all.recording[0] = '\0';
+  }
+
+  /// Whether a thread waits for signals, and for the end of the program's last thread.
+  static bool is_watching() {
+#if defined(__linux__)
+    return instance().watches.load();
+#else
+    return false;
+#endif
   }
 
   /// In a forked child: whether it is the first one of the process that recorded to ask, while that
@@ -264,7 +274,7 @@ class exit_hooks {
     static atomic<bool> said{false};
     char path[40];
     std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(recorder));
-    bool const gone = kill(recorder, 0) != 0 || machine::main_has_ended(path);
+    bool const gone = kill(recorder, 0) != 0 || main_has_ended(path);
     if (instance().shared->reported.load() || !gone || said.exchange(true)) return;
     say("the process that recorded ended without a report, by _exit, daemon() or a signal, and a "
         "forked child records nothing: let the first range come after daemon()");
@@ -354,7 +364,7 @@ class exit_hooks {
     (void)pthread_sigmask(SIG_BLOCK, nullptr, &all.mask);
     pthread_t watcher{};
     all.watches.store(true);
-    if (!machine::start_thread(watcher, &watch, nullptr)) return all.watches.store(false);
+    if (!start_thread(watcher, &watch, nullptr)) return all.watches.store(false);
     pthread_detach(watcher);
     for (int const signal : ending_signals) handle(signal, &on_signal);
   }
@@ -420,20 +430,19 @@ class exit_hooks {
   }
 
   /// How long the watcher waits for a signal before it looks around.
-  static timespec watcher_pause(bool main_ended) noexcept {
-    constexpr std::int64_t usual_ns = 999'999'999;
-    constexpr std::int64_t soon_ns = 10'000'000;
+  static timespec watcher_pause(program_threads const& program) noexcept {
+    constexpr std::int64_t usual_ns = 1'000'000'000;
     std::int64_t const left = instance().latest.load() - monotonic_ns();
-    std::int64_t const longest = main_ended ? soon_ns : usual_ns;
-    return {0, left < longest ? larger<std::int64_t>(left, 0) : longest};
+    return program.pause(left < usual_ns ? larger<std::int64_t>(left, 0) : usual_ns);
   }
 
-  /// Waits for a signal, and leaves when no other thread is left: the process ends with its last
-  /// thread, if main has ended by pthread_exit.
+  /// Waits for a signal, and ends the process with the last thread of the program, if main has
+  /// ended by pthread_exit: a thread of Strata's may be in a call that does not come back.
   static void* watch(void*) {
     hooks& all = instance();
-    pthread_setname_np(pthread_self(), "strata");
-    bool ended = false;
+    name_thread("strata");
+    own_thread const counted;
+    program_threads program;
     for (;;) {
       int const which = all.wanted.load();
       if (which > 0) return end_by(which);
@@ -448,17 +457,15 @@ class exit_hooks {
         report(ending::time_is_up);
         continue;
       }
-      timespec const pause = watcher_pause(ended);
+      timespec const pause = watcher_pause(program);
       (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
-      ended = ended || machine::main_has_ended("/proc/self/stat");
-      if (ended && machine::threads_left() <= 2 + machine::own_threads().load() &&
-          all.wanted.load() == 0)
-        break;
+      if (program.have_ended() && all.wanted.load() == 0) break;
     }
     // The exit handlers of the program run in this thread.
     leave_signals();
     all.watches.store(false);
     (void)pthread_sigmask(SIG_SETMASK, &all.mask, nullptr);
+    program_threads::end_process();
     return nullptr;
   }
 

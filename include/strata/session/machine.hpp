@@ -6,7 +6,6 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
@@ -20,16 +19,10 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
-#include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#endif
-#if defined(__linux__)
-#include <fcntl.h>
 #endif
 
 STRATA_BEGIN
@@ -155,19 +148,6 @@ class machine {
     return std::string(text, length);
   }
 
-#if defined(__linux__) || defined(__APPLE__)
-  /// Starts a thread that takes no signals of the program.
-  static bool start_thread(pthread_t& made, void* (*body)(void*), void* context) noexcept {
-    sigset_t everything;
-    sigset_t before;
-    sigfillset(&everything);
-    pthread_sigmask(SIG_SETMASK, &everything, &before);
-    bool const started = pthread_create(&made, nullptr, body, context) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
-  }
-#endif
-
 #if defined(__linux__)
   /// Bytes of stack that this thread has left; none in a fiber, whose stack is not the thread's.
   static std::size_t stack_left() noexcept {
@@ -182,32 +162,6 @@ class machine {
     auto const here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     std::uintptr_t const left = here - reinterpret_cast<std::uintptr_t>(lowest);
     return left < size ? left : 0;
-  }
-
-  /// The threads of the process, a main that has ended and those of Strata included.
-  static std::size_t threads_left() noexcept {
-    struct stat tasks {};
-    return ::stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink < 3
-               ? (std::numeric_limits<std::size_t>::max)()  // not known
-               : static_cast<std::size_t>(tasks.st_nlink) - 2;
-  }
-
-  /// Whether the main thread of a process has ended, by its file `stat`.
-  static bool main_has_ended(char const* path) noexcept {
-    char text[512];
-    int const file = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    ssize_t const size = ::read(file, text, sizeof text - 1);
-    ::close(file);
-    text[size < 0 ? 0 : size] = '\0';
-    char const* const name_end = std::strrchr(text, ')');
-    return name_end != nullptr && std::strncmp(name_end, ") Z", 3) == 0;
-  }
-
-  /// How many threads of Strata's run beside the one that waits for signals.
-  static atomic<std::size_t>& own_threads() noexcept {
-    static atomic<std::size_t> count{0};
-    return count;
   }
 #endif
 
@@ -256,28 +210,6 @@ class machine {
     return text;
   }
 };
-
-#if defined(__linux__) || defined(__APPLE__)
-/// A thread of Strata that its owner ends and waits for. Threads: one at a time.
-class owned_thread {
- public:
-  /// Returns: false where no thread can be started.
-  bool start(void* (*body)(void*), void* context) noexcept {
-    return runs_ = machine::start_thread(id_, body, context);
-  }
-  /// Whether it was started, and nobody has waited for it.
-  bool runs() const noexcept { return runs_; }
-  /// Waits for its end. It does not wait for itself, when it is the last one of the process.
-  void join() noexcept {
-    if (std::exchange(runs_, false) && !pthread_equal(id_, pthread_self()))
-      pthread_join(id_, nullptr);
-  }
-
- private:
-  pthread_t id_{};
-  bool runs_ = false;
-};
-#endif
 
 }  // namespace detail
 

@@ -19,6 +19,7 @@
 #include <strata/session/growing_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
+#include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/recording_format.hpp>
@@ -32,7 +33,6 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -132,20 +132,18 @@ class recording_stream {
   /// Until the session ends, or no other thread is left in the process.
   static void* run(void* context) {
     auto& self = *static_cast<recording_stream*>(context);
-    pthread_setname_np(pthread_self(), "strata-stream");
-    machine::own_threads().fetch_add(1);
-    timespec const usual{0, period_ns};
-    timespec const soon{0, 10'000'000};
-    bool alone = false;
-    for (;;) {
-      (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, alone ? &soon : &usual, nullptr,
-                    0);
+    name_thread("strata-stream");
+    own_thread const counted;
+    program_threads program;
+    std::int64_t next = monotonic_ns() + period_ns;
+    while (!program.have_ended()) {
+      timespec const pause = program.pause(period_ns);
+      (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
       if (self.ended_.load() != 0) break;
-      if (!alone) self.write(false);
-      alone = alone || machine::main_has_ended("/proc/self/stat");
-      if (alone && machine::threads_left() <= 2) break;
+      if (monotonic_ns() < next) continue;
+      self.write(false);
+      next = monotonic_ns() + period_ns;
     }
-    machine::own_threads().fetch_sub(1);
     return nullptr;
   }
 #endif

@@ -7,8 +7,10 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/own_threads.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/status.hpp>
 
@@ -20,7 +22,6 @@
 #include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
-#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -146,15 +147,18 @@ class reported_windows {
     system_lock const lock(mutex_);
     if (ending_) return;
     join();
-    report_.write = write;
-    report_.context = context;
+    report_ = {write, context, true};
     state_.store(state::reporting);
-    if (!start_thread()) (void)run(this);
+    if (start_thread()) return;
+    report_.is_apart = false;
+    write_report();
   }
 
   /// Does a part of a report that the device is asked for, which may not come back.
   template <class Part>
   void ask_device(Part part) {
+    maybe<own_thread> counted;
+    if (report_.is_apart) counted.emplace();
     asks_device_.store(true);
     part();
     asks_device_.store(false);
@@ -200,11 +204,15 @@ class reported_windows {
                                     "a file in another one"};
   }
 
-  static void* run(void* self) {
-    auto& windows = *static_cast<reported_windows*>(self);
-    windows.report_.write(windows.report_.context);
-    windows.state_.store(state::idle, memory_order_release);
+  static void* run(void* self) noexcept {
+    name_thread("strata-report");
+    static_cast<reported_windows*>(self)->write_report();
     return nullptr;
+  }
+
+  void write_report() noexcept {
+    report_.write(report_.context);
+    state_.store(state::idle, memory_order_release);
   }
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -231,6 +239,7 @@ class reported_windows {
   struct report_call {
     work* write = nullptr;
     void* context = nullptr;
+    bool is_apart = false;  // in a thread of Strata's
   } report_;
   atomic<std::uint64_t> late_{0};
   system_mutex mutex_{held_over::calls};  // a window begins, a report begins, the session ends

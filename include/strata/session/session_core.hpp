@@ -19,7 +19,9 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
+#include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
+#include <strata/session/exit_hooks.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
@@ -457,6 +459,7 @@ class session_core {
   void report_window() noexcept {
     bool whole = false;
     if (!if_memory_allows([&] {
+          if (trace_.tracing() && !exit_hooks::is_watching()) end_with_last_thread();
           windows_.ask_device([this] {
             trace_.bring_in();
             detail::recorder::instance().end_clock();

@@ -12,14 +12,13 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/hang_report.hpp>
-#include <strata/session/machine.hpp>
+#include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
 
 #include <cstdint>
 #include <string>
 
 #if defined(__linux__)
-#include <pthread.h>
 #include <time.h>
 #endif
 
@@ -43,9 +42,7 @@ class watchdog {
     if (patience_s == 0) return {};
 #if defined(__linux__)
     ended_.store(false);
-    machine::own_threads().fetch_add(1);
     if (thread_.start(&run, this)) return {};
-    machine::own_threads().fetch_sub(1);
 #endif
     return {errc::unavailable,
             "watchdog= does not watch, since no thread can be started: raise ulimit -u"};
@@ -68,16 +65,14 @@ class watchdog {
   /// Until the session ends, or no other thread is left in the process.
   static void* run(void* context) {
     auto& self = *static_cast<watchdog*>(context);
-    pthread_setname_np(pthread_self(), "strata-watchdog");
-    timespec const period{0, period_ns};
-    bool alone = false;
-    while (!self.ended_.load() && !alone) {
-      (void)nanosleep(&period, nullptr);
+    name_thread("strata-watchdog");
+    own_thread const counted;
+    program_threads program;
+    while (!self.ended_.load() && !program.have_ended()) {
+      timespec const pause = program.pause(period_ns);
+      (void)nanosleep(&pause, nullptr);
       (void)if_memory_allows([&self] { self.look(); });
-      alone = machine::main_has_ended("/proc/self/stat") &&
-              machine::threads_left() <= 2 + machine::own_threads().load();
     }
-    machine::own_threads().fetch_sub(1);
     return nullptr;
   }
 #endif

@@ -1,0 +1,137 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_OWN_THREADS_HPP
+#define STRATA_SESSION_OWN_THREADS_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <fcntl.h>
+#include <time.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+#if defined(__linux__) || defined(__APPLE__)
+/// Starts a thread of Strata's, which takes no signals of the program. Returns: whether it runs.
+inline bool start_thread(pthread_t& made, void* (*body)(void*), void* context) noexcept {
+  sigset_t everything;
+  sigset_t before;
+  sigfillset(&everything);
+  pthread_sigmask(SIG_SETMASK, &everything, &before);
+  bool const started = pthread_create(&made, nullptr, body, context) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+/// A thread of Strata that its owner ends and waits for. Threads: one at a time.
+class owned_thread {
+ public:
+  /// Returns: false where no thread can be started.
+  bool start(void* (*body)(void*), void* context) noexcept {
+    return runs_ = start_thread(id_, body, context);
+  }
+  /// Whether it was started, and nobody has waited for it.
+  bool runs() const noexcept { return runs_; }
+  /// Waits for its end. It does not wait for itself, when it is the last one of the process.
+  void join() noexcept {
+    if (std::exchange(runs_, false) && !pthread_equal(id_, pthread_self()))
+      pthread_join(id_, nullptr);
+  }
+
+ private:
+  pthread_t id_{};
+  bool runs_ = false;
+};
+#endif
+
+/// Names the calling thread, one of Strata's, in debuggers and in /proc: 15 bytes at most.
+inline void name_thread([[maybe_unused]] char const* name) noexcept {
+#if defined(__linux__)
+  pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+/// While it lives, the calling thread is not to outlive those of the program: it is one of
+/// Strata's that leaves with them, or is in a call that may not come back.
+class own_thread {
+ public:
+  own_thread() noexcept { block().own_threads.begun.fetch_add(1); }
+  ~own_thread() { block().own_threads.ended.fetch_add(1); }
+  own_thread(own_thread const&) = delete;
+  own_thread& operator=(own_thread const&) = delete;
+};
+
+#if defined(__linux__)
+/// Whether the main thread of a process has ended, by its file `stat`.
+inline bool main_has_ended(char const* path) noexcept {
+  char text[512];
+  int const file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  ssize_t const size = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  text[size < 0 ? 0 : size] = '\0';
+  char const* const name_end = std::strrchr(text, ')');
+  return name_end != nullptr && std::strncmp(name_end, ") Z", 3) == 0;
+}
+inline bool main_has_ended() noexcept { return main_has_ended("/proc/self/stat"); }
+
+/// The threads of the program, for one of Strata's that is not to outlive them. Threads: one.
+class program_threads {
+ public:
+  /// Whether main has ended by pthread_exit, and each other thread: the process would have ended
+  /// with the last one. Cost: a file of /proc is read.
+  bool have_ended() noexcept {
+    main_ended_ = main_ended_ || main_has_ended();
+    return main_ended_ && only_own_are_left();
+  }
+
+  /// Ends the process as its last thread would have, unless another one of Strata's does.
+  /// Requires: they have ended.
+  static void end_process() {
+    if (!block().own_threads.exits.exchange(true)) std::exit(0);
+  }
+
+  /// How long to do something else before the next look: shorter once main has ended.
+  timespec pause(std::int64_t usual_ns) const noexcept {
+    constexpr std::int64_t second = 1'000'000'000;
+    std::int64_t const ns = main_ended_ && usual_ns > soon_ns ? soon_ns : usual_ns;
+    return {static_cast<time_t>(ns / second), static_cast<long>(ns % second)};
+  }
+
+ private:
+  static constexpr std::int64_t soon_ns = 10'000'000;
+
+  /// What is left of main is a task too. A thread of Strata's that begins or ends meanwhile may
+  /// count as the program's, never the other way round: those that had begun before the look and
+  /// have not ended after it are all among the tasks.
+  static bool only_own_are_left() noexcept {
+    std::size_t const begun = block().own_threads.begun.load();
+    struct stat tasks {};
+    bool const known = ::stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2;
+    std::size_t const ended = block().own_threads.ended.load();
+    return known && tasks.st_nlink - 2 + ended <= 1 + begun;
+  }
+
+  bool main_ended_ = false;
+};
+#endif
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_SESSION_OWN_THREADS_HPP
