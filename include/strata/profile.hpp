@@ -284,14 +284,14 @@ struct profile_cost {
   double callback_ns = 0.0;        ///< measured cost of one launch callback
   double activity_seconds =
       0.0;  ///< time in CUPTI's buffer callbacks, on CUPTI's threads for the most part
-  double flush_seconds = 0.0;        ///< time that a thread of the program waited for a flush
-  double start_seconds = 0.0;        ///< time to start the collectors
-  std::uint64_t skipped_steps = 0;   ///< that were neither recorded nor counted
-  double skipped_step_ns = 0.0;      ///< their median
-  std::uint64_t counter_reads = 0;   ///< readings of the CPU's counters
-  double counter_read_ns = 0.0;      ///< what one took
-  std::uint64_t log_bytes = 0;       ///< memory of the logs
-  std::uint64_t activity_bytes = 0;  ///< memory of activity buffers and records
+  double flush_seconds = 0.0;          ///< time that a thread of the program waited for a flush
+  double start_seconds = 0.0;          ///< time to start the collectors
+  std::uint64_t unrecorded_steps = 0;  ///< that were neither recorded nor counted
+  double unrecorded_step_ns = 0.0;     ///< their median
+  std::uint64_t counter_reads = 0;     ///< readings of the CPU's counters
+  double counter_read_ns = 0.0;        ///< what one took
+  std::uint64_t log_bytes = 0;         ///< memory of the logs
+  std::uint64_t activity_bytes = 0;    ///< memory of activity buffers and records
 
   /// What the program's threads paid: each kind is how often times how long.
   /// Units: ns.

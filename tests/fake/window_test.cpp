@@ -73,8 +73,8 @@ TEST_CASE("only the active steps of each window are kept") {
   CHECK(row(p, "work").self.kernels == times);
   CHECK(row(p, "work").self.launches == 3 * times);
   CHECK(p.kernels.size() == times);
-  CHECK(p.cost.skipped_steps == 8);  // not the two that are warmed up in
-  CHECK(p.cost.skipped_step_ns > 0.0);
+  CHECK(p.cost.unrecorded_steps == 8);  // not the two that are warmed up in
+  CHECK(p.cost.unrecorded_step_ns > 0.0);
   CHECK(p.copies.size() == 2 * times);
   CHECK(p.memory.size() == 2 * times);
   CHECK(p.synchronizations.size() == times);

@@ -350,19 +350,20 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
 }
 
 TEST_CASE("the sentence: what recording adds to a step is no idle time of the program's") {
-  auto const bound = [](std::uint64_t skipped, double skipped_ns) {
+  auto const bound = [](std::uint64_t unrecorded, double unrecorded_ns) {
     program p;
     p.run(8, [&] {
       p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 500 * us); });
       p.wait();
       p.now += 500 * us;
     });
-    p.made.cost.skipped_steps = skipped;
-    p.made.cost.skipped_step_ns = skipped_ns;
+    p.made.cost.unrecorded_steps = unrecorded;
+    p.made.cost.unrecorded_step_ns = unrecorded_ns;
     answer const a(p.made);
     double const recorded = a.input.steps.p50_ns;
-    CHECK(a.input.steps.recording_factor() ==
-          about(skipped >= 5 && skipped_ns < recorded / 1.05 ? recorded / skipped_ns : 1.0));
+    CHECK(
+        a.input.steps.recording_factor() ==
+        about(unrecorded >= 5 && unrecorded_ns < recorded / 1.05 ? recorded / unrecorded_ns : 1.0));
     return a.input.findings.bound;
   };
   CHECK(bound(0, 0.0).find("CPU-bound: the GPU is idle ") == 0);
@@ -384,8 +385,8 @@ TEST_CASE("idle time that recording adds is no gain of a finding's") {
       p.wait();
       p.in(p.mlp, [&](std::uint32_t) { p.now += 500 * us; });
     });
-    p.made.cost.skipped_steps = 5;
-    p.made.cost.skipped_step_ns = unrecorded_ns;
+    p.made.cost.unrecorded_steps = 5;
+    p.made.cost.unrecorded_step_ns = unrecorded_ns;
     answer const a(p.made);
     finding const* const found = a.find("host-work");
     REQUIRE(found != nullptr);

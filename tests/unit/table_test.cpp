@@ -57,8 +57,8 @@ TEST_CASE("steps that are kept in sums only have a part in the headline") {
 TEST_CASE("the headline has the median of the steps that were not recorded") {
   report_sample s = cpu_sample(2, 3);
   CHECK_FALSE(has(table(s, 200), "unrecorded"));
-  s.source.cost.skipped_steps = 5;
-  s.source.cost.skipped_step_ns = 3e6;
+  s.source.cost.unrecorded_steps = 5;
+  s.source.cost.unrecorded_step_ns = 3e6;
   CHECK(has(table(s, 200), "; unrecorded 3.00 ms)"));
 }
 

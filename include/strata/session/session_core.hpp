@@ -552,8 +552,8 @@ class session_core {
     profile_.cost.range_ns = start_.cost.range_ns;
     profile_.cost.callback_ns = start_.cost.callback_ns;
     profile_.cost.start_seconds = static_cast<double>(start_.took_ns) * 1e-9;
-    profile_.cost.skipped_steps = plan_.unrecorded().count();
-    profile_.cost.skipped_step_ns = plan_.unrecorded().median_ns();
+    profile_.cost.unrecorded_steps = plan_.unrecorded().count();
+    profile_.cost.unrecorded_step_ns = plan_.unrecorded().median_ns();
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
     counting_->copy_to(profile_);
     cpu_counters_->copy_to(profile_, problems_.all());

@@ -246,9 +246,9 @@ inline void write_cost(json_writer& json, profile_cost const& c) {
   json.number("activity_seconds", c.activity_seconds);
   json.number("flush_seconds", c.flush_seconds);
   json.number("start_seconds", c.start_seconds);
-  if (c.skipped_steps != 0) {
-    json.integer("skipped_steps", c.skipped_steps);
-    json.number("skipped_step_ns", c.skipped_step_ns);
+  if (c.unrecorded_steps != 0) {
+    json.integer("unrecorded_steps", c.unrecorded_steps);
+    json.number("unrecorded_step_ns", c.unrecorded_step_ns);
   }
   if (c.counter_reads != 0) {
     json.integer("counter_reads", c.counter_reads);

@@ -191,8 +191,8 @@ struct recorded_fields {
     visitor.field("activity_seconds", cost.activity_seconds);
     visitor.field("flush_seconds", cost.flush_seconds);
     visitor.field("start_seconds", cost.start_seconds);
-    visitor.field("skipped_steps", cost.skipped_steps);
-    visitor.field("skipped_step_ns", cost.skipped_step_ns);
+    visitor.field("unrecorded_steps", cost.unrecorded_steps);
+    visitor.field("unrecorded_step_ns", cost.unrecorded_step_ns);
     visitor.field("counter_reads", cost.counter_reads);
     visitor.field("counter_read_ns", cost.counter_read_ns);
     visitor.field("log_bytes", cost.log_bytes);

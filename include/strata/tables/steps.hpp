@@ -298,9 +298,9 @@ class steps_builder {
       return;
     }
     made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
-    constexpr std::uint64_t fewest_skipped = 5;  // chosen
-    if (!made_.period_of_gpu && source_.cost.skipped_steps >= fewest_skipped)
-      made_.unrecorded_ns = source_.cost.skipped_step_ns;
+    constexpr std::uint64_t fewest_unrecorded = 5;  // chosen
+    if (!made_.period_of_gpu && source_.cost.unrecorded_steps >= fewest_unrecorded)
+      made_.unrecorded_ns = source_.cost.unrecorded_step_ns;
     made_.outside_ns = larger(0.0, window_ns() - all.sum());
     made_.without_first = steps_.size() >= 3 && first_ == 0 && folded() == 0 &&
                           made_.first_ns > dear_first_step * made_.p50_ns;
