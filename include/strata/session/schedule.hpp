@@ -166,15 +166,12 @@ class step_plan {
   }
   schedule const& made() const noexcept { return made_; }
 
-  unrecorded_steps& unrecorded() noexcept { return unrecorded_; }
-
  private:
   static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
 
   bool asks_for_steps_;
   bool asks_for_warmup_;
   schedule made_;
-  unrecorded_steps unrecorded_;
 };
 
 /// `step=`, and no range of that name began. `names`: of all ranges, recorded or not.

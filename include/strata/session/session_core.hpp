@@ -53,7 +53,8 @@ namespace detail {
 /// and makes the profile of what they collected.
 class session_core {
  public:
-  explicit session_core(strata::options const& wanted) : options_(wanted), plan_(options_) {
+  explicit session_core(strata::options const& wanted)
+      : options_(wanted), steps_{step_plan(options_), {}} {
     counting_.emplace(options_, problems_.all(), device_trace::control());
     cpu_counters_.emplace();
   }
@@ -355,7 +356,7 @@ class session_core {
       problem_log::say(
           "the driver is older than CUDA 12.5: counting steps and sync=1 wait for the GPU as long "
           "as it works, beyond drain=; update the driver where the GPU may hang");
-    plan_.make(options_, counts, windows_.used());
+    steps_.plan.make(options_, counts, windows_.used());
   }
 
   /// A recording is written while the program runs; that of a window which is reported by itself,
@@ -396,18 +397,18 @@ class session_core {
   void begin_step(std::uint32_t step) {
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
-      if (!windows_.in_window()) return plan_.unrecorded().begin();
+      if (!windows_.in_window()) return steps_.unrecorded.begin();
       step = windows_.position(step);
     }
     if (options_.has_schedule()) {
-      phase const is = plan_.made().of(step);
+      phase const is = steps_.plan.made().of(step);
       open_window(is);
       bool const counts =
-          step >= plan_.made().steps_before_counting() && !options_.counters.empty();
+          step >= steps_.plan.made().steps_before_counting() && !options_.counters.empty();
       bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
-      if (skips) plan_.unrecorded().begin();
+      if (skips) steps_.unrecorded.begin();
     }
-    counting_->begin_step(step >= plan_.made().steps_before_counting());
+    counting_->begin_step(step >= steps_.plan.made().steps_before_counting());
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -415,7 +416,7 @@ class session_core {
     self.attempt([&] { self.end_step(step); });
   }
   void end_step(std::uint32_t step) {
-    plan_.unrecorded().end();
+    steps_.unrecorded.end();
     if (windows_.used() && !windows_.in_window()) {
       if (windows_.was_touched()) begin_reported(step + 1);
       return;
@@ -423,7 +424,8 @@ class session_core {
     if (windows_.used()) step = windows_.position(step);
     counting_->end_step();
     cpu_counters_->end_step();
-    bool const skips_next = options_.has_schedule() && plan_.made().of(step + 1) == phase::skip;
+    bool const skips_next =
+        options_.has_schedule() && steps_.plan.made().of(step + 1) == phase::skip;
     if (skips_next || window_ == window_state::ending) close_window();
     if (windows_.used()) end_reported(step + 1);
   }
@@ -446,7 +448,7 @@ class session_core {
 
   /// A step of such a window is over. What follows may be long: the program does not wait for it.
   void end_reported(std::uint32_t steps) {
-    if (window_ == window_state::ending || steps < plan_.made().steps_before_counting() ||
+    if (window_ == window_state::ending || steps < steps_.plan.made().steps_before_counting() ||
         !counting_->done())
       return;
     counting_->close();
@@ -552,8 +554,8 @@ class session_core {
     profile_.cost.range_ns = start_.cost.range_ns;
     profile_.cost.callback_ns = start_.cost.callback_ns;
     profile_.cost.start_seconds = static_cast<double>(start_.took_ns) * 1e-9;
-    profile_.cost.unrecorded_steps = plan_.unrecorded().count();
-    profile_.cost.unrecorded_step_ns = plan_.unrecorded().median_ns();
+    profile_.cost.unrecorded_steps = steps_.unrecorded.count();
+    profile_.cost.unrecorded_step_ns = steps_.unrecorded.median_ns();
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
     counting_->copy_to(profile_);
     cpu_counters_->copy_to(profile_, problems_.all());
@@ -565,7 +567,7 @@ class session_core {
     if (options_.synchronize) keep(device_patience::problem());
     keep(nvtx_input_.close());
     keep(windows_.late());
-    keep(missing_steps(options_, plan_.made(), counting_->never_began(), profile_,
+    keep(missing_steps(options_, steps_.plan.made(), counting_->never_began(), profile_,
                        recorder.steps_begun(), trace_.seen_steps()));
     if (options_.steps_are_calls()) say_steps();
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
@@ -600,6 +602,10 @@ class session_core {
     std::int64_t took_ns = 0;
     instrumentation_cost cost;
   };
+  struct planned_steps {
+    step_plan plan;
+    unrecorded_steps unrecorded;
+  };
   /// What a session needs whose windows are reported one by one.
   struct window_reports {
     kept_reports kept;
@@ -619,7 +625,7 @@ class session_core {
   enum class window_state : unsigned char { closed, open, ending };
 
   strata::options options_;
-  step_plan plan_;
+  planned_steps steps_;
   device_trace trace_{options_};
   detail::nvtx_input nvtx_input_;
   maybe<step_counting> counting_;
