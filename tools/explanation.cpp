@@ -4,7 +4,7 @@
 #include <strata/recording.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/table.hpp>
 
 #include <algorithm>

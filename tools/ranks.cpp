@@ -4,7 +4,7 @@
 #include <strata/analyse/rank_run.hpp>
 #include <strata/recording.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // How paths of ranges are written, and what stands for an empty one.
 #include <doctest/doctest.h>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 
 using namespace strata;
@@ -9,6 +10,15 @@ TEST_CASE("an empty path is outside ranges, in a table and within a sentence") {
   CHECK(detail::path_label("") == "(outside ranges)");
   CHECK(detail::in_range("block[3]/mlp") == "in block[3]/mlp");
   CHECK(detail::in_range("") == "outside ranges");
+}
+
+TEST_CASE("a path lies within another one by whole names") {
+  CHECK(detail::is_below("block/mlp/up", "block"));
+  CHECK_FALSE(detail::is_below("blocks/mlp", "block"));
+  CHECK_FALSE(detail::is_below("block", "block"));
+  CHECK(detail::is_within("block", "block"));
+  CHECK(detail::is_within("block/mlp", "block"));
+  CHECK_FALSE(detail::is_within("block", "block/mlp"));
 }
 
 TEST_CASE("a name has its index behind it") {

@@ -10,7 +10,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/statistics.hpp>
 
 #include <cmath>
@@ -363,7 +363,8 @@ class comparer {
     vec<judged_time*> open;  // those that hold the next one
     for (judged_time* const time : order) {
       for (double const logarithm : time->logarithms) time->own_ms.push_back(std::exp(logarithm));
-      while (!open.empty() && key(time).find(key(open.back())) != 0) open.pop_back();
+      while (!open.empty() && !is_within(time->result->path, open.back()->result->path))
+        open.pop_back();
       for (std::size_t r = 0; r < runs() && !open.empty(); ++r)
         open.back()->own_ms[r] -= std::exp(time->logarithms[r]);
       open.push_back(time);

@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/range_paths.hpp>
 
 #include <cstddef>
 #include <string>
@@ -128,11 +129,8 @@ struct comparison {
   compared_range const* most_changed() const noexcept {
     for (compared_range const& range : ranges) {
       bool is_leaf = true;
-      for (compared_range const& other : ranges) {
-        bool const is_longer = other.path.size() > range.path.size();
-        is_leaf = is_leaf && !(is_longer && other.path[range.path.size()] == '/' &&
-                               other.path.compare(0, range.path.size(), range.path) == 0);
-      }
+      for (compared_range const& other : ranges)
+        is_leaf = is_leaf && !detail::is_below(other.path, range.path);
       if (is_leaf) return &range;
     }
     return nullptr;

@@ -17,6 +17,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
 

@@ -8,7 +8,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/statistics.hpp>
 
 #include <cstddef>

@@ -15,7 +15,7 @@
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/statistics.hpp>
 #include <strata/tables/steps.hpp>
 

@@ -9,7 +9,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 

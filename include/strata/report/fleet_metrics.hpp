@@ -11,7 +11,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/text_writer.hpp>
 

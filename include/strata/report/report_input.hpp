@@ -12,7 +12,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>

@@ -19,7 +19,7 @@
 #include <strata/session/device_drain.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/range_rows.hpp>
+#include <strata/tables/range_paths.hpp>
 
 #include <cstdint>
 #include <string>

@@ -13,6 +13,7 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 
 #include <cstddef>

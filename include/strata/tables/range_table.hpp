@@ -11,6 +11,7 @@
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/step_amounts.hpp>
 

@@ -10,6 +10,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
+#include <strata/tables/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/step_amounts.hpp>
