@@ -3,6 +3,7 @@
 #define STRATA_PROFILE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
@@ -430,6 +431,15 @@ struct profile {
     return losses.launches_folded + losses.launches_dropped + losses.activity_folded +
                losses.unrecorded ==
            0;
+  }
+
+  /// The first step that was recorded; no_step where there is none.
+  std::uint32_t first_recorded_step() const noexcept {
+    std::uint32_t first = no_step;
+    for (step_record const& step : steps) first = detail::smaller(first, step.step);
+    if (first != no_step) return first;
+    for (range_record const& range : ranges) first = detail::smaller(first, range.step);
+    return first;
   }
 
   /// The counter set with this name; an empty one where there is none.

@@ -68,7 +68,7 @@ class call_parts {
  public:
   call_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
       : source_(source), layout_(layout), rows_(rows) {
-    if (source.has_steps) first_step_ = first_recorded_step(source);
+    if (source.has_steps) first_step_ = source.first_recorded_step();
     steps_.emplace(source, no_step);
     typical_.emplace(source, first_step_);
     calls_.resize(rows.size(), step_part{0.0, 0.0});

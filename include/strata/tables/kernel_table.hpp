@@ -113,7 +113,7 @@ class kernel_table_builder {
 
   /// Requires: the timeline is whole.
   void sum_first_step() {
-    std::uint32_t const first = first_recorded_step(source_);
+    std::uint32_t const first = source_.first_recorded_step();
     if (first == no_step || source_.kernels.empty()) return;
     device_sums const sums = sum_kernels_of_step(source_, first);
     for (kernel_sums const& kernel : sums.kernels) {

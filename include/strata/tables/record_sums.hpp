@@ -17,17 +17,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The first step that was recorded; no_step where there is none.
-inline std::uint32_t first_recorded_step(profile const& source) noexcept {
-  std::uint32_t first = no_step;
-  for (step_record const& step : source.steps) first = smaller(first, step.step);
-  if (first != no_step) return first;
-  for (range_record const& range : source.ranges) first = smaller(first, range.step);
-  return first;
-}
-
 /// Adds the nodes, devices and contexts of a profile, which its work refers to.
-inline void describe_places(device_summing& summing, profile const& source) {
+inline void describe_nodes_and_devices(device_summing& summing, profile const& source) {
   for (std::size_t i = 1; i < source.nodes.size(); ++i) {
     profile_node const& node = source.nodes[i];
     summing.add_node(node.parent < i ? node.parent : root_node, node.name);
@@ -44,7 +35,7 @@ inline device_sums sum_records(profile const& source) {
       source.memory.empty() && source.synchronizations.empty())
     return sums;
   device_summing summing(sums);
-  describe_places(summing, source);
+  describe_nodes_and_devices(summing, source);
   for (launch_record const& launch : source.launches)
     if (is_work(launch.kind))
       summing.add_launches(launch.node, 1, elapsed(launch.begin, launch.end));
@@ -66,7 +57,7 @@ inline device_sums sum_records(profile const& source) {
 inline device_sums sum_kernels_of_step(profile const& source, std::uint32_t step) {
   device_sums sums;
   device_summing summing(sums);
-  describe_places(summing, source);
+  describe_nodes_and_devices(summing, source);
   launch_index(source).visit(source.kernels,
                              [&](kernel_record const& kernel, std::uint32_t launch) {
                                if (source.launches[launch].step == step) summing.add(kernel);
