@@ -146,9 +146,8 @@ class step_replay {
     count(source_.kernels);
     count(source_.copies);
     count(source_.launches);
-    std::size_t first = records.size();
-    std::size_t room = most_step_records;
-    while (first > 0 && records[first - 1] <= room) room -= records[--first];
+    std::size_t first =
+        first_of_last_steps(records.size(), [&](std::size_t i) { return records[i]; });
     if (all.empty()) return first == 0;
     first = larger(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
     skipped_ = first;

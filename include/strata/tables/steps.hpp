@@ -22,8 +22,15 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Records of the last steps that are looked at: reports of long runs end soon.
-inline constexpr std::size_t most_step_records = std::size_t{1} << 18;
+/// The first of the last steps that are looked at, of `count`: reports of long runs end soon.
+/// `records` says how many a step has. Returns: `count` where the last one alone has too many.
+template <class Records>
+std::size_t first_of_last_steps(std::size_t count, Records records) {
+  std::size_t room = std::size_t{1} << 18;
+  std::size_t first = count;
+  while (first > 0 && records(first - 1) <= room) room -= records(--first);
+  return first;
+}
 
 /// How long the device is idle between the work of two steps that follow each other; less than 0
 /// where they overlap.
@@ -190,8 +197,7 @@ class steps_builder {
     return found ? static_cast<std::uint32_t>(last) : no_step;
   }
 
-  /// The device times of the steps, and the steps that are looked at: the last ones, as many as
-  /// have most_step_records.
+  /// The device times of the steps, and the steps that are looked at: the last one at least.
   void place_work() {
     each_work([this](step_work const& work) {
       if (work.step == no_step) return;
@@ -200,11 +206,9 @@ class steps_builder {
       step.gpu_end = larger(step.gpu_end, work.end);
       ++step.work;
     });
-    std::size_t records = 0;
-    for (first_ = steps_.size(); first_ > 0; --first_) {
-      records += steps_[first_ - 1].work;
-      if (records > most_step_records && first_ < steps_.size()) break;
-    }
+    first_ = smaller(
+        first_of_last_steps(steps_.size(), [this](std::size_t i) { return steps_[i].work; }),
+        steps_.size() - 1);
     if (made_.from_steps) return find_period();
     if (steps_[0].gpu_end != lost_time) steps_[0].begin = steps_[0].gpu_begin;
   }
