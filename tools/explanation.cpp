@@ -370,11 +370,7 @@ std::string json_of(explanation const& all) {
     inner::json_writer json(out);
     json.object();
     json.line();
-    json.object("schema");
-    json.text("name", "strata.explanation");
-    json.integer("version", explanation_schema_version);
-    json.text("strata", inner::version_text());
-    json.end_object();
+    inner::write_schema(json, "strata.explanation", explanation_schema_version);
     json.line();
     json.text("run", all.run);
     json.text("settings", all.settings);

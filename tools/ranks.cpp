@@ -273,11 +273,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
   strata::detail::json_writer json(out);
   json.object();
   json.line();
-  json.object("schema");
-  json.text("name", "strata.ranks");
-  json.integer("version", 1);
-  json.text("strata", strata::detail::version_text());
-  json.end_object();
+  strata::detail::write_schema(json, "strata.ranks", 1);
   json.line();
   json.text("verdict", verdict_name(made.verdict));
   json.text("answer", told.answer);

@@ -43,11 +43,7 @@ class comparison_json {
   void write() {
     json_.object();
     json_.line();
-    json_.object("schema");
-    json_.text("name", "strata.comparison");
-    count("version", comparison_schema_version);
-    json_.text("strata", version_text());
-    json_.end_object();
+    write_schema(json_, "strata.comparison", comparison_schema_version);
     json_.line();
     json_.text("verdict", to_string(c_.verdict));
     json_.text("reason", c_.reason);

@@ -217,11 +217,7 @@ inline void write_findings(detail::text_writer& out, report_input const& input) 
   detail::json_writer json(out);
   json.object();
   json.line();
-  json.object("schema");
-  json.text("name", "strata.findings");
-  json.integer("version", findings_schema_version);
-  json.text("strata", detail::version_text());
-  json.end_object();
+  detail::write_schema(json, "strata.findings", findings_schema_version);
   detail::answer_json(json, input).write();
   detail::write_list(json, "idle", input.steps.idle, [&](idle_time const& time) {
     json.text("path", input.folded[time.row].path);

@@ -254,11 +254,7 @@ class page_writer {
 
   void write() {
     json_.object();
-    json_.object("schema");
-    json_.text("name", "strata.page");
-    json_.integer("version", 2);
-    json_.text("strata", version_text());
-    json_.end_object();
+    write_schema(json_, "strata.page", 2);
     write_run();
     answer_on_page const shown{folded_.places(), folded_.shown(), limits_.findings, limits_.points,
                                limits_.name};

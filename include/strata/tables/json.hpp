@@ -337,11 +337,7 @@ inline void write_json(detail::text_writer& out, table_input const& input) {
   detail::json_writer json(out);
   json.object();
   json.line();
-  json.object("schema");
-  json.text("name", "strata.profile");
-  json.integer("version", profile_schema_version);
-  json.text("strata", detail::version_text());
-  json.end_object();
+  detail::write_schema(json, "strata.profile", profile_schema_version);
   detail::write_environment(json, source);
   json.line();
   json.boolean("traced", source.traced);

@@ -610,6 +610,15 @@ class json_writer final : public cell_sink {
   bool line_ = false;
 };
 
+/// What a file is: its name, and the version of its keys.
+inline void write_schema(json_writer& json, char const* name, int version) {
+  json.object("schema");
+  json.text("name", name);
+  json.integer("version", version);
+  json.text("strata", version_text());
+  json.end_object();
+}
+
 }  // namespace detail
 STRATA_END
 
