@@ -30,7 +30,6 @@ ggml_tensor* new_tensor(ggml_op operation, char const* name, std::int64_t tokens
   made->op = operation;
   made->ne[0] = width;
   made->ne[1] = tokens;
-  made->ne[2] = made->ne[3] = 1;
   std::snprintf(made->name, sizeof made->name, "%s", name);
   return made;
 }
@@ -139,12 +138,7 @@ std::size_t ggml_nbytes(ggml_tensor const* t) {
 }
 std::int64_t ggml_blck_size(ggml_type) { return 1; }
 std::size_t ggml_type_size(ggml_type) { return sizeof(float); }
-char const* ggml_op_desc(ggml_tensor const* t) {
-  constexpr char const* names[] = {
-      "NONE",    "ADD",  "RMS_NORM", "MUL_MAT",   "MUL_MAT_ID", "OUT_PROD", "CPY",
-      "RESHAPE", "VIEW", "PERMUTE",  "TRANSPOSE", "GET_ROWS",   "SET_ROWS", "FLASH_ATTN_EXT"};
-  return names[t->op];
-}
+char const* ggml_op_desc(ggml_tensor const* t) { return ggml_op_names[t->op]; }
 bool ggml_is_empty(ggml_tensor const* t) { return ggml_nelements(t) == 0; }
 ggml_tensor** ggml_graph_nodes(ggml_cgraph* graph) { return graph->nodes.data(); }
 int ggml_graph_n_nodes(ggml_cgraph* graph) { return static_cast<int>(graph->nodes.size()); }

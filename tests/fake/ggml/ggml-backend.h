@@ -6,14 +6,10 @@
 
 struct ggml_backend;
 struct ggml_backend_sched;
-struct ggml_backend_buffer_type;
 struct ggml_backend_device;
 using ggml_backend_t = ggml_backend*;
 using ggml_backend_dev_t = ggml_backend_device*;
 using ggml_backend_sched_t = ggml_backend_sched*;
-using ggml_backend_buffer_t = ggml_backend_buffer*;
-using ggml_backend_buffer_type_t = ggml_backend_buffer_type*;
-using ggml_backend_sched_eval_callback = bool (*)(ggml_tensor* tensor, bool ask, void* user_data);
 
 extern "C" {
 ggml_backend_buffer_type_t ggml_backend_buffer_get_type(ggml_backend_buffer_t buffer);
