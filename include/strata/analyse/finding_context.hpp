@@ -163,7 +163,8 @@ class finding_context : protected step_view {
   }
 
   // Of all rules, chosen: parts of a step.
-  /// What costs less, in all its ranges together, is not said.
+  /// What costs less, in all its ranges together, is not said: as much as steps differ from day to
+  /// day, by 0.1 to 1.9 % in 13 of 14 planted programs (H200, CUDA 13.0).
   static constexpr double least_share = 0.01;
   /// What costs less in one range does not count with the others.
   static constexpr double least_share_of_range = 0.002;

@@ -87,7 +87,7 @@ struct finding {
   /// Whether a step of `step_ns` would be no shorter without this cause alone: it waits for
   /// something else meanwhile.
   bool leaves_step(double step_ns) const noexcept {
-    constexpr double least_gain = 0.01;  // of a step; chosen, as least_share of the rules
+    constexpr double least_gain = 0.01;  // of a step: least_share of the rules
     return cost_ns_per_step > 0.0 && gain_ns(step_ns) < least_gain * step_ns;
   }
 };

@@ -84,7 +84,8 @@ struct rank_comparison {
 
 /// Fewer steps do not tell a rank that stands out from chance.
 inline constexpr std::uint64_t fewest_rank_steps = 5;
-/// A rank that is late by a smaller part of the step does not stand out. Chosen.
+/// A rank that is late by a smaller part of the step does not stand out. Chosen, as least_share of
+/// the rules: steps differ as much.
 inline constexpr double least_rank_share = 0.01;
 
 namespace detail {

@@ -29,7 +29,9 @@ class step_bound : private step_view {
       : step_view(input), migrating_(migrating) {}
 
   std::string text() const {
-    constexpr double gpu_bound = 0.7;  // of the time that the GPU is busy; chosen
+    // Of the time that the GPU is busy; chosen between the planted programs: where it waits for the
+    // host it is busy 4 to 50 % of the step, in sound ones 87 to 100 % (H200, CUDA 13.0).
+    constexpr double gpu_bound = 0.7;
     steps_summary const& steps = in_.steps;
     if (in_.source.hang.found) return hang_text(in_.source.hang);
     if (are_steps_empty())
