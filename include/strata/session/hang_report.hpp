@@ -35,20 +35,16 @@ class hang_finder {
   /// The ranges that are open. Requires: the session records.
   void look_at_ranges(profile_hang& hang) {
     recorder& all = recorder::instance();
-    tick_converter const rate = rate_so_far();
-    std::int64_t const at_ticks = all.clock().now();
-    vec<node_table::node> const nodes = all.state().nodes.nodes();
-    vec<std::string> const names = all.state().names.texts();
+    program_now const program(rate_so_far());
     auto const add = [&](std::uint32_t thread, std::uint32_t node, std::int64_t begin) {
       hung_range open;
-      open.path = path_of(node, nodes, names);
+      open.path = program.path_of(node);
       open.thread = thread;
-      if (begin != open_ranges::no_begin)
-        open.open_ns = larger(std::int64_t{0}, rate.duration_ns(at_ticks - begin));
+      if (begin != open_ranges::no_begin) open.open_ns = program.age_ns(begin);
       hang.ranges.push_back(open);
     };
-    auto const just_ended = static_cast<std::int64_t>(end_ns / rate.ns_per_tick());
-    all.state().left.each(at_ticks - just_ended, add);
+    auto const just_ended = static_cast<std::int64_t>(end_ns / program.rate.ns_per_tick());
+    all.state().left.each(program.ticks - just_ended, add);
     all.each_thread([&](thread_recorder const& thread) {
       std::uint32_t const number = thread.ordinal();
       thread.each_open(all.session(),
@@ -58,22 +54,18 @@ class hang_finder {
 
   /// The calls whose work has not arrived.
   void look_at_work(profile_hang& hang) {
-    recorder& all = recorder::instance();
-    tick_converter const rate = rate_so_far();
-    std::int64_t const at_ticks = all.clock().now();
-    vec<node_table::node> const nodes = all.state().nodes.nodes();
-    vec<std::string> const names = all.state().names.texts();
-    vec<hung_work> by_node(nodes.size());
+    program_now const program(rate_so_far());
+    vec<hung_work> by_node(program.nodes.size());
     activity_collector::instance().each_unfinished([&](launch_record const& call) {
       if (call.node >= by_node.size()) return;
       hung_work& work = by_node[call.node];
-      std::int64_t const age = larger(std::int64_t{0}, rate.duration_ns(at_ticks - call.begin));
+      std::int64_t const age = program.age_ns(call.begin);
       work.last_ns = work.calls == 0 ? age : smaller(work.last_ns, age);
       ++work.calls;
     });
     for (std::size_t node = 0; node < by_node.size(); ++node) {
       if (by_node[node].calls == 0) continue;
-      by_node[node].path = path_of(static_cast<std::uint32_t>(node), nodes, names);
+      by_node[node].path = program.path_of(static_cast<std::uint32_t>(node));
       hang.work.push_back(by_node[node]);
     }
     hang.work.sort([](hung_work const& a, hung_work const& b) { return a.calls > b.calls; });
@@ -112,8 +104,7 @@ class hang_finder {
 
   /// The path of a node of the session that records now; "" is outside ranges.
   static std::string path_now(std::uint32_t node) {
-    recorder_state& all = recorder::instance().state();
-    return path_of(node, all.nodes.nodes(), all.names.texts());
+    return program_now(tick_converter()).path_of(node);
   }
   static std::string seconds(std::int64_t ns) {
     return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
@@ -158,17 +149,33 @@ class hang_finder {
     return {first_, last};
   }
 
-  static std::string path_of(std::uint32_t node, vec<node_table::node> const& nodes,
-                             vec<std::string> const& names) {
-    std::string path;
-    for (; node != root_node && node < nodes.size(); node = nodes[node].parent) {
-      node_table::node const& one = nodes[node];
-      std::string name = one.name < names.size() ? names[one.name] : std::string();
-      name = name_with_index(std::move(name), one.index);
-      path = path.empty() ? name : name + '/' + path;
+  /// The ranges that the program has, and the time.
+  struct program_now {
+    explicit program_now(tick_converter const& so_far)
+        : rate(so_far),
+          ticks(recorder::instance().clock().now()),
+          nodes(recorder::instance().state().nodes.nodes()),
+          names(recorder::instance().state().names.texts()) {}
+
+    std::int64_t age_ns(std::int64_t begin) const noexcept {
+      return larger(std::int64_t{0}, rate.duration_ns(ticks - begin));
     }
-    return path;
-  }
+    std::string path_of(std::uint32_t node) const {
+      std::string path;
+      for (; node != root_node && node < nodes.size(); node = nodes[node].parent) {
+        node_table::node const& one = nodes[node];
+        std::string name = one.name < names.size() ? names[one.name] : std::string();
+        name = name_with_index(std::move(name), one.index);
+        path = path.empty() ? name : name + '/' + path;
+      }
+      return path;
+    }
+
+    tick_converter rate;
+    std::int64_t ticks;
+    vec<node_table::node> nodes;
+    vec<std::string> names;
+  };
 
   clock_sample first_;
 };
