@@ -4,13 +4,15 @@ golden trace of the unit tests beside the golden trace.json of the same profile.
 
 The file is decoded with Perfetto's own definitions, which the Python package perfetto has (tests/run.sh puts it into
 build/perfetto), and read as Perfetto's trace processor reads it: state by sequence, clocks, interned texts, slices by
-time, flows. There is no unknown field; every reference is known; slices have both ends, flows too. Beside a
-trace.json: processes, tracks, slices, arguments, marks, counters and the number of arrows are equal.
+time, work of GPUs. There is no unknown field; every reference is known; slices have both ends, arrows too. Each kernel
+has what the tabs for compute ask of it. Beside a trace.json: processes, tracks, slices, arguments, marks, counters and
+the number of arrows are equal.
 Exit status: 0, or 1 with what is wrong; 77 without the package.
 """
 import collections
 import json
 import pathlib
+import re
 import sys
 import zlib
 
@@ -18,15 +20,38 @@ here = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(here.parent.parent / "build" / "perfetto"))
 try:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
-    from google.protobuf import unknown_fields
+    from google.protobuf import descriptor_pb2, descriptor_pool, unknown_fields
 except ImportError as error:
     print(f"SKIPPED: Perfetto's definitions are not here ({error}): "
           "python3 -m pip install --target build/perfetto perfetto")
     sys.exit(77)
 
+def extensions():
+    """What Perfetto keeps in files of its own (gpu_interned_data.proto, gpu_track_event.proto), which the package lacks."""
+    file = descriptor_pb2.FileDescriptorProto(name="gpu_extensions.proto", package="perfetto.protos",
+                                              dependency=[proto.DESCRIPTOR.name])
+    kinds = descriptor_pb2.FieldDescriptorProto
+    arrows = file.message_type.add(name="GpuCorrelation")
+    arrows.field.add(name="render_stage_submission_event_ids", number=1, type=kinds.TYPE_UINT64,
+                     label=kinds.LABEL_REPEATED)
+    for name, number, extended, kind, label in (
+            ("compute_kernels", 1000, "InternedData", "InternedComputeKernel", kinds.LABEL_REPEATED),
+            ("compute_arg_names", 1001, "InternedData", "InternedComputeArgName", kinds.LABEL_REPEATED),
+            ("gpu_correlation", 3000, "TrackEvent", "GpuCorrelation", kinds.LABEL_OPTIONAL)):
+        file.extension.add(name=name, number=number, type=kinds.TYPE_MESSAGE, label=label,
+                           extendee=f".perfetto.protos.{extended}", type_name=f".perfetto.protos.{kind}")
+    descriptor_pool.Default().Add(file)
+    return [descriptor_pool.Default().FindExtensionByName(f"perfetto.protos.{field.name}") for field in file.extension]
+
+
+COMPUTE_KERNELS, COMPUTE_ARG_NAMES, GPU_CORRELATION = extensions()
 MOST_SHOWN = 10
 OWN_CLOCK = 64
 TRACE_CLOCK = 6  # BOOTTIME
+# Arguments of a launch, by the names that the tabs ask for, as trace.json has them; those of "" are of Perfetto alone.
+LAUNCH = {"registers_per_thread": "registers", "shared_mem_static": "static_shared_bytes",
+          "shared_mem_dynamic": "dynamic_shared_bytes", "grid_size": "", "workgroup_size": "", "thread_count": "",
+          "device": "", "stream": ""}
 Slice = collections.namedtuple("Slice", "process track category name begin end arguments")
 
 
@@ -35,6 +60,8 @@ class Sequence:
         self.valid = False
         self.tables = {"event_categories": {}, "event_names": {}, "debug_annotation_names": {},
                        "debug_annotation_string_values": {}}
+        self.meanings = {"graphics_contexts": {}, "gpu_specifications": {}, "gpu_counter_descriptors": {},
+                         COMPUTE_KERNELS: {}, COMPUTE_ARG_NAMES: {}}
         self.track = self.clock = None
 
 
@@ -44,6 +71,8 @@ class Trace:
         self.sequences = collections.defaultdict(Sequence)
         self.tracks = {}     # uuid: TrackDescriptor
         self.processes = {}  # pid: uuid
+        self.gpus = []       # their names
+        self.work = {}       # event of a GPU: its slice
         self.events = []     # (time, order, track, TrackEvent, name, category, arguments)
         self.slices, self.marks, self.counters, self.flows = [], [], [], []
         self.packets = 0
@@ -59,7 +88,9 @@ class Trace:
         """A field that the definitions do not have is a wrong number."""
         if len(unknown_fields.UnknownFieldSet(message)) > 0:
             self.say(f"{what} has a field that Perfetto does not know")
-        for _, value in message.ListFields():
+        for field, value in message.ListFields():
+            if field.is_extension and field.number not in (1000, 1001, 3000):
+                self.say(f"{what} has an extension that is not Perfetto's: {field.full_name}")
             for part in value if hasattr(value, "__iter__") and not isinstance(value, (str, bytes)) else [value]:
                 if hasattr(part, "ListFields"):
                     self.known(part, what)
@@ -75,6 +106,12 @@ class Trace:
     def take(self, packet):
         if packet.HasField("track_descriptor"):
             return self.describe(packet.track_descriptor)
+        if packet.HasField("gpu_info"):
+            names = [gpu.name for gpu in packet.gpu_info.gpus]
+            if self.gpus not in ([], names) or any(gpu.vendor != "NVIDIA" for gpu in packet.gpu_info.gpus):
+                self.say(f"two descriptions of the GPUs: {packet.gpu_info}")
+            self.gpus = names
+            return None
         if packet.trusted_packet_sequence_id == 0:
             return self.say("a packet belongs to no sequence")
         if packet.sequence_flags & proto.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED:
@@ -91,6 +128,12 @@ class Trace:
                     text = entry.str.decode("utf-8") if hasattr(entry, "str") else entry.name
                     if table.setdefault(entry.iid, text) != text or entry.iid == 0:
                         self.say(f"{name}: {entry.iid} is two texts")
+            for name, table in sequence.meanings.items():
+                entries = (packet.interned_data.Extensions[name] if not isinstance(name, str)
+                           else getattr(packet.interned_data, name))
+                for entry in entries:
+                    if table.setdefault(entry.iid, entry) != entry or entry.iid == 0:
+                        self.say(f"{name}: {entry.iid} means two things")
         if packet.HasField("clock_snapshot"):
             clocks = {clock.clock_id: clock for clock in packet.clock_snapshot.clocks}
             if set(clocks) != {OWN_CLOCK, TRACE_CLOCK} or not clocks[OWN_CLOCK].is_incremental:
@@ -101,6 +144,10 @@ class Trace:
             sequence.clock = 0
         elif packet.HasField("track_event"):
             self.event(packet, sequence)
+        elif packet.HasField("gpu_render_stage_event"):
+            self.gpu_work(packet, sequence)
+        elif packet.HasField("gpu_counter_event"):
+            self.gpu_use(packet, sequence)
         else:
             self.say(f"a packet has nothing: {packet}")
 
@@ -120,10 +167,89 @@ class Trace:
             self.say(f"{table}: {number} is not known")
         return sequence.tables[table].get(number, "")
 
-    def event(self, packet, sequence):
+    def passes(self, packet, sequence):
+        """Whether the sequence has what it takes; its clock goes on."""
         if not sequence.valid or packet.sequence_flags != proto.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE:
-            return self.say("an event without state")
+            self.say("an event without state")
+            return False
         sequence.clock += packet.timestamp
+        return True
+
+    def gpu_name(self, number):
+        return self.gpus[number] if number < len(self.gpus) else f"GPU {number}"
+
+    def gpu_use(self, packet, sequence):
+        if not self.passes(packet, sequence):
+            return
+        use = packet.gpu_counter_event
+        meaning = sequence.meanings["gpu_counter_descriptors"].get(use.counter_descriptor_iid)
+        if meaning is None or len(use.counters) != 1 or len(meaning.counter_descriptor.specs) != 1:
+            return self.say(f"a value of no counter: {use}")
+        spec = meaning.counter_descriptor.specs[0]
+        kinds = proto.GpuCounterDescriptor
+        if (list(spec.numerator_units) != [kinds.PERCENT] or spec.groups or use.counters[0].counter_id != spec.counter_id
+                or spec.value_direction != kinds.GpuCounterSpec.VALUE_DIRECTION_FORWARDS_LOOKING):
+            self.say(f"a counter is not the percentage from its time on: {spec}")
+        self.counters.append((self.gpu_name(meaning.gpu_id), without_rank(spec.name), sequence.clock,
+                              use.counters[0].double_value))
+
+    def gpu_work(self, packet, sequence):
+        """As ParseGpuRenderStageEvent of the trace processor makes a slice, and as the tabs read it."""
+        if not self.passes(packet, sequence):
+            return
+        work = packet.gpu_render_stage_event
+        specifications = sequence.meanings["gpu_specifications"]
+        context = sequence.meanings["graphics_contexts"].get(work.context)
+        kernel = sequence.meanings[COMPUTE_KERNELS].get(work.kernel_iid)
+        queue, stage = specifications.get(work.hw_queue_iid), specifications.get(work.stage_iid)
+        if not work.HasField("event_id") or queue is None or stage is None:
+            return self.say(f"work without number, queue or stage makes no slice: {work}")
+        if context is None or context.api != proto.InternedGraphicsContext.CUDA or context.pid not in self.processes:
+            self.say(f"work is of no context of a process: {work}")
+        arguments = self.launch_of(work, sequence)
+        if stage.name == "kernel":
+            if stage.category != proto.InternedGpuRenderStageSpecification.COMPUTE or kernel is None:
+                return self.say(f"the tabs do not show a kernel: {work}")
+            if kernel.demangled_name:
+                arguments["kernel"] = kernel.demangled_name
+        name = self.looked_up(sequence, "event_names", work.name_iid)
+        if kernel is not None and kernel.name != name:
+            arguments["mangled"] = kernel.name
+        whole = Slice(self.gpu_name(work.gpu_id), without_rank(queue.name), stage.name, name, sequence.clock,
+                      sequence.clock + work.duration, arguments)
+        if work.event_id in self.work:
+            self.say(f"two events have a number: {whole}")
+        self.work[work.event_id] = whole
+        self.slices.append(whole)
+
+    def launch_of(self, work, sequence):
+        arguments = {}
+        for argument in work.launch.args:
+            name = sequence.meanings[COMPUTE_ARG_NAMES].get(argument.name_iid)
+            if name is None:
+                self.say(f"an argument has no name: {work}")
+                continue
+            value = getattr(argument, argument.WhichOneof("value"))
+            if argument.HasField("string_value_iid"):
+                value = self.looked_up(sequence, "debug_annotation_string_values", argument.string_value_iid)
+            arguments[name.name] = value
+        if arguments.get("device") != work.gpu_id or "stream" not in arguments:
+            self.say(f"Perfetto shows no stream below the process: {work}")
+        if work.HasField("kernel_iid"):
+            if not set(LAUNCH) <= set(arguments):
+                self.say(f"the tabs miss {set(LAUNCH) - set(arguments)}: {work}")
+            sizes = work.launch.grid_size, work.launch.workgroup_size
+            counts = [size.x * size.y * size.z for size in sizes]
+            if counts + [counts[0] * counts[1]] != [arguments.get(name)
+                                                    for name in ("grid_size", "workgroup_size", "thread_count")]:
+                self.say(f"sizes of a launch contradict each other: {work}")
+            for name, size in zip(("grid", "block"), sizes):
+                arguments[name] = f"{size.x}x{size.y}x{size.z}"
+        return {LAUNCH.get(name, name): value for name, value in arguments.items() if LAUNCH.get(name, name)}
+
+    def event(self, packet, sequence):
+        if not self.passes(packet, sequence):
+            return
         event = packet.track_event
         name = event.name
         if event.HasField("name_iid"):
@@ -147,7 +273,7 @@ class Trace:
 
     def play(self):
         open_slices = collections.defaultdict(list)
-        flows = {}
+        flows = dict(self.work)
         kind = proto.TrackEvent
         for time, _, track, event, name, category, arguments in sorted(self.events, key=lambda e: e[:2]):
             if track not in self.tracks:
@@ -166,20 +292,19 @@ class Trace:
                 self.slices.append(whole)
             else:
                 self.say(f"an end without begin, or no type: {whole}")
-            for flow in event.flow_ids:
-                if flow in flows:
-                    self.say(f"a flow begins twice: {flow}")
-                flows[flow] = whole
-            for flow in event.terminating_flow_ids:
-                begin = flows.pop(flow, None)
-                if begin is None:
-                    self.say(f"a flow ends that did not begin: {whole}")
-                else:
-                    self.flows.append((begin, whole))
-                    if begin.arguments.get("correlation") != whole.arguments.get("correlation"):
-                        self.say(f"a flow leads from {begin} to {whole}")
+            for number in event.Extensions[GPU_CORRELATION].render_stage_submission_event_ids:
+                work = flows.pop(number, None)
+                if work is None:
+                    self.say(f"an arrow leads to no work, or a second one does: {whole}")
+                    continue
+                self.flows.append((whole, work))
+                if whole.arguments.get("correlation") != work.arguments.get("correlation"):
+                    self.say(f"an arrow leads from {whole} to {work}")
         self.wrong += [f"a slice without end: {s}" for stack in open_slices.values() for s in stack]
-        self.wrong += [f"a flow without end: {s}" for s in flows.values()]
+
+
+def without_rank(name):
+    return re.sub(r"^rank \d+, ", "", name)
 
 
 def ns(us):
@@ -193,7 +318,11 @@ def check_beside(trace, path):
     tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
 
     def of(e, track, end):
-        return Slice(processes[e["pid"]], track, e.get("cat", ""), e["name"], ns(e["ts"]), end, e.get("args", {}))
+        arguments = e.get("args", {})
+        if e.get("cat") in ("kernel", "copy"):
+            track = track.split(" (overlap")[0]  # of a GPU: events may overlap
+            arguments = {k: v for k, v in arguments.items() if k != "mangled" or v != e["name"]}
+        return Slice(processes[e["pid"]], track, e.get("cat", ""), e["name"], ns(e["ts"]), end, arguments)
 
     ends = {e["id"]: ns(e["ts"]) for e in events if e["ph"] == "e"}
     slices = [of(e, tracks[e["pid"], e["tid"]], ns(e["ts"]) + ns(e["dur"])) for e in events if e["ph"] == "X"]
@@ -233,7 +362,7 @@ def main():
         print(f"{paths[0]}: and {len(trace.wrong) - MOST_SHOWN} more")
     if not trace.wrong:
         print(f"{paths[0]}: good: {trace.packets} packets, {len(trace.slices)} slices on {len(trace.tracks)} tracks, "
-              f"{len(trace.flows)} arrows, {len(trace.marks)} marks, {len(trace.counters)} values of counters")
+              f"{len(trace.work)} of them on {len(trace.gpus)} GPUs, {len(trace.flows)} arrows, {len(trace.marks)} marks, {len(trace.counters)} values of counters")
     return 1 if trace.wrong else 0
 
 

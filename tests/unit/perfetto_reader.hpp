@@ -180,6 +180,9 @@ struct contents {
   std::vector<std::pair<std::int64_t, double>> counters;
   std::vector<arrow> arrows;
   std::set<std::uint64_t> sequences;
+  std::map<std::uint64_t, event> work;                // of GPUs, by number
+  std::map<std::string, std::set<std::string>> uses;  // counters of a GPU
+  std::set<std::string> architectures, queues;
   std::size_t states = 0, skipped = 0;
 
   void sort() {
@@ -218,8 +221,21 @@ class reader {
   }
 
  private:
+  /// What work of a GPU names by numbers.
+  struct gpu_names {
+    std::map<std::uint64_t, std::string> queues;  // the stages too
+    std::map<std::uint64_t, std::uint64_t> categories, processes;
+    std::map<std::uint64_t, arguments> kernels;
+    struct counter {
+      std::string name;
+      std::uint64_t gpu;
+    };
+    std::map<std::uint64_t, counter> counters;
+  };
   struct state {
-    std::map<std::uint64_t, std::string> tables[4];  // categories, names, keys, texts
+    // Categories, names, keys, texts, names of a launch's arguments.
+    std::map<std::uint64_t, std::string> tables[5];
+    gpu_names gpu;
     std::uint64_t track = 0;
     std::int64_t clock = 0;
     bool valid = false, has_clock = false;
@@ -234,11 +250,16 @@ class reader {
     std::uint64_t track, type;
     event of;
     double counter;
-    std::vector<std::uint64_t> out, in;
+    std::vector<std::uint64_t> out;  // events of GPUs
+    std::uint64_t gpu_event = 0;
+    std::int64_t duration = 0;
+    std::uint64_t gpu = 0;
   };
+  enum : std::uint64_t { on_gpu = 100 };  // a type beside those of tracks
 
   void take(std::vector<field> const& packet) {
     if (field const* const f = find(packet, 60)) return describe(fields(f->bytes));
+    if (field const* const f = find(packet, 128)) return describe_gpus(fields(f->bytes));
     std::uint64_t const id = value(packet, 10);
     must(id != 0);
     made_.sequences.insert(id);
@@ -252,12 +273,15 @@ class reader {
     if (field const* const f = find(packet, 59)) {
       auto const defaults = fields(f->bytes);
       must(value(defaults, 58) == 64);
-      s.track = value(fields(find(defaults, 11)->bytes), 11);
+      field const* const track = find(defaults, 11);
+      s.track = track == nullptr ? 0 : value(fields(track->bytes), 11);
     }
     if (field const* const f = find(packet, 12)) intern(s, fields(f->bytes));
     if (field const* const f = find(packet, 6)) return snapshot(s, fields(f->bytes));
     field const* const e = find(packet, 11);
-    must(e != nullptr);
+    field const* const work = find(packet, 53);
+    field const* const use = find(packet, 52);
+    must((e != nullptr) + (work != nullptr) + (use != nullptr) == 1);
     must(flags == 2);
     if (!s.valid) {
       ++made_.skipped;
@@ -266,7 +290,23 @@ class reader {
     must(s.has_clock);
     must(static_cast<std::int64_t>(value(packet, 8)) >= 0);
     s.clock += static_cast<std::int64_t>(value(packet, 8));
-    add(s, fields(e->bytes));
+    if (e != nullptr) add(s, fields(e->bytes));
+    if (work != nullptr) add_work(s, fields(work->bytes));
+    if (use != nullptr) add_use(s, fields(use->bytes));
+  }
+
+  void describe_gpus(std::vector<field> const& info) {
+    for (std::size_t i = 0; i < info.size(); ++i) {
+      must(info[i].number == 1);
+      auto const gpu = fields(info[i].bytes);
+      must(text(gpu, 2) == "NVIDIA");
+      auto const known = gpus_.emplace(i, text(gpu, 1));
+      must(known.first->second == text(gpu, 1));
+    }
+  }
+  std::string gpu_name(std::uint64_t gpu) const {
+    auto const known = gpus_.find(gpu);
+    return known == gpus_.end() ? "GPU " + std::to_string(gpu) : known->second;
   }
 
   static void snapshot(state& s, std::vector<field> const& clocks) {
@@ -284,13 +324,41 @@ class reader {
 
   static void intern(state& s, std::vector<field> const& data) {
     for (field const& f : data) {
-      std::size_t const table = f.number == 29 ? 3 : f.number - 1;
-      must(table < 4);
       auto const entry = fields(f.bytes);
       must(value(entry, 1) != 0);
+      if (intern_gpu(s.gpu, f.number, value(entry, 1), entry)) continue;
+      std::size_t const table = f.number == 29 ? 3 : f.number == 1001 ? 4 : f.number - 1;
+      must(table < 5);
       auto const at = s.tables[table].emplace(value(entry, 1), text(entry, 2));
       must(at.second);  // each once
     }
+  }
+
+  static bool intern_gpu(gpu_names& gpu, std::uint32_t table, std::uint64_t id,
+                         std::vector<field> const& entry) {
+    if (table == 23) {
+      must(value(entry, 3) == 4);  // CUDA
+      must(gpu.processes.emplace(id, value(entry, 2)).second);
+    } else if (table == 24) {
+      must(gpu.queues.emplace(id, text(entry, 2)).second);
+      gpu.categories[id] = value(entry, 4);
+    } else if (table == 47) {
+      auto const descriptor = fields(find(entry, 2)->bytes);
+      auto const spec = fields(find(descriptor, 1)->bytes);
+      must(value(spec, 1) == id);
+      must(!text(spec, 2).empty());
+      must(value(spec, 7) == 37);       // percent
+      must(find(spec, 10) == nullptr);  // of no group
+      must(value(spec, 11) == 2);       // from its time on
+      gpu.counters[id] = {text(spec, 2), value(entry, 3)};
+    } else if (table == 1000) {
+      arguments names;
+      names["name"] = text(entry, 2);
+      names["arch"] = text(entry, 4);
+      if (find(entry, 3) != nullptr) names["kernel"] = text(entry, 3);
+      must(gpu.kernels.emplace(id, names).second);
+    }
+    return table == 23 || table == 24 || table == 47 || table == 1000;
   }
 
   void describe(std::vector<field> const& d) {
@@ -323,14 +391,14 @@ class reader {
   }
 
   void add(state& s, std::vector<field> const& e) {
-    timed t{s.clock, s.track, value(e, 9), {}, 0, {}, {}};
+    timed t{s.clock, s.track, value(e, 9), {}, 0, {}};
     if (find(e, 3) != nullptr) t.of.category = looked_up(s.tables[0], value(e, 3));
     t.of.name = find(e, 10) != nullptr ? looked_up(s.tables[1], value(e, 10)) : text(e, 23);
     t.counter = static_cast<double>(static_cast<std::int64_t>(value(e, 30)));
     if (field const* const f = find(e, 44)) std::memcpy(&t.counter, &f->value, sizeof t.counter);
     for (field const& f : e) {
-      if (f.number == 47) t.out.push_back(f.value);
-      if (f.number == 48) t.in.push_back(f.value);
+      if (f.number == 3000)
+        for (field const& to : fields(f.bytes)) t.out.push_back(to.value);
       if (f.number != 4) continue;
       auto const a = fields(f.bytes);
       must(a.size() == 2);
@@ -349,6 +417,80 @@ class reader {
     events_.push_back(std::move(t));
   }
 
+  void add_use(state& s, std::vector<field> const& e) {
+    must(s.gpu.counters.count(value(e, 4)) == 1);
+    auto const& meaning = s.gpu.counters[value(e, 4)];
+    made_.uses[gpu_name(meaning.gpu)].insert(meaning.name);
+    auto const sample = fields(find(e, 2)->bytes);
+    must(value(sample, 1) == value(e, 4));
+    timed t{s.clock, 0, 4, {}, 0, {}};
+    std::memcpy(&t.counter, &find(sample, 3)->value, sizeof t.counter);
+    events_.push_back(std::move(t));
+  }
+
+  /// With arguments as trace.json names them.
+  void add_work(state& s, std::vector<field> const& e) {
+    timed t{s.clock, 0, on_gpu, {}, 0, {}};
+    t.gpu_event = value(e, 1);
+    t.duration = static_cast<std::int64_t>(value(e, 2));
+    t.gpu = value(e, 11);
+    t.of.name = looked_up(s.tables[1], value(e, 20));
+    t.of.track = looked_up(s.gpu.queues, value(e, 13));
+    made_.queues.insert(t.of.track);
+    if (t.of.track.compare(0, 5, "rank ") == 0) t.of.track.erase(0, t.of.track.find(", ") + 2);
+    t.of.category = looked_up(s.gpu.queues, value(e, 14));
+    must(s.gpu.categories[value(e, 14)] == (t.of.category == "kernel" ? 2u : 0u));
+    must(pids_.count(s.gpu.processes.at(value(e, 5))) == 1);
+    arguments& args = t.of.args = launch_of(s, fields(find(e, 21)->bytes), t.gpu);
+    must((find(e, 19) != nullptr) == (t.of.category == "kernel"));
+    if (find(e, 19) != nullptr) {
+      arguments const& kernel = s.gpu.kernels.at(value(e, 19));
+      if (kernel.count("kernel") == 1) args["kernel"] = kernel.at("kernel");
+      made_.architectures.insert(kernel.at("arch"));
+      if (kernel.at("name") != t.of.name) args["mangled"] = kernel.at("name");
+    }
+    events_.push_back(std::move(t));
+  }
+
+  static arguments launch_of(state& s, std::vector<field> const& launch, std::uint64_t gpu) {
+    arguments args, sizes;
+    std::map<std::string, std::uint64_t> counts;
+    for (field const& f : launch) {
+      auto const a = fields(f.bytes);
+      if (f.number == 3) {
+        must(a.size() == 2);
+        std::string& to = args[looked_up(s.tables[4], value(a, 1))];
+        must(to.empty());
+        to = a[1].number == 7 ? looked_up(s.tables[3], a[1].value)
+                              : std::to_string(static_cast<std::int64_t>(a[1].value));
+        must(a[1].number == 7 || a[1].number == 3);
+        continue;
+      }
+      must(a.size() == 3);
+      char const* const name = f.number == 1 ? "grid" : "block";
+      counts[name] = a[0].value * a[1].value * a[2].value;
+      sizes[name] = std::to_string(a[0].value) + "x" + std::to_string(a[1].value) + "x" +
+                    std::to_string(a[2].value);
+    }
+    auto const take = [&](char const* key) {
+      must(args.count(key) == 1);
+      std::string const found = args[key];
+      args.erase(key);
+      return found;
+    };
+    must(take("device") == std::to_string(gpu));
+    (void)take("stream");
+    if (sizes.empty()) return args;
+    must(take("grid_size") == std::to_string(counts["grid"]));
+    must(take("workgroup_size") == std::to_string(counts["block"]));
+    must(take("thread_count") == std::to_string(counts["grid"] * counts["block"]));
+    args["registers"] = take("registers_per_thread");
+    args["static_shared_bytes"] = take("shared_mem_static");
+    args["dynamic_shared_bytes"] = take("shared_mem_dynamic");
+    args.insert(sizes.begin(), sizes.end());
+    return args;
+  }
+
   void play() {
     std::vector<timed*> order;
     for (timed& e : events_) order.push_back(&e);
@@ -356,8 +498,19 @@ class reader {
                      [](timed const* a, timed const* b) { return a->time < b->time; });
     std::map<std::uint64_t, std::vector<event>> open;
     std::map<std::uint64_t, std::pair<std::string, std::int64_t>> flows;
+    for (timed const& e : events_)
+      for (std::uint64_t const event : e.out)
+        must(flows.emplace(event, std::make_pair(tracks_[e.track].name, e.time)).second);
     for (timed* const next : order) {
       timed& e = *next;
+      if (e.type == on_gpu) {
+        finish_work(e, flows);
+        continue;
+      }
+      if (e.track == 0) {  // a use of a GPU
+        made_.counters.emplace_back(e.time, e.counter);
+        continue;
+      }
       must(tracks_.count(e.track) == 1);
       track const& t = tracks_[e.track];
       e.of.track = t.is_process ? "" : t.name;
@@ -379,21 +532,26 @@ class reader {
         open[e.track].pop_back();
         made_.slices.push_back(e.of);
       }
-      for (std::uint64_t flow : e.out)
-        must(flows.emplace(flow, std::make_pair(e.of.track, e.of.begin)).second);
-      for (std::uint64_t flow : e.in) {
-        if (flows.count(flow) == 0 && made_.skipped > 0) continue;
-        must(flows.count(flow) == 1);
-        made_.arrows.emplace_back(flows[flow].first, flows[flow].second, e.of.track, e.of.begin);
-        flows.erase(flow);
-      }
     }
     if (made_.skipped == 0 && whole) must(flows.empty());
     for (auto const& track : open)
       if (whole) must(track.second.empty());
   }
 
+  void finish_work(timed& e, std::map<std::uint64_t, std::pair<std::string, std::int64_t>>& flows) {
+    e.of.process = gpu_name(e.gpu);
+    e.of.begin = e.time;
+    e.of.end = e.time + e.duration;
+    made_.slices.push_back(e.of);
+    must(made_.work.emplace(e.gpu_event, e.of).second);
+    auto const from = flows.find(e.gpu_event);
+    if (from == flows.end()) return;
+    made_.arrows.emplace_back(from->second.first, from->second.second, e.of.track, e.of.begin);
+    flows.erase(from);
+  }
+
   contents made_;
+  std::map<std::uint64_t, std::string> gpus_;
   std::map<std::uint64_t, state> states_;
   std::map<std::uint64_t, track> tracks_;
   std::map<std::uint64_t, std::uint64_t> pids_, threads_;
@@ -414,6 +572,13 @@ inline arguments arguments_of(json const& e) {
     all[item.key()] =
         item.value().is_string() ? item.value().get<std::string>() : item.value().dump();
   return all;
+}
+
+/// What overlaps on a stream is on tracks of its own here, but not on a GPU.
+inline std::string as_stream(std::string const& track) {
+  bool const is_work =
+      track.find("stream ") != std::string::npos && track.find(", ranges") == std::string::npos;
+  return is_work ? track.substr(0, track.find(" (overlap")) : track;
 }
 
 inline contents from_json(std::string const& document) {
@@ -442,6 +607,8 @@ inline contents from_json(std::string const& document) {
              arguments_of(e)};
     of.end = of.begin + (phase == "X" ? ns(e["dur"]) : 0);
     if (phase == "C") made.counters.emplace_back(of.begin, e["args"].front().get<double>());
+    // Perfetto's has one name of a kernel, but for types.
+    if (of.args.count("mangled") == 1 && of.args["mangled"] == of.name) of.args.erase("mangled");
     if (phase == "X") made.slices.push_back(of);
     if (phase == "i") {
       of.track.clear();
@@ -474,8 +641,10 @@ inline contents from_json(std::string const& document) {
       if (slice.end > to.time) break;
     }
     if (target != nullptr)
-      made.arrows.emplace_back(begins[to.id].track, begins[to.id].time, to.track, target->begin);
+      made.arrows.emplace_back(begins[to.id].track, begins[to.id].time, as_stream(to.track),
+                               target->begin);
   }
+  for (event& slice : made.slices) slice.track = as_stream(slice.track);
   return made;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,14 +101,20 @@ TEST_CASE("Perfetto's trace has the uses of trace.json; without counters there a
   contents found = reader().read(
       text_of([&](detail::text_writer& out) { (void)write_perfetto(out, tables.input()); }));
   std::vector<std::pair<std::int64_t, double>> wanted;
-  for (json const& e : events_of(tables))
-    if (e["ph"] == "C")
-      wanted.emplace_back(static_cast<std::int64_t>(e["ts"].get<double>() * 1000.0 + 0.5),
-                          e["args"].front().get<double>());
+  std::set<std::string> names;
+  for (json const& e : events_of(tables)) {
+    if (e["ph"] != "C") continue;
+    if (e["name"] != "device memory") names.insert(e["name"].get<std::string>());
+    wanted.emplace_back(static_cast<std::int64_t>(e["ts"].get<double>() * 1000.0 + 0.5),
+                        e["args"].front().get<double>());
+  }
   found.sort();
   std::sort(wanted.begin(), wanted.end());
   CHECK(wanted.size() > 100);
   CHECK(found.counters == wanted);
+  REQUIRE(found.uses.size() == 1);
+  CHECK(found.uses.begin()->first.compare(0, 5, "GPU 0") == 0);
+  CHECK(found.uses.begin()->second == names);
 
   profile without = page_test::gpt2_sample(2, 3).made;
   without.counter_sets.clear();

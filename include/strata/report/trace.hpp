@@ -212,6 +212,10 @@ class trace_json final : public trace_sink {
     sort_index("thread_sort_index", number);
   }
 
+  bool stream(trace_track::identity const&, std::uint32_t, std::string_view) override {
+    return false;
+  }
+
   void begin(std::uint32_t name, trace_category const& category) override {
     separate();
     out_.write("{\"name\":");
@@ -480,6 +484,12 @@ inline void write_tracks(trace_sink& sink, trace_events& events, profile const& 
     for (trace_track const& other : tracks)
       one_context &= other.line.process != process || other.line.context == line.context;
     std::string const name = trace_track_name(source, line, one_context);
+    if (process > 0 && line.is_work && sink.stream(line, number + 1, name)) {
+      ++number;
+      tracks[i].slices.sort();
+      for (trace_slice const& slice : tracks[i].slices) events.slice(slice);
+      continue;
+    }
     bool const is_host = process == 0 && line.context != trace_plan::synchronization_context;
     bool const nests = is_host || !line.is_work;
     auto const lanes = split_into_lanes(std::move(tracks[i].slices), nests);

@@ -508,6 +508,11 @@ class trace_sink {
   virtual void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
                      std::string_view name) = 0;
 
+  /// Takes the events that follow as work of a stream, in the order of their begins. Returns:
+  /// whether the format has streams; else the work comes on tracks.
+  virtual bool stream(trace_track::identity const& line, std::uint32_t number,
+                      std::string_view name) = 0;
+
   virtual void begin(std::uint32_t name, trace_category const& category) = 0;
   virtual void begin(std::string_view name, trace_category const& category) = 0;
   virtual void integer(trace_key const& key, std::int64_t value) = 0;
