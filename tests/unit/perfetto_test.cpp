@@ -119,18 +119,18 @@ TEST_CASE("work without a launch has a number of its own, and a GPU without a na
   CHECK(found.architectures == std::set<std::string>{""});
 }
 
-TEST_CASE("traces of ranks in one file: no two works, streams or tracks are one") {
+TEST_CASE("traces of ranks in one file: none takes the numbers of another") {
   report_sample s = gpu_sample();
   std::string both;
-  for (std::int32_t rank = 0; rank < 2; ++rank) {
+  for (std::int32_t rank = 0; rank < 3; ++rank) {
     s.source.environment.rank = rank;
     both += perfetto(s);
   }
   contents const found = reader().read(both);
-  CHECK(found.work.size() == 2 * timed_work(s));
-  CHECK(found.arrows.size() == found.work.size() - 2);
+  CHECK(found.work.size() == 3 * timed_work(s));
+  CHECK(found.arrows.size() == found.work.size() - 3);
   CHECK(found.queues.count("rank 0, stream 13") == 1);
-  CHECK(found.queues.count("rank 1, stream 13") == 1);
+  CHECK(found.queues.count("rank 2, stream 13") == 1);
 }
 
 TEST_CASE("Perfetto's trace of ranks, contexts, odd clocks and odd records") {

@@ -326,12 +326,13 @@ class perfetto_writer final : public trace_sink {
   }
 
   void finish_work(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) {
+    // What repeats stands together, so that it becomes one reference.
+    event_.append(place_.numbers.bytes());
+    event_.integer(perfetto::work_stage_iid, static_cast<std::uint64_t>(work_.stage));
     bool const linked = arrows.first <= arrows.last;
     event_.integer(perfetto::work_event_id, linked ? gpus_.event_of(arrows.number(arrows.first))
                                                    : gpus_.event_without_arrow(count_));
     event_.integer(perfetto::work_duration, static_cast<std::uint64_t>(end - begin));
-    event_.append(place_.numbers.bytes());
-    event_.integer(perfetto::work_stage_iid, static_cast<std::uint64_t>(work_.stage));
     event_.integer(perfetto::work_name_iid, work_.name + 1);
     if (work_.stage == gpu_stage::kernel) {
       if (is_new(known_.texts[work_.name], as_kernel)) intern_kernel();
