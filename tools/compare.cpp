@@ -117,10 +117,15 @@ void print_times(strata::comparison const& c) {
   std::printf("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "difference",
               "before", "after", "change +-noise");
   std::size_t left_out = 0;
+  std::size_t unchanged = 0;
   std::size_t unsure = 0;
   std::size_t accepted = 0;
   std::size_t once = 0;
   for (strata::compared_range const& each : c.ranges) {
+    if (!is_changed(each)) {
+      ++unchanged;
+      continue;
+    }
     if (&each >= c.ranges.begin() + most && !each.slower) {
       ++left_out;
       continue;
@@ -135,6 +140,7 @@ void print_times(strata::comparison const& c) {
                 mark(c, each).c_str());
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
+  if (unchanged > 0) std::printf("unchanged: %zu\n", unchanged);
   if (once > 0) std::puts("once: in no step, so milliseconds of the whole run");
   if (unsure > 0) std::puts("unsure: it looks slower than the limit, but its noise can do that");
   if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");

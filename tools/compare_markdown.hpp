@@ -5,6 +5,7 @@
 #include <strata/compare.hpp>
 #include <strata/tables/text_writer.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -40,6 +41,12 @@ struct range_line {
   }
 };
 
+/// Whether the change of a range is more than 0 in lines of four decimals.
+inline bool is_changed(strata::compared_range const& of) {
+  constexpr double least_ms = 0.00005;
+  return of.slower || std::abs(of.change_ms()) >= least_ms;
+}
+
 /// The verdict, the ten largest changes and the notes.
 inline void write_comparison_markdown(strata::detail::text_writer& out,
                                       strata::comparison const& c) {
@@ -57,7 +64,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
     row("*step*, median", c.before_ms, c.after_ms,
         c.noise > 0 ? change_text(c.change, c.noise) : change_text(c.change), "");
   for (strata::compared_range const& each : c.ranges) {
-    if (!each.slower && ++lines > 10) continue;
+    if (!is_changed(each) || (!each.slower && ++lines > 10)) continue;
     range_line const line(each);
     std::string const once = each.once ? ", of the run" : "";
     row(plain_markdown(each.path) + " (" + line.time + once + ")", line.before_ms, line.after_ms,
