@@ -1231,6 +1231,34 @@ TEST_CASE("a dear first step is no part of the sentence above all") {
   CHECK(a.steps().active_busy_ns == doctest::Approx(10'000 * us));
 }
 
+TEST_CASE("beside a cost no evidence is 0: gaps are those that a cause has the larger part of") {
+  program p;
+  p.run(10, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      p.kernel_of(at, 100 * us);
+      p.wait(at);
+      p.now += 300 * us;  // computes
+    });
+    p.in(p.mlp, [&](std::uint32_t at) {
+      p.api(at, 150 * us, api_kind::launch);
+      p.kernel_of(at, 100 * us);
+    });
+  });
+  answer const a(p.made);
+  bool waits = false;
+  for (finding const& found : a.input.findings.findings) {
+    CAPTURE(found.title);
+    bool has_gaps = false;
+    for (finding_evidence const& value : found.evidence) {
+      has_gaps = has_gaps || value.column == "gaps";
+      if (value.column == "gaps" || value.column == "gpu_idle_ns") CHECK(value.value > 0.0);
+    }
+    waits = waits || found.rule == "wait-in-step";
+    CHECK(has_gaps == (found.rule == "host-work"));
+  }
+  CHECK(waits);
+}
+
 TEST_CASE("evidence is whole where sums of parts come to a whole number") {
   struct context : detail::finding_context {
     using finding_context::whole_if_near;

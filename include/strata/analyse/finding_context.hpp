@@ -259,6 +259,10 @@ class finding_context : protected step_view {
   static void prove(finding& found, char const* column, double value, char const* unit) {
     prove(found, std::string_view(column), value, std::string_view(unit));
   }
+  /// Where there is some of it: beside a cost, 0 says nothing.
+  static void prove_some(finding& found, char const* column, double value, char const* unit) {
+    if (value > 0.0) prove(found, column, value, unit);
+  }
   /// By a counted value of the range's own kernels.
   void prove_own(finding& found, std::size_t row, char const* key, char const* unit) const {
     prove(found, key, own(row, key), unit);

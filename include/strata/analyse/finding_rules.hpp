@@ -79,16 +79,18 @@ class finding_rules : private kernel_rules {
   void prove_idle(finding& made, idle_time const& idle, idle_work const& work) const {
     device_work const& own = rows_[idle.row].self;
     prove(made, "gpu_idle_ns", idle.ns, "ns");
-    prove(made, "gaps", idle.gaps, "");
+    prove_some(made, "gaps", idle.gaps, "");
     if (idle.cause == idle_cause::launch && work.kernels > 0.0) {
       prove(made, "kernels_self", work.kernels, "");
       prove(made, "gpu_kernel_self_ns", work.kernel_ns, "ns");
       prove(made, "launch_self_ns", own_launch_ns_per_step(idle.row), "ns");
     } else if (idle.cause == idle_cause::wait) {
-      prove(made, "synchronizations", own_launches_per_step(idle.row, own.synchronizations), "");
+      prove_some(made, "synchronizations", own_launches_per_step(idle.row, own.synchronizations),
+                 "");
     } else if (idle.cause == idle_cause::allocation) {
-      prove(made, "allocations", work.allocations, "");
-      prove(made, "allocated_bytes", own_launches_per_step(idle.row, own.allocated_bytes), "B");
+      prove_some(made, "allocations", work.allocations, "");
+      prove_some(made, "allocated_bytes", own_launches_per_step(idle.row, own.allocated_bytes),
+                 "B");
     }
   }
   /// What a range itself migrates, without the ranges below it.
