@@ -1,4 +1,5 @@
 """Chromium without a window, driven through a pipe: what makes the pictures of page/ and what tests the pages use it."""
+import base64
 import json
 import os
 import pathlib
@@ -97,17 +98,23 @@ class Browser:
             raise RuntimeError(f"{script[:200]}: {made['exceptionDetails']}")
         return made["result"].get("value")
 
-    def open(self, path, width, dark):
+    def open(self, path, width, dark, address=""):
+        """`address`: what follows the name of the file, as `?link#range=mlp`."""
         self.events.clear()
         self.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
         self.call("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
-        self.call("Page.navigate", {"url": pathlib.Path(path).resolve().as_uri()})
+        self.call("Page.navigate", {"url": pathlib.Path(path).resolve().as_uri() + address})
         end = time.monotonic() + ANSWER_S
         while not self.run("document.readyState === 'complete' && !!document.getElementById('data')"):
             if time.monotonic() > end:
                 raise RuntimeError(f"the page is not there within {ANSWER_S} s")
             time.sleep(0.02)
         self.settle()
+
+    def pdf(self, paper):
+        """The page printed on paper of this width and height in inches."""
+        printed = self.call("Page.printToPDF", {"paperWidth": paper[0], "paperHeight": paper[1]})
+        return base64.b64decode(printed["data"])
 
     def settle(self):
         """Figures are drawn anew in the next frames."""

@@ -11,7 +11,7 @@ function endOf(text, room) {
 }
 
 const changeText = range => signed(range.delta, milliseconds)
-  + (range.factor > 0 ? "  \u00d7 " + factor(range.factor) : "");
+  + (range.factor > 0 ? " (\u00d7\u202f" + factor(range.factor) + ")" : "");
 
 function describeChange(range) {
   const ends = range.ends ? ", 95 % interval " + between(range.ends) : "";
@@ -79,10 +79,12 @@ function aboutChanges() {
 
 function changes() {
   if (!ranges.length) return;
-  let list = inner;
+  const changed = all => all.filter(range => range.slower || isChange(range.delta));
+  let list = changed(inner);
   let most = 15;
   const figure = chart((box, width) => {
-    box.replaceChildren(drawChanges(width, list.slice(0, most)));
+    const nothing = el("p", {}, "No range changed.");
+    box.replaceChildren(list.length ? drawChanges(width, list.slice(0, most)) : nothing);
     more.hidden = list.length <= most;
     more.textContent = "Show " + some(list.length - most, "more range");
   });
@@ -91,7 +93,7 @@ function changes() {
     figure.redraw();
   };
   const setRanges = value => {
-    list = value === "all" ? ranges : inner;
+    list = changed(value === "all" ? ranges : inner);
     figure.redraw();
   };
   const more = button("", showMore, {hidden: true});

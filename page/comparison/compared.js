@@ -75,6 +75,9 @@ function readRange(range) {
 
 const ranges = data.ranges.map(readRange);
 const indexed = data.indexed.map(readRange);
+/** Whether a change in milliseconds is more than 0 with the digits of the console. */
+const isChange = ms => Math.abs(ms) >= 0.00005;
+
 const inner = ranges.filter(range =>
   !ranges.some(other => other.path.startsWith(range.path + "/")));
 

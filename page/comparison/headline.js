@@ -3,6 +3,9 @@
 
 const toRange = range => el("a", {href: "#range", onclick: () => choose(range.path)}, range.title);
 
+/** A verdict that the tile and the sentence of the step say all of. */
+const isFine = data.verdict === "no regression";
+
 /** What both sides have, or both values. */
 function onBothSides(name) {
   const first = sides.map(side => runsOf(side)[0] || {});
@@ -49,7 +52,7 @@ function headline() {
   ].filter(Boolean).join(" \u00b7 ");
   const verdict = tile({
     name: "Verdict",
-    value: sentence(data.verdict).replace(".", ""),
+    value: capital(data.verdict),
     note: "at a limit of " + percent(100 * data.options.limit),
     small: true,
   });
@@ -60,9 +63,7 @@ function headline() {
   }
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     el("p", {class: "answer"}, stepSentence()),
-    data.headline.startsWith(data.reason)
-      ? null
-      : el("p", {}, sentence(data.verdict + ": " + data.reason)),
+    isFine ? null : el("p", {}, sentence(data.verdict + ": " + data.reason)),
     mostChanged(),
     el("dl", {class: "tiles"}, tiles)));
 }

@@ -31,7 +31,7 @@ function waterfallBars(list) {
   const hasGpu = list.some(range => busyOf(range, "before") > 0 || busyOf(range, "after") > 0);
   const added = list.filter(range => !range.once)
     .map(range => ({name: range.path, path: range.path, ms: addedBy(range, hasGpu)}))
-    .filter(({ms}) => ms !== 0)
+    .filter(({ms}) => isChange(ms))
     .sort((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
   const shown = added.slice(0, waterfallRanges);
   const others = added.slice(waterfallRanges);

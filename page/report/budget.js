@@ -1,38 +1,126 @@
 "use strict";
 // The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
 
-// By limiter, as the console and the table name it; `means` says it in plain words. A unit in use
-// for less than latency_use of the analysis, 60 %, is no limiter: that is latency.
+// By limiter, as the console and the table name it; `means` says it in plain words, `helps` what
+// makes it less. A unit in use for less than latency_use of the analysis, 60 %, is no limiter: that
+// is latency.
 const busyKinds = {
-  tensor: {means: "matrix units", paint: "var(--c2)"},
-  FMA: {means: "multiply-adds", paint: "var(--c10)"},
-  ALU: {means: "integers and logic", paint: "var(--c8)"},
-  "shared memory": {means: "memory of an SM", paint: "var(--c4)"},
-  "L1 with shared memory": {means: "cache and memory of an SM", paint: "var(--c4)"},
-  L1: {means: "cache of an SM", paint: "var(--c6)"},
-  L2: {means: "cache of all SMs", paint: "var(--c9)"},
-  HBM: {means: "device memory", paint: "var(--c1)"},
-  issue: {means: "rate of instructions", paint: "var(--c5)"},
-  FP64: {means: "double precision", paint: "var(--c3)"},
-  XU: {means: "conversions, special functions", paint: "var(--c13)"},
-  ADU: {means: "addresses and branches", paint: "var(--c7)"},
-  LSU: {means: "loads and stores", paint: "var(--c9)"},
-  PCIe: {means: "bus to the host", paint: "var(--c12)"},
-  NVLink: {means: "links between GPUs", paint: "var(--c12)"},
-  latency: {means: "waits, no unit at 60 %", paint: "var(--c0)"},
-  launch: {means: "kernels shorter than their launches", paint: "var(--c11)"},
-  copies: {paint: "var(--c12)"},
-  "not known": {name: "limiter not counted", paint: "var(--rest)"},
+  tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--c2)"},
+  FMA: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
+  FP32: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
+  ALU: {
+    means: "integers and logic",
+    helps: "less index arithmetic; constants; wider loads",
+    paint: "var(--c8)",
+  },
+  "shared memory": {
+    means: "memory of an SM",
+    helps: "larger tiles in registers; no bank conflicts",
+    paint: "var(--c4)",
+  },
+  "L1 with shared memory": {
+    means: "cache and memory of an SM",
+    helps: "larger tiles in registers; no bank conflicts",
+    paint: "var(--c4)",
+  },
+  L1: {
+    means: "cache of an SM",
+    helps: "neighbouring addresses; reuse in registers",
+    paint: "var(--c6)",
+  },
+  L2: {
+    means: "cache of all SMs",
+    helps: "larger tiles in shared memory",
+    paint: "var(--c9)",
+  },
+  HBM: {
+    means: "device memory",
+    helps: "fusion; narrower formats; tiles that fit into L2",
+    paint: "var(--c1)",
+  },
+  issue: {
+    means: "rate of instructions",
+    helps: "fewer instructions: wider loads, tensor cores",
+    paint: "var(--c5)",
+  },
+  FP64: {means: "double precision", helps: "FP32 where it suffices", paint: "var(--c3)"},
+  XU: {
+    means: "conversions, special functions",
+    helps: "fewer conversions; fast intrinsics",
+    paint: "var(--c13)",
+  },
+  ADU: {
+    means: "addresses and branches",
+    helps: "fewer branches; no indexed constants",
+    paint: "var(--c7)",
+  },
+  LSU: {means: "loads and stores", helps: "wider loads and stores", paint: "var(--c9)"},
+  PCIe: {means: "bus to the host", helps: "data that stay on the GPU", paint: "var(--c12)"},
+  NVLink: {
+    means: "links between GPUs",
+    helps: "less traffic; overlap with kernels",
+    paint: "var(--c12)",
+  },
+  latency: {
+    means: "waits, no unit at 60 %",
+    helps: "more warps, or more independent work in each",
+    paint: "var(--c0)",
+  },
+  launch: {
+    means: "kernels shorter than their launches",
+    helps: "a CUDA graph; fusion; more work in each launch",
+    paint: "var(--c11)",
+  },
+  copies: {
+    means: "by the GPU",
+    helps: "overlap with kernels, from pinned memory",
+    paint: "var(--c12)",
+  },
+  "above the roof": {
+    name: "above the roof: numbers contradict each other",
+    helps: "check declared work and clocks",
+    paint: "var(--c7)",
+  },
+  "not known": {
+    name: "limiter not counted",
+    helps: "counters=limits counts it",
+    paint: "var(--rest)",
+  },
 };
 
-// What is idle is striped, so that its hues may repeat.
+// By cause, which is what the host does meanwhile. What is idle is striped, so that its hues may
+// repeat.
 const idleKinds = {
-  launch: {name: "launching", paint: "var(--c3)"},
-  "host work": {name: "the program's own work", paint: "var(--c13)"},
-  wait: {name: "the host waited, then launched", paint: "var(--c6)"},
-  allocation: {name: "allocating", paint: "var(--c8)"},
-  copy: {name: "copies by the host", paint: "var(--c12)"},
-  device: {name: "queued work that begins late", paint: "var(--c7)"},
+  launch: {
+    name: "the host launches",
+    helps: "a CUDA graph; fusion; more work in each launch",
+    paint: "var(--c3)",
+  },
+  "host work": {
+    name: "the program computes",
+    helps: "launch first; another thread",
+    paint: "var(--c13)",
+  },
+  wait: {
+    name: "the host waits, then launches",
+    helps: "one wait a step; events between streams",
+    paint: "var(--c6)",
+  },
+  allocation: {
+    name: "the host allocates",
+    helps: "allocate before the loop; cudaMallocAsync",
+    paint: "var(--c8)",
+  },
+  copy: {
+    name: "the host copies",
+    helps: "cudaMemcpyAsync from pinned memory",
+    paint: "var(--c12)",
+  },
+  device: {
+    name: "queued work begins late",
+    helps: "fewer dependences between streams",
+    paint: "var(--c7)",
+  },
   "not known": {name: "cause not recorded", paint: "var(--rest)"},
 };
 
@@ -55,8 +143,9 @@ function budgetParts(list, kinds, isIdle) {
 /** A part in words: its time, its share of all, and the ranges that have most of it. */
 function describeBudget(part, whole) {
   const where = part.ranges.slice(0, 4).map(({range, ns}) => shortTitle(range) + " " + time(ns));
-  return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
-    + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
+  return (part.isIdle ? "GPU idle: " : "GPU busy: ") + part.name + "\n" + time(part.ns) + ", "
+    + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n")
+    + (part.helps ? "\nHelps: " + part.helps : "");
 }
 
 /** The range that has most of a part; null where that is no range. */
@@ -88,34 +177,35 @@ function budgetSegment(part, whole) {
   });
 }
 
-function budgetGroup(title, list, whole) {
+function budgetGroup(title, by, list, whole) {
   if (!list.length) return null;
   const all = sum(list, part => part.ns);
   return el("div", {},
-    el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+    el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole),
+      el("span", {class: "helps"}, " by " + by + ", with what helps")),
     el("ul", {class: "parts"}, list.map(part => el("li", {},
       budgetSwatch(part),
       el("span", {class: "what"}, part.name),
       el("span", {class: "amount"}, time(part.ns)),
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
-      toMost(part)))));
+      el("span", {class: "more"},
+        toMost(part),
+        part.helps ? el("span", {class: "helps"}, part.helps) : null)))));
 }
 
 /** What the warps of a range wait for, in the words of the metric that its limiter names. */
 function waitOf(range) {
-  const limit = answer.limits.find(item => item.range === range);
-  const [, reason] = /^latency: (.*)$/.exec(limit ? limit.limiter : "") || [];
-  if (!reason) return "";
-  const key = "stall_" + reason.replace(/ /g, "_") + "_share";
-  const counted = folded.metrics.find(item => item.key === key);
+  const {stall} = answer.limits.find(item => item.range === range) || {};
+  if (!stall) return "";
+  const counted = folded.metrics.find(item => item.key === "stall_" + stall + "_share");
   return "its warps " + (counted ? counted.meaning.replace(/^.*warps that /, "") : "wait")
-    + " (" + reason + ")";
+    + " (" + stall.replace(/_/g, " ") + ")";
 }
 
 /** Why a part is as large as it is, or what would tell it. */
 function whyLarge(part) {
   if (part.isIdle) return "";
-  if (part.what === "not known") return "counters=roofline tells it";
+  if (part.what === "not known") return part.helps;
   return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
 }
 
@@ -130,9 +220,10 @@ function readBudget() {
 /** How long a part takes and what it is, within a sentence. */
 function inWords(part) {
   const amount = time(part.ns);
-  if (part.isIdle) return amount + " of GPU idle time, " + part.name;
-  if (part.what === "not known") return amount + " of GPU busy time, " + part.name;
-  return amount + " of GPU busy time, limited by " + part.name;
+  const isKnown = part.what !== "not known";
+  if (part.isIdle) return amount + " of GPU idle time, " + (isKnown ? "while " : "") + part.name;
+  const isLimiter = isKnown && part.what !== "above the roof";
+  return amount + " of GPU busy time, " + (isLimiter ? "limited by " : "") + part.name;
 }
 
 /** The largest part of the budget in words. */
@@ -158,8 +249,8 @@ function budget() {
     all.map(part => budgetSegment(part, whole)));
   oneTabStop(bar, "[role=button]")();
   return el("div", {id: "budget"}, bar, el("div", {class: "two"},
-    budgetGroup("GPU busy", busy, whole),
-    budgetGroup("GPU idle", idle, whole)));
+    budgetGroup("GPU busy", "limiter", busy, whole),
+    budgetGroup("GPU idle", "cause", idle, whole)));
 }
 
 /** Groups of steps that follow each other: number, how many, the shortest and the longest. */

@@ -23,9 +23,11 @@ const evidence = finding => finding.evidence.map((item, i) => [
   inUnit(item.unit)(item.value),
 ]);
 
-/** What a finding gains, of the step; "" where the step is not known. */
-const gainShare = finding =>
-  summary.usual_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.usual_ns) : "";
+/** What a finding gains, of the step; "" where that is not known or rounds to 0. */
+function gainShare(finding) {
+  const share = 100 * finding.gain_ns_per_step / summary.usual_ns;
+  return share >= 0.05 ? shareText(share) : "";
+}
 
 /** The step without the cause, as the console says it. */
 function afterwards(finding) {

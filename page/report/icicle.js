@@ -9,11 +9,20 @@ const icicleDepth = 12;
 /** Parts that are narrower than this many pixels are left out. */
 const narrowPart = 1;
 
-/** What a row has of a kind in a mean step, with all below it and what it captured. */
-function icicleAmount(row, kind) {
-  const value = kind.by ? amountPerStep(row, kind.amount, kind.by) : shareAmount(row, kind, true);
-  return (value || 0) + (kind.captured && kind.captured(row) || 0);
+/** GPU time, and that of kernels which a range captured and another one launches as a graph. */
+const timeWithCaptured = row => gpuTimeOf(row) + row.mean_graph_kernel_ns;
+
+/** A kind of shares as the icicle has it: GPU time with captured kernels, where there are some. */
+function icicleKind(kind, hasCaptured) {
+  if (kind.amount !== gpuTimeOf || !hasCaptured) return kind;
+  return {...kind, name: "GPU time, captured kernels too", amount: timeWithCaptured};
 }
+
+const hasCaptured = anyRow(row => row.mean_graph_kernel_ns > 0);
+const icicleKinds = shareKinds.map(kind => icicleKind(kind, hasCaptured));
+
+/** What a row has of a kind in a mean step, with all below it. */
+const icicleAmount = (row, kind) => kind.amount(row) || 0;
 
 /**
  * The boxes of a row and of those below it: {row, depth, begin, end} with parts of the whole from 0
@@ -80,7 +89,7 @@ function drawBox(drawing, box, kind, view) {
   const cut = textWidth(name) <= room
     ? name
     : name.slice(0, Math.floor(name.length * room / textWidth(name)) - 1) + "\u2026";
-  if (cut.length < 3) return;
+  if (cut !== name && cut.length < 3) return;
   drawing.append(sv("text", {
     x: x + 5,
     y: y + 15,
@@ -114,7 +123,7 @@ function icicleNote({top, kind}) {
 function icicle() {
   if (!shareKinds.length || folded.rows.length < 3) return;
   const note = el("p", {class: "about", role: "status"});
-  const state = {kind: shareKinds[0], top: folded.rows[0]};
+  const state = {kind: icicleKinds[0], top: folded.rows[0]};
   const figure = chart((box, width) => {
     box.replaceChildren(drawIcicle(width, state));
     note.textContent = icicleNote(state);
@@ -124,10 +133,10 @@ function icicle() {
     figure.redraw();
   };
   const setKind = value => {
-    state.kind = shareKinds[value];
+    state.kind = icicleKinds[value];
     figure.redraw();
   };
-  const choices = shareKinds.map((kind, i) => [i, kind.name]);
+  const choices = icicleKinds.map((kind, i) => [i, kind.name]);
   const about = "Ranges from the top down, each as wide as its part. A click chooses a range in all"
     + " figures and in the address of the page; a double click shows only what is below it.";
   section("icicle", "Where the " + unit + " goes", about,

@@ -103,9 +103,10 @@ function drawHistogram(box, width, bins, caption) {
       "data-value": bin.value,
       ...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
     }));
-    const share = (100 * bin.value / total).toFixed(0) + " %";
-    if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
-    if (i % labelled === 0) write(middle, floor + 15, bin.short, "soft");
+    const share = Math.round(100 * bin.value / total);
+    if (share > 0 && wide > 26) write(middle, floor - high - 4, share + " %", "soft");
+    const end = width - textWidth(bin.short) / 2;
+    if (i % labelled === 0) write(Math.min(middle, end), floor + 15, bin.short, "soft");
   });
   drawing.append(sv("line", {x1: left, x2: width, y1: floor, y2: floor, class: "axis"}));
   write((left + width) / 2, height - 3, caption);

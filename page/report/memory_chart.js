@@ -105,7 +105,7 @@ function usePaint(share) {
 class MemoryChart {
   constructor(width, row) {
     this.row = row;
-    this.isUpright = width < 760;
+    this.isUpright = width < 620;
     this.width = width;
     const links = memoryLinks(row);
     const counted = links.filter(isCountedLink);
@@ -182,7 +182,9 @@ class MemoryChart {
       : {fill: "none", stroke: "var(--rest)", "stroke-dasharray": "4 3"};
     if (!none(item.both)) {
       this.drawArrow(begin, end, across, style, [true, true]);
-      this.linkText(bytes(item.both) + " both ways", begin, end, across, 1);
+      const text = bytes(item.both);
+      this.linkText(this.isUpright ? text + " both ways" : text, begin, end, across, 1);
+      if (!this.isUpright) this.linkText("both ways", begin, end, across, 3);
       return;
     }
     const away = this.isUpright ? 26 : 13;
@@ -210,11 +212,11 @@ class MemoryChart {
     this.svg.append(sv("polygon", {points: points.join(" "), style: styleOf(style)}));
   }
 
-  /** The text of the first, the only or the second arrow of a link. */
+  /** The text of the first, the only or the second arrow of a link, or what is below the only. */
   linkText(text, begin, end, across, which) {
     if (!text) return;
     const middle = (begin + end) / 2;
-    const beside = [-25, -14, 36][which];
+    const beside = [-25, -14, 36, 23][which];
     const place = this.isUpright
       ? {x: across, y: middle - 11 + 15 * which}
       : {x: middle, y: across + beside};

@@ -62,6 +62,18 @@ function aboutLevels() {
 
 const aboutText = text => text ? el("p", {class: "about"}, text) : null;
 
+/** What limits a range, and what helps; what would tell it where nothing was counted. */
+function limitSentence(row) {
+  const limit = limitOf(row);
+  if (limit) {
+    const wait = waitOf(row.folded);
+    const help = helpOf(row);
+    return "Limiter: " + (wait ? "latency; " + wait : limit) + "."
+      + (help ? " Helps: " + help + "." : "");
+  }
+  return row.gpu_busy_ns > 0 ? "Limiter not counted: " + busyKinds["not known"].helps + "." : "";
+}
+
 function leftOutKernels() {
   const left = data.kernels.total - kernelRows.length;
   if (left <= 0) return null;
@@ -118,7 +130,7 @@ function longestRange() {
   const telling = tellingPlaces();
   const rows = folded.rows.filter(row => row.depth);
   const shown = rows.filter(row => telling.has(row.place));
-  const gpu = row => selfOf(row, item => gpuTimeOf(item) || 0) * (inNoStep(row) ? 1e-6 : 1);
+  const gpu = row => selfOf(row, gpuTimeOfRun) * (inNoStep(row) ? 1e-6 : 1);
   const compare = (a, b) =>
     gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
   return (shown.length ? shown : rows).sort(compare)[0];
@@ -130,6 +142,7 @@ function oneRange() {
   chosen = first ? first.place : 0;
   const select = rangePicker();
   const heading = el("h3", {"aria-live": "polite"});
+  const limit = el("p", {id: "range-limit"});
   const valuesBox = el("div", {});
   const kernelsBox = el("div", {});
   const drawLevels = (box, width) => {
@@ -150,6 +163,7 @@ function oneRange() {
     const list = kernelsIn(chosen);
     select.value = chosen;
     heading.textContent = row.depth ? row.path : "The whole run";
+    limit.textContent = limitSentence(row);
     for (const figure of [levels, ...kernels.figures]) {
       if (figure) figure.redraw();
     }
@@ -163,6 +177,7 @@ function oneRange() {
   section("range", "One range: " + title, null,
     el("div", {class: "controls"}, el("label", {}, "Range", select)),
     heading,
+    limit,
     aboutText(aboutLevels()),
     levels,
     levels ? levelNumbers : null,

@@ -30,11 +30,20 @@ function showChoice() {
 listeners.push(showChoice);
 if (chosen) choose(chosen, true);
 
+/** Brings the figures of the chosen range into view, at the height that they have when drawn. */
+function showChosen() {
+  for (const figure of figures) figure.fit();
+  const shown = ["range", "icicle", "ranges"].map(byId).find(Boolean);
+  if (shown) shown.scrollIntoView();
+}
+
 /** An address names a range or a row, which may be folded; that of a section keeps the choice. */
 function followLink() {
   const place = placeOfAddress(location.hash);
   if (place !== undefined) {
+    unfoldTo(place);
     choose(place);
+    showChosen();
   } else if (/^#row-\d+$/.test(location.hash)) {
     showRow(Number(location.hash.slice(5)));
   } else if (location.hash && isChosen && chosen) {

@@ -2,23 +2,40 @@
 // The columns of the range table. `get` is the amount of the whole run, `per` that of a mean step.
 
 const limits = new Map(answer.limits.map(limit => [limit.range, limit]));
-const limitOf = row => limits.has(row.folded) ? limits.get(row.folded).limiter : "";
+
+/** What limits a range: `HBM at 87 % of its peak`, `launch`; "" where nothing says it. */
+function limitOf(row) {
+  const {limiter, kind, unit: name, ...spent} = limits.get(row.folded) || {limiter: ""};
+  if (kind !== "unit") return limiter;
+  const use = Math.min(100, 100 * spent.time_at_roof_ns / spent.time_ns);
+  return name + " at " + use.toFixed(0) + " % of its peak";
+}
 
 /** The highest use of a unit, in per cent; null where none was counted, or more than fits. */
 function useOf(row) {
-  const {time_at_roof_ns: ns, time_ns: whole, limiter} = limits.get(row.folded) || {};
+  const {time_at_roof_ns: ns, time_ns: whole, kind} = limits.get(row.folded) || {};
   const isCounted = folded.rows[row.folded].counted.some(value => !none(value));
-  if (!isCounted || !(ns > 0) || !(whole > 0) || limiter === "above the roof") return null;
+  if (!isCounted || !(ns > 0) || !(whole > 0) || kind === "above the roof") return null;
   return Math.min(100, 100 * ns / whole);
 }
 
 /** The limiter without its use, where that has a column of its own. */
-const limiterOf = row => none(useOf(row)) ? limitOf(row) : limitOf(row).replace(/ \d+ %$/, "");
+function limiterOf(row) {
+  const {limiter, kind, unit: name} = limits.get(row.folded) || {limiter: ""};
+  return kind === "unit" && !none(useOf(row)) ? name : limiter;
+}
+
+/** What would help a range, in the words of the budget; "" where nothing says what limits it. */
+function helpOf(row) {
+  const {kind, unit: name} = limits.get(row.folded) || {};
+  const known = busyKinds[kind === "unit" ? name : kind];
+  return known ? known.helps : "";
+}
 
 /** Per cent of the mean step: of the GPU's busy time, of host time where no GPU worked. */
 function shareOfStep(row) {
   const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-  const part = hasGpu ? busyPerStep(row) : perStep(row, steppingTime(row));
+  const part = hasGpu ? row.mean_busy_ns : row.mean_stepping_ns;
   return 100 * part / summary.mean_ns;
 }
 
@@ -33,20 +50,15 @@ const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " +
 
 const declaredTitle = "declared work by GPU busy time, by host time where there is none";
 
-/** A column whose amounts add up; `by` says which part of them is in steps. */
-const adding = (column, by = byTime) => ({
-  get: row => row[column],
-  per: row => amountPerStep(row, item => item[column], by),
-  self: by.self,
-});
+/** A column of the run, and of a mean step. */
+const inRunAndStep = (column, ofStep) => ({get: row => row[column], per: row => row[ofStep]});
 
 const recordedColumns = [
   {
     key: "busy",
     label: "GPU busy",
     title: "time in which a kernel or copy of the range ran",
-    get: row => row.gpu_busy_ns,
-    per: busyPerStep,
+    ...inRunAndStep("gpu_busy_ns", "mean_busy_ns"),
     show: time,
   },
   {
@@ -76,39 +88,35 @@ const recordedColumns = [
     key: "graphs",
     label: "In graphs",
     title: "kernels that it captured; busy where the graph is launched",
-    get: row => row.graph_kernel_ns,
-    per: graphTimePerStep,
+    ...inRunAndStep("graph_kernel_ns", "mean_graph_kernel_ns"),
     show: time,
   },
-  {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
+  {key: "kernels", label: "Kernels", ...inRunAndStep("kernels", "mean_kernels"), show: count},
   {
     key: "host",
     label: "Host total",
     title: "host time, of all threads",
-    get: row => row.host_total_ns,
-    per: row => perStep(row, row.host_total_ns),
+    ...inRunAndStep("host_total_ns", "mean_host_ns"),
     show: time,
   },
   {
     key: "launch",
-    label: "Launch",
-    title: "host time in calls that launch",
-    ...adding("launch_ns", byLaunchTime),
+    label: "Driver calls",
+    title: "host time in launches, copies and fills",
+    ...inRunAndStep("launch_ns", "mean_launch_ns"),
     show: time,
   },
   {
     key: "calls",
     label: "Calls",
-    get: row => row.calls,
-    per: row => isAround(row) ? null : perStep(row, row.calls, row.step_call_share),
+    ...inRunAndStep("calls", "mean_calls"),
     show: count,
   },
   {
     key: "self",
     label: "Host self",
     title: "host time without the ranges below",
-    get: row => row.host_self_ns,
-    per: hostSelfPerStep,
+    ...inRunAndStep("host_self_ns", "mean_self_ns"),
     show: time,
   },
   {key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
@@ -124,17 +132,22 @@ const recordedColumns = [
     key: "copies",
     label: "Copies",
     title: "GPU time of copies and fills",
-    ...adding("gpu_copy_ns"),
+    ...inRunAndStep("gpu_copy_ns", "mean_copy_ns"),
     show: time,
   },
   {
     key: "waits",
     label: "Waits",
     title: "host time in which it waited for the GPU",
-    ...adding("synchronization_ns"),
+    ...inRunAndStep("synchronization_ns", "mean_synchronization_ns"),
     show: time,
   },
-  {key: "allocations", label: "Allocations", ...adding("allocations"), show: count},
+  {
+    key: "allocations",
+    label: "Allocations",
+    ...inRunAndStep("allocations", "mean_allocations"),
+    show: count,
+  },
   {
     key: "peak",
     label: "Peak",

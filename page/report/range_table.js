@@ -53,8 +53,7 @@ function rangelessValue(column) {
 function cellValue(row, column) {
   if (row.outside) {
     if (!outsideColumns.includes(column.key)) return rangelessValue(column);
-    const itself = selfOf(rangeTable.view.rows[0], column.get);
-    return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
+    return selfOf(rangeTable.view.rows[0], rangeTable.per && column.per || column.get);
   }
   const value = column.get(row);
   return none(value) || !column.per || !rangeTable.per ? value : column.per(row);
@@ -62,7 +61,7 @@ function cellValue(row, column) {
 
 function rangeCell(row, column) {
   const value = cellValue(row, column);
-  const text = none(value) ? "" : column.show(value);
+  const text = value ? column.show(value) : "";
   if (!column.bar || !(value > 0)) return el("td", {class: column.text && "text"}, text);
   const style = "width:" + Math.min(100, value) + "%;background:" + color(row.folded);
   return el("td", {}, text, el("span", {class: "bar", "aria-hidden": "true"}, el("span", {style})));
@@ -166,8 +165,8 @@ function foldByKey(key, item) {
   return true;
 }
 
-/** Brings a row of the folded table into view. */
-function showRow(place) {
+/** Unfolds what is above a row of the folded table, so that it is shown when it is drawn next. */
+function unfoldTo(place) {
   rangeTable.view = folded;
   rangeTable.search = "";
   byId("range-search").value = "";
@@ -181,6 +180,11 @@ function showRow(place) {
   }
   const position = shownRows().findIndex(row => row.place === place);
   rangeTable.most = Math.max(rangeTable.most, position + 20);
+}
+
+/** Brings a row of the folded table into view. */
+function showRow(place) {
+  unfoldTo(place);
   choose(place);
   const row = byId("row-" + place);
   if (!row) {
@@ -199,7 +203,7 @@ function outsideSteps() {
   const shown = columns.filter(column => column.per && rows.some(row => column.get(row) > 0));
   const amounts = shown.map(column => ({
     label: column.label,
-    get: row => none(column.get(row)) ? "" : column.show(column.get(row)),
+    get: row => column.get(row) ? column.show(column.get(row)) : "",
   }));
   const range = {label: "Range", get: row => row.path, text: true};
   return [

@@ -64,6 +64,9 @@ function selfOf(row, amount) {
   return none(all) ? all : Math.max(0, all - sum(row.children, amount));
 }
 
+/** GPU time in the run; overlapping work counts each. */
+const gpuTimeOfRun = row => (row.gpu_kernel_ns || 0) + (row.gpu_copy_ns || 0);
+
 const titleOf = place => folded.rows[place] ? folded.rows[place].path : "";
 
 // Where all ranges lie below one, figures leave its name out.

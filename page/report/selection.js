@@ -27,8 +27,7 @@ function color(place) {
 
 /** Those that took longest by themselves get their colours first. */
 function colourLongest() {
-  const gpuTime = row => (row.gpu_kernel_ns || 0) + (row.gpu_copy_ns || 0);
-  const ownTime = row => selfOf(row, gpuTime) || row.host_self_ns * 1e-3;
+  const ownTime = row => selfOf(row, gpuTimeOfRun) || row.host_self_ns * 1e-3;
   const longest = folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place);
   longest.slice(0, colourCount).forEach(row => color(row.place));
 }

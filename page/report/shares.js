@@ -19,42 +19,36 @@ function floatingOperations(row) {
 
 const level1Bytes = row => firstKnown(metric(row, "l1_data_bytes"), metric(row, "l1_bytes"));
 
-const gpuTimeOf = row => none(row.gpu_kernel_ns) ? null : row.gpu_kernel_ns + row.gpu_copy_ns;
-const hostTimeOf = row => row.depth ? steppingTime(row) : sum(row.children, steppingTime);
+const gpuTimeOf = row =>
+  none(row.gpu_kernel_ns) ? null : row.mean_kernel_ns + row.mean_copy_ns;
+const hostTimeOf = row =>
+  row.depth ? row.mean_stepping_ns : sum(row.children, hostTimeOf);
 
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 
-/** The bars. `by`: which part of sums of work is in steps; `counted`: amounts of one step. */
+/** The bars, with the amount of a range in a mean step. */
 const shareKinds = [
-  {name: "GPU time", amount: gpuTimeOf, show: time, by: byTime, captured: graphTimePerStep},
+  {name: "GPU time", amount: gpuTimeOf, show: time},
   {name: "Host time", amount: hostTimeOf, show: time},
-  {name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
+  {name: "Kernels", amount: row => row.mean_kernels, show: count},
   {name: "Loads", amount: loadsOf, show: bytes, counted: true},
   {name: "Stores", amount: storesOf, show: bytes, counted: true},
   {name: "L1", amount: level1Bytes, show: bytes, counted: true},
   {name: "L2", amount: row => metric(row, "l2_bytes"), show: bytes, counted: true},
   {name: "HBM", amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
   {name: "FLOP", amount: floatingOperations, show: count, counted: true},
-  {name: "Instructions", amount: row => metric(row, "cpu_instructions"), show: count},
+  {name: "Instructions", amount: row => perStep(row, metric(row, "cpu_instructions")), show: count},
 ].filter(({amount}) => {
   const root = folded.rows[0];
   return amount(root) > 0 || sum(root.children, amount) > 0;
 });
 
-/** What a row, or a row without those below it, has of a kind in a mean step. */
-function shareAmount(row, kind, isWhole) {
-  const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
-  if (none(value) || kind.counted) return value;
-  if (!kind.by) return perStep(row, value);
-  return perStep(row, value, isWhole ? kind.by.total(row) : kind.by.self(row));
-}
-
 /** A part of the bars: the row, or above `depth` what it did itself. */
 function sharePart(row, depth) {
   const isWhole = row.depth === depth || !row.children.length;
   const name = row.path + (row.depth && !isWhole ? " (itself)" : "");
-  const values = shareKinds.map(kind => shareAmount(row, kind, isWhole));
+  const values = shareKinds.map(({amount}) => isWhole ? amount(row) : selfOf(row, amount));
   return {place: row.place, name, values};
 }
 

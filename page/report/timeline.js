@@ -93,7 +93,7 @@ class TimelineDrawing {
     canvas.style.height = this.height + "px";
     this.paper = canvas.getContext("2d");
     this.paper.scale(zoom, zoom);
-    this.paper.font = "12px system-ui, sans-serif";
+    this.paper.font = figureFont();
     this.paper.textBaseline = "middle";
     this.drawMarks();
     view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));

@@ -49,9 +49,15 @@ const ink = name => inkOn(palette(name));
 
 const pen = el("canvas").getContext("2d");
 
+/** The font of figures, as their styles have it on a screen and on paper. */
+function figureFont() {
+  const size = document.documentElement.classList.contains("paper") ? 11 : 12;
+  return size + "px " + getComputedStyle(document.body).fontFamily;
+}
+
 /** How wide a text of a figure is, in pixels. */
 function textWidth(text) {
-  pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+  pen.font = figureFont();
   return pen.measureText(text).width;
 }
 

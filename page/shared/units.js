@@ -58,6 +58,8 @@ const rate = unit => value => {
 function percent(value) {
   if (none(value)) return "";
   const size = Math.abs(value);
+  if (size === 0) return "0 %";
+  if (size < 0.005) return "< 0.01 %";
   const places = size >= 99.95 ? 0 : size >= 1 ? 1 : 2;
   return value.toFixed(places) + " %";
 }
@@ -90,9 +92,11 @@ function cutMiddle(text, most) {
   return begin.slice(0, before) + "\u2026" + (after > 0 ? end.slice(-after) : "");
 }
 
-/** With a capital, unless it begins with an identifier, and a full stop. */
-function sentence(text) {
-  if (!text) return "";
+/** With a capital, unless it begins with an identifier. */
+function capital(text) {
   const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
-  return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+  return first + text.slice(1);
 }
+
+/** The same with a full stop. */
+const sentence = text => text ? capital(text) + (/[.!?]$/.test(text) ? "" : ".") : "";

@@ -12,7 +12,7 @@ const page = load(
   {
     ...data,
     steps: [0, 1, 900, 900, 1, 2, 700, 760],
-    answer: {...data.answer, limits: [{range: 3, limiter: "latency: short scoreboard"}]},
+    answer: {...data.answer, limits: [{range: 3, stall: "short_scoreboard"}]},
     views: [{
       ...data.views[0],
       metrics: [{
@@ -43,9 +43,10 @@ test("a part that no table names has its own name and a colour", () => {
 test("a part says what share of the step it is, and where", () => {
   const [part] = page.budgetParts(["launch", 3, 150], page.idleKinds, true);
   const lines = page.describeBudget(part, 750).split("\n");
-  assert.strictEqual(lines[0], "GPU idle, launching");
+  assert.strictEqual(lines[0], "GPU idle: the host launches");
   assert.strictEqual(lines[1], "150 ns, 20.0 % of the step");
   assert.match(lines[2], /attention 150 ns$/);
+  assert.match(lines[3], /^Helps: a CUDA graph/);
 });
 
 test("steps are read in groups", () => {
@@ -63,12 +64,27 @@ test("a limiter has the console's name, and plain words beside it", () => {
     "4 ns of GPU busy time, limited by latency (waits, no unit at 60 %)");
   const [unknown, copies] = page.budgetParts(["not known", 3, 5, "copies", 3, 4], page.busyKinds);
   assert.strictEqual(page.inWords(unknown), "5 ns of GPU busy time, limiter not counted");
-  assert.strictEqual(page.inWords(copies), "4 ns of GPU busy time, limited by copies");
+  assert.strictEqual(page.inWords(copies), "4 ns of GPU busy time, limited by copies (by the GPU)");
   const [idle] = page.budgetParts(["launch", 3, 5], page.idleKinds, true);
-  assert.strictEqual(page.inWords(idle), "5 ns of GPU idle time, launching");
+  assert.strictEqual(page.inWords(idle), "5 ns of GPU idle time, while the host launches");
 });
 
 test("what warps wait for is in the words of the metric that the limiter names", () => {
   assert.strictEqual(page.waitOf(3), "its warps wait for shared memory (short scoreboard)");
   assert.strictEqual(page.waitOf(4), "");
+});
+
+test("each part says what helps; of what was not counted, which key of STRATA= counts it", () => {
+  for (const [what, kind] of Object.entries({...page.busyKinds, ...page.idleKinds})) {
+    assert.ok(kind.helps || kind.name === "cause not recorded", what);
+  }
+  assert.match(page.busyKinds["not known"].helps, /counters=limits/);
+});
+
+test("a limiter of the GPU and a cause that is the host's have different words", () => {
+  const names = [...Object.keys(page.busyKinds), ...Object.values(page.idleKinds).map(k => k.name)];
+  assert.strictEqual(new Set(names).size, names.length);
+  for (const [what, {name}] of Object.entries(page.idleKinds)) {
+    assert.ok(!(what in page.busyKinds) || name !== what, what);
+  }
 });

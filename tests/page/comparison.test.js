@@ -35,7 +35,7 @@ const data = {
 const page = load(
   ["shared/units.js", "shared/elements.js", "comparison/compared.js", "comparison/waterfall.js",
     "comparison/runs.js"],
-  ["factor", "signed", "interval", "between", "ranges", "inner", "leftOut", "median",
+  ["factor", "signed", "interval", "between", "ranges", "inner", "isChange", "leftOut", "median",
     "milliseconds", "program", "readRange", "waterfallBars"], data);
 
 test("times of a range are of a mean step, of one outside of steps of the run", () => {
@@ -120,4 +120,12 @@ test("small changes are one bar, what ran once is none, host times do without a 
   assert.deepStrictEqual([bars[13].name, bars[13].ms], ["8 smaller changes", 4]);
   const [, host, rest] = page.waterfallBars([{...timed("h", 4, 3), values: []}]);
   assert.deepStrictEqual([host.ms, rest.name, rest.ms], [-1, "The rest of the step", -8]);
+});
+
+test("what rounds to 0 is no change, and has no bar", () => {
+  assert.deepStrictEqual([0, 4e-5, -4e-5, 5e-5, -1].map(page.isChange),
+    [false, false, false, true, true]);
+  const bars = page.waterfallBars([timed("a", 5, 4), timed("b", 6, 6.00001)]);
+  assert.deepStrictEqual(bars.map(bar => bar.name),
+    ["Step before", "a", "GPU idle, and what overlaps", "Step after"]);
 });

@@ -7,8 +7,8 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js", "report/shares.js", "report/icicle.js"],
-  ["folded", "shareKinds", "icicleBoxes", "icicleAmount", "icicleWhole"], data);
-const [gpu] = page.shareKinds;
+  ["folded", "shareKinds", "icicleKind", "icicleKinds", "icicleBoxes", "icicleAmount"], data);
+const [gpu] = page.icicleKinds;
 const {rows} = page.folded;
 
 test("a box is as wide as its part, below the box of its parent", () => {
@@ -26,22 +26,25 @@ test("what is narrower than a pixel is left out, its neighbours stay where they 
   assert.deepStrictEqual(names, ["", "step", "block", "attention"]);
 });
 
-test("kernels that a range captured are in its width", () => {
-  const captured = {...rows[3], graph_kernel_ns: 100, step_work_share: 0.5};
-  const launched = {...captured, graph_kernel_ns: 0};
-  assert.strictEqual(page.icicleAmount(captured, gpu) - page.icicleAmount(launched, gpu), 25);
+test("kernels that a range captured are in its width, which says so", () => {
+  assert.strictEqual(gpu.name, "GPU time");
+  const captured = page.icicleKind(gpu, true);
+  assert.strictEqual(captured.name, "GPU time, captured kernels too");
+  const row = {...rows[3], mean_graph_kernel_ns: 25};
+  assert.strictEqual(page.icicleAmount(row, captured) - page.icicleAmount(row, gpu), 25);
   const kernels = page.shareKinds.find(kind => kind.name === "Kernels");
-  assert.strictEqual(page.icicleAmount(captured, kernels), page.icicleAmount(launched, kernels));
+  assert.strictEqual(page.icicleKind(kernels, true), kernels);
 });
 
-test("counts are those of a step by launches", () => {
+test("amounts are those of a mean step", () => {
   const kernels = page.shareKinds.find(kind => kind.name === "Kernels");
-  assert.strictEqual(page.icicleAmount(rows[3], kernels), 12 * 0.75 / 2);
+  assert.strictEqual(page.icicleAmount(rows[3], kernels), 4.5);
+  assert.strictEqual(page.icicleAmount(rows[3], gpu), 400);
 });
 
 test("children that take longer than their parent share it", () => {
   const host = {name: "x", amount: row => ({0: 10, 1: 8, 6: 12}[row.place]), show: String};
-  const boxes = page.icicleBoxes(rows[0], {...host, counted: true}, 0);
+  const boxes = page.icicleBoxes(rows[0], host, 0);
   assert.deepStrictEqual(boxes.map(box => [box.row.place, box.begin, box.end]),
     [[0, 0, 1], [6, 0, 0.6], [1, 0.6, 1]]);
 });

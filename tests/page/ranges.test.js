@@ -8,8 +8,8 @@ const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js"],
   ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "endOfPath", "isWithin",
-    "unit", "isSum", "perStep", "amountPerStep", "byLaunches", "hostSelfPerStep", "isAround",
-    "inNoStep", "color", "choose", "listeners", "readRows", "colours", "lookOf", "placeOfAddress"],
+    "unit", "isSum", "perStep", "inNoStep", "color", "choose", "listeners", "readRows", "colours",
+    "lookOf", "placeOfAddress"],
   data);
 const {rows} = page.folded;
 const named = name => rows.find(row => row.name === name);
@@ -17,7 +17,7 @@ const named = name => rows.find(row => row.name === name);
 test("a row has its columns, and what is the same in all rows", () => {
   assert.deepStrictEqual(page.readRows(["a", "b"], {c: 3}, [[1, 2]]), [{a: 1, b: 2, c: 3}]);
   assert.strictEqual(named("mlp").gpu_kernel_ns, 200);
-  assert.strictEqual(named("mlp").step_work_share, 1);
+  assert.strictEqual(named("mlp").mean_graph_kernel_ns, 0);
 });
 
 test("a row knows its path, depth and children", () => {
@@ -54,29 +54,7 @@ test("a sum over the run is a part of a mean step", () => {
   assert.strictEqual(page.perStep(named("mlp"), 8), 4);
   assert.strictEqual(page.perStep(named("mlp"), null), null);
   assert.strictEqual(page.perStep(named("load"), 400), 0);
-  assert.strictEqual(page.amountPerStep(named("block"), row => row.kernels), 10);
-  const kernels = row => row.kernels;
-  assert.strictEqual(page.amountPerStep(named("attention"), kernels, page.byLaunches), 4.5);
-  assert.strictEqual(page.amountPerStep(named("attention"), row => row.gpu_kernel_ns), 400);
-  assert.strictEqual(page.hostSelfPerStep(named("block")), 150);
-});
-
-test("a range around steps has its own part and those of its children in steps", () => {
-  const child = {step_work_share: 1, kernels: 6, children: []};
-  const other = {step_work_share: 0, kernels: 2, children: []};
-  const around = {
-    step_self_share: 0.5,
-    step_work_share: 0.6,
-    step_host_self_share: 1 / 3,
-    host_self_ns: 300,
-    kernels: 10,
-    children: [child, other],
-  };
-  assert.ok(page.isAround(around) && !page.isAround(child));
-  // 2 of its own, half of them in steps; 6 and 0 of its children; two steps.
-  assert.strictEqual(page.amountPerStep(around, row => row.kernels), (1 + 6 + 0) / 2);
-  // A third of its own 300 ns is in steps.
-  assert.ok(Math.abs(page.hostSelfPerStep(around) - 50) < 1e-9);
+  assert.strictEqual(page.selfOf(named("block"), row => row.mean_kernels), 10 - 4.5 - 4);
 });
 
 test("what loads a model has no part in a step", () => {

@@ -2,20 +2,29 @@
 // The data of a small run, as report/html.hpp writes them: two steps, and a range outside of them.
 
 const columns = ["parent", "name", "index", "calls", "host_total_ns", "host_self_ns", "kernels",
-  "gpu_kernel_ns", "gpu_copy_ns", "gpu_busy_ns", "copies", "step_share", "step_host_share",
-  "step_launch_share", "hidden"];
+  "gpu_kernel_ns", "gpu_copy_ns", "gpu_busy_ns", "copies", "step_share", "hidden", "mean_kernels",
+  "mean_part", "mean_calls", "mean_host_ns", "mean_stepping_ns", "mean_self_ns", "mean_busy_ns",
+  "mean_kernel_ns", "mean_copy_ns"];
 
-// Where a row stands, its calls and host times, its work, its shares in steps, rows left out. A
-// quarter of the launches of attention, none of its time, is outside of steps.
+/** A row with its amounts of a mean step, the run having two. */
+function row(cells) {
+  const [, , , calls, host, self, , kernel, copy, busy, , share] = cells;
+  const amounts = [1, calls, host, host, self, busy, kernel, copy];
+  return [...cells, ...amounts.map(amount => amount * share / 2)];
+}
+
+// Where a row stands, its calls and host times, its work, its share in steps, rows left out, its
+// kernels in a mean step. A quarter of the launches of attention, none of its time, is outside of
+// steps.
 const rows = [
-  [null, "", null, 0, 1900, 0, 25, 1250, 0, 1250, 0, 1, 1, 1, 0],
-  [0, "step", null, 2, 1500, 100, 24, 1200, 0, 1200, 0, 1, 1, 1, 0],
-  [1, "block", "*", 4, 1300, 300, 20, 1000, 0, 1000, 0, 1, 1, 1, 3],
-  [2, "attention", null, 4, 700, 700, 12, 800, 0, 800, 0, 1, 1, 0.75, 0],
-  [2, "mlp", null, 4, 300, 300, 8, 200, 0, 200, 0, 1, 1, 1, 0],
-  [1, "loss", null, 2, 100, 100, 4, 200, 0, 200, 0, 1, 1, 1, 0],
-  [0, "load", null, 1, 400, 400, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-];
+  [null, "", null, 0, 1900, 0, 25, 1250, 0, 1250, 0, 1, 0, 12.5],
+  [0, "step", null, 2, 1500, 100, 24, 1200, 0, 1200, 0, 1, 0, 12],
+  [1, "block", "*", 4, 1300, 300, 20, 1000, 0, 1000, 0, 1, 3, 10],
+  [2, "attention", null, 4, 700, 700, 12, 800, 0, 800, 0, 1, 0, 4.5],
+  [2, "mlp", null, 4, 300, 300, 8, 200, 0, 200, 0, 1, 0, 4],
+  [1, "loss", null, 2, 100, 100, 4, 200, 0, 200, 0, 1, 0, 2],
+  [0, "load", null, 1, 400, 400, 0, 0, 0, 0, 0, 0, 0, 0],
+].map(row);
 
 // Of the whole run, then of a mean step: launches, time, how much of the GPU is filled.
 const kernel = (range, name, blocks, [count, total, gpu], ofStep) =>
@@ -33,7 +42,7 @@ const data = {
       gpu_idle_ns: 150,
     },
     findings: [],
-    limits: [{range: 3, limiter: "latency"}],
+    limits: [{range: 3, limiter: "latency", kind: "latency"}],
     points: [],
     roofs: [],
   },
@@ -45,12 +54,7 @@ const data = {
   same: {
     bytes: null,
     flops: null,
-    step_call_share: 1,
-    step_host_self_share: 1,
-    step_work_share: 1,
-    step_busy_share: 1,
-    step_self_launch_share: 1,
-    step_self_share: null,
+    mean_graph_kernel_ns: 0,
   },
   views: [{
     name: "folded",

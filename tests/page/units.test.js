@@ -49,14 +49,14 @@ test("a rate has its unit behind the prefix", () => {
   checkEach(page.rate("B/s"), [[null, ""], [5, "5 B/s"], [3.35e12, "3.35 TB/s"]]);
 });
 
-test("per cent has a digit more where it is small", () => {
-  checkEach(page.percent, [[null, ""], [0, "0.00 %"], [0.684, "0.68 %"], [1.24, "1.2 %"],
-    [58.77, "58.8 %"], [99.96, "100 %"], [250, "250 %"]]);
+test("per cent has a digit more where it is small, and never rounds to 0", () => {
+  checkEach(page.percent, [[null, ""], [0, "0 %"], [0.004, "< 0.01 %"], [0.684, "0.68 %"],
+    [1.24, "1.2 %"], [58.77, "58.8 %"], [99.96, "100 %"], [250, "250 %"]]);
 });
 
 test("a share is never above 100 %", () => {
-  checkEach(page.shareText, [[null, ""], [0, "0.00 %"], [42.42, "42.4 %"], [100, "100 %"],
-    [100.04, "100 %"], [100.1, ""], [515, ""]]);
+  checkEach(page.shareText, [[null, ""], [0, "0 %"], [1e-4, "< 0.01 %"], [42.42, "42.4 %"],
+    [100, "100 %"], [100.04, "100 %"], [100.1, ""], [515, ""]]);
 });
 
 test("a value of a metric is shown in its unit", () => {

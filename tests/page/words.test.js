@@ -10,11 +10,11 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/range_columns.js", "report/budget.js", "report/kernels.js"],
-  ["recordedColumns", "countedLabels", "busyKinds", "kernelColumns", "limiterOf", "useOf",
-    "folded"],
+  ["recordedColumns", "countedLabels", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
+    "helpOf", "useOf", "folded"],
   {...data, answer: {...data.answer, limits: [
-    {range: 3, limiter: "HBM 80 %", time_ns: 10, time_at_roof_ns: 8},
-    {range: 4, limiter: "latency: wait", time_ns: 10, time_at_roof_ns: 4},
+    {range: 3, limiter: "HBM 80 %", kind: "unit", unit: "HBM", time_ns: 10, time_at_roof_ns: 8},
+    {range: 4, limiter: "latency: wait", kind: "latency", time_ns: 10, time_at_roof_ns: 4},
   ]}});
 
 const root = path.join(__dirname, "..", "..", "include", "strata");
@@ -70,4 +70,15 @@ test("a limiter and its use are two columns, as on the console", () => {
   assert.strictEqual(page.limiterOf(of(4)), "latency: wait");
   assert.strictEqual(page.useOf(of(4)), 40);
   assert.strictEqual(page.useOf(of(2)), null);
+  assert.strictEqual(page.limiterOf(of(2)), "");
+});
+
+test("in a sentence a limiter has its use, of what it is a part, and what helps", () => {
+  const of = place => ({...page.folded.rows[place], folded: place});
+  assert.strictEqual(page.limitOf(of(3)), "HBM at 80 % of its peak");
+  assert.strictEqual(page.limitOf(of(4)), "latency: wait");
+  assert.strictEqual(page.limitOf(of(2)), "");
+  assert.strictEqual(page.helpOf(of(3)), page.busyKinds.HBM.helps);
+  assert.strictEqual(page.helpOf(of(4)), page.busyKinds.latency.helps);
+  assert.strictEqual(page.helpOf(of(2)), "");
 });

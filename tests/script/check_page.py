@@ -28,6 +28,7 @@ root = here.parent.parent
 sys.path.insert(0, str(root / "page"))
 from chromium import ANSWER_S, FIRST_PAINT, Browser, answer, find_browser  # noqa: E402
 
+PAPERS = {"A4": (8.27, 11.69), "letter": (8.5, 11)}  # inches
 AT_ONCE = 2  # browsers; each waits for itself often
 FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement, which is benchmarks/first_paint.py
 DATA = '<script type="application/json" id="data">'
@@ -138,10 +139,10 @@ class Firefox:
             return {key: self.plain(each) for key, each in value["value"]}
         return value.get("value") if value["type"] in ("string", "number", "boolean") else None
 
-    def open(self, path, width, dark):
+    def open(self, path, width, dark, address=""):
         self.events.clear()
         self.call("browsingContext.setViewport", {"context": self.context, "viewport": {"width": width, "height": 900}})
-        self.call("browsingContext.navigate", {"context": self.context, "url": pathlib.Path(path).resolve().as_uri(), "wait": "complete"})
+        self.call("browsingContext.navigate", {"context": self.context, "url": pathlib.Path(path).resolve().as_uri() + address, "wait": "complete"})
         self.settle()
 
     settle = Browser.settle
@@ -262,7 +263,7 @@ class Page:
                 self.expect(False, f"the console has {parameters}")
             elif kind == "Network.requestWillBeSent":
                 url = parameters["request"]["url"]
-                self.expect(url.startswith(("data:", "blob:", "about:")) or url.split("#")[0] == self.path.resolve().as_uri(), "a request for " + url[:200])
+                self.expect(url.startswith(("data:", "blob:", "about:")) or re.split("[?#]", url)[0] == self.path.resolve().as_uri(), "a request for " + url[:200])
 
     def first_paint(self):
         return self.run(FIRST_PAINT)
@@ -427,7 +428,7 @@ class Page:
             self.expect(text.startswith(f"Largest part, {share} %") or most == sum(parts.values()), f"the largest part is {share} % of {what}: {text}")
             is_of_kind = text.startswith("Largest") and ("GPU idle time, " in text) == (kind == "idle")
             self.expect(is_of_kind, f"the largest part is {kind}: {text}")
-            is_named = kind == "idle" or f"limited by {what}" in text or what == "not known"
+            is_named = kind == "idle" or f"limited by {what}" in text or what in ("not known", "above the roof")
             self.expect(is_named, f"the largest part is {what}: {text}")
             amount = f"{self.run(f'time({most})')} of GPU {kind} time, "
             self.expect(amount in text, f"the largest part takes {most} ns: {text}")
@@ -481,6 +482,25 @@ class Page:
         self.expect(self.run("chosen") == place, "the address does not lead to the range")
         self.act("choose(0)")
         self.expect(self.run("[...document.querySelectorAll('#icicle-figure rect')].every(r => !r.classList.contains('pale'))"), "ranges stay pale")
+
+    def check_link(self, width):
+        """The address of a choice opens the page with the choice in view; no later choice moves the page or the focus."""
+        if not self.has("#icicle-figure"):
+            return
+        place, address = self.run("(row => [row.place, addressOf(row.place)])(folded.rows.filter(r => r.depth && !inNoStep(r)).slice(-1)[0] || folded.rows[0])")
+        if not place:
+            return
+        self.browser.open(self.path, width, False, "?link" + address)
+        self.expect(self.run("chosen") == place, "a link does not choose its range")
+        section = "['range', 'icicle', 'ranges'].map(byId).find(Boolean).getBoundingClientRect()"
+        at_end = "innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
+        top = self.run(f"{section}.top")
+        self.expect(-1 <= top < 200 or 0 <= top < 900 and self.run(at_end), f"a link does not show its range: {top} pixels below the top")
+        self.expect(self.run(f"!!document.querySelector('#row-{place}.picked') || shownRows().length > rangeTable.most"), "the row of a link is folded")
+        self.expect(self.run("document.activeElement === document.body"), "a link takes the focus")
+        self.act("scrollTo(0, 40)")
+        self.act(f"choose({place - 1})")
+        self.expect(abs(self.run("scrollY") - 40) < 2, f"a later choice moves the page to {self.run('scrollY')}")
 
     def check_shares(self):
         if not self.has("#shares"):
@@ -713,8 +733,37 @@ class Page:
         wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
         self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
         self.check_paper()
+        self.check_sizes()
         self.act("dispatchEvent(new Event('afterprint'))")
+        if self.browser.name == "Chromium":
+            self.check_pdf()
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
+
+    def check_sizes(self):
+        """On paper texts have few sizes, those of figures too."""
+        sizes = self.run("""[...new Set([...document.querySelectorAll('main *')].filter(e => e.getClientRects().length && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
+            .map(e => parseFloat(getComputedStyle(e).fontSize)))].sort((a, b) => a - b)""")
+        self.expect(sizes and sizes[0] >= 9 and len(sizes) <= 4, f"sizes of texts on paper: {sizes}")
+
+    def check_pdf(self):
+        """Printed, no figure lies on two pages, and pages are full. What begins and ends a figure is marked by a text."""
+        self.act("""document.head.append(el('style', {id: 'marks'}, '.chart::before, .chart::after { position: absolute; left: 0; font: 4px/1 sans-serif }'
+            + '.chart::before { top: 0; content: attr(data-mark) "top" } .chart::after { bottom: 0; content: attr(data-mark) "bottom" }'));
+            [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length).forEach((c, i) => { c.dataset.mark = `figure${i}`; });""")
+        figures = self.count("[data-mark]")
+        for name, paper in PAPERS.items():
+            pdf = self.browser.pdf(paper)
+            pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
+            self.act("dispatchEvent(new Event('beforeprint'))")
+            high = self.run("document.querySelector('footer').getBoundingClientRect().bottom + scrollY") / ((paper[1] - 0.8) * 96)
+            self.act("dispatchEvent(new Event('afterprint'))")
+            self.expect(0 < pages <= 2 + 1.3 * high, f"{pages} pages of {name} for {high:.1f} pages of text")
+            if not shutil.which("pdftotext"):
+                continue
+            text = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE).stdout.decode("utf-8", "replace").split("\f")
+            split = [i for i in range(figures) if not any(f"figure{i}top" in page and f"figure{i}bottom" in page for page in text)]
+            self.expect(not split, f"figures on two pages of {name}: {split} of {figures}")
+        self.act("document.getElementById('marks').remove()")
 
     def check_paper(self):
         """No figure is cut: neither at the end of a page, nor a text of it at its edge."""
@@ -764,6 +813,8 @@ def check(browser, path, width, dark, axe, wrong):
         page.check_width(width)
         if width == 1400 and not huge:
             page.check_axe(axe)  # with all tables open
+    if not dark and not huge:
+        page.check_link(width)
     if path.name == "hostile.html":
         page.expect("broken" not in page.run("document.title") or "</script>" in page.run("document.title"), "a name ran as a script")
         page.expect(page.count("img") == 0, "a name became an element")

@@ -177,8 +177,14 @@ TEST_CASE("the mean step, findings and roofs are on the page") {
   CHECK(answer["step"]["from_steps"] == true);
   CHECK(answer["step"]["count"] == 5);
   CHECK(answer["limits"].size() > 0);
-  for (auto const& limit : answer["limits"])
+  for (auto const& limit : answer["limits"]) {
     CHECK(limit["range"] < data["views"][0]["rows"].size());
+    std::string const words = limit["limiter"];
+    std::string const kind = limit["kind"];
+    std::string const begin = kind == "unit" ? limit["unit"].get<std::string>() + ' ' : kind;
+    CHECK(words.substr(0, begin.size()) == begin);
+    CHECK(limit.contains("stall") == (words.find("latency: ") == 0));
+  }
   CHECK(answer["roofs"].size() >= 4);
   for (auto const& point : answer["points"]) {
     CHECK(point["range"] < data["views"][0]["rows"].size());
@@ -253,12 +259,26 @@ TEST_CASE("each step has its length on the page; of many, neighbours share a lin
   CHECK(parsed(s)["steps"].dump() == "[0,1,100,100,1,1,101,101,2,1,102,102]");
 }
 
-TEST_CASE("counts of a range in a step go by its launches in steps") {
-  nlohmann::json const data = parsed(gpt2_sample());
-  nlohmann::json const share = cell(data, data["views"][0]["rows"][0], "step_launch_share");
-  REQUIRE(share.is_number());  // null is less than any number
-  CHECK(share > 0.0);
-  CHECK(share <= 1.0);
+TEST_CASE("ranges of the page have the amounts of a mean step that the console has") {
+  page_tables const tables(gpt2_sample().made);
+  report_input const input = tables.input();
+  nlohmann::json const data = nlohmann::json::parse(tables.data());
+  nlohmann::json const& rows = data["views"][0]["rows"];
+  detail::step_amounts const mean(input.folded, input.steps);
+  REQUIRE(rows.size() == input.folded.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto const is = [&](char const* column, double wanted) {
+      CHECK(cell(data, rows[i], column).get<double>() == doctest::Approx(wanted).epsilon(1e-4));
+    };
+    is("mean_kernels", mean.work(i).kernels);
+    is("mean_kernel_ns", mean.work(i).kernel_ns);
+    is("mean_launch_ns", mean.work(i).launch_ns);
+    is("mean_busy_ns", mean.busy_ns(i));
+    is("mean_host_ns", mean.host_ns(i));
+    is("mean_stepping_ns", mean.stepping_ns(i));
+    is("mean_self_ns", mean.self_ns(i));
+  }
+  CHECK(cell(data, rows[1], "mean_kernels").get<double>() > 0.0);
 }
 
 TEST_CASE("kernels that were counted one by one have operations and bytes of their launches") {

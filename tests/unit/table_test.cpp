@@ -94,7 +94,7 @@ TEST_CASE("columns give way in order of importance") {
 TEST_CASE("columns without a value are not there") {
   std::string const cpu = table(cpu_sample(), 200);
   CHECK_FALSE(has(cpu, "GPU"));
-  CHECK_FALSE(has(cpu, "launch"));
+  CHECK_FALSE(has(cpu, "driver calls"));
   CHECK_FALSE(has(cpu, "tokens/s"));
   CHECK_FALSE(has(cpu, "outside ranges"));
   CHECK(has(cpu, "host times only"));
@@ -296,7 +296,8 @@ TEST_CASE("a pipe has no bars, and each line of the legend is of one column that
     std::string const text = table(s, width);
     for (std::string const& line : lines(text)) {
       std::size_t const colon = line.find(": ");
-      bool const explains = line.rfind("median: ", 0) == 0 || line.rfind("launch: ", 0) == 0 ||
+      bool const explains = line.rfind("median: ", 0) == 0 ||
+                            line.rfind("driver calls: ", 0) == 0 ||
                             line.rfind("GPU busy: ", 0) == 0 || line.rfind("max: ", 0) == 0;
       if (explains) CHECK(has(text, ("  " + line.substr(0, colon)).c_str()));
     }

@@ -182,12 +182,21 @@ class answer_json {
       json_.object();
       range(row);
       json_.text("limiter", limit.text);
+      if (page_ != nullptr) write_kind(limit);
       json_.number("time_ns", limit.time_ns);
       json_.number("time_at_roof_ns", limit.roof_ns);
       if (limit.units.is_known() && !limit.is_above_roof()) write_units(limit);
       json_.end_object();
     }
     json_.end_array();
+  }
+
+  /// What the page decides by, where `limiter` is for eyes.
+  void write_kind(range_limit const& limit) {
+    bool const is_unit = limit.kind == limiter::unit;
+    json_.text("kind", is_unit ? "unit" : to_string(limit.kind));
+    if (is_unit) json_.text("unit", limit.roof);
+    if (!limit.stall.empty()) json_.text("stall", limit.stall);
   }
 
   /// How much of the time each unit is used that was counted; fractions.

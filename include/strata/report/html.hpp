@@ -19,6 +19,7 @@
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/text_writer.hpp>
 
@@ -248,7 +249,9 @@ class page_writer {
         input_(input),
         limits_(limits),
         folded_(input.folded, limits.ranges),
-        each_(input.ranges, limits.ranges) {
+        each_(input.ranges, limits.ranges),
+        folded_mean_(input.folded, input.steps),
+        each_mean_(input.ranges, input.steps) {
     find_places();
   }
 
@@ -344,22 +347,31 @@ class page_writer {
     cells.integer("path_id", row.path_id);
     range_name_columns(cells, row);
     range_value_columns(cells, input_, row);
-    steps_summary const& steps = input_.steps;
-    cells.number("step_call_share", steps.part(row.step_call_share));
-    cells.number("step_host_share", steps.part(row.step_host_share));
-    cells.number("step_host_self_share", steps.part(row.step_host_self_share));
-    cells.number("step_work_share", steps.part(row.step_work_share));
-    cells.number("step_busy_share", steps.part(row.step_busy_share));
-    cells.number("step_launch_share", steps.part(row.step_launch_share));
-    cells.number("step_self_launch_share", steps.part(row.step_self_launch_share));
-    cells.number("step_launch_time_share", steps.part(row.step_launch_time_share));
-    cells.number("step_self_launch_time_share", steps.part(row.step_self_launch_time_share));
-    if (row.around_steps || position == 0) {  // of a step they are sums of what lies below them
-      cells.number("step_self_share", steps.part(row.step_self_share));
-    } else {
-      cells.absent("step_self_share");
-    }
+    write_mean(cells, &rows == &folded_ ? folded_mean_ : each_mean_, row, rows.shown()[position]);
     cells.integer("hidden", rows.hidden(position));
+  }
+
+  /// What a range is in a mean step. `mean_part`: the part of what the host's time divides.
+  void write_mean(cell_sink& cells, step_amounts const& mean, range_row const& row,
+                  std::size_t index) const {
+    mean_work const& work = mean.work(index);
+    if (row.around_steps) {
+      cells.absent("mean_calls");
+    } else {
+      cells.number("mean_calls", mean.calls(index));
+    }
+    cells.number("mean_part", input_.steps.per_step(1.0, row.step_host_share));
+    cells.number("mean_host_ns", mean.host_ns(index));
+    cells.number("mean_stepping_ns", mean.stepping_ns(index));
+    cells.number("mean_self_ns", mean.self_ns(index));
+    cells.number("mean_busy_ns", mean.busy_ns(index));
+    cells.number("mean_kernels", work.kernels);
+    cells.number("mean_kernel_ns", work.kernel_ns);
+    cells.number("mean_graph_kernel_ns", work.graph_kernel_ns);
+    cells.number("mean_launch_ns", work.launch_ns);
+    cells.number("mean_copy_ns", work.copy_ns);
+    cells.number("mean_synchronization_ns", work.synchronization_ns);
+    cells.number("mean_allocations", work.allocations);
   }
 
   void write_views() {
@@ -476,6 +488,8 @@ class page_writer {
   page_limits const& limits_;
   page_rows folded_;
   page_rows each_;
+  step_amounts folded_mean_;
+  step_amounts each_mean_;
   vec<std::uint32_t> row_places_;   ///< in the folded table on the page, by row of input.ranges
   vec<std::uint32_t> node_places_;  ///< the same by node
   number_map<std::uint32_t> path_places_;  ///< the same by path_id

@@ -22,10 +22,10 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What limits the kernels of a range: a unit ("HBM"), "latency", "launch", "copies" or "not
-/// known".
+/// What limits the kernels of a range: a unit ("HBM"), "latency", "launch", "copies", "above the
+/// roof" or "not known".
 inline std::string limiter_name(range_limit const& limit) {
-  if (limit.is_above_roof()) return "not known";
+  if (limit.is_above_roof()) return std::string(to_string(limit.kind));
   if (limit.fraction() >= latency_use) return std::string(limit.roof);
   return limit.is_latency() ? std::string(to_string(limiter::latency)) : "not known";
 }

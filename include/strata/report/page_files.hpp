@@ -128,6 +128,7 @@ inline constexpr std::string_view page_style_layout_css = R"page(<style>
 box-sizing: border-box;
 }
 html {
+font-size: 93.75%;
 scroll-padding-top: 3.2rem;
 }
 html:has(#chosen:not([hidden])) {
@@ -138,7 +139,7 @@ margin: 0;
 overflow-wrap: anywhere;
 background: var(--back);
 color: var(--text);
-font: 15px/1.5 system-ui, "Segoe UI", Roboto, sans-serif;
+font: 1rem/1.5 system-ui, "Segoe UI", Roboto, sans-serif;
 }
 header,
 main,
@@ -156,7 +157,7 @@ align-items: baseline;
 }
 header h1 {
 margin: 0;
-font-size: 1.3rem;
+font-size: 1.2rem;
 font-weight: 650;
 color: var(--strong);
 overflow-wrap: anywhere;
@@ -226,12 +227,12 @@ margin: 0 0 1rem;
 }
 h2 {
 margin: 0 0 0.2rem;
-font-size: 1.12rem;
+font-size: 1.2rem;
 color: var(--strong);
 }
 h3 {
 margin: 1.1rem 0 0.3rem;
-font-size: 0.98rem;
+font-size: 1rem;
 }
 p.about {
 margin: 0 0 0.7rem;
@@ -253,7 +254,7 @@ summary {
 cursor: pointer;
 color: var(--link);
 width: fit-content;
-font-size: 0.9rem;
+font-size: 0.88rem;
 }
 details > .scroll {
 margin-top: 0.5rem;
@@ -275,7 +276,7 @@ background: var(--text);
 color: var(--card);
 padding: 0.35rem 0.6rem;
 border-radius: 6px;
-font-size: 0.85rem;
+font-size: 0.88rem;
 max-width: min(24rem, 90vw);
 white-space: pre-line;
 overflow-wrap: anywhere;
@@ -325,7 +326,7 @@ min-width: 0;
 }
 .tile dt {
 color: var(--soft);
-font-size: 0.86rem;
+font-size: 0.88rem;
 }
 .tile dd {
 margin: 0;
@@ -335,12 +336,12 @@ letter-spacing: -0.01em;
 overflow-wrap: anywhere;
 }
 .tile dd.small {
-font-size: 1.05rem;
+font-size: 1rem;
 line-height: 1.35;
 padding-top: 0.3rem;
 }
 .tile dd.note {
-font-size: 0.84rem;
+font-size: 0.88rem;
 font-weight: 400;
 color: var(--soft);
 letter-spacing: 0;
@@ -396,7 +397,7 @@ color: var(--strong);
 text-align: center;
 line-height: 1.7rem;
 font-weight: 620;
-font-size: 0.9rem;
+font-size: 0.88rem;
 }
 .findings h3 {
 margin: 0;
@@ -418,7 +419,7 @@ max-width: none;
 }
 .evidence {
 color: var(--soft);
-font-size: 0.9rem;
+font-size: 0.88rem;
 }
 .budget {
 display: flex;
@@ -450,7 +451,6 @@ var(--card) 4px 7px
 list-style: none;
 margin: 0;
 padding: 0;
-font-size: 0.92rem;
 }
 .parts li {
 display: grid;
@@ -469,6 +469,17 @@ align-self: center;
 .parts .amount {
 text-align: right;
 font-variant-numeric: tabular-nums;
+}
+.parts .more {
+display: contents;
+}
+.parts .helps {
+grid-column: 2 / -1;
+}
+.helps {
+color: var(--soft);
+font-size: 0.88rem;
+font-weight: 400;
 }
 .parts .most {
 overflow: hidden;
@@ -504,13 +515,13 @@ display: inline-flex;
 gap: 0.4rem;
 align-items: center;
 color: var(--soft);
-font-size: 0.9rem;
+font-size: 0.88rem;
 }
 button,
 select,
 input[type="search"] {
 font: inherit;
-font-size: 0.9rem;
+font-size: 0.88rem;
 color: var(--text);
 background: var(--card);
 border: 1px solid var(--line);
@@ -779,9 +790,6 @@ flex: none;
 )page"sv;
 inline constexpr std::string_view page_style_narrow_css = R"page(<style>
 @media (max-width: 640px) {
-body {
-font-size: 14.5px;
-}
 header,
 main,
 footer {
@@ -810,6 +818,7 @@ html:has(#chosen:not([hidden])) {
 scroll-padding-top: 3.2rem;
 }
 html {
+font-size: 90.6%;
 scroll-padding-top: 0.5rem;
 }
 section {
@@ -830,9 +839,6 @@ td {
 padding-left: 0.4rem;
 padding-right: 0.4rem;
 }
-table {
-font-size: 0.82rem;
-}
 #range tbody th,
 #factors tbody th {
 white-space: normal;
@@ -845,8 +851,12 @@ display: none;
 .parts li {
 grid-template-columns: 0.9rem minmax(0, 1fr) auto 3.6rem;
 }
-.parts .most {
+.parts .more {
+display: block;
 grid-column: 2 / -1;
+}
+.parts .most + .helps::before {
+content: " \b7  ";
 }
 .findings > li {
 padding-left: 2.1rem;
@@ -861,17 +871,32 @@ font-size: 11px;
 print-color-adjust: exact;
 -webkit-print-color-adjust: exact;
 }
-.paper body {
-font-size: 1rem;
-}
 .paper :is(header, main, footer) {
 max-width: none;
-width: 700px;
+width: 690px;
 margin: 0 auto;
 padding: 0;
 }
 .paper svg text {
-font-size: 11px;
+font-size: 1rem;
+}
+.paper p.about {
+max-width: none;
+}
+.paper section:not(#headline) {
+border-width: 1px 0 0;
+border-radius: 0;
+padding: 0.8rem 0 0;
+}
+.paper .parts li {
+grid-template-columns: 0.9rem minmax(0, 1fr) auto 3.6rem;
+}
+.paper .parts .more {
+display: block;
+grid-column: 2 / -1;
+}
+.paper .parts .most + .helps::before {
+content: " \b7  ";
 }
 @media print {
 nav,
@@ -879,32 +904,31 @@ nav,
 .more-columns,
 #theme,
 #print,
-.skip {
+.skip,
+section > details:not([open]),
+section div > details:not([open]),
+.findings details:not([open]) {
 display: none !important;
 }
-section {
-break-inside: avoid-page;
-border-color: #bbb;
-}
-#ranges,
-#range,
-#environment {
-break-inside: auto;
+#findings > details {
+display: block !important;
 }
 .chart,
+.budget,
+.tile,
 .two > *,
 .legend,
+.findings > li,
 p,
 tr {
 break-inside: avoid;
 }
-#range {
-break-before: page;
-}
 h2,
 h3,
 .heading,
-.about {
+.about,
+thead,
+.chart:has(+ .legend) {
 break-after: avoid;
 }
 .tall {
@@ -980,6 +1004,8 @@ return none(value) ? "" : scaled(value, 1000, units);
 function percent(value) {
 if (none(value)) return "";
 const size = Math.abs(value);
+if (size === 0) return "0 %";
+if (size < 0.005) return "< 0.01 %";
 const places = size >= 99.95 ? 0 : size >= 1 ? 1 : 2;
 return value.toFixed(places) + " %";
 }
@@ -1003,11 +1029,11 @@ const before = Math.min(begin.length, Math.max(half, most - 1 - end.length));
 const after = most - 1 - before;
 return begin.slice(0, before) + "\u2026" + (after > 0 ? end.slice(-after) : "");
 }
-function sentence(text) {
-if (!text) return "";
+function capital(text) {
 const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
-return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+return first + text.slice(1);
 }
+const sentence = text => text ? capital(text) + (/[.!?]$/.test(text) ? "" : ".") : "";
 </script>
 )page"sv;
 inline constexpr std::string_view page_shared_axis_js = R"page(<script>
@@ -1289,8 +1315,12 @@ return getComputedStyle(document.documentElement).getPropertyValue(name.slice(4,
 }
 const ink = name => inkOn(palette(name));
 const pen = el("canvas").getContext("2d");
+function figureFont() {
+const size = document.documentElement.classList.contains("paper") ? 11 : 12;
+return size + "px " + getComputedStyle(document.body).fontFamily;
+}
 function textWidth(text) {
-pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+pen.font = figureFont();
 return pen.measureText(text).width;
 }
 const legendItem = (paint, name, act, attributes) => el("li", {},
@@ -1409,6 +1439,7 @@ function selfOf(row, amount) {
 const all = amount(row);
 return none(all) ? all : Math.max(0, all - sum(row.children, amount));
 }
+const gpuTimeOfRun = row => (row.gpu_kernel_ns || 0) + (row.gpu_copy_ns || 0);
 const titleOf = place => folded.rows[place] ? folded.rows[place].path : "";
 const tops = folded.rows.filter(row => row.depth === 1);
 const commonTop = tops.length === 1 && tops[0].children.length ? tops[0].path + "/" : "";
@@ -1444,34 +1475,7 @@ function meanSteps(amount = typicalCount) {
 if (!hasSteps) return "the run";
 return "a mean of " + some(amount, "step") + (summary.without_first ? ", without the first" : "");
 }
-function perStep(row, value, share = row.step_host_share) {
-if (none(value)) return value;
-return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
-}
-const byLaunches = {
-total: row => row.step_launch_share,
-self: row => row.step_self_launch_share,
-};
-const byLaunchTime = {
-total: row => row.step_launch_time_share,
-self: row => row.step_self_launch_time_share,
-};
-const byTime = {
-total: row => row.step_work_share,
-self: row => firstKnown(row.step_self_share, row.step_work_share),
-};
-const steppingTime = row => row.host_total_ns - (row.other_threads_ns || 0);
-const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
-const graphTimePerStep = row => perStep(row, row.graph_kernel_ns, row.step_work_share);
-const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
-const isAround = row => hasSteps && !none(row.step_self_share);
-function amountPerStep(row, amount, by = byTime) {
-const all = amount(row);
-if (none(all)) return all;
-if (!isAround(row)) return perStep(row, all, by.total(row));
-const itself = perStep(row, selfOf(row, amount), by.self(row));
-return itself + sum(row.children, child => amountPerStep(child, amount, by));
-}
+const perStep = (row, value) => none(value) ? value : value * row.mean_part;
 const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;
 </script>
 )page"sv;
@@ -1496,8 +1500,7 @@ if (!colours.has(place)) colours.set(place, freeColour(place));
 return "var(--c" + colours.get(place) + ")";
 }
 function colourLongest() {
-const gpuTime = row => (row.gpu_kernel_ns || 0) + (row.gpu_copy_ns || 0);
-const ownTime = row => selfOf(row, gpuTime) || row.host_self_ns * 1e-3;
+const ownTime = row => selfOf(row, gpuTimeOfRun) || row.host_self_ns * 1e-3;
 const longest = folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place);
 longest.slice(0, colourCount).forEach(row => color(row.place));
 }
@@ -1536,33 +1539,119 @@ for (const listener of listeners) listener(place);
 inline constexpr std::string_view page_report_budget_js = R"page(<script>
 "use strict";
 const busyKinds = {
-tensor: {means: "matrix units", paint: "var(--c2)"},
-FMA: {means: "multiply-adds", paint: "var(--c10)"},
-ALU: {means: "integers and logic", paint: "var(--c8)"},
-"shared memory": {means: "memory of an SM", paint: "var(--c4)"},
-"L1 with shared memory": {means: "cache and memory of an SM", paint: "var(--c4)"},
-L1: {means: "cache of an SM", paint: "var(--c6)"},
-L2: {means: "cache of all SMs", paint: "var(--c9)"},
-HBM: {means: "device memory", paint: "var(--c1)"},
-issue: {means: "rate of instructions", paint: "var(--c5)"},
-FP64: {means: "double precision", paint: "var(--c3)"},
-XU: {means: "conversions, special functions", paint: "var(--c13)"},
-ADU: {means: "addresses and branches", paint: "var(--c7)"},
-LSU: {means: "loads and stores", paint: "var(--c9)"},
-PCIe: {means: "bus to the host", paint: "var(--c12)"},
-NVLink: {means: "links between GPUs", paint: "var(--c12)"},
-latency: {means: "waits, no unit at 60 %", paint: "var(--c0)"},
-launch: {means: "kernels shorter than their launches", paint: "var(--c11)"},
-copies: {paint: "var(--c12)"},
-"not known": {name: "limiter not counted", paint: "var(--rest)"},
+tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--c2)"},
+FMA: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
+FP32: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
+ALU: {
+means: "integers and logic",
+helps: "less index arithmetic; constants; wider loads",
+paint: "var(--c8)",
+},
+"shared memory": {
+means: "memory of an SM",
+helps: "larger tiles in registers; no bank conflicts",
+paint: "var(--c4)",
+},
+"L1 with shared memory": {
+means: "cache and memory of an SM",
+helps: "larger tiles in registers; no bank conflicts",
+paint: "var(--c4)",
+},
+L1: {
+means: "cache of an SM",
+helps: "neighbouring addresses; reuse in registers",
+paint: "var(--c6)",
+},
+L2: {
+means: "cache of all SMs",
+helps: "larger tiles in shared memory",
+paint: "var(--c9)",
+},
+HBM: {
+means: "device memory",
+helps: "fusion; narrower formats; tiles that fit into L2",
+paint: "var(--c1)",
+},
+issue: {
+means: "rate of instructions",
+helps: "fewer instructions: wider loads, tensor cores",
+paint: "var(--c5)",
+},
+FP64: {means: "double precision", helps: "FP32 where it suffices", paint: "var(--c3)"},
+XU: {
+means: "conversions, special functions",
+helps: "fewer conversions; fast intrinsics",
+paint: "var(--c13)",
+},
+ADU: {
+means: "addresses and branches",
+helps: "fewer branches; no indexed constants",
+paint: "var(--c7)",
+},
+LSU: {means: "loads and stores", helps: "wider loads and stores", paint: "var(--c9)"},
+PCIe: {means: "bus to the host", helps: "data that stay on the GPU", paint: "var(--c12)"},
+NVLink: {
+means: "links between GPUs",
+helps: "less traffic; overlap with kernels",
+paint: "var(--c12)",
+},
+latency: {
+means: "waits, no unit at 60 %",
+helps: "more warps, or more independent work in each",
+paint: "var(--c0)",
+},
+launch: {
+means: "kernels shorter than their launches",
+helps: "a CUDA graph; fusion; more work in each launch",
+paint: "var(--c11)",
+},
+copies: {
+means: "by the GPU",
+helps: "overlap with kernels, from pinned memory",
+paint: "var(--c12)",
+},
+"above the roof": {
+name: "above the roof: numbers contradict each other",
+helps: "check declared work and clocks",
+paint: "var(--c7)",
+},
+"not known": {
+name: "limiter not counted",
+helps: "counters=limits counts it",
+paint: "var(--rest)",
+},
 };
 const idleKinds = {
-launch: {name: "launching", paint: "var(--c3)"},
-"host work": {name: "the program's own work", paint: "var(--c13)"},
-wait: {name: "the host waited, then launched", paint: "var(--c6)"},
-allocation: {name: "allocating", paint: "var(--c8)"},
-copy: {name: "copies by the host", paint: "var(--c12)"},
-device: {name: "queued work that begins late", paint: "var(--c7)"},
+launch: {
+name: "the host launches",
+helps: "a CUDA graph; fusion; more work in each launch",
+paint: "var(--c3)",
+},
+"host work": {
+name: "the program computes",
+helps: "launch first; another thread",
+paint: "var(--c13)",
+},
+wait: {
+name: "the host waits, then launches",
+helps: "one wait a step; events between streams",
+paint: "var(--c6)",
+},
+allocation: {
+name: "the host allocates",
+helps: "allocate before the loop; cudaMallocAsync",
+paint: "var(--c8)",
+},
+copy: {
+name: "the host copies",
+helps: "cudaMemcpyAsync from pinned memory",
+paint: "var(--c12)",
+},
+device: {
+name: "queued work begins late",
+helps: "fewer dependences between streams",
+paint: "var(--c7)",
+},
 "not known": {name: "cause not recorded", paint: "var(--rest)"},
 };
 function budgetParts(list, kinds, isIdle) {
@@ -1581,8 +1670,9 @@ return [...found.values()].sort((a, b) => b.ns - a.ns);
 }
 function describeBudget(part, whole) {
 const where = part.ranges.slice(0, 4).map(({range, ns}) => shortTitle(range) + " " + time(ns));
-return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
-+ percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
+return (part.isIdle ? "GPU idle: " : "GPU busy: ") + part.name + "\n" + time(part.ns) + ", "
++ percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n")
++ (part.helps ? "\nHelps: " + part.helps : "");
 }
 const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
 function toMost(part) {
@@ -1607,30 +1697,31 @@ role: "button",
 ...pressed(() => range && showRow(range)),
 });
 }
-function budgetGroup(title, list, whole) {
+function budgetGroup(title, by, list, whole) {
 if (!list.length) return null;
 const all = sum(list, part => part.ns);
 return el("div", {},
-el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole),
+el("span", {class: "helps"}, " by " + by + ", with what helps")),
 el("ul", {class: "parts"}, list.map(part => el("li", {},
 budgetSwatch(part),
 el("span", {class: "what"}, part.name),
 el("span", {class: "amount"}, time(part.ns)),
 el("span", {class: "amount"}, percent(100 * part.ns / whole)),
-toMost(part)))));
+el("span", {class: "more"},
+toMost(part),
+part.helps ? el("span", {class: "helps"}, part.helps) : null)))));
 }
 function waitOf(range) {
-const limit = answer.limits.find(item => item.range === range);
-const [, reason] = /^latency: (.*)$/.exec(limit ? limit.limiter : "") || [];
-if (!reason) return "";
-const key = "stall_" + reason.replace(/ /g, "_") + "_share";
-const counted = folded.metrics.find(item => item.key === key);
+const {stall} = answer.limits.find(item => item.range === range) || {};
+if (!stall) return "";
+const counted = folded.metrics.find(item => item.key === "stall_" + stall + "_share");
 return "its warps " + (counted ? counted.meaning.replace(/^.*warps that /, "") : "wait")
-+ " (" + reason + ")";
++ " (" + stall.replace(/_/g, " ") + ")";
 }
 function whyLarge(part) {
 if (part.isIdle) return "";
-if (part.what === "not known") return "counters=roofline tells it";
+if (part.what === "not known") return part.helps;
 return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
 }
 function readBudget() {
@@ -1641,9 +1732,10 @@ return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part
 }
 function inWords(part) {
 const amount = time(part.ns);
-if (part.isIdle) return amount + " of GPU idle time, " + part.name;
-if (part.what === "not known") return amount + " of GPU busy time, " + part.name;
-return amount + " of GPU busy time, limited by " + part.name;
+const isKnown = part.what !== "not known";
+if (part.isIdle) return amount + " of GPU idle time, " + (isKnown ? "while " : "") + part.name;
+const isLimiter = isKnown && part.what !== "above the roof";
+return amount + " of GPU busy time, " + (isLimiter ? "limited by " : "") + part.name;
 }
 function largestPart() {
 const step = readBudget();
@@ -1665,8 +1757,8 @@ const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of 
 all.map(part => budgetSegment(part, whole)));
 oneTabStop(bar, "[role=button]")();
 return el("div", {id: "budget"}, bar, el("div", {class: "two"},
-budgetGroup("GPU busy", busy, whole),
-budgetGroup("GPU idle", idle, whole)));
+budgetGroup("GPU busy", "limiter", busy, whole),
+budgetGroup("GPU idle", "cause", idle, whole)));
 }
 function stepGroups() {
 const groups = [];
@@ -1855,8 +1947,10 @@ el("code", {}, item.column),
 " ",
 inUnit(item.unit)(item.value),
 ]);
-const gainShare = finding =>
-summary.usual_ns > 0 ? shareText(100 * finding.gain_ns_per_step / summary.usual_ns) : "";
+function gainShare(finding) {
+const share = 100 * finding.gain_ns_per_step / summary.usual_ns;
+return share >= 0.05 ? shareText(share) : "";
+}
 function afterwards(finding) {
 if (!hasCost(finding)) return "";
 if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
@@ -1976,17 +2070,30 @@ section("lost", "Lost and not measured", null, notices);
 inline constexpr std::string_view page_report_range_columns_js = R"page(<script>
 "use strict";
 const limits = new Map(answer.limits.map(limit => [limit.range, limit]));
-const limitOf = row => limits.has(row.folded) ? limits.get(row.folded).limiter : "";
+function limitOf(row) {
+const {limiter, kind, unit: name, ...spent} = limits.get(row.folded) || {limiter: ""};
+if (kind !== "unit") return limiter;
+const use = Math.min(100, 100 * spent.time_at_roof_ns / spent.time_ns);
+return name + " at " + use.toFixed(0) + " % of its peak";
+}
 function useOf(row) {
-const {time_at_roof_ns: ns, time_ns: whole, limiter} = limits.get(row.folded) || {};
+const {time_at_roof_ns: ns, time_ns: whole, kind} = limits.get(row.folded) || {};
 const isCounted = folded.rows[row.folded].counted.some(value => !none(value));
-if (!isCounted || !(ns > 0) || !(whole > 0) || limiter === "above the roof") return null;
+if (!isCounted || !(ns > 0) || !(whole > 0) || kind === "above the roof") return null;
 return Math.min(100, 100 * ns / whole);
 }
-const limiterOf = row => none(useOf(row)) ? limitOf(row) : limitOf(row).replace(/ \d+ %$/, "");
+function limiterOf(row) {
+const {limiter, kind, unit: name} = limits.get(row.folded) || {limiter: ""};
+return kind === "unit" && !none(useOf(row)) ? name : limiter;
+}
+function helpOf(row) {
+const {kind, unit: name} = limits.get(row.folded) || {};
+const known = busyKinds[kind === "unit" ? name : kind];
+return known ? known.helps : "";
+}
 function shareOfStep(row) {
 const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-const part = hasGpu ? busyPerStep(row) : perStep(row, steppingTime(row));
+const part = hasGpu ? row.mean_busy_ns : row.mean_stepping_ns;
 return 100 * part / summary.mean_ns;
 }
 const declaredRate = column => row => {
@@ -1996,18 +2103,13 @@ return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
 + "; empty where that of several threads or steps is longer";
 const declaredTitle = "declared work by GPU busy time, by host time where there is none";
-const adding = (column, by = byTime) => ({
-get: row => row[column],
-per: row => amountPerStep(row, item => item[column], by),
-self: by.self,
-});
+const inRunAndStep = (column, ofStep) => ({get: row => row[column], per: row => row[ofStep]});
 const recordedColumns = [
 {
 key: "busy",
 label: "GPU busy",
 title: "time in which a kernel or copy of the range ran",
-get: row => row.gpu_busy_ns,
-per: busyPerStep,
+...inRunAndStep("gpu_busy_ns", "mean_busy_ns"),
 show: time,
 },
 {
@@ -2037,39 +2139,35 @@ show: shareText,
 key: "graphs",
 label: "In graphs",
 title: "kernels that it captured; busy where the graph is launched",
-get: row => row.graph_kernel_ns,
-per: graphTimePerStep,
+...inRunAndStep("graph_kernel_ns", "mean_graph_kernel_ns"),
 show: time,
 },
-{key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
+{key: "kernels", label: "Kernels", ...inRunAndStep("kernels", "mean_kernels"), show: count},
 {
 key: "host",
 label: "Host total",
 title: "host time, of all threads",
-get: row => row.host_total_ns,
-per: row => perStep(row, row.host_total_ns),
+...inRunAndStep("host_total_ns", "mean_host_ns"),
 show: time,
 },
 {
 key: "launch",
-label: "Launch",
-title: "host time in calls that launch",
-...adding("launch_ns", byLaunchTime),
+label: "Driver calls",
+title: "host time in launches, copies and fills",
+...inRunAndStep("launch_ns", "mean_launch_ns"),
 show: time,
 },
 {
 key: "calls",
 label: "Calls",
-get: row => row.calls,
-per: row => isAround(row) ? null : perStep(row, row.calls, row.step_call_share),
+...inRunAndStep("calls", "mean_calls"),
 show: count,
 },
 {
 key: "self",
 label: "Host self",
 title: "host time without the ranges below",
-get: row => row.host_self_ns,
-per: hostSelfPerStep,
+...inRunAndStep("host_self_ns", "mean_self_ns"),
 show: time,
 },
 {key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
@@ -2085,17 +2183,22 @@ show: rate("FLOP/s"),
 key: "copies",
 label: "Copies",
 title: "GPU time of copies and fills",
-...adding("gpu_copy_ns"),
+...inRunAndStep("gpu_copy_ns", "mean_copy_ns"),
 show: time,
 },
 {
 key: "waits",
 label: "Waits",
 title: "host time in which it waited for the GPU",
-...adding("synchronization_ns"),
+...inRunAndStep("synchronization_ns", "mean_synchronization_ns"),
 show: time,
 },
-{key: "allocations", label: "Allocations", ...adding("allocations"), show: count},
+{
+key: "allocations",
+label: "Allocations",
+...inRunAndStep("allocations", "mean_allocations"),
+show: count,
+},
 {
 key: "peak",
 label: "Peak",
@@ -2228,15 +2331,14 @@ return column.key === "share" ? 100 * ns / summary.mean_ns : null;
 function cellValue(row, column) {
 if (row.outside) {
 if (!outsideColumns.includes(column.key)) return rangelessValue(column);
-const itself = selfOf(rangeTable.view.rows[0], column.get);
-return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
+return selfOf(rangeTable.view.rows[0], rangeTable.per && column.per || column.get);
 }
 const value = column.get(row);
 return none(value) || !column.per || !rangeTable.per ? value : column.per(row);
 }
 function rangeCell(row, column) {
 const value = cellValue(row, column);
-const text = none(value) ? "" : column.show(value);
+const text = value ? column.show(value) : "";
 if (!column.bar || !(value > 0)) return el("td", {class: column.text && "text"}, text);
 const style = "width:" + Math.min(100, value) + "%;background:" + color(row.folded);
 return el("td", {}, text, el("span", {class: "bar", "aria-hidden": "true"}, el("span", {style})));
@@ -2327,7 +2429,7 @@ if (!isFold) return false;
 if (row.children.length && isOpen === (key === "ArrowLeft")) toggleRow(row);
 return true;
 }
-function showRow(place) {
+function unfoldTo(place) {
 rangeTable.view = folded;
 rangeTable.search = "";
 byId("range-search").value = "";
@@ -2341,6 +2443,9 @@ if (row.place !== place) rangeTable.open.add(row.place);
 }
 const position = shownRows().findIndex(row => row.place === place);
 rangeTable.most = Math.max(rangeTable.most, position + 20);
+}
+function showRow(place) {
+unfoldTo(place);
 choose(place);
 const row = byId("row-" + place);
 if (!row) {
@@ -2357,7 +2462,7 @@ if (!rows.length) return null;
 const shown = columns.filter(column => column.per && rows.some(row => column.get(row) > 0));
 const amounts = shown.map(column => ({
 label: column.label,
-get: row => none(column.get(row)) ? "" : column.show(column.get(row)),
+get: row => column.get(row) ? column.show(column.get(row)) : "",
 }));
 const range = {label: "Range", get: row => row.path, text: true};
 return [
@@ -2443,35 +2548,31 @@ const tensor = metric(row, "tensor_flop");
 return none(plain) && none(tensor) ? null : (plain || 0) + (tensor || 0);
 }
 const level1Bytes = row => firstKnown(metric(row, "l1_data_bytes"), metric(row, "l1_bytes"));
-const gpuTimeOf = row => none(row.gpu_kernel_ns) ? null : row.gpu_kernel_ns + row.gpu_copy_ns;
-const hostTimeOf = row => row.depth ? steppingTime(row) : sum(row.children, steppingTime);
+const gpuTimeOf = row =>
+none(row.gpu_kernel_ns) ? null : row.mean_kernel_ns + row.mean_copy_ns;
+const hostTimeOf = row =>
+row.depth ? row.mean_stepping_ns : sum(row.children, hostTimeOf);
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 const shareKinds = [
-{name: "GPU time", amount: gpuTimeOf, show: time, by: byTime, captured: graphTimePerStep},
+{name: "GPU time", amount: gpuTimeOf, show: time},
 {name: "Host time", amount: hostTimeOf, show: time},
-{name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
+{name: "Kernels", amount: row => row.mean_kernels, show: count},
 {name: "Loads", amount: loadsOf, show: bytes, counted: true},
 {name: "Stores", amount: storesOf, show: bytes, counted: true},
 {name: "L1", amount: level1Bytes, show: bytes, counted: true},
 {name: "L2", amount: row => metric(row, "l2_bytes"), show: bytes, counted: true},
 {name: "HBM", amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
 {name: "FLOP", amount: floatingOperations, show: count, counted: true},
-{name: "Instructions", amount: row => metric(row, "cpu_instructions"), show: count},
+{name: "Instructions", amount: row => perStep(row, metric(row, "cpu_instructions")), show: count},
 ].filter(({amount}) => {
 const root = folded.rows[0];
 return amount(root) > 0 || sum(root.children, amount) > 0;
 });
-function shareAmount(row, kind, isWhole) {
-const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
-if (none(value) || kind.counted) return value;
-if (!kind.by) return perStep(row, value);
-return perStep(row, value, isWhole ? kind.by.total(row) : kind.by.self(row));
-}
 function sharePart(row, depth) {
 const isWhole = row.depth === depth || !row.children.length;
 const name = row.path + (row.depth && !isWhole ? " (itself)" : "");
-const values = shareKinds.map(kind => shareAmount(row, kind, isWhole));
+const values = shareKinds.map(({amount}) => isWhole ? amount(row) : selfOf(row, amount));
 return {place: row.place, name, values};
 }
 function otherShares(rest) {
@@ -2620,10 +2721,14 @@ inline constexpr std::string_view page_report_icicle_js = R"page(<script>
 const icicleLine = 25;
 const icicleDepth = 12;
 const narrowPart = 1;
-function icicleAmount(row, kind) {
-const value = kind.by ? amountPerStep(row, kind.amount, kind.by) : shareAmount(row, kind, true);
-return (value || 0) + (kind.captured && kind.captured(row) || 0);
+const timeWithCaptured = row => gpuTimeOf(row) + row.mean_graph_kernel_ns;
+function icicleKind(kind, hasCaptured) {
+if (kind.amount !== gpuTimeOf || !hasCaptured) return kind;
+return {...kind, name: "GPU time, captured kernels too", amount: timeWithCaptured};
 }
+const hasCaptured = anyRow(row => row.mean_graph_kernel_ns > 0);
+const icicleKinds = shareKinds.map(kind => icicleKind(kind, hasCaptured));
+const icicleAmount = (row, kind) => kind.amount(row) || 0;
 function icicleBoxes(top, kind, least) {
 const boxes = [];
 const visit = (row, depth, begin, end) => {
@@ -2681,7 +2786,7 @@ if (room < 18) return;
 const cut = textWidth(name) <= room
 ? name
 : name.slice(0, Math.floor(name.length * room / textWidth(name)) - 1) + "\u2026";
-if (cut.length < 3) return;
+if (cut !== name && cut.length < 3) return;
 drawing.append(sv("text", {
 x: x + 5,
 y: y + 15,
@@ -2712,7 +2817,7 @@ return (top.depth ? top.path : "All of a mean " + unit) + ": " + kind.show(shown
 function icicle() {
 if (!shareKinds.length || folded.rows.length < 3) return;
 const note = el("p", {class: "about", role: "status"});
-const state = {kind: shareKinds[0], top: folded.rows[0]};
+const state = {kind: icicleKinds[0], top: folded.rows[0]};
 const figure = chart((box, width) => {
 box.replaceChildren(drawIcicle(width, state));
 note.textContent = icicleNote(state);
@@ -2722,10 +2827,10 @@ state.top = folded.rows[place];
 figure.redraw();
 };
 const setKind = value => {
-state.kind = shareKinds[value];
+state.kind = icicleKinds[value];
 figure.redraw();
 };
-const choices = shareKinds.map((kind, i) => [i, kind.name]);
+const choices = icicleKinds.map((kind, i) => [i, kind.name]);
 const about = "Ranges from the top down, each as wide as its part. A click chooses a range in all"
 + " figures and in the address of the page; a double click shows only what is below it.";
 section("icicle", "Where the " + unit + " goes", about,
@@ -3395,7 +3500,7 @@ return "color-mix(in srgb, var(--hot) " + part + "%, var(--track))";
 class MemoryChart {
 constructor(width, row) {
 this.row = row;
-this.isUpright = width < 760;
+this.isUpright = width < 620;
 this.width = width;
 const links = memoryLinks(row);
 const counted = links.filter(isCountedLink);
@@ -3466,7 +3571,9 @@ const style = isCountedLink(item)
 : {fill: "none", stroke: "var(--rest)", "stroke-dasharray": "4 3"};
 if (!none(item.both)) {
 this.drawArrow(begin, end, across, style, [true, true]);
-this.linkText(bytes(item.both) + " both ways", begin, end, across, 1);
+const text = bytes(item.both);
+this.linkText(this.isUpright ? text + " both ways" : text, begin, end, across, 1);
+if (!this.isUpright) this.linkText("both ways", begin, end, across, 3);
 return;
 }
 const away = this.isUpright ? 26 : 13;
@@ -3494,7 +3601,7 @@ this.svg.append(sv("polygon", {points: points.join(" "), style: styleOf(style)})
 linkText(text, begin, end, across, which) {
 if (!text) return;
 const middle = (begin + end) / 2;
-const beside = [-25, -14, 36][which];
+const beside = [-25, -14, 36, 23][which];
 const place = this.isUpright
 ? {x: across, y: middle - 11 + 15 * which}
 : {x: middle, y: across + beside};
@@ -3719,9 +3826,10 @@ fill: "var(--c0)",
 "data-value": bin.value,
 ...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
 }));
-const share = (100 * bin.value / total).toFixed(0) + " %";
-if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
-if (i % labelled === 0) write(middle, floor + 15, bin.short, "soft");
+const share = Math.round(100 * bin.value / total);
+if (share > 0 && wide > 26) write(middle, floor - high - 4, share + " %", "soft");
+const end = width - textWidth(bin.short) / 2;
+if (i % labelled === 0) write(Math.min(middle, end), floor + 15, bin.short, "soft");
 });
 drawing.append(sv("line", {x1: left, x2: width, y1: floor, y2: floor, class: "axis"}));
 write((left + width) / 2, height - 3, caption);
@@ -3813,6 +3921,16 @@ return data.traced
 : null;
 }
 const aboutText = text => text ? el("p", {class: "about"}, text) : null;
+function limitSentence(row) {
+const limit = limitOf(row);
+if (limit) {
+const wait = waitOf(row.folded);
+const help = helpOf(row);
+return "Limiter: " + (wait ? "latency; " + wait : limit) + "."
++ (help ? " Helps: " + help + "." : "");
+}
+return row.gpu_busy_ns > 0 ? "Limiter not counted: " + busyKinds["not known"].helps + "." : "";
+}
 function leftOutKernels() {
 const left = data.kernels.total - kernelRows.length;
 if (left <= 0) return null;
@@ -3861,7 +3979,7 @@ function longestRange() {
 const telling = tellingPlaces();
 const rows = folded.rows.filter(row => row.depth);
 const shown = rows.filter(row => telling.has(row.place));
-const gpu = row => selfOf(row, item => gpuTimeOf(item) || 0) * (inNoStep(row) ? 1e-6 : 1);
+const gpu = row => selfOf(row, gpuTimeOfRun) * (inNoStep(row) ? 1e-6 : 1);
 const compare = (a, b) =>
 gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
 return (shown.length ? shown : rows).sort(compare)[0];
@@ -3872,6 +3990,7 @@ const first = longestRange();
 chosen = first ? first.place : 0;
 const select = rangePicker();
 const heading = el("h3", {"aria-live": "polite"});
+const limit = el("p", {id: "range-limit"});
 const valuesBox = el("div", {});
 const kernelsBox = el("div", {});
 const drawLevels = (box, width) => {
@@ -3892,6 +4011,7 @@ const row = folded.rows[chosen];
 const list = kernelsIn(chosen);
 select.value = chosen;
 heading.textContent = row.depth ? row.path : "The whole run";
+limit.textContent = limitSentence(row);
 for (const figure of [levels, ...kernels.figures]) {
 if (figure) figure.redraw();
 }
@@ -3905,6 +4025,7 @@ const title = kernelRows.length ? "memory and kernels" : "counted values";
 section("range", "One range: " + title, null,
 el("div", {class: "controls"}, el("label", {}, "Range", select)),
 heading,
+limit,
 aboutText(aboutLevels()),
 levels,
 levels ? levelNumbers : null,
@@ -4114,7 +4235,7 @@ canvas.style.width = width + "px";
 canvas.style.height = this.height + "px";
 this.paper = canvas.getContext("2d");
 this.paper.scale(zoom, zoom);
-this.paper.font = "12px system-ui, sans-serif";
+this.paper.font = figureFont();
 this.paper.textBaseline = "middle";
 this.drawMarks();
 view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
@@ -4819,10 +4940,17 @@ button("\u00d7", () => choose(0), {"aria-label": "Choose no range"}));
 }
 listeners.push(showChoice);
 if (chosen) choose(chosen, true);
+function showChosen() {
+for (const figure of figures) figure.fit();
+const shown = ["range", "icicle", "ranges"].map(byId).find(Boolean);
+if (shown) shown.scrollIntoView();
+}
 function followLink() {
 const place = placeOfAddress(location.hash);
 if (place !== undefined) {
+unfoldTo(place);
 choose(place);
+showChosen();
 } else if (/^#row-\d+$/.test(location.hash)) {
 showRow(Number(location.hash.slice(5)));
 } else if (location.hash && isChosen && chosen) {
@@ -4914,6 +5042,7 @@ values: valuesOf(range),
 }
 const ranges = data.ranges.map(readRange);
 const indexed = data.indexed.map(readRange);
+const isChange = ms => Math.abs(ms) >= 0.00005;
 const inner = ranges.filter(range =>
 !ranges.some(other => other.path.startsWith(range.path + "/")));
 function leftOut(name, shown) {
@@ -4925,6 +5054,7 @@ return left > 0 ? " " + count(left) + " more are in the JSON of compare --json."
 inline constexpr std::string_view page_comparison_headline_js = R"page(<script>
 "use strict";
 const toRange = range => el("a", {href: "#range", onclick: () => choose(range.path)}, range.title);
+const isFine = data.verdict === "no regression";
 function onBothSides(name) {
 const first = sides.map(side => runsOf(side)[0] || {});
 return [...new Set(first.map(run => run[name]).filter(Boolean))].join(" / ");
@@ -4966,7 +5096,7 @@ settings && "STRATA=" + settings,
 ].filter(Boolean).join(" \u00b7 ");
 const verdict = tile({
 name: "Verdict",
-value: sentence(data.verdict).replace(".", ""),
+value: capital(data.verdict),
 note: "at a limit of " + percent(100 * data.options.limit),
 small: true,
 });
@@ -4977,9 +5107,7 @@ tiles.push(tile({name: "Factor of the ranges", value: factor(data.geometric_mean
 }
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 el("p", {class: "answer"}, stepSentence()),
-data.headline.startsWith(data.reason)
-? null
-: el("p", {}, sentence(data.verdict + ": " + data.reason)),
+isFine ? null : el("p", {}, sentence(data.verdict + ": " + data.reason)),
 mostChanged(),
 el("dl", {class: "tiles"}, tiles)));
 }
@@ -5015,7 +5143,7 @@ end = end.slice(Math.max(1, Math.ceil(end.length * 0.06)));
 return end === text ? text : "\u2026" + end.slice(1);
 }
 const changeText = range => signed(range.delta, milliseconds)
-+ (range.factor > 0 ? "  \u00d7 " + factor(range.factor) : "");
++ (range.factor > 0 ? " (\u00d7\u202f" + factor(range.factor) + ")" : "");
 function describeChange(range) {
 const ends = range.ends ? ", 95 % interval " + between(range.ends) : "";
 return range.title + "\n" + milliseconds(range.was) + " before, " + milliseconds(range.now)
@@ -5076,10 +5204,12 @@ return "Milliseconds a " + meanUnit + ", after less before: green is less time, 
 }
 function changes() {
 if (!ranges.length) return;
-let list = inner;
+const changed = all => all.filter(range => range.slower || isChange(range.delta));
+let list = changed(inner);
 let most = 15;
 const figure = chart((box, width) => {
-box.replaceChildren(drawChanges(width, list.slice(0, most)));
+const nothing = el("p", {}, "No range changed.");
+box.replaceChildren(list.length ? drawChanges(width, list.slice(0, most)) : nothing);
 more.hidden = list.length <= most;
 more.textContent = "Show " + some(list.length - most, "more range");
 });
@@ -5088,7 +5218,7 @@ most += 100;
 figure.redraw();
 };
 const setRanges = value => {
-list = value === "all" ? ranges : inner;
+list = changed(value === "all" ? ranges : inner);
 figure.redraw();
 };
 const more = button("", showMore, {hidden: true});
@@ -5121,7 +5251,7 @@ function waterfallBars(list) {
 const hasGpu = list.some(range => busyOf(range, "before") > 0 || busyOf(range, "after") > 0);
 const added = list.filter(range => !range.once)
 .map(range => ({name: range.path, path: range.path, ms: addedBy(range, hasGpu)}))
-.filter(({ms}) => ms !== 0)
+.filter(({ms}) => isChange(ms))
 .sort((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
 const shown = added.slice(0, waterfallRanges);
 const others = added.slice(waterfallRanges);

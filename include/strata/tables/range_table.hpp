@@ -131,7 +131,7 @@ class range_table {
       {"host self", 60, form::time},
       {"median", 65, form::time, 0, "median: of a call"},
       {"max", 28, form::time, 0, "max: of a call"},
-      {"launch", 55, form::time, 0, "launch: host time in driver calls"},
+      {"driver calls", 55, form::time, 0, "driver calls: host time in launches, copies and fills"},
       {"copied", 45, form::bytes},
       {"allocated", 20, form::bytes},
       {"peak", 25, form::bytes},

@@ -25,6 +25,8 @@ struct mean_work {
   double copy_ns = 0.0;
   double copied_bytes = 0.0;
   double allocated_bytes = 0.0;
+  double synchronization_ns = 0.0;
+  double allocations = 0.0;
 
   void add(mean_work const& more) noexcept {
     kernels += more.kernels;
@@ -34,6 +36,8 @@ struct mean_work {
     copy_ns += more.copy_ns;
     copied_bytes += more.copied_bytes;
     allocated_bytes += more.allocated_bytes;
+    synchronization_ns += more.synchronization_ns;
+    allocations += more.allocations;
   }
 };
 
@@ -125,6 +129,8 @@ class step_amounts {
     mean.copy_ns = in_step(work.copy_ns, by_time);
     mean.copied_bytes = in_step(copied, by_time);
     mean.allocated_bytes = in_step(work.allocated_bytes, by_time);
+    mean.synchronization_ns = in_step(work.synchronization_ns, by_time);
+    mean.allocations = in_step(work.allocations, by_time);
     return mean;
   }
   void find_work() {
