@@ -855,6 +855,9 @@ grid-template-columns: 0.9rem minmax(0, 1fr) auto 3.6rem;
 display: block;
 grid-column: 2 / -1;
 }
+.parts .most {
+white-space: normal;
+}
 .parts .most + .helps::before {
 content: " \b7  ";
 }
@@ -894,6 +897,9 @@ grid-template-columns: 0.9rem minmax(0, 1fr) auto 3.6rem;
 .paper .parts .more {
 display: block;
 grid-column: 2 / -1;
+}
+.paper .parts .most {
+white-space: normal;
 }
 .paper .parts .most + .helps::before {
 content: " \b7  ";
