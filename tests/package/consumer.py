@@ -68,7 +68,9 @@ def install(checks, prefix):
     checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "every header",
                 "\n".join(installed))
     rest = [n for n in installed if not n.startswith("include/")]
-    with_tools = "STRATA_BUILD_TOOLS:BOOL=ON" in pathlib.Path("build/CMakeCache.txt").read_text()
+    cache = pathlib.Path("build/CMakeCache.txt").read_text()
+    checks.that("CMAKE_BUILD_TYPE:STRING=Release\n" in cache, "it is optimised unless another build is asked for", cache)
+    with_tools = "STRATA_BUILD_TOOLS:BOOL=ON" in cache
     of_tools = files_of_tools() if with_tools else []
     checks.that(rest == sorted([*of_tools, "share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
                                 "share/cmake/strata/strataTargets.cmake", "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]),
@@ -183,6 +185,7 @@ def meson(checks, prefix):
     checks.succeeds("configures", ["meson", "setup", "build", source], env=clean_environment(**other_compiler()))
     checks.succeeds("builds", ["meson", "compile", "-C", "build"])
     runs(checks, "build/consumer")
+    runs(checks, "build/recorded", "the recorder: ")
 
 
 def pkg_config(checks, prefix):
@@ -204,7 +207,8 @@ def makefile(checks, prefix):
     shutil.copy(SOURCE / "main.cpp", "consumers/main.cu")
     shutil.copytree(SOURCE / "c", "consumers/c")
     make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"]
-    checks.succeeds("builds", make)
+    built = checks.succeeds("builds", make)
+    checks.that(built.stdout.count(" -Wall -O1 -Wextra ") == 2, "flags below the include hold", built.stdout)
     checks.that(tree(folder) == ["Makefile", "consumer", "strata.o"], "nothing else is built", str(tree(folder)))
     runs(checks, folder / "consumer")
     checks.succeeds("C: builds", [*make, "consumer_c"])
