@@ -30,15 +30,20 @@ std::string line_of(std::string_view text, std::size_t columns = 300) {
   return line.append(inner::ellipsis);
 }
 
+/// A name as a shell takes it.
+std::string quoted(std::string const& name) {
+  std::string word = "'";
+  for (char const letter : line_of(name)) word += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return word + "'";
+}
+
 /// One word of a shell's command.
 std::string shell_word(std::string const& text) {
   constexpr char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
   std::string const word = line_of(text);
-  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
-  std::string quoted = "'";
-  for (char const letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return quoted + "'";
+  bool const is_plain = !word.empty() && word.find_first_not_of(plain) == word.npos;
+  return is_plain ? word : quoted(text);
 }
 
 std::string path_of(std::string_view path) { return line_of(path, 120); }
@@ -67,6 +72,9 @@ class explainer {
     made_.step_ns = input.steps.mean_ns;
     made_.usual_step_ns = input.steps.usual_ns();
     made_.bound = line_of(input.findings.bound, 600);
+    made_.rest_of_ranges = where(before_.csv, "ranges.csv", "csv");
+    made_.rest_of_findings = where(before_.json, "findings.json", "json");
+    made_.rest_of_problems = where(before_.json, "profile.json", "json");
     add_causes();
     add_ranges();
     add_what_was_not_examined();
@@ -76,6 +84,12 @@ class explainer {
   }
 
  private:
+  /// Where the rest of a list is: in a file of the run, or in that which a command makes.
+  std::string where(bool is_written, char const* name, char const* format) const {
+    if (is_written) return std::string(" in ") + name;
+    return ": strata report " + line_of(file_, 200) + " --formats " + format;
+  }
+
   void add_causes() {
     strata::report_input const& input = input_;
     strata::vec<strata::finding> const& all = input.findings.findings;
@@ -153,7 +167,7 @@ class explainer {
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
     std::map<std::string, std::string> rules;  // by what they need
     for (strata::undecided_rule const& rule : input_.findings.undecided) {
-      std::string& list = rules[rule.needs()];
+      std::string& list = rules[rule.quoted_needs()];
       if (!list.empty()) list += ", ";
       list += rule.rule;
     }
@@ -172,28 +186,24 @@ class explainer {
       ++made_.problems_left_out;
   }
 
-  /// The keys that would decide most rules; empty where none would.
-  std::string deciding_keys() const {
+  /// The keys that would decide most rules, as words of a shell; empty where none would.
+  std::string deciding_words() const {
     inner::most_deciding const most(input_.findings.undecided);
     if (most.rule == nullptr || most.rule->by == strata::deciding::no_graphs) return {};
-    return most.rule->needs();
+    if (most.rule->by != strata::deciding::kernels) return " " + most.rule->needs();
+    return " counters=findings kernels=" + quoted(most.rule->range);
   }
 
   void add_next() {
     // strata run is for programs with and without Strata in them.
-    std::string const keys = deciding_keys();
-    std::string run = keys.empty() ? "strata run --out after" : "strata run --out next";
+    std::string const keys = deciding_words();
+    std::string run = keys.empty() ? "strata run --out after-the-change" : "strata run --out next";
     if (!before_.step.empty()) run += " --steps " + shell_word(before_.step);
     for (auto const& [key, steps] :
          {std::pair("skip", before_.skip), std::pair("warmup", before_.warmup),
           std::pair("active", before_.active)})
       if (steps != 0) run += std::string(" ") + key + "=" + std::to_string(steps);
-    for (std::size_t begin = 0; begin < keys.size();) {  // counters=...,kernels=...
-      std::size_t const end = (std::min)(keys.find(',', begin), keys.size());
-      run += " " + shell_word(keys.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    made_.next.push_back(run + " -- " + line_of(source_.environment.command, 200));
+    made_.next.push_back(run + keys + " -- " + line_of(source_.environment.command, 200));
     made_.next.push_back("strata report " + line_of(file_, 200) + " --formats html");
   }
 
@@ -208,9 +218,11 @@ class explainer {
 
 std::string value_text(explained_evidence const& value) {
   if (value.unit == "ns") return inner::time_text(value.value);
-  bool const whole = value.value == std::floor(value.value);
-  std::string const number =
-      whole ? inner::fixed_string(value.value, 0) : inner::significant(value.value);
+  constexpr double most = 9e15;  // all digits of a double
+  bool const is_count =
+      value.value == std::floor(value.value) && value.value >= 0 && value.value < most;
+  std::string const number = is_count ? inner::in_groups(static_cast<std::uint64_t>(value.value))
+                                      : inner::significant(value.value);
   return value.unit.empty() ? number : number + " " + value.unit;
 }
 
@@ -285,7 +297,7 @@ void write_list(inner::json_writer& json, char const* key, std::vector<std::stri
 std::vector<std::string> problems_of(explanation const& all) {
   std::vector<std::string> lines = all.problems;
   if (all.problems_left_out > 0)
-    lines.push_back(std::to_string(all.problems_left_out) + " more in profile.json");
+    lines.push_back(std::to_string(all.problems_left_out) + " more" + all.rest_of_problems);
   return lines;
 }
 
@@ -303,13 +315,14 @@ std::string text_of(explanation const& all) {
     for (explained_evidence const& value : cause.evidence)
       proofs.push_back(value.label + ": " + value.column + " " + value_text(value));
     if (cause.evidence_left_out > 0)
-      proofs.push_back(std::to_string(cause.evidence_left_out) + " more in findings.json");
+      proofs.push_back(std::to_string(cause.evidence_left_out) + " more" + all.rest_of_findings);
     add_lines(text, "  evidence", proofs);
     add_lines(text, "  try", {cause.advice});
   }
   if (all.causes.empty()) text += "\nfindings      none\n";
   if (all.causes_left_out > 0)
-    text += "\n" + std::to_string(all.causes_left_out) + " more findings in findings.json\n";
+    text +=
+        "\n" + std::to_string(all.causes_left_out) + " more findings" + all.rest_of_findings + "\n";
   std::vector<std::string> rows;
   for (explained_range const& range : all.ranges) {
     std::string row =
@@ -319,7 +332,7 @@ std::string text_of(explanation const& all) {
     rows.push_back(row);
   }
   if (all.ranges_left_out > 0)
-    rows.push_back(std::to_string(all.ranges_left_out) + " more in ranges.csv");
+    rows.push_back(std::to_string(all.ranges_left_out) + " more" + all.rest_of_ranges);
   text += "\n";
   add_lines(text, "ranges", rows);
   add_lines(text, "not examined", all.not_examined);
@@ -339,18 +352,21 @@ std::string markdown_of(explanation const& all) {
       text += "   - " + code_markdown(value.label) + ": " + plain_markdown(value.column) + " " +
               plain_markdown(value_text(value)) + "\n";
     if (cause.evidence_left_out > 0)
-      text += "   - " + std::to_string(cause.evidence_left_out) + " more in findings.json\n";
+      text += "   - " + std::to_string(cause.evidence_left_out) + " more" +
+              plain_markdown(all.rest_of_findings) + "\n";
   }
   if (all.causes.empty()) text += "None.\n";
   if (all.causes_left_out > 0)
-    text += "\n" + std::to_string(all.causes_left_out) + " more in findings.json.\n";
+    text += "\n" + std::to_string(all.causes_left_out) + " more" +
+            plain_markdown(all.rest_of_findings) + "\n";
   text += "\n## Ranges\n\n| range | " + all.time_of_ranges +
           " | of the step | limiter |\n|---|--:|--:|---|\n";
   for (explained_range const& range : all.ranges)
     text += "| " + code_markdown(range.path) + " | " + inner::time_text(range.time_ns) + " | " +
             percent_text(range.share) + " | " + plain_markdown(range.limiter) + " |\n";
   if (all.ranges_left_out > 0)
-    text += "\n" + std::to_string(all.ranges_left_out) + " more in ranges.csv.\n";
+    text += "\n" + std::to_string(all.ranges_left_out) + " more" +
+            plain_markdown(all.rest_of_ranges) + "\n";
   auto const list = [&text](char const* title, std::vector<std::string> const& lines, char mark) {
     if (lines.empty()) return;
     text += std::string("\n## ") + title + "\n\n";

@@ -58,12 +58,15 @@ struct explanation {
   std::string bound;         ///< what bounds the step
   std::vector<explained_cause> causes;
   std::size_t causes_left_out = 0;
-  std::string time_of_ranges;  ///< which time of a range it is, in words
+  std::string rest_of_findings;  ///< where it is, behind "8 more"
+  std::string time_of_ranges;    ///< which time of a range it is, in words
   std::vector<explained_range> ranges;
   std::size_t ranges_left_out = 0;
+  std::string rest_of_ranges;
   std::vector<std::string> not_examined;
   std::vector<std::string> problems;  ///< what was lost or could not be measured
   std::size_t problems_left_out = 0;
+  std::string rest_of_problems;
   std::vector<std::string> next;  ///< commands
 };
 

@@ -46,7 +46,7 @@ std::string first_file(fs::path const& folder, std::vector<std::string> const& n
 std::string no_recording(std::string const& path) {
   std::vector<std::string> const names = folders_with_recording(path);
   if (names.empty())
-    return "The folder has no profile.strata: record with STRATA=trace,formats=recording.";
+    return "The folder has no profile.strata: record with STRATA=trace,formats=table+recording.";
   std::string text = "The folder has no profile.strata, and its folders have: name one, such as ";
   return text + names.front() + ".";
 }

@@ -19,7 +19,7 @@ class report_command final : public subcommand {
   char const* name() const override { return "report"; }
   char const* about() const override { return "Make every report of a recording"; }
   std::string details() const override {
-    return "FILE is a recording: profile.strata, which STRATA=formats=recording writes.\n\n"
+    return "FILE is a recording: profile.strata, which STRATA=formats=table+recording writes.\n\n"
            "  strata report strata-out\n"
            "  strata report profile.strata --formats csv+json+trace --sort order --out late";
   }
@@ -34,11 +34,12 @@ class report_command final : public subcommand {
                  "ranges: the longest first, as they ran, or by name");
   }
   exit_code run() override {
+    if (out_.empty()) return refuse(name(), "--out", "takes a folder");
+    if (formats_.find(',') != std::string::npos) return refuse_comma();
     strata::vec<std::string> problems;
     strata::options wanted =
         strata::options::parse("formats=" + formats_ + ",sort=" + sort_, problems);
-    if (formats_.find(',') != std::string::npos || out_.empty() || !problems.empty())
-      return refuse_options(problems);
+    if (!problems.empty()) return refuse_formats(problems.front());
     wanted.out = out_;
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
@@ -49,14 +50,17 @@ class report_command final : public subcommand {
   }
 
  private:
-  exit_code refuse_options(strata::vec<std::string>& problems) const {
-    if (out_.empty()) return refuse(name(), "--out", "takes a folder");
-    for (std::string& problem : problems) {  // STRATA: "formats=x" is ignored: formats takes ...
-      std::size_t const cure = problem.find(" takes ");
-      if (cure != std::string::npos) problem.erase(0, cure + 1);
-    }
-    return refuse(name(), "--formats " + formats_,
-                  problems.empty() ? "formats are joined by +" : problems.front());
+  exit_code refuse_comma() const {
+    std::string joined = formats_;
+    for (char& letter : joined)
+      if (letter == ',') letter = '+';
+    return refuse(name(), "--formats " + formats_, "formats are joined by +: " + joined);
+  }
+  /// `problem`: STRATA: "formats=x" is ignored: formats takes ...
+  exit_code refuse_formats(std::string problem) const {
+    std::size_t const cure = problem.find(" takes ");
+    if (cure != std::string::npos) problem.erase(0, cure + 1);
+    return refuse(name(), "--formats " + formats_, problem);
   }
 
   std::string file_;

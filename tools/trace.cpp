@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -32,9 +33,7 @@ class trace_command final : public subcommand {
     if (!read_recording(name(), file_, recorded, strata::recording_view::timeline))
       return exit_code::unusable;
     strata::profile_tables tables(recorded);
-    std::string_view const ending = ".json";
-    bool const is_json =
-        out_.size() > ending.size() && out_.substr(out_.size() - ending.size()) == ending;
+    bool const is_json = ends_in(".json");
     std::string problem;
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
       problem = is_json ? strata::write_trace(out, tables.input()).problem
@@ -43,11 +42,19 @@ class trace_command final : public subcommand {
     for (std::string const& recorded_problem : recorded.problems)
       std::fprintf(stderr, "strata trace: %s\n", recorded_problem.c_str());
     if (!problem.empty()) std::fprintf(stderr, "strata trace: %s\n", problem.c_str());
-    if (written) std::fprintf(stderr, "strata trace: wrote %s\n", out_.c_str());
+    bool const is_told = is_json || ends_in(".perfetto-trace") || ends_in(".pftrace");
+    if (written)
+      std::fprintf(stderr, "strata trace: wrote %s%s\n", out_.c_str(),
+                   is_told ? "" : " as Perfetto's trace: a name in .json takes Chrome's events");
     return written ? exit_code::fine : exit_code::found;
   }
 
  private:
+  bool ends_in(std::string_view ending) const {
+    return out_.size() > ending.size() &&
+           out_.compare(out_.size() - ending.size(), ending.size(), ending) == 0;
+  }
+
   std::string file_;
   std::string out_ = "trace.perfetto-trace";
 };

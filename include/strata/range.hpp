@@ -90,15 +90,22 @@ constexpr given_text range_name_of(Name const& name) noexcept {
   }
 }
 
+/// Whether a value is flops, bytes, tokens, a shape, a note, or something that acts like them.
+template <class Value, class = void>
+struct is_attribute : std::false_type {};
+template <class Value>
+struct is_attribute<Value, decltype(as<Value>().apply(*static_cast<range_attributes*>(nullptr)))>
+    : std::true_type {};
+
 template <class... Attributes>
 STRATA_DETAIL_COLD range_token begin_range(listener const* active, name_cache* cached,
                                            text_span name, std::int64_t index, bool pushed,
                                            Attributes const&... attributes) noexcept {
-  static_assert((std::is_class<Attributes>::value && ...),
+  static_assert((is_attribute<Attributes>::value && ...),
                 "behind the name of a range: one whole number as its index, then attributes such "
                 "as strata::flops(n)");
   range_attributes all;
-  if constexpr ((std::is_class<Attributes>::value && ...)) (attributes.apply(all), ...);
+  if constexpr ((is_attribute<Attributes>::value && ...)) (attributes.apply(all), ...);
   if (all.refused) block().values_refused.fetch_add(1, memory_order_relaxed);
   return active->begin(cached, name.data, name.size, index, &all, pushed);
 }

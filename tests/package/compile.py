@@ -28,6 +28,7 @@ LLMC_NVCC = "--threads=0 -t=0 --use_fast_math -std=c++17 -O3".split()
 MISTAKES = [
     ('STRATA_RANGE("b", i, i);', "one whole number as its index, then attributes"),
     ('STRATA_RANGE("b", 0.5);', "one whole number as its index, then attributes"),
+    ('struct none {}; STRATA_RANGE("b", none());', "one whole number as its index, then attributes"),
     ('STRATA_RANGE(i);', "the name of a range comes first, and is a text"),
     ('STRATA_RANGE(i, "b");', "the name of a range comes first, and is a text"),
     ('STRATA_RANGE();', "a range has a name"),

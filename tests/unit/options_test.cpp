@@ -224,6 +224,8 @@ TEST_CASE("an unknown key names the keys, and the rest applies") {
   CHECK(has(bad("Trace"), "\"Trace\""));
   CHECK(bad("host,skp=1") ==
         "STRATA: there is no key \"skp\", did you mean skip? STRATA=help prints the keys.");
+  for (char const* const given : {"yes", "true"}) CHECK(has(bad(given), "\", did you mean on?"));
+  for (char const* const given : {"no", "false"}) CHECK(has(bad(given), "\", did you mean off?"));
   CHECK(bad("trace,formats=html,csv") ==
         "STRATA: there is no key \"csv\": formats are joined by +, as in formats=table+html.");
   for (char const* const given : {"trace;skip=1", "trace skip=1", "skip=1,trace|host"})

@@ -301,7 +301,7 @@ TEST_CASE("the console says which keys would decide most of the rules that are o
   vec<undecided_rule> open;
   CHECK(detail::undecided_text(open).empty());
   open.push_back({"tail-wave", deciding::kernels, "mlp"});
-  CHECK(detail::undecided_text(open) == "counters=findings,kernels=mlp would decide 1 rule more");
+  CHECK(detail::undecided_text(open) == "counters=findings,kernels='mlp' would decide 1 rule more");
   open.push_back({"extra-traffic", deciding::hbm, {}});
   open.push_back({"atomics", deciding::findings, {}});
   CHECK(detail::undecided_text(open) == "counters=findings would decide 2 rules more");

@@ -59,7 +59,7 @@ TEST_CASE("the headline has the median of the steps that were not recorded") {
   CHECK_FALSE(has(table(s, 200), "unrecorded"));
   s.source.cost.unrecorded_steps = 5;
   s.source.cost.unrecorded_step_ns = 3e6;
-  CHECK(has(table(s, 200), "; unrecorded 3.00 ms)"));
+  CHECK(has(table(s, 200), "; unrecorded steps 3.00 ms)"));
 }
 
 TEST_CASE("no line is wider than the terminal, and none ends in a space") {

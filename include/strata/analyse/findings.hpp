@@ -122,6 +122,12 @@ struct undecided_rule {
         return {};
     }
   }
+  /// The same for a shell, with the name of the range in quotes.
+  std::string quoted_needs() const {
+    std::string text = needs();
+    if (by != deciding::kernels) return text;
+    return text.insert(text.size() - range.size(), 1, '\'').append(1, '\'');
+  }
 };
 
 /// What the rules say of a profile.

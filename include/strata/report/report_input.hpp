@@ -91,7 +91,7 @@ struct most_deciding {
 inline std::string undecided_text(vec<undecided_rule> const& undecided) {
   most_deciding const most(undecided);
   if (most.rule == nullptr) return {};
-  return sentence(most.rule->needs())
+  return sentence(most.rule->quoted_needs())
          << " would decide " << most.rules << (most.rules == 1 ? " rule" : " rules") << " more";
 }
 

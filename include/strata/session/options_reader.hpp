@@ -282,6 +282,10 @@ class options_reader {
       return text + ": keys are separated by commas, as in STRATA=trace,skip=1.";
     if (bit_of(all_formats, std::size(all_formats), key) != 0)
       return text + ": formats are joined by +, as in formats=table+html.";
+    for (std::string_view const yes : {"yes", "true"})
+      if (key == yes) return text + ", did you mean on?";
+    for (std::string_view const no : {"no", "false"})
+      if (key == no) return text + ", did you mean off?";
     std::string const hint = meant(nearest, "");
     if (hint.empty()) return text + "; the keys are " + all + '.';
     return text + hint + " STRATA=help prints the keys.";

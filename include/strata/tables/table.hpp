@@ -187,11 +187,11 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
   if (steps.typical_count() > 1)
     text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
   if (steps.without_first)
-    text += sentence("; without the first, ") << time_text(steps.first_ns);
+    text += sentence("; first ") << time_text(steps.first_ns) << " left out";
   else if (steps.count > 1)
     text += sentence(", first ") << time_text(steps.first_ns);
   if (is_finite(steps.unrecorded_ns))
-    text += sentence("; unrecorded ") << time_text(steps.unrecorded_ns);
+    text += sentence("; unrecorded steps ") << time_text(steps.unrecorded_ns);
   return text + ")";
 }
 
