@@ -52,6 +52,8 @@ subcommand_pointer make_metrics();
 subcommand_pointer make_ceilings();
 subcommand_pointer make_explain();
 subcommand_pointer make_help();
+/// All of them, in the order of the help.
+std::vector<subcommand_pointer> make_all();
 
 }  // namespace tools
 

@@ -1,9 +1,10 @@
-// strata help: what a key of STRATA=, a column, a metric, a limiter, a finding or a message means.
+// strata help: what a word of the outputs means: a key of STRATA=, a command, a column, a metric, a
+// limiter, a finding, a message, and the words between them.
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/speed_of_light.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
-#include <strata/tables/range_table.hpp>
+#include <strata/tables/table.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +15,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "words.hpp"
 
 namespace tools {
 namespace {
@@ -27,8 +29,46 @@ explained_message const messages[] = {
 #include "messages.inc"
 };
 
+/// An entry of a document.
+struct explained_entry {
+  std::vector<std::string_view> names;
+  std::string_view kind;
+  std::string_view document;
+  std::string_view meaning;
+};
+
+explained_entry const entries[] = {
+#include "entries.inc"
+};
+
 constexpr std::string_view any_text = "…";
 constexpr std::string_view columns_head = "Columns of the table:";
+
+std::string in_lower_case(std::string_view text) {
+  std::string lower;
+  for (char const letter : text) lower += strata::detail::lower(letter);
+  return lower;
+}
+
+/// A name as it is compared: `L1 hit %`, `l1 hit` and `L1 hit 87 %` are one.
+std::string plain_name(std::string_view name) {
+  constexpr std::string_view around = " ().:";
+  std::string text = in_lower_case(name);
+  for (std::string_view const more : {"%", "0123456789"}) {
+    std::size_t const end = text.find_last_not_of(more);
+    if (end != text.npos && end + 1 < text.size() && text[end] == ' ') text.resize(end);
+  }
+  std::size_t const begin = (std::min)(text.find_first_not_of(around), text.size());
+  text.erase(0, begin);
+  text.resize(text.find_last_not_of(around) + 1);
+  return text;
+}
+
+std::string joined(std::vector<std::string_view> const& names) {
+  std::string text;
+  for (std::string_view const name : names) strata::detail::add_part(text, name);
+  return text;
+}
 
 /// The parts of a message that do not differ, in order, are all in the text.
 bool is_message(std::string_view message, std::string_view text) {
@@ -50,7 +90,7 @@ class help_command final : public subcommand {
  public:
   char const* name() const override { return "help"; }
   char const* about() const override {
-    return "Explain a key of STRATA=, a column, a metric, a finding or a message";
+    return "Explain a word of the outputs: a key, a column, a metric, a finding, a message";
   }
   std::string details() const override {
     return "  strata help                     the keys of STRATA=\n"
@@ -62,7 +102,8 @@ class help_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.rest("TOPIC", words_, 0,
-               "a key, column, metric, preset, stall, limiter, finding or message");
+               "a word of the outputs: a key, command, column, metric, preset, stall, limiter, "
+               "finding or message");
   }
   exit_code run() override {
     std::string topic;
@@ -71,12 +112,16 @@ class help_command final : public subcommand {
       std::fputs(strata::detail::options_reader::help().c_str(), stdout);
       return exit_code::fine;
     }
-    explain_key(topic);
-    explain_column(topic);
-    explain_metric(topic);
+    wanted_ = plain_name(topic);
+    explain_key();
+    explain_command();
+    explain_column();
+    explain_metric(wanted_);
     explain_stall(topic);
-    explain_limiter(topic);
-    explain_finding(topic);
+    explain_unit();
+    explain_finding();
+    explain_entry();
+    explain_word();
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
     return refuse(
@@ -91,21 +136,48 @@ class help_command final : public subcommand {
     ++said_;
     std::printf("%s\n", text.c_str());
   }
+  bool is_wanted(std::string_view name) const { return plain_name(name) == wanted_; }
+  bool is_wanted(std::vector<std::string_view> const& names) const {
+    for (std::string_view const name : names)
+      if (is_wanted(name)) return true;
+    return false;
+  }
 
   /// The topic that this one is near to, as ", did you mean sort?"; a colon where it is near to
-  /// none.
+  /// none. What can be typed comes before what is only printed.
   static std::string meant(std::string_view topic) {
-    std::string wanted;
-    for (char const letter : topic) wanted += strata::detail::lower(letter);
-    strata::detail::nearest_names nearest(wanted);
-    for (strata::metric const& metric : strata::metric_list()) nearest.consider(metric.key());
+    std::string const wanted = in_lower_case(topic);
+    strata::detail::nearest_names names(wanted);
+    consider_names(names);
+    strata::vec<std::string> best = names.best(1);
+    if (best.empty()) {
+      strata::detail::nearest_names words(wanted);
+      for (explained_entry const& entry : entries)
+        for (std::string_view const name : entry.names) words.consider(name);
+      for (explained_words const& row : output_words)
+        for (std::string_view const name : row.names) words.consider(name);
+      best = words.best(1);
+    }
+    return best.empty() ? std::string(":") : ", did you mean " + best.front() + "?";
+  }
+  static void consider_names(strata::detail::nearest_names& nearest) {
+    for_each_metric([&](strata::metric const& metric) { nearest.consider(metric.key()); });
     for (strata::metric_preset const& preset : strata::preset_list()) nearest.consider(preset.name);
     for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules)
       nearest.consider(rule.id);
+    for (subcommand_pointer const& command : make_all()) nearest.consider(command->name());
     for_each_key([&](std::string_view key, std::string_view) { nearest.consider(key); });
-    for_each_column([&](std::string_view name, std::string_view) { nearest.consider(name); });
-    strata::vec<std::string> const best = nearest.best(1);
-    return best.empty() ? std::string(":") : ", did you mean " + best.front() + "?";
+    strata::detail::for_each_console_column(
+        [&](strata::detail::console_table::column const& known, std::string_view) {
+          nearest.consider(known.header);
+        });
+  }
+
+  template <class Look>
+  static void for_each_metric(Look const& look) {
+    using source = strata::metric_source;
+    for (source const from : {source::cupti, source::perf, source::rates})
+      for (strata::metric const& metric : strata::metric_list{from}) look(metric);
   }
 
   using look_at_line = std::function<void(std::string_view, std::string_view)>;
@@ -126,21 +198,34 @@ class help_command final : public subcommand {
     std::string const all = strata::detail::options_reader::help();
     for_each_line(std::string_view(all).substr(0, all.find(columns_head)), " =[", look);
   }
-  /// For each column of the table that the help explains.
-  static void for_each_column(look_at_line const& look) {
-    for_each_line(strata::detail::range_table::help(), ":", look);
-  }
 
-  void explain_key(std::string_view wanted) {
+  void explain_key() {
     for_each_key([&](std::string_view key, std::string_view line) {
-      if (key == wanted) say("STRATA=" + std::string(line));
+      if (is_wanted(key)) say("STRATA=" + std::string(line));
     });
   }
 
-  void explain_column(std::string_view wanted) {
-    for_each_column([&](std::string_view name, std::string_view line) {
-      if (name == wanted) say("column " + std::string(line));
-    });
+  void explain_command() {
+    for (subcommand_pointer const& command : make_all())
+      if (is_wanted(command->name()) || is_wanted(std::string("strata ") + command->name()))
+        say(std::string("strata ") + command->name() + ": " + command->about() +
+            "; --help has more");
+  }
+
+  /// A column of the console: by the line below its table, or by its metric.
+  void explain_column() {
+    std::string said;  // a column of two tables once
+    strata::detail::for_each_console_column(
+        [&](strata::detail::console_table::column const& known, std::string_view metric) {
+          std::string_view const line = known.legend;
+          std::string_view const title = line.substr(0, line.find(':'));
+          if (!is_wanted(known.header) && !is_wanted(title)) return;
+          if (!line.empty() && line != said) say("column " + std::string(line));
+          said = line;
+          if (metric.empty()) return;
+          say("column " + std::string(known.header) + ": " + std::string(metric));
+          explain_metric(metric);
+        });
   }
 
   void explain_metric(std::string_view key) {
@@ -170,57 +255,65 @@ class help_command final : public subcommand {
     explain_metric("stall_" + name + "_share");
   }
 
-  /// What the column `limiter` says.
-  void explain_limiter(std::string_view word) {
-    struct limiter_meaning {
-      strata::limiter kind;
-      char const* text;
-    };
-    static constexpr limiter_meaning meanings[] = {
-        {strata::limiter::copies, "they take more than half of the range's GPU time"},
-        {strata::limiter::launch,
-         "the host takes twice the GPU's time, and kernels take less than 20 us"},
-        {strata::limiter::latency,
-         "no unit is used to 60 %, so kernels wait for their own results; counters=stalls says for "
-         "what"},
-        {strata::limiter::above_roof,
-         "more work than the time allows, by 5 %: numbers contradict each other"},
-    };
-    for (limiter_meaning const& meaning : meanings)
-      if (to_string(meaning.kind) == word)
-        say("limiter " + std::string(word) + ": " + meaning.text);
+  /// What the column `limiter` says of a unit.
+  void explain_unit() {
     for (strata::gpu_unit_entry const& unit : strata::gpu_unit_table) {
-      if (strata::detail::edit_distance(unit.name, word) != 0) continue;
+      if (!is_wanted(unit.name)) continue;
       say("limiter " + std::string(unit.name) +
           ": of all units the range uses this one most, at 60 % of its peak or more");
       explain_metric(unit.metric);
     }
   }
 
-  void explain_finding(std::string_view id) {
+  void explain_finding() {
     for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules) {
-      if (rule.id != id) continue;
+      if (!is_wanted(rule.id)) continue;
       std::string needs = strata::undecided_rule{rule.id, rule.needs, {}}.needs();
       if (!needs.empty()) needs = "\n  needs " + needs;
-      say("finding " + std::string(id) + ", try: " + std::string(rule.advice) + needs +
-          "\n  docs/reference/findings.md says when");
+      say("finding " + std::string(rule.id) + ", try: " + std::string(rule.advice) + needs);
     }
   }
 
-  /// Messages that the text is or has in it; else those that have the text in them.
-  void explain_message(std::string_view text) {
-    for (bool const whole : {true, false}) {
-      for (explained_message const& row : messages)
-        for (std::string_view const message : row.said)
-          if (whole ? is_message(message, text) : message.find(text) != message.npos) {
-            say(std::string(message) + "\n  " + std::string(row.cure));
-            break;
-          }
-      if (said_ > 0) return;
+  void explain_entry() {
+    for (explained_entry const& entry : entries) {
+      if (!is_wanted(entry.names)) continue;
+      std::string const meaning = entry.meaning.empty() ? "" : ": " + std::string(entry.meaning);
+      say(std::string(entry.kind) + " " + joined(entry.names) + meaning + "\n  " +
+          std::string(entry.document));
     }
+  }
+
+  void explain_word() {
+    for (explained_words const& words : output_words)
+      if (is_wanted(words.names)) say(joined(words.names) + ": " + std::string(words.meaning));
+  }
+
+  /// Messages that the text is or has in it; else the first of those that have the text in them.
+  void explain_message(std::string const& text) {
+    std::vector<std::string> within;
+    for (explained_message const& row : messages) {
+      std::string const cure = "\n  " + std::string(row.cure);
+      for (std::string_view const message : row.said) {
+        bool const is_part = in_lower_case(message).find(in_lower_case(text)) != std::string::npos;
+        if (is_message(message, text))
+          say(std::string(message) + cure);
+        else if (is_part)
+          within.push_back(std::string(message) + cure);
+        if (is_part || is_message(message, text)) break;
+      }
+    }
+    if (said_ > 0 || within.empty()) return;
+    bool const is_word = text.find(' ') == text.npos;
+    if (is_word)
+      say("no entry for " + text + "; " + std::to_string(within.size()) +
+          (within.size() == 1 ? " message contains it:" : " messages contain it:"));
+    std::size_t const shown = (std::min)(within.size(), is_word ? std::size_t{3} : within.size());
+    for (std::size_t i = 0; i < shown; ++i) say(within[i]);
+    if (shown < within.size()) say("and more: give more words of the one that is meant");
   }
 
   std::vector<std::string> words_;
+  std::string wanted_;  ///< the topic as names are compared
   std::size_t said_ = 0;
 };
 

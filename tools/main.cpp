@@ -24,6 +24,14 @@ exit_code refuse(char const* command, std::string const& what, std::string const
   return exit_code::unusable;
 }
 
+std::vector<subcommand_pointer> make_all() {
+  std::vector<subcommand_pointer> commands;
+  for (auto* const make : {&make_run, &make_report, &make_compare, &make_ranks, &make_trace,
+                           &make_ledger, &make_explain, &make_metrics, &make_ceilings, &make_help})
+    commands.push_back(make());
+  return commands;
+}
+
 namespace {
 
 constexpr char codes[] =
@@ -103,10 +111,7 @@ int run(int count, char** words) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "strata " + strata::detail::version_text());
   app.footer(codes);
-  std::vector<subcommand_pointer> commands;
-  for (auto* const make : {&make_run, &make_report, &make_compare, &make_ranks, &make_trace,
-                           &make_ledger, &make_explain, &make_metrics, &make_ceilings, &make_help})
-    commands.push_back(make());
+  std::vector<subcommand_pointer> const commands = make_all();
   std::vector<CLI::App*> apps;
   for (subcommand_pointer const& command : commands) {
     CLI::App* const own = app.add_subcommand(command->name(), command->about());

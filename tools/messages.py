@@ -1,7 +1,8 @@
-"""Writes messages.inc: every message of docs/reference/messages.md with its cause and cure, for `strata help`. The sentences of
-codes are those of the headers, their cures those of the document.
+"""Writes what `strata help` knows of the documents. messages.inc: every message of docs/reference/messages.md with its cause
+and cure; the sentences of codes are those of the headers, their cures those of the document. entries.inc: every name that an
+entry of the other references explains, such as the columns of the CSV files.
 
-messages.py [--check]; with --check the exit code is 1 where the file is not what would be written."""
+messages.py [--check]; with --check the exit code is 1 where a file is not what would be written."""
 
 import json
 import pathlib
@@ -9,8 +10,15 @@ import re
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
-page = (here.parent / "docs/reference/messages.md").read_text(encoding="utf-8")
-made = here / "messages.inc"
+docs = here.parent / "docs"
+page = (docs / "reference/messages.md").read_text(encoding="utf-8")
+# The documents whose entries are topics, and the sections that have messages in place of names.
+EXPLAINING = ("reference/files.md", "reference/metrics.md", "reference/findings.md", "reference/comparison.md", "how-to/model.md")
+MESSAGES = ("Notes",)
+LONGEST = 40  # letters of a name
+KINDS = {"The table": "column", "Memory by purpose": "column", "The limiter": "limiter", "Rates": "metric", "Units": "metric",
+         "Counters of the CPU": "metric", "The answer": "answer", "Rules that need the trace alone": "rule",
+         "Rules that need counters": "rule", "Measured roofs": "roof"}
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = rf"{LITERAL}(?:\s*{LITERAL})*"
 NO_MORE = "The sentence names its cure."
@@ -73,9 +81,45 @@ def literal(text):
     return json.dumps(text, ensure_ascii=False)
 
 
-text = "// Made by tools/messages.py of docs/reference/messages.md.\n"
-for messages, cure in [*code_rows(), *rows(page.split("## STRATA and its keys\n")[1])]:
-    text += f"{{{{{', '.join(map(literal, messages))}}},\n {literal(cure)}}},\n"
-if "--check" in sys.argv[1:]:
-    sys.exit(made.read_text(encoding="utf-8") != text)
-made.write_text(text, encoding="utf-8")
+NAME = r"`[^`]+`(?: \([^)]*\))?"
+DEFINED = re.compile(rf"(?:^|(?<=\. ))({NAME}(?:(?:,|,? or|,? and) {NAME})*)(?:: |\.?$)")
+
+
+def definitions(text):
+    """The names that an item or a paragraph explains, and what it says of them: `name`, `name`: text. `name`: text."""
+    found = list(DEFINED.finditer(text))
+    for one, following in zip(found, [*found[1:], None]):
+        names = [name for name in re.findall(r"`([^`]+)`", one.group(1)) if len(name) <= LONGEST and "…" not in name]
+        said = plain(text[one.end():following.start() if following else len(text)])
+        if names:
+            yield names, said
+
+
+def entries():
+    """Names, what they are, the document that explains them, and what it says."""
+    for name in EXPLAINING:
+        for title, text in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", (docs / name).read_text(encoding="utf-8"), re.S | re.M):
+            paragraphs = re.findall(r"^`[^`]+`.*(?:\n(?!- |\n).+)*", text, re.M)
+            for part in [] if title in MESSAGES else items(text) + [re.sub(r"\s+", " ", lines) for lines in paragraphs]:
+                for names, said in definitions(part):
+                    yield names, [KINDS.get(title, title), f"docs/{name}"], said
+
+
+def texts():
+    """The files by name."""
+    about = "// Made by tools/messages.py of docs/{}.\n"
+    text = about.format("reference/messages.md")
+    for messages, cure in [*code_rows(), *rows(page.split("## STRATA and its keys\n")[1])]:
+        text += f"{{{{{', '.join(map(literal, messages))}}},\n {literal(cure)}}},\n"
+    yield "messages.inc", text
+    text = about.format(", docs/".join(EXPLAINING))
+    for names, where, said in entries():
+        text += f"{{{{{', '.join(map(literal, names))}}}, {', '.join(map(literal, where))},\n {literal(said)}}},\n"
+    yield "entries.inc", text
+
+
+for name, text in texts():
+    if "--check" not in sys.argv[1:]:
+        (here / name).write_text(text, encoding="utf-8")
+    elif (here / name).read_text(encoding="utf-8") != text:
+        sys.exit(1)

@@ -155,8 +155,67 @@ for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short
 for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue"):
     that(f"limiter {limiter}: " in ran(0, "help", limiter).stdout, f"help {limiter}")
 that("it is no key, column, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
-for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"), ("limitr", "limiter")):
+for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"), ("limitr", "limiter"), ("hbm_of_peek", "hbm_of_peak"),
+                   ("cpu_ipz", "cpu_ipc"), ("host totl", "host total"), ("explan", "explain")):
     that(f", did you mean {near}? strata help lists" in ran(2, "help", word).stderr, f"help {word}")
+told = ran(0, "help", "driver").stdout
+that(re.match(r"no entry for driver; \d+ messages contain it:\n", told) and len(told.splitlines()) == 8, f"a word of messages alone:\n{told}")
+that(ran(0, "help", "range").stdout.startswith("column range: ") and "CUPTI" not in ran(0, "help", "range").stdout, "help range has messages")
+explained = {}
+
+
+def has_topic(word, where):
+    """Whether strata help knows a word of an output."""
+    if word not in explained:
+        explained[word] = subprocess.run([str(program), "help", "--", word], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                         universal_newlines=True)
+        done = explained[word]
+        that(done.returncode == 0 and not done.stdout.startswith("no entry"), f"strata help knows nothing of '{word}' of {where}")
+
+
+# Every word that the outputs print is a topic: of the console the head, the answer, each header, what legends explain, the foot.
+for recording in recordings:
+    environment["COLUMNS"] = "400"
+    table = ran(0, "report", recording, "--formats", "table").stdout
+    del environment["COLUMNS"]
+    head, answer = table.split("\n")[1:3]
+    for word in re.findall(r"(?:^|[(,|;] ?)([a-zA-Z]\w*(?: [a-zA-Z]\w*)*)(?= \d|\)| \(|$)", head):
+        has_topic(re.sub("^mean of$", "mean", word), f"the head of {recording.name}")
+    has_topic(re.search(r"^answer:  ([\w -]+): ", answer).group(1), f"the answer of {recording.name}")
+    for line in re.findall(r"\n\n(.*)\n─", table):
+        for word in re.split(" {2,}", line.strip()):
+            has_topic(word, f"the headers of {recording.name}")
+    for word in re.findall(r"^((?:[\w()%/]+ )*[\w()%/]+): ", table, re.M):
+        has_topic(word, f"the legends of {recording.name}")
+    for word in re.findall(r"[\d.]+ \w?s (in [a-zA-Z' ]+)|; ([a-z]+) ", table[table.rindex("\ncost:"):]):
+        has_topic("".join(word).strip(), f"the foot of {recording.name}")
+    answer = json.loads(ran(0, "explain", recording, "--json").stdout)
+    for range_ in answer["ranges"]:
+        has_topic(range_["limiter"], f"the limiters of {recording.name}") if range_["limiter"] else None
+    for value in (value for cause in answer["findings"] for value in cause["evidence"]):
+        has_topic(value["column"], f"the evidence of {recording.name}")
+    for word in re.findall(r"^ *([a-z][a-z ]*?)(?: \d)?  ", ran(0, "explain", recording).stdout, re.M):
+        has_topic(word, f"the answer of {recording.name}")
+    ran(0, "report", recording, "--formats", "csv", "--out", f"words-{recording.stem}")
+    for written in pathlib.Path(f"words-{recording.stem}").glob("*.csv"):
+        for word in [] if written.stem.endswith("_wide") else written.read_text(encoding="utf-8").split("\n")[0].split(","):
+            has_topic(word, written.name)
+    shutil.rmtree(f"words-{recording.stem}")
+tables = "".join((root / "include/strata/tables" / name).read_text(encoding="utf-8") for name in ("range_table.hpp", "table.hpp"))
+headers = re.findall(r'\{"([^"]+)", \d+(?=[,}])', tables)
+that(len(headers) > 70, f"headers in the code: {headers}")
+for word in headers:
+    has_topic(word, "the code")
+rules = "".join((root / "include/strata/analyse" / name).read_text(encoding="utf-8") for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
+for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
+    has_topic(word, "the rules' evidence")
+for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Largest part, launching, queued work that begins late, copies by the host,
+    the program's own work, roof, declared work, best case, noise, verdict, SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace,
+    Wait-bound, CPU-bound, Queue-bound, Allocation-bound, Copy-bound, host times only, unrecorded, all""".split(","):
+    has_topic(" ".join(word.split()), "the outputs")
+for word in ("the host waited, then launched", "all, a step", *commands):
+    has_topic(word, "the outputs")
+
 with open("/dev/full", "w") as full:  # what it prints goes nowhere
     for words, code in ((["explain", recordings[0]], 1), (["help", "skip"], 1), (["help", "no such thing"], 2)):
         lost = subprocess.run([str(program), *map(str, words)], env=environment, stdout=full, stderr=subprocess.PIPE, universal_newlines=True)

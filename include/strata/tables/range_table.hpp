@@ -65,6 +65,12 @@ class range_table {
     return text;
   }
 
+  /// Calls look(column) for each column, shown or not.
+  template <class Look>
+  static void for_each_column(Look const& look) {
+    for (console_table::column const& known : all_columns) look(known);
+  }
+
   console_table& table() noexcept { return table_; }
   /// What a row is in a mean step.
   step_amounts const& mean() const noexcept { return mean_; }
@@ -336,6 +342,12 @@ class counter_view {
     table_.begin_totals();
     add("total", 0, 0, counter_scope::total);
     let_zeros_go_first();
+  }
+
+  /// Calls look(column, key of its metric) for each column, shown or not.
+  template <class Look>
+  static void for_each_column(Look const& look) {
+    for (column const& known : all_columns) look(known.shown, known.key);
   }
 
   console_table& table() noexcept { return table_; }

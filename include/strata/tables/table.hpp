@@ -258,6 +258,53 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
   write_legend(out, legend, usable_width(options));
 }
 
+inline constexpr console_table::column outside_table_columns[] = {
+    {"outside of steps", 1000, console_form::text, 24},
+    {"GPU busy", 90, console_form::time},
+    {"kernels", 60, console_form::count},
+    {"calls", 70, console_form::count},
+    {"host total", 100, console_form::time},
+    {"copied", 45, console_form::bytes},
+    {"allocated", 20, console_form::bytes}};
+inline constexpr console_table::column memory_table_columns[] = {
+    {"memory", 1000, console_form::text, 24},
+    {"allocations", 60, console_form::count},
+    {"allocated", 80, console_form::bytes},
+    {"released", 70, console_form::bytes},
+    {"live at end", 75, console_form::bytes},
+    {"peak", 85, console_form::bytes},
+    {"at the peak", 100, console_form::bytes},
+    {"peak %", 90, console_form::percent},
+    {"", 20, console_form::bar}};
+inline constexpr console_table::column kernel_table_columns[] = {
+    {"kernel", 1000, console_form::text, 28},
+    {"range", 900, console_form::text, 20},
+    {"launches", 60, console_form::count},
+    {"GPU time", 100, console_form::time},
+    {"mean", 70, console_form::time, 0, "mean: of a launch"},
+    {"kernel %", 80, console_form::percent, 0, "kernel %: of all kernels' time"},
+    {"", 20, console_form::bar},
+    {"GPU fill %", 40, console_form::percent, 0,
+     "GPU fill %: how much of the SMs grids and blocks can keep busy, by time"}};
+
+template <std::size_t Count>
+vec<console_table::column> all_of(console_table::column const (&columns)[Count]) {
+  return vec<console_table::column>(columns, columns + Count);
+}
+
+/// Calls look(column, key of its metric or nothing) for each column of the tables of the console.
+template <class Look>
+void for_each_console_column(Look const& look) {
+  auto const look_without_metric = [&](console_table::column const& known) {
+    if (!known.header.empty()) look(known, std::string_view());
+  };
+  range_table::for_each_column(look_without_metric);
+  counter_view::for_each_column(look);
+  for (console_table::column const& known : outside_table_columns) look_without_metric(known);
+  for (console_table::column const& known : memory_table_columns) look_without_metric(known);
+  for (console_table::column const& known : kernel_table_columns) look_without_metric(known);
+}
+
 /// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
 inline void write_outside_steps(text_writer& out, table_input const& input,
                                 table_options const& options) {
@@ -265,14 +312,7 @@ inline void write_outside_steps(text_writer& out, table_input const& input,
   step_amounts const amounts(input.folded, input.steps);
   vec<std::size_t> const outside = amounts.outside_steps();
   if (outside.empty()) return;
-  using form = console_form;
-  console_table table({{"outside of steps", 1000, form::text, 24},
-                       {"GPU busy", 90, form::time},
-                       {"kernels", 60, form::count},
-                       {"calls", 70, form::count},
-                       {"host total", 100, form::time},
-                       {"copied", 45, form::bytes},
-                       {"allocated", 20, form::bytes}});
+  console_table table(all_of(outside_table_columns));
   for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {
     range_row const& row = input.folded[outside[i]];
     device_work const& work = row.total;
@@ -312,16 +352,7 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                                   table_options const& options) {
   memory_table const& memory = input.memory;
   if (memory.purposes.size() < 2) return;
-  using form = console_form;
-  console_table table({{"memory", 1000, form::text, 24},
-                       {"allocations", 60, form::count},
-                       {"allocated", 80, form::bytes},
-                       {"released", 70, form::bytes},
-                       {"live at end", 75, form::bytes},
-                       {"peak", 85, form::bytes},
-                       {"at the peak", 100, form::bytes},
-                       {"peak %", 90, form::percent},
-                       {"", 20, form::bar}});
+  console_table table(all_of(memory_table_columns));
   memory_in_mean_step const mean(memory, input.steps);
   auto const peak = static_cast<double>(memory.peak_bytes);
   for (memory_purpose const& purpose : memory.purposes) {
@@ -352,17 +383,7 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
   if (kernels.empty()) return;
   double all_ns = 0.0;
   for (top_kernel const& kernel : kernels) all_ns += kernel.step_ns;
-  using form = console_form;
-  console_table table(
-      {{"kernel", 1000, form::text, 28},
-       {"range", 900, form::text, 20},
-       {"launches", 60, form::count},
-       {"GPU time", 100, form::time},
-       {"mean", 70, form::time, 0, "mean: of a launch"},
-       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time"},
-       {"", 20, form::bar},
-       {"GPU fill %", 40, form::percent, 0,
-        "GPU fill %: how much of the SMs grids and blocks can keep busy, by time"}});
+  console_table table(all_of(kernel_table_columns));
   std::size_t const shown = smaller(most, kernels.size());
   double rest_ns = 0.0;
   for (std::size_t i = shown; i < kernels.size(); ++i) rest_ns += kernels[i].step_ns;

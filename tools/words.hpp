@@ -1,0 +1,117 @@
+// Words of the outputs that neither a table of the code nor an entry of the documents explains.
+#ifndef STRATA_TOOLS_WORDS_HPP
+#define STRATA_TOOLS_WORDS_HPP
+
+#include <string_view>
+#include <vector>
+
+namespace tools {
+
+struct explained_words {
+  std::vector<std::string_view> names;
+  std::string_view meaning;
+};
+
+inline explained_words const output_words[] = {
+    // The head of the console.
+    {{"step"},
+     "how long a mean step takes; in brackets of how many, and the first one, which is left out "
+     "where it took more than 1.5 times the median"},
+    {{"median", "p95"}, "half, and 95 of 100, of the steps or calls take no longer"},
+    {{"first", "left out"}, "the first recorded step, which often loads kernels and plans"},
+    {{"unrecorded", "unrecorded steps", "outside windows"},
+     "the median of the steps that are not recorded (skip=, every=): where they are shorter, "
+     "CUPTI made the recorded ones longer, and the answer is of the others"},
+    {{"whole run"}, "there are no steps: all values are of the run"},
+    {{"idle", "GPU idle"}, "time of a step in which no kernel and no copy ran on the GPU"},
+    {{"host times only"},
+     "the GPU was not traced: STRATA=trace does, and the problems say why not"},
+    {{"outside of steps"},
+     "time before, between and after the steps; the ranges there have a table of their own"},
+    {{"roofs measured on this device"}, "by strata ceilings, that day"},
+    // The answer.
+    {{"answer"}, "what bounds the step, and which range takes most of it"},
+    {{"finding"}, "one cause, over all ranges that have it; the one that gains most comes first"},
+    {{"try"}, "the cure of the finding above"},
+    {{"more", "would decide"},
+     "findings that gain little, and keys of STRATA= that let rules decide"},
+    {{"Predicted step"}, "the step without this cause alone, by a replay of the recorded one"},
+    {{"since other idle time ends with it"}, "the cure ends waits beside those of its cause"},
+    {{"rule", "rules"},
+     "what looks for one cause; without the counters that it needs it decides nothing"},
+    {{"Host times only"}, "the answer has no GPU time: it names the range with most host time"},
+    // The tables and what is below them.
+    {{"all", "a step"}, "the sum of a mean step"},
+    {{"Values"}, "of a mean step: sums by the number of recorded steps"},
+    {{"Rates"}, "declared work by GPU busy time, by host time where there is none"},
+    {{"Rates and % of peak", "timed step", "timed steps"},
+     "work of one counted step, by GPU busy time of the timed steps, which come first and are "
+     "not counted"},
+    {{"Counted", "pass", "passes"},
+     "what the hardware counts in one step; more counters take more steps, a pass each"},
+    {{"L1 with shared memory"}, "L1's data path, most of whose turns shared memory took"},
+    // The foot.
+    {{"lost"}, "what had no room or was dropped, and the key that gives it room"},
+    {{"problem"}, "what could not be done, and its cure"},
+    {{"cost"}, "what Strata itself took; what CUPTI adds to a launch is not in it"},
+    {{"in ranges"}, "the ranges of all threads, by the measured time of one"},
+    {{"in launch callbacks", "launch callbacks"},
+     "CUPTI's calls of Strata in driver calls, by the measured time of one"},
+    {{"in readings of CPU counters"}, "counters=cpu reads them at both ends of a range"},
+    {{"flush"}, "at the end of the window the records are taken from CUPTI"},
+    {{"start"}, "CUPTI and the driver are opened, before the first window"},
+    {{"CUPTI's threads", "in CUPTI's threads"}, "records are added up there, beside the program"},
+    {{"memory"}, "most memory of logs and records that Strata held; log= and buffers= limit it"},
+    {{"wrote"}, "the files of the run: docs/reference/files.md"},
+    // strata explain.
+    {{"run", "settings", "measured"}, "the program and its machine; the text of STRATA; the step"},
+    {{"evidence"}, "values that prove the finding, of the ranges with most of it"},
+    {{"not examined"}, "what this run cannot tell, with the keys that would decide; no all-clear"},
+    {{"next", "after-the-change"}, "the command that tells more, or that proves the change"},
+    {{"gaps"}, "how often the GPU was idle, a step"},
+    {{"gpu_idle_ns"}, "idle time of the GPU by this cause, a step"},
+    {{"first_ns"}, "how long the first recorded step took"},
+    {{"overlap_ns"}, "time in which kernels of several streams ran, a step"},
+    {{"own_ns"}, "what recording took"},
+    {{"pinned_ns"}, "what the copies would take of pinned memory"},
+    {{"streams"}, "of the GPU, that have kernels of the range"},
+    {{"blocks_at_a_time", "multiprocessors"}, "blocks that fit on the GPU at once; its SMs"},
+    {{"time_at_roof_ns"}, "what the work would take at the roof, a step"},
+    {{"shared_bytes"}, "shared memory of a block"},
+    // The page.
+    {{"What helps most"}, "the finding whose cure shortens the step most"},
+    {{"best case"}, "what is predicted: the cure removes the whole cause, and costs nothing"},
+    {{"Largest part"}, "the part of the step that takes most of it"},
+    {{"launching"}, "the GPU is idle while the host launches"},
+    {{"the program's own work"}, "the GPU is idle while the program computes on the CPU"},
+    {{"the host waited, then launched"},
+     "the GPU is idle: the host waited for it before it launched more"},
+    {{"allocating"}, "the GPU is idle while the host allocates or frees"},
+    {{"copies by the host"}, "the GPU is idle while the host copies"},
+    {{"queued work that begins late"},
+     "the GPU is idle between pieces of work that were launched already"},
+    {{"cause not recorded"}, "the GPU is idle, and the timeline is not whole"},
+    {{"limiter not counted"}, "counters=findings tells it"},
+    {{"roof"}, "the most that the device does a second: by counted peaks, measured, or attributes"},
+    {{"declared work"}, "flops and bytes that the program gives its ranges, beside those counted"},
+    // strata compare, ranks, ledger and <strata/llm.hpp>.
+    {{"verdict"}, "no regression, a regression, or inconclusive: strata compare's exit code"},
+    {{"no regression", "regression", "inconclusive"},
+     "within the limit; beyond limit and noise; the runs do not tell"},
+    {{"SLOWER"}, "the range is slower, beyond the limit and noise"},
+    {{"noise"}, "standard deviation of a change, by how the steps and runs differ"},
+    {{"MFU", "HFU"},
+     "operations that the model needs, or the hardware did, by the peak of the tensor cores"},
+    {{"MBU"}, "bytes that the model needs, by the bandwidth of HBM"},
+    {{"needed", "moved"}, "bytes that ranges declare; bytes of HBM that were counted"},
+    {{"kept in L2"}, "less was moved than needed, since L2 still had it"},
+    {{"write-back"}, "lines that earlier ranges wrote and L2 evicts now"},
+    {{"workspace"}, "bytes written beyond the result, and read again"},
+    {{"split-K"}, "the same of partial sums that are added by atomics"},
+    {{"re-reads", "read again"}, "bytes asked of L2 more than once, which it did not keep"},
+    {{"unexplained"}, "the rest of the counted bytes"},
+};
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_WORDS_HPP
