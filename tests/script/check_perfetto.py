@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks traces in Perfetto's format: check_perfetto.py TRACE.perfetto-trace [TRACE.json]. Without a file it checks the
-golden trace of the unit tests beside the golden trace.json of the same profile.
+golden trace of the unit tests beside the golden trace.json of the same profile, and both traces of a recording.
 
 The file is decoded with Perfetto's own definitions, which the Python package perfetto has (tests/run.sh puts it into
 build/perfetto), and read as Perfetto's trace processor reads it: state by sequence, clocks, interned texts, slices by
@@ -11,9 +11,12 @@ Exit status: 0, or 1 with what is wrong; 77 without the package.
 """
 import collections
 import json
+import os
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
 import zlib
 
 here = pathlib.Path(__file__).resolve().parent
@@ -348,22 +351,43 @@ def plain(value):
     return value
 
 
+def is_good(path, beside):
+    trace = Trace(path.read_bytes())
+    if beside is not None:
+        check_beside(trace, beside)
+    for line in trace.wrong[:MOST_SHOWN]:
+        print(f"{path}: {line}")
+    if len(trace.wrong) > MOST_SHOWN:
+        print(f"{path}: and {len(trace.wrong) - MOST_SHOWN} more")
+    if not trace.wrong:
+        print(f"{path}: good: {trace.packets} packets, {len(trace.slices)} slices on {len(trace.tracks)} tracks, "
+              f"{len(trace.work)} of them on {len(trace.gpus)} GPUs, {len(trace.flows)} arrows, {len(trace.marks)} marks, "
+              f"{len(trace.counters)} values of counters")
+    return not trace.wrong
+
+
+def recording_is_good(folder):
+    """Both traces of a recording with two GPUs and their uses."""
+    program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve() / "tools/strata"
+    if not program.exists():
+        print("LEFT OUT: a recording, since the command strata was not built")
+        return True
+    recording = here.parent.parent / "examples/report/llama-decode.strata"
+    paths = [pathlib.Path(folder, name) for name in ("run.perfetto-trace", "run.json")]
+    for path in paths:
+        subprocess.run([program, "trace", recording, "--out", path], check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+    return is_good(*paths)
+
+
 def main():
     paths = [pathlib.Path(p) for p in sys.argv[1:]]
-    if not paths:
-        golden = here.parent / "unit" / "golden"
-        paths = [golden / "trace.perfetto-trace", golden / "trace_spans.json"]
-    trace = Trace(paths[0].read_bytes())
-    if len(paths) > 1:
-        check_beside(trace, paths[1])
-    for line in trace.wrong[:MOST_SHOWN]:
-        print(f"{paths[0]}: {line}")
-    if len(trace.wrong) > MOST_SHOWN:
-        print(f"{paths[0]}: and {len(trace.wrong) - MOST_SHOWN} more")
-    if not trace.wrong:
-        print(f"{paths[0]}: good: {trace.packets} packets, {len(trace.slices)} slices on {len(trace.tracks)} tracks, "
-              f"{len(trace.work)} of them on {len(trace.gpus)} GPUs, {len(trace.flows)} arrows, {len(trace.marks)} marks, {len(trace.counters)} values of counters")
-    return 1 if trace.wrong else 0
+    if paths:
+        return 0 if is_good(paths[0], paths[1] if len(paths) > 1 else None) else 1
+    golden = here.parent / "unit" / "golden"
+    good = is_good(golden / "trace.perfetto-trace", golden / "trace_spans.json")
+    with tempfile.TemporaryDirectory() as folder:
+        return 0 if recording_is_good(folder) and good else 1
 
 
 if __name__ == "__main__":
