@@ -503,6 +503,7 @@ class trace_sink {
  public:
   /// Whether a track may have events that overlap.
   virtual bool has_async() const = 0;
+  /// The host's comes first; the number of device n is n + 1 more.
   virtual void process(std::uint32_t process, std::string_view name) = 0;
   /// The track of the events that follow: its number among those of its kind, in its process.
   virtual void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
