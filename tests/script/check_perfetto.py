@@ -284,8 +284,7 @@ class Trace:
                 continue
             whole = Slice(*self.place(track), category, name, time, time, arguments)
             if event.type == kind.TYPE_COUNTER:
-                value = event.double_counter_value if event.HasField("double_counter_value") else event.counter_value
-                self.counters.append((*self.place(track), time, float(value)))
+                self.counters.append((*self.place(track), time, float(event.counter_value)))
             elif event.type == kind.TYPE_INSTANT:
                 self.marks.append(whole)
             elif event.type == kind.TYPE_SLICE_BEGIN:

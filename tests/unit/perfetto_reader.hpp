@@ -395,7 +395,6 @@ class reader {
     if (find(e, 3) != nullptr) t.of.category = looked_up(s.tables[0], value(e, 3));
     t.of.name = find(e, 10) != nullptr ? looked_up(s.tables[1], value(e, 10)) : text(e, 23);
     t.counter = static_cast<double>(static_cast<std::int64_t>(value(e, 30)));
-    if (field const* const f = find(e, 44)) std::memcpy(&t.counter, &f->value, sizeof t.counter);
     for (field const& f : e) {
       if (f.number == 3000)
         for (field const& to : fields(f.bytes)) t.out.push_back(to.value);

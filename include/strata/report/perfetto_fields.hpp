@@ -42,7 +42,6 @@ inline constexpr field event_name_iid = 10;
 inline constexpr field event_track_uuid = 11;
 inline constexpr field event_name = 23;
 inline constexpr field event_counter_value = 30;
-inline constexpr field event_double_counter_value = 44;
 inline constexpr field event_gpu_correlation = 3000;
 inline constexpr field correlation_submitted_events = 1;
 inline constexpr field annotation_name_iid = 1;
