@@ -184,8 +184,7 @@ int main(int, char** words) {
     strata::vec<std::string> problems;
     session = new strata::session(strata::options::parse(text, problems));
     if (!session->start().ok()) return 99;
-    bool const outlives_main = std::string(words[2]).substr(0, 5) == "main-";
-    if (!outlives_main) local.reset(session);
+    if (words[2] != std::string("main-watched")) local.reset(session);  // that one outlives main
   }
   auto* const now = new state;  // its ranges stay open
   now->enter(words[1]);

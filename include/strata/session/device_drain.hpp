@@ -70,18 +70,16 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
   return false;
 }
 
-/// A call of a thread of Strata's own may not come back: that thread keeps the process alive. It
+/// A call of a thread of Strata's own does not come back: that thread keeps the process alive. It
 /// ends with the last of the program's threads, as it would have, once that main has ended by
-/// pthread_exit; half a second later, in which a device may answer. Threads: any.
+/// pthread_exit. Threads: any.
 inline void end_with_last_thread() noexcept {
 #if defined(__linux__)
   static apart_work ends{[](void*) noexcept {
-                           constexpr int enough = 50;  // of 10 ms
                            program_threads program;
-                           for (int looks = 0; looks < enough;) {
+                           while (!program.have_ended()) {
                              timespec const pause = program.pause(1'000'000'000);
                              (void)::nanosleep(&pause, nullptr);
-                             looks = program.have_ended() ? looks + 1 : 0;
                            }
                            program_threads::end_process();
                          },

@@ -71,15 +71,6 @@ class exit_hooks {
     if (size >= static_cast<int>(sizeof all.recording)) all.recording[0] = '\0';
   }
 
-  /// Whether a thread waits for signals, and for the end of the program's last thread.
-  static bool is_watching() {
-#if defined(__linux__)
-    return instance().watches.load();
-#else
-    return false;
-#endif
-  }
-
   /// In a forked child: whether it is the first one of the process that recorded to ask, while that
   /// one has no report yet.
   static bool is_first_child() noexcept {

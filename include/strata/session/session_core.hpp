@@ -21,7 +21,6 @@
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
-#include <strata/session/exit_hooks.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
@@ -232,6 +231,7 @@ class session_core {
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
     state_ = run_state::left_open;
+    if (block().phase.load() == process_phase::running) end_with_last_thread();
   }
 
   /// The rest of `start`.
@@ -461,7 +461,6 @@ class session_core {
   void report_window() noexcept {
     bool whole = false;
     if (!if_memory_allows([&] {
-          if (trace_.tracing() && !exit_hooks::is_watching()) end_with_last_thread();
           windows_.ask_device([this] {
             trace_.bring_in();
             detail::recorder::instance().end_clock();
