@@ -116,8 +116,8 @@ function drawIcicle(width, state) {
 function icicleNote({top, kind}) {
   const whole = icicleWhole(folded.rows[0], kind) || 1;
   const shown = icicleWhole(top, kind);
-  return (top.depth ? top.path : "All of a mean " + unit) + ": " + kind.show(shown) + ", "
-    + percent(100 * shown / whole) + ".";
+  return (top.depth ? top.path : "All of a mean " + unit) + ", by " + kind.name + ": "
+    + kind.show(shown) + ", " + percent(100 * shown / whole) + ".";
 }
 
 function icicle() {

@@ -113,10 +113,11 @@ class RooflineDrawing {
 
   /** Writes a text at the first free one of its places; returns whether there was one. */
   label(text, places, attributes, taken = this.taken) {
+    const gap = 4;  // to the next text, in pixels
     const wide = textWidth(text);
     const place = freePlace(places(wide), wide, rooflineMargin.left, this.end, taken);
     if (!place) return false;
-    this.taken.push({...place, wide});
+    this.taken.push({...place, x: place.x - gap, wide: wide + 2 * gap});
     this.svg.append(sv("text", {...place, style: rooflineHalo, ...attributes}, text));
     return true;
   }

@@ -756,7 +756,7 @@ class Page:
             pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
             self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
             self.act("dispatchEvent(new Event('beforeprint'))")
-            high = self.run("document.querySelector('footer').getBoundingClientRect().bottom + scrollY") / ((paper[1] - 0.8) * 96)
+            high = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY") / ((paper[1] - 0.8) * 96)
             self.act("dispatchEvent(new Event('afterprint'))")
             self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
             self.expect(0 < pages <= 2 + 1.3 * high, f"{pages} pages of {name} for {high:.1f} pages of text")

@@ -207,6 +207,10 @@ TEST_CASE("without script the page has the answer, its findings and ranges in wo
   CHECK(plain.find(input.findings.findings[0].title) != plain.npos);
   CHECK(plain.find("<td>" + input.folded[1].path + "</td>") != plain.npos);
   CHECK(plain.find("<th>GPU busy</th><th>Host total</th><th>Limiter</th>") != plain.npos);
+  for (range_limit const& limit : input.roofline.limits) {
+    if (limit.kind != limiter::unit) continue;
+    CHECK(plain.find("<td>" + limit.text + " of its peak</td>") != plain.npos);
+  }
   CHECK(page.find("<button id=\"theme\" type=\"button\" hidden>") !=
         page.npos);  // it has no script
   std::string const bad = page_tables(with_hostile_names().made).page();

@@ -102,11 +102,15 @@ class page_plain {
       write_cell(range.thread.empty() ? range.path : range.path + " (" + range.thread + ")");
       write_cell(gpu ? time_text(amounts.busy_ns(row)) : std::string());
       write_cell(time_text(amounts.host_ns(row)));
-      bool const known = row < input_.roofline.limits.size();
-      write_cell(known ? std::string_view(input_.roofline.limits[row].text) : std::string_view());
+      write_cell(limiter_text(row));
       out_.write("</tr>\n");
     }
     out_.write("</table>\n");
+  }
+  std::string limiter_text(std::size_t row) const {
+    if (row >= input_.roofline.limits.size()) return {};
+    range_limit const& limit = input_.roofline.limits[row];
+    return limit.kind == limiter::unit ? limit.text + " of its peak" : limit.text;
   }
   void write_cell(std::string_view text) {
     out_.write("<td>");

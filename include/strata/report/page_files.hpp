@@ -834,6 +834,10 @@ font-size: 1.2rem;
 tbody th {
 max-width: 11rem;
 }
+noscript :is(th, td) {
+white-space: normal;
+overflow-wrap: anywhere;
+}
 th,
 td {
 padding-left: 0.4rem;
@@ -911,6 +915,8 @@ nav,
 #theme,
 #print,
 .skip,
+footer,
+section > button,
 section > details:not([open]),
 section div > details:not([open]),
 .findings details:not([open]) {
@@ -934,8 +940,12 @@ h3,
 .heading,
 .about,
 thead,
-.chart:has(+ .legend) {
+tbody tr:nth-child(-n + 3) {
 break-after: avoid;
+}
+.chart ~ :is(ul, p),
+tbody tr:nth-last-child(-n + 2) {
+break-before: avoid;
 }
 .tall {
 max-height: none;
@@ -2817,8 +2827,8 @@ return drawing;
 function icicleNote({top, kind}) {
 const whole = icicleWhole(folded.rows[0], kind) || 1;
 const shown = icicleWhole(top, kind);
-return (top.depth ? top.path : "All of a mean " + unit) + ": " + kind.show(shown) + ", "
-+ percent(100 * shown / whole) + ".";
+return (top.depth ? top.path : "All of a mean " + unit) + ", by " + kind.name + ": "
++ kind.show(shown) + ", " + percent(100 * shown / whole) + ".";
 }
 function icicle() {
 if (!shareKinds.length || folded.rows.length < 3) return;
@@ -3132,10 +3142,11 @@ sv("text", middle, "FLOP per byte of " + ofLevel),
 sv("text", {x: left + 4, y: top - 2, class: "soft"}, "FLOP/s"));
 }
 label(text, places, attributes, taken = this.taken) {
+const gap = 4;  // to the next text, in pixels
 const wide = textWidth(text);
 const place = freePlace(places(wide), wide, rooflineMargin.left, this.end, taken);
 if (!place) return false;
-this.taken.push({...place, wide});
+this.taken.push({...place, x: place.x - gap, wide: wide + 2 * gap});
 this.svg.append(sv("text", {...place, style: rooflineHalo, ...attributes}, text));
 return true;
 }
@@ -3401,9 +3412,9 @@ const drawing = new RooflineDrawing(width, state, {levels: shown, all, list, ker
 box.replaceChildren(drawing.draw());
 note.textContent = rooflineNote(drawing);
 legend.fill([...new Set(list.map(point => point.range))].slice(0, 24).map(entry));
-markLegend(marks, shown, [...list, ...kernels]);
 )page"sv;
-inline constexpr std::string_view page_report_roofline_js_2 = R"page(numbers.replaceChildren(numbersOfFigure(() => rooflineNumbers(kernels)));
+inline constexpr std::string_view page_report_roofline_js_2 = R"page(markLegend(marks, shown, [...list, ...kernels]);
+numbers.replaceChildren(numbersOfFigure(() => rooflineNumbers(kernels)));
 }, 320);
 state.isolate = range => {
 toggle(range);
