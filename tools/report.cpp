@@ -35,7 +35,8 @@ class report_command final : public subcommand {
   }
   exit_code run() override {
     if (out_.empty()) return refuse(name(), "--out", "takes a folder");
-    if (formats_.find(',') != std::string::npos) return refuse_comma();
+    if (formats_.find(',') != std::string::npos)
+      return refuse(name(), "--formats " + formats_, "formats are joined by +");
     strata::vec<std::string> problems;
     strata::options wanted =
         strata::options::parse("formats=" + formats_ + ",sort=" + sort_, problems);
@@ -50,12 +51,6 @@ class report_command final : public subcommand {
   }
 
  private:
-  exit_code refuse_comma() const {
-    std::string joined = formats_;
-    for (char& letter : joined)
-      if (letter == ',') letter = '+';
-    return refuse(name(), "--formats " + formats_, "formats are joined by +: " + joined);
-  }
   /// `problem`: STRATA: "formats=x" is ignored: formats takes ...
   exit_code refuse_formats(std::string problem) const {
     std::size_t const cure = problem.find(" takes ");
