@@ -412,20 +412,6 @@ class sample_maker {
     now_ += 1000;
   }
 
-  static void add(device_work& to, device_work const& from) {
-    to.launches += from.launches;
-    to.launch_ns += from.launch_ns;
-    to.kernels += from.kernels;
-    to.kernel_ns += from.kernel_ns;
-    to.copies += from.copies;
-    to.copy_ns += from.copy_ns;
-    to.host_to_device_bytes += from.host_to_device_bytes;
-    to.synchronizations += from.synchronizations;
-    to.synchronization_ns += from.synchronization_ns;
-    to.allocations += from.allocations;
-    to.allocated_bytes += from.allocated_bytes;
-  }
-
   void odd_work() {
     // A kernel of an unknown launch, and one without times.
     work(0, 999999, 3, shapes[3].ns, 7, no_node);
@@ -464,7 +450,7 @@ class sample_maker {
       row.host_self_ns = row.host_total_ns;
     }
     for (std::size_t i = s_.tree.size(); --i > 0;) {
-      add(s_.tree[s_.tree[i].parent].total, s_.tree[i].total);
+      s_.tree[s_.tree[i].parent].total.add(s_.tree[i].total);
       s_.tree[s_.tree[i].parent].host_self_ns -= s_.tree[i].host_total_ns;
     }
     s_.tree[0].host_self_ns = 0;
@@ -513,8 +499,8 @@ class sample_maker {
       to.bytes += row.bytes;
       to.first_step_flops += row.first_step_flops;
       to.first_step_bytes += row.first_step_bytes;
-      add(to.self, row.self);
-      add(to.total, row.total);
+      to.self.add(row.self);
+      to.total.add(row.total);
     }
   }
 

@@ -260,6 +260,33 @@ struct device_work {
   /// Of `kernels`, those that threads in no range launched.
   std::uint64_t adopted_kernels = 0;
   std::int64_t adopted_ns = 0;  ///< of these kernels, and of copies by such threads
+
+  /// All but the kernels that were captured, whose totals are no sums.
+  void add(device_work const& more) noexcept {
+    launches += more.launches;
+    launch_ns = detail::add_saturated(launch_ns, more.launch_ns);
+    kernels += more.kernels;
+    kernel_ns = detail::add_saturated(kernel_ns, more.kernel_ns);
+    copies += more.copies;
+    copy_ns = detail::add_saturated(copy_ns, more.copy_ns);
+    host_to_device_bytes += more.host_to_device_bytes;
+    device_to_host_bytes += more.device_to_host_bytes;
+    device_to_device_bytes += more.device_to_device_bytes;
+    other_bytes += more.other_bytes;
+    set_bytes += more.set_bytes;
+    synchronizations += more.synchronizations;
+    synchronization_ns = detail::add_saturated(synchronization_ns, more.synchronization_ns);
+    allocations += more.allocations;
+    allocated_bytes += more.allocated_bytes;
+    releases += more.releases;
+    released_bytes += more.released_bytes;
+    adopted_kernels += more.adopted_kernels;
+    adopted_ns = detail::add_saturated(adopted_ns, more.adopted_ns);
+  }
+  /// Of copies, without fills.
+  std::uint64_t copied_bytes() const noexcept {
+    return host_to_device_bytes + device_to_host_bytes + device_to_device_bytes + other_bytes;
+  }
 };
 
 /// All launches of one kernel by one range.

@@ -227,7 +227,7 @@ class call_tree_builder {
 
   void add_device_work() {
     for (std::uint32_t node = 0; node < sums_.nodes.size(); ++node)
-      add_work(rows_[layout_.row_of(node)].self, sums_.nodes[node]);
+      rows_[layout_.row_of(node)].self.add(sums_.nodes[node]);
     for (graph_kernel_sums const& sums : sums_.graph_kernels) {
       std::uint32_t const launching = layout_.row_of(sums.launched_by);
       std::uint32_t const capturing = layout_.row_of(sums.captured_by);
@@ -303,29 +303,6 @@ class call_tree_builder {
     });
   }
 
-  /// All but the captured kernels, whose totals are not sums.
-  static void add_work(device_work& work, device_work const& from) noexcept {
-    work.launches += from.launches;
-    work.launch_ns = add_saturated(work.launch_ns, from.launch_ns);
-    work.kernels += from.kernels;
-    work.kernel_ns = add_saturated(work.kernel_ns, from.kernel_ns);
-    work.copies += from.copies;
-    work.copy_ns = add_saturated(work.copy_ns, from.copy_ns);
-    work.host_to_device_bytes += from.host_to_device_bytes;
-    work.device_to_host_bytes += from.device_to_host_bytes;
-    work.device_to_device_bytes += from.device_to_device_bytes;
-    work.other_bytes += from.other_bytes;
-    work.set_bytes += from.set_bytes;
-    work.synchronizations += from.synchronizations;
-    work.synchronization_ns = add_saturated(work.synchronization_ns, from.synchronization_ns);
-    work.allocations += from.allocations;
-    work.allocated_bytes += from.allocated_bytes;
-    work.releases += from.releases;
-    work.released_bytes += from.released_bytes;
-    work.adopted_kernels += from.adopted_kernels;
-    work.adopted_ns = add_saturated(work.adopted_ns, from.adopted_ns);
-  }
-
   void add_migrations() {
     migration_places(source_).each([this](migration_record const& one, std::uint32_t node) {
       range_row& row = rows_[layout_.row_of(node)];
@@ -359,7 +336,7 @@ class call_tree_builder {
     }
     for (std::size_t i = rows_.size(); i-- > 0;) {
       range_row& row = rows_[i];
-      add_work(row.total, row.self);
+      row.total.add(row.self);
       // Recursion at the depth limit can make the children's time exceed their parent's.
       row.host_self_ns = row.host_total_ns > below[i] ? row.host_total_ns - below[i] : 0;
       row.step_host_self_share = row.step_host_share;
@@ -369,7 +346,7 @@ class call_tree_builder {
       row.step_host_self_share.set(own, static_cast<double>(row.host_self_ns));
       if (i == 0) return;
       std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
-      add_work(rows_[parent].total, row.total);
+      rows_[parent].total.add(row.total);
       add_migrations_below(rows_[parent], row);
       std::int64_t const apart = smaller(elsewhere[i], row.host_total_ns);
       below[parent] = add_saturated(below[parent], row.host_total_ns - apart);

@@ -119,15 +119,13 @@ class step_amounts {
     auto const in_step = [this](auto amount, step_part const& share) {
       return steps_.per_step(static_cast<double>(amount), share);
     };
-    std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
-                                 work.device_to_device_bytes + work.other_bytes;
     mean_work mean;
     mean.kernels = in_step(work.kernels, by_launch);
     mean.kernel_ns = in_step(work.kernel_ns, by_time);
     mean.graph_kernel_ns = in_step(work.graph_kernel_ns, by_time);
     mean.launch_ns = in_step(work.launch_ns, by_launch_time);
     mean.copy_ns = in_step(work.copy_ns, by_time);
-    mean.copied_bytes = in_step(copied, by_time);
+    mean.copied_bytes = in_step(work.copied_bytes(), by_time);
     mean.allocated_bytes = in_step(work.allocated_bytes, by_time);
     mean.synchronization_ns = in_step(work.synchronization_ns, by_time);
     mean.allocations = in_step(work.allocations, by_time);

@@ -316,12 +316,10 @@ inline void write_outside_steps(text_writer& out, table_input const& input,
   for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {
     range_row const& row = input.folded[outside[i]];
     device_work const& work = row.total;
-    table.add_row({{console_text(row.path)}},
-                  {if_any(row.gpu_busy_ns), if_any(work.kernels), if_any(row.host.count()),
-                   if_any(row.host_total_ns),
-                   if_any(work.host_to_device_bytes + work.device_to_host_bytes +
-                          work.device_to_device_bytes + work.other_bytes),
-                   if_any(work.allocated_bytes)});
+    table.add_row(
+        {{console_text(row.path)}},
+        {if_any(row.gpu_busy_ns), if_any(work.kernels), if_any(row.host.count()),
+         if_any(row.host_total_ns), if_any(work.copied_bytes()), if_any(work.allocated_bytes)});
   }
   out.put('\n');
   table.fit(usable_width(options), options.bars);
