@@ -177,7 +177,7 @@ struct profile_losses {
   std::uint64_t spans_dropped = 0;
   std::uint64_t spans_left_open = 0;
   std::uint64_t threads_merged = 0;
-  std::uint64_t unrecorded = 0;
+  std::uint64_t unrecorded = 0;  ///< for want of memory; not the steps outside of windows
   std::uint64_t migrations_dropped = 0;
   std::uint64_t kernels_merged = 0;
   std::uint64_t histograms_coarse = 0;

@@ -166,6 +166,8 @@ class finding_rules : private kernel_rules {
     return work.launches > 0 && work.kernels > many * work.launches;
   }
   char const* in_whole() const noexcept { return in_.steps.from_steps ? " a step" : " in the run"; }
+  /// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
+  /// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
   std::string idle_title(idle_cause cause, idle_work const& all) const {
     std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
                             << " idle for " << time(all.ns) << " of " << in_.steps.one_whole();
@@ -237,6 +239,8 @@ class finding_rules : private kernel_rules {
     entitle(before, copies_title(all[0], all[1], rule.apart));
     return true;
   }
+  /// "The host copies 18.0 KiB to the GPU in 11 copies a step, with no kernel at the same time for
+  /// 9.08 us".
   std::string copies_title(copy_time const& from, copy_time const& to, bool pageable) const {
     // Those at the same time count once.
     double const alone_ns = smaller(from.alone_ns + to.alone_ns, in_.steps.copies_alone_ns);

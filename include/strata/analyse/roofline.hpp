@@ -117,7 +117,7 @@ struct roofline_table {
   std::string measured_at;  ///< when the measured roofs were measured, UTC, ISO 8601
   vec<roofline_point> points;
   vec<range_limit> limits;  ///< by row of the folded tree, with the ranges below
-  vec<range_limit> own;     ///< by row, of its own kernels; without a text
+  vec<range_limit> own;     ///< by row, of its own kernels; without text and kind
 
   /// The roof with this name, or null.
   roof const* find(std::string_view name) const noexcept {

@@ -60,7 +60,8 @@ constexpr std::string_view to_string(gpu_unit unit) noexcept {
 /// A unit used by this part of the time or more bounds a kernel.
 /// Source: the classes of Nsight Compute's speed-of-light rule.
 inline constexpr double bound_use = 0.8;
-/// Where no unit is used by this part of the time, latency bounds a kernel.
+/// Where no unit is used by this part of the time, latency bounds a kernel. The finding
+/// latency-bound begins at `far_use` of the rules.
 /// Source: the classes of Nsight Compute's speed-of-light rule.
 inline constexpr double latency_use = 0.6;
 

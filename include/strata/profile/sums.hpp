@@ -233,7 +233,7 @@ namespace detail {
 }  // namespace detail
 
 /// Device work of a range: once for the range itself, once with everything below it.
-/// Units: ns and bytes.
+/// Units: ns and bytes. Recordings have the members by position: more of them follow the last.
 struct device_work {
   /// Calls that put work on the device (launch, graph launch, copy, fill) or into a captured graph.
   std::uint64_t launches = 0;

@@ -23,7 +23,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// What limits the kernels of a range: a unit ("HBM"), "latency", "launch", "copies", "above the
-/// roof" or "not known".
+/// roof" or "not known". Of `roofline_table::own`, which has no kind.
 inline std::string limiter_name(range_limit const& limit) {
   if (limit.is_above_roof()) return std::string(to_string(limit.kind));
   if (limit.fraction() >= latency_use) return std::string(limit.roof);

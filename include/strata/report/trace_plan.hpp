@@ -172,8 +172,8 @@ struct trace_slice {
   std::int64_t begin;
   std::int64_t end;
   std::uint32_t index;   ///< in the profile's records of this kind
-  std::uint32_t launch;  ///< where an arrow comes from, no_launch without one
-  std::uint32_t arrow;   ///< its number among the arrows of that launch
+  std::uint32_t launch;  ///< that the work comes from, no_launch where that is not known
+  std::uint32_t arrow;   ///< its number among the arrows of that launch; 0 where none is drawn
   slice_kind kind;
   std::uint8_t order;  ///< of two with the same times the smaller one contains the other
 

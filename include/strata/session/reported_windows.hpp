@@ -154,7 +154,10 @@ class reported_windows {
     write_report();
   }
 
-  /// Does a part of a report that the device is asked for, which may not come back.
+  /// Does a part of a report that the device is asked for, which may not come back. Meanwhile the
+  /// thread is one of Strata's own: where main has ended by pthread_exit, the watcher
+  /// (exit_hooks.hpp) ends the process with the program's last thread. While files are written the
+  /// process waits for them.
   template <class Part>
   void ask_device(Part part) {
     maybe<own_thread> counted;

@@ -117,9 +117,10 @@ class schedule {
   std::uint32_t repeat_ = 1;
 };
 
-/// How long steps take that are not recorded: outside windows, not warmed up in, not counted.
-/// Threads: one begins and ends steps; any asks. Cost: two readings of a clock for such a step; no
-/// memory is allocated until `median_ns`.
+/// How long steps take that are not recorded: outside windows, not warmed up in, not counted;
+/// beside the report of a window too. Not `profile_losses::unrecorded`. Threads: one begins and
+/// ends steps; any asks. Cost: two readings of a clock for such a step; no memory is allocated
+/// until `median_ns`.
 class unrecorded_steps {
  public:
   /// Such a step begins.
