@@ -68,7 +68,7 @@ const busyKinds = {
   },
   launch: {
     means: "kernels shorter than their launches",
-    helps: "a CUDA graph; fusion; more work in each launch",
+    helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
     paint: "var(--c11)",
   },
   copies: {
@@ -93,7 +93,7 @@ const busyKinds = {
 const idleKinds = {
   launch: {
     name: "the host launches",
-    helps: "a CUDA graph; fusion; more work in each launch",
+    helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
     paint: "var(--c3)",
   },
   "host work": {

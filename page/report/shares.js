@@ -170,7 +170,9 @@ function shareNumbers(list) {
 
 function aboutShares() {
   const about = "Each bar is a whole; its parts are the ranges.";
-  const counted = " Loads and stores: bytes that threads ask for in global memory."
+  const asked = folded.rows.some(row => !none(metric(row, "global_load_bytes")))
+    ? "bytes that threads ask for in" : "sectors that threads ask L1 for, of";
+  const counted = " Loads and stores: " + asked + " global memory."
     + " L1, L2, HBM: bytes that this level moves for them.";
   const cure = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
   if (shareKinds.some(kind => kind.counted)) return about + counted;

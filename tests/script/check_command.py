@@ -209,11 +209,11 @@ for word in headers:
 rules = "".join((root / "include/strata/analyse" / name).read_text(encoding="utf-8") for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
-for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Largest part, launching, queued work that begins late, copies by the host,
-    the program's own work, roof, declared work, best case, noise, verdict, SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace,
+for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Largest part, the host launches, queued work begins late, the host copies,
+    the program computes, roof, declared work, best case, noise, verdict, SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace,
     Wait-bound, CPU-bound, Queue-bound, Allocation-bound, Copy-bound, host times only, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
-for word in ("the host waited, then launched", "all, a step", *commands):
+for word in ("the host waits, then launches", "all, a step", *commands):
     has_topic(word, "the outputs")
 
 with open("/dev/full", "w") as full:  # what it prints goes nowhere

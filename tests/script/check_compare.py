@@ -59,7 +59,7 @@ if first.split() != "+0.0020 0.0010 0.0029 forward/encoder (GPU)".split():
     failures.append(f"the range that changed most is not first: {first}")
 compared(0, "--fail-over", "50%", a, b)
 compared(0, b, a)
-says(compared(3, golden, golden), "inconclusive: a run has less than 5 steps")
+says(compared(3, golden, golden), "inconclusive: a run has fewer than 5 steps")
 says(compared(0, "--range", "forward/encoder", a, a), "gpu_busy_ns")
 columns = compared(0, "--range", "forward/block[*]", a, a).stdout
 for words in ("calls 2 2 1.000", "gpu_busy_ns 82.0 us 82.0 us 1.000"):

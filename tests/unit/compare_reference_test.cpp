@@ -523,7 +523,7 @@ TEST_CASE("five steps are enough, and then the first one is one of them") {
   CHECK(five.before_ms == doctest::Approx(4.0));
   comparison const six = compared({run({4, 4, 4, 1, 1, 1})}, {run({1, 1, 1, 1, 1, 1})}, {});
   CHECK(six.before_ms == doctest::Approx(1.0));
-  CHECK(compared({run({1, 1, 1, 1})}, {run({1, 1, 1, 1})}, {}).reason.find("less than 5 steps") !=
+  CHECK(compared({run({1, 1, 1, 1})}, {run({1, 1, 1, 1})}, {}).reason.find("fewer than 5 steps") !=
         std::string::npos);
 }
 

@@ -502,7 +502,7 @@ TEST_CASE("what cannot be told is inconclusive") {
   CHECK(compared(base, base).verdict == comparison_verdict::no_regression);
   comparison const few = compared(base, profile_text({1, 1}, ranges));
   CHECK(few.verdict == comparison_verdict::inconclusive);
-  CHECK(few.reason.find("less than 5 steps") != std::string::npos);
+  CHECK(few.reason.find("fewer than 5 steps") != std::string::npos);
   comparison const longer = compared(base, profile_text({3, 3}, ranges));
   CHECK(longer.change == doctest::Approx(longer.after_ms / longer.before_ms - 1));
   CHECK(longer.change > 1);

@@ -1439,6 +1439,27 @@ TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
   CHECK(a.find("above-roof") == nullptr);
   CHECK(a.input.roofline.limits[1].text == "HBM 70 %");
   CHECK(a.input.findings.bound.find("2 GPUs") != std::string::npos);
+  CHECK(a.input.findings.bound.find("in turns") == std::string::npos);
+}
+
+TEST_CASE("two GPUs that work one after the other work in turns") {
+  auto const with_second = [](std::int64_t ns) {
+    program p;
+    p.made.environment.devices.push_back(p.made.environment.devices[0]);
+    p.made.environment.devices[1].ordinal = 1;
+    p.run(20, [&] {
+      p.in(p.mlp, [&](std::uint32_t at) {
+        p.kernel_of(at, 600 * us);
+        p.kernel_of(at, ns).device = 1;
+      });
+      p.wait();
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  std::string const half = with_second(600 * us);
+  CAPTURE(half);
+  CHECK(half.find("They work in turns: none for more than 50 %") != std::string::npos);
+  CHECK(with_second(20 * us).find("in turns") == std::string::npos);  // one does all
 }
 
 TEST_CASE("above-roof: the evidence is of one GPU, where two work at a time") {

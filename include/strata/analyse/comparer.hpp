@@ -546,7 +546,7 @@ class comparer {
     } else if (!circumstances.obstacles.empty() && !options_.anyway) {
       to_.reason = circumstances.obstacles[0];
     } else if (few_) {
-      to_.reason = "a run has less than 5 steps, so record more (STRATA_STEP() in the loop)";
+      to_.reason = "a run has fewer than 5 steps, so record more (STRATA_STEP() in the loop)";
     } else if (step_slower_ || slower > 0) {
       to_.verdict = verdict::regression;
       if (step_slower_) to_.reason = "the step is " + percent(to_.change) + " slower";

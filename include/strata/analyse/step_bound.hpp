@@ -175,8 +175,25 @@ class step_bound : private step_view {
     std::string const text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
                              << (many ? "at least one of " : "") << gpus() << " is busy "
                              << percent(busy) << " of the " << whole
-                             << (copying ? ", mostly with copies." : ".");
+                             << (copying ? ", mostly with copies." : ".") << turns_text();
     return longest == 0 ? text : text + most_time(longest);
+  }
+  /// " They work in turns: none for more than 47 % of it." Empty where they work beside each other.
+  std::string turns_text() const {
+    // Times the part in which one of them works; chosen: what they do at once is little.
+    constexpr double in_turns = 1.1;
+    constexpr double least_part = 0.1;  // of all work, that a second one has; chosen
+    double sum = 0.0;
+    double most = 0.0;
+    for (device_time const& device : in_.steps.devices) {
+      double const busy = device.ns - device.overlap_ns;
+      sum += busy;
+      most = larger(most, busy);
+    }
+    bool const is_shared = sum - most > least_part * sum;
+    if (!is_shared || sum > in_turns * in_.steps.active_busy_ns) return {};
+    return sentence(" They work in turns: none for more than ")
+           << percent(most / active_ns()) << " of it.";
   }
   double own_busy_ns(std::size_t row) const {
     device_work const& own = rows_[row].self;

@@ -78,7 +78,7 @@ STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {
 
 /// The arithmetic of one call of a range.
 /// Units: floating-point operations; a fused multiply-add counts two.
-class flops {
+class [[nodiscard]] flops {
  public:
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit flops(Number operations) noexcept
@@ -93,7 +93,7 @@ class flops {
 
 /// The memory traffic that one call of a range cannot avoid.
 /// Units: bytes, read and written.
-class bytes {
+class [[nodiscard]] bytes {
  public:
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit bytes(Number count) noexcept
@@ -107,7 +107,7 @@ class bytes {
 };
 
 /// The tokens that one call of a range processes.
-class tokens {
+class [[nodiscard]] tokens {
  public:
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit tokens(Number count) noexcept
@@ -122,7 +122,7 @@ class tokens {
 
 /// The dimensions that one call of a range works on, `shape(B, T, C)`.
 /// Shape: up to seven dimensions, each below 2^32.
-class shape {
+class [[nodiscard]] shape {
  public:
   template <class... Numbers>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit shape(Numbers... dimensions) noexcept
@@ -140,7 +140,7 @@ class shape {
 };
 
 /// A word about one call of a range; the text is copied.
-class note {
+class [[nodiscard]] note {
  public:
   constexpr explicit note(detail::given_text text) noexcept : text_(text) {}
   void apply(detail::range_attributes& attributes) const noexcept {

@@ -1618,7 +1618,7 @@ paint: "var(--c0)",
 },
 launch: {
 means: "kernels shorter than their launches",
-helps: "a CUDA graph; fusion; more work in each launch",
+helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
 paint: "var(--c11)",
 },
 copies: {
@@ -1640,7 +1640,7 @@ paint: "var(--rest)",
 const idleKinds = {
 launch: {
 name: "the host launches",
-helps: "a CUDA graph; fusion; more work in each launch",
+helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
 paint: "var(--c3)",
 },
 "host work": {
@@ -2698,7 +2698,9 @@ return numbersOfFigure(() => table("Shares by range", [range, ...amounts], list)
 }
 function aboutShares() {
 const about = "Each bar is a whole; its parts are the ranges.";
-const counted = " Loads and stores: bytes that threads ask for in global memory."
+const asked = folded.rows.some(row => !none(metric(row, "global_load_bytes")))
+? "bytes that threads ask for in" : "sectors that threads ask L1 for, of";
+const counted = " Loads and stores: " + asked + " global memory."
 + " L1, L2, HBM: bytes that this level moves for them.";
 const cure = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
 if (shareKinds.some(kind => kind.counted)) return about + counted;
