@@ -34,8 +34,9 @@
 #define STRATA_DETAIL_NAME(major, minor) STRATA_DETAIL_NAMED(major, minor)
 #define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
 
-// Raised when the layout of what the copies of Strata in a process share changes within a version.
-#define STRATA_DETAIL_PROCESS_LAYOUT 11
+// Raised when the layout of what the copies of Strata in a process share changes within a version;
+// unit.range_test knows the size of it.
+#define STRATA_DETAIL_PROCESS_LAYOUT 12
 // Copies that differ in this share nothing.
 #define STRATA_DETAIL_PROCESS_ABI (STRATA_DETAIL_PROCESS_LAYOUT * 1000000 + STRATA_VERSION / 100)
 
