@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -179,6 +180,22 @@ int end(std::string const& way) {
   if (way == "small_exit") exit_on_small_stack();
   if (way == "pthread_exit") {
     endings::start_worker();
+    pthread_exit(nullptr);
+  }
+  if (way == "late_signal") {  // no thread of the program is left that takes it
+    sigset_t late;
+    sigemptyset(&late);
+    sigaddset(&late, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &late, nullptr);
+    std::thread([] { kill(getpid(), SIGTERM); }).detach();
+    pthread_exit(nullptr);
+  }
+  if (way == "late_fork") {  // main has ended, and another thread has not
+    std::thread([] {
+      usleep(200'000);
+      if (fork() == 0) std::exit(0);
+      usleep(300'000);
+    }).detach();
     pthread_exit(nullptr);
   }
   if (way == "daemon") {

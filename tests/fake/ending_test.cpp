@@ -223,6 +223,28 @@ TEST_CASE("main ends by pthread_exit with each of Strata's threads: the last thr
   }
 }
 
+TEST_CASE("main has ended: a signal that no thread takes ends the process with its report") {
+  if (test::thread_sanitized) return;  // as above
+  work_folder const folder;
+  texts environment = usual_environment();
+  environment.push_back("STRATA=trace,formats=csv,out=" + (folder / "out"));
+  ending const e = run({ENDING_PROGRAM, "keys", "late_signal"}, environment);
+  CAPTURE(e.err);
+  CHECK(e.signal == SIGTERM);
+  CHECK(has(e.err, "strata: wrote "));
+}
+
+TEST_CASE("main has ended, and a child of another thread ends: the report is not lost") {
+  if (test::thread_sanitized) return;  // as above
+  work_folder const folder;
+  texts environment = usual_environment();
+  environment.push_back("STRATA=trace,formats=csv,out=" + (folder / "out"));
+  ending const e = run({ENDING_PROGRAM, "keys", "late_fork"}, environment);
+  CAPTURE(e.err);
+  CHECK(!has(e.err, "ended without a report"));
+  CHECK(has(e.err, "strata: wrote "));
+}
+
 TEST_CASE("a thread of a small stack ends the program: another one makes the report") {
   if (test::sanitized) return;  // its frames are larger
   work_folder const folder;

@@ -27,6 +27,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -257,15 +258,25 @@ class exit_hooks {
 #endif
   }
 
+#if defined(__linux__)
+  /// Whether a process has ended with all of its threads, and nobody has waited for it.
+  static bool has_ended(pid_t process) noexcept {
+    char path[40];
+    struct stat tasks {};
+    std::snprintf(path, sizeof path, "/proc/%d/task", static_cast<int>(process));
+    bool const has_threads = ::stat(path, &tasks) == 0 && tasks.st_nlink > 3;
+    std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
+    return !has_threads && main_has_ended(path);
+  }
+#endif
+
   /// A forked child ends: the report is lost where the process that recorded has ended without one,
   /// as after daemon().
   static void say_lost() noexcept {
 #if defined(__linux__)
     auto const recorder = static_cast<pid_t>(block().owner.load());
     static atomic<bool> said{false};
-    char path[40];
-    std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(recorder));
-    bool const gone = kill(recorder, 0) != 0 || main_has_ended(path);
+    bool const gone = kill(recorder, 0) != 0 || has_ended(recorder);
     if (instance().shared->reported.load() || !gone || said.exchange(true)) return;
     say("the process that recorded ended without a report, by _exit, daemon() or a signal, and a "
         "forked child records nothing: let the first range come after daemon()");
@@ -420,6 +431,20 @@ class exit_hooks {
     }
   }
 
+  /// A signal that came when no thread was left that takes it, 0 for none.
+  static int pending_signal() noexcept {
+    sigset_t pending;
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    for (int const signal : ending_signals) {
+      struct sigaction now {};
+      if (sigismember(&pending, signal) == 1 && sigaction(signal, nullptr, &now) == 0 &&
+          now.sa_handler == &on_signal)
+        return signal;
+    }
+    return 0;
+  }
+
   /// How long the watcher waits for a signal before it looks around.
   static timespec watcher_pause(program_threads const& program) noexcept {
     constexpr std::int64_t usual_ns = 1'000'000'000;
@@ -450,7 +475,9 @@ class exit_hooks {
       }
       timespec const pause = watcher_pause(program);
       (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
-      if (program.have_ended() && all.wanted.load() == 0) break;
+      if (!program.have_ended() || all.wanted.load() != 0) continue;
+      if (int const late = pending_signal(); late != 0) return end_by(late);
+      break;
     }
     // The exit handlers of the program run in this thread.
     leave_signals();
