@@ -25,6 +25,8 @@ namespace {
 
 constexpr std::uint32_t stream = 9;
 
+std::unique_ptr<strata::session> outlives_cupti;  // older, and so destroyed later
+
 void* const cupti = dlopen(std::getenv("FAKE_CUPTI_FILE"), RTLD_NOW);
 
 template <class Function>
@@ -184,7 +186,9 @@ int main(int, char** words) {
     strata::vec<std::string> problems;
     session = new strata::session(strata::options::parse(text, problems));
     if (!session->start().ok()) return 99;
-    if (words[2] != std::string("main-watched")) local.reset(session);  // that one outlives main
+    std::string const way = words[2];
+    if (way == "outlived") outlives_cupti.reset(session);
+    if (way != "outlived" && way != "main-watched") local.reset(session);  // these outlive main
   }
   auto* const now = new state;  // its ranges stay open
   now->enter(words[1]);

@@ -45,6 +45,7 @@ struct trial {
   unsigned blocked = fake_blocks_all;
   bool old_driver = false;
   word what = word::report;
+  std::string formats = "json+csv+table";
   ending without{}, with{}, in_code{};
   double longer = 0, longer_in_code = 0;
   std::string json{};
@@ -52,7 +53,7 @@ struct trial {
   void run_all() {
     work_folder const folder;
     double seconds_without = 0, seconds_with = 0, seconds_in_code = 0;
-    std::string const text = "trace" + options + ",formats=json+csv+table,out=";
+    std::string const text = "trace" + options + ",formats=" + formats + ",out=";
     without = timed({}, seconds_without);
     with = timed("STRATA=" + text + (folder / "out"), seconds_with);
     in_code = timed("TEST_SESSION=" + text + (folder / "code"), seconds_in_code);
@@ -163,6 +164,18 @@ TEST_CASE("the report names the range, for how long, and what has no end") {
   CHECK(has(one.json, "\"open_ranges\""));
   CHECK(has(one.json, "\"path\":\"all-reduce\""));
   CHECK(has(one.json, "\"unfinished\""));
+}
+
+TEST_CASE("a driver that does not answer keeps no recording and no late session from its end") {
+  std::vector<trial> trials;
+  for (char const* const way : {"return", "SIGTERM", "outlived"})
+    for (unsigned const blocked :
+         {unsigned{fake_blocks_all}, fake_blocks_context | unsigned{fake_blocks_attributes}})
+      trials.push_back(
+          {"trace", way, ",drain=300", blocked, false, word::report, "recording+json+table"});
+  trials.push_back({"trace", "outlived", ",drain=300"});
+  run_all(trials);
+  for (trial const& one : trials) one.check();
 }
 
 TEST_CASE("work that has ended is no part of a hang") {

@@ -16,8 +16,8 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/session/device_drain.hpp>
 #include <strata/session/growing_file.hpp>
-#include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
@@ -251,8 +251,8 @@ class recording_stream {
       made_.threads.push_back(threads[written_.threads]);
     made_.has_steps = from.steps_begun() != 0;
     bool const has_work = made_.kernels.size() + made_.copies.size() > 0;
-    if (!has_work || !made_.environment.devices.empty()) return;
-    (void)machine::describe_devices(made_.environment, options_->ceilings);
+    if (!has_work || std::exchange(has_devices_, true)) return;
+    (void)devices_of_machine::describe(made_.environment, *options_, true);
     describes_ = true;
   }
 
@@ -301,6 +301,7 @@ class recording_stream {
   growing_file file_;
   profile made_;           // the piece that is written next
   bool describes_ = true;  // that piece has the environment
+  bool has_devices_ = false;
   std::uint64_t most_bytes_ = 0;
   /// What was written.
   struct written_part {

@@ -537,7 +537,8 @@ class session_core {
     if (!windows_.used()) machine::describe(profile_.environment);
     if (trace_.tracing()) {  // before the calls are moved, since it joins device work to them
       keep(trace_.take(profile_, ticks));
-      keep(devices_of_machine::describe(profile_.environment, options_, hang_.report.found));
+      bool const may_hang = hang_.report.found || !trace_.answers();
+      keep(devices_of_machine::describe(profile_.environment, options_, may_hang));
     }
     if (hang_.report.found) {
       profile_.losses.work_unfinished =
