@@ -289,6 +289,23 @@ TEST_CASE("main has ended, and the watchdog watches the thread that is left") {
   }
 }
 
+TEST_CASE("main has ended, and a recording's question to the driver stays: the process ends") {
+  if (test::thread_sanitized) return;  // as above
+  trial one{"trace",
+            "main-watched",
+            ",active=2,drain=300",
+            fake_blocks_context | fake_blocks_attributes,
+            false,
+            word::report,
+            "recording"};
+  one.run_all();
+  for (ending const* ended : {&one.with, &one.in_code}) {
+    CAPTURE(ended->err);
+    CHECK(ended->signal == one.without.signal);
+    CHECK(ended->code == one.without.code);
+  }
+}
+
 TEST_CASE("a watchdog is silent where nothing hangs") {
   trial one{"trace", "released", ",watchdog=1", fake_blocks_context};
   one.run_all();

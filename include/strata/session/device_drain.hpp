@@ -304,7 +304,10 @@ class devices_of_machine {
     std::int64_t const latest = monotonic_ns() + patience_ns;
     while (own.state.load() == answer_state::awaited && monotonic_ns() < latest)
       capture_guard::rest();
-    if (own.state.exchange(answer_state::given_up) == answer_state::awaited) return {};
+    if (own.state.exchange(answer_state::given_up) == answer_state::awaited) {
+      if (block().phase.load() == process_phase::running) end_with_last_thread();
+      return {};
+    }
     environment.driver_version = std::move(own.made.driver_version);
     environment.devices = std::move(own.made.devices);
     status const outcome = own.outcome;
