@@ -122,8 +122,8 @@ def generate(steps):
     report(total, (time.perf_counter() - begin) / (steps // 2))
 
 
-def generate_graph(steps):
-    """transformers' own loop with a static cache, for which it compiles the model into CUDA graphs."""
+def generate_static(steps):
+    """transformers' own loop with a static cache, for which it may compile the model."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(1)
@@ -288,7 +288,7 @@ PROGRAMS = {
     "triton_loop": (triton_loop, 600, "triton"),
     "cupy_power": (cupy_power, 600, "cupy"),
     "generate": (generate, 240, "transformers"),
-    "generate_graph": (generate_graph, 600, "transformers"),
+    "generate_static": (generate_static, 600, "transformers"),
     "train": (train, 160, "torch"),
     "compiled": (compiled, 600, "torch"),
     "loaders": (loaders, 200, "torch"),

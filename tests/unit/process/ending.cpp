@@ -176,6 +176,11 @@ TEST_CASE("steps of a signal's handler never wait for their own thread") {
 
 #if !defined(__SANITIZE_THREAD__)  // under which no program with such a thread ends
 TEST_CASE("a thread that holds stdout keeps no program from its end") {
+  // glibc 2.39's exit itself waits for such a thread; that of 2.36 does not.
+  if (run({program("scenarios"), "held-output"}, {}, {}, 10).code != 6) {
+    MESSAGE("exit waits for the thread here, without Strata too");
+    return;
+  }
   recorded const r("held-output");
   CHECK(r.end.code == 6);
   CHECK(r.calls() == usual);
