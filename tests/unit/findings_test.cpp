@@ -1442,6 +1442,15 @@ TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
   CHECK(a.input.findings.bound.find("in turns") == std::string::npos);
 }
 
+TEST_CASE("that nothing was recorded does not say that the GPU had nothing to do") {
+  program p;
+  p.made.traced = true;
+  p.made.end = 1'000'000;
+  CHECK(answer(p.made).input.findings.bound == "Nothing was recorded: see problems.");
+  p.made.cost.seconds_in_window = 1e-3;
+  CHECK(answer(p.made).input.findings.bound == "The GPU had nothing to do.");
+}
+
 TEST_CASE("two GPUs that work one after the other work in turns") {
   auto const with_second = [](std::int64_t ns) {
     program p;

@@ -38,7 +38,8 @@ class step_bound : private step_view {
       return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
              "into the body of the loop.";
     if (!in_.source.traced) return longest_on_host();
-    if (!has_device_work()) return "The GPU had nothing to do.";
+    if (!has_device_work())
+      return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
     // Work that overlaps the next step's is no part of this one.
     double const busy =
         steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / active_ns()) : 0.0;
@@ -55,6 +56,12 @@ class step_bound : private step_view {
   }
 
  private:
+  /// Whether a window began, as none does where no step is found.
+  bool was_recorded() const noexcept {
+    profile const& source = in_.source;
+    bool const has_host = !source.ranges.empty() || !source.folded.empty();
+    return has_host || source.cost.seconds_in_window > 0.0;
+  }
   /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
   double active_ns() const noexcept {
     return in_.steps.recording_factor() > 1.0 ? in_.steps.usual_ns() : in_.steps.active_ns;
