@@ -214,9 +214,8 @@ void print_headline(strata::comparison const& c) {
   if (!c.headline.empty()) std::printf("%s\n", c.headline.c_str());
   strata::compared_range const* const most = c.most_changed();
   if (most == nullptr || most->change_ms() == 0) return;
-  constexpr double interval = 1.96;  // deviations: 95 %
   bool const judged = most->verdict != strata::range_verdict::unjudged;
-  if (judged && std::abs(std::log1p(most->change)) <= interval * most->noise) return;
+  if (judged && strata::detail::is_noise(most->change, most->noise)) return;
   range_line const line(*most);
   std::printf("changed most: %s (%s), %s before and %s after%s\n",
               strata::detail::console_text(most->path).c_str(),

@@ -190,8 +190,7 @@ class explainer {
   std::string deciding_words() const {
     inner::most_deciding const most(input_.findings.undecided);
     if (most.rule == nullptr || most.rule->by == strata::deciding::no_graphs) return {};
-    if (most.rule->by != strata::deciding::kernels) return " " + most.rule->needs();
-    return " counters=findings kernels=" + quoted(most.rule->range);
+    return " " + most.rule->needs_as(quoted(most.rule->range), " ");
   }
 
   void add_next() {

@@ -42,6 +42,15 @@ std::string first_file(fs::path const& folder, std::vector<std::string> const& n
   return {};
 }
 
+/// Whether an entry is a link to another of its folder, as NAME-latest is: that one is there by
+/// itself.
+bool leads_beside(fs::directory_entry const& entry) {
+  std::error_code error;
+  if (!entry.is_symlink(error)) return false;
+  fs::path const target = fs::canonical(entry.path(), error);
+  return !error && target.parent_path() == fs::canonical(entry.path().parent_path(), error);
+}
+
 /// Why a folder is no run.
 std::string no_recording(std::string const& path) {
   std::vector<std::string> const names = folders_with_recording(path);
@@ -68,19 +77,6 @@ bool read_recording(char const* command, std::string const& path, strata::profil
   if (!outcome.ok()) refuse(command, file, outcome.message());
   return outcome.ok();
 }
-
-namespace {
-
-/// Whether an entry is a link to another of its folder, as NAME-latest is: that one is there by
-/// itself.
-bool leads_beside(fs::directory_entry const& entry) {
-  std::error_code error;
-  if (!entry.is_symlink(error)) return false;
-  fs::path const target = fs::canonical(entry.path(), error);
-  return !error && target.parent_path() == fs::canonical(entry.path().parent_path(), error);
-}
-
-}  // namespace
 
 std::vector<std::string> profiles_in(std::string const& path,
                                      std::vector<std::string> const& names) {

@@ -1,6 +1,6 @@
-"""Writes what `strata help` knows of the documents. messages.inc: every message of docs/reference/messages.md with its cause
-and cure; the sentences of codes are those of the headers, their cures those of the document. entries.inc: every name that an
-entry of the other references explains, such as the columns of the CSV files.
+"""Writes what `strata help` knows of the documents. messages.inc: every message of docs/reference/messages.md with its
+cause and cure; the sentences of codes are those of the headers, their cures those of the document. entries.inc: every
+name that an entry of the other references explains, such as the columns of the CSV files.
 
 messages.py [--check]; with --check the exit code is 1 where a file is not what would be written."""
 
@@ -13,12 +13,13 @@ here = pathlib.Path(__file__).resolve().parent
 docs = here.parent / "docs"
 page = (docs / "reference/messages.md").read_text(encoding="utf-8")
 # The documents whose entries are topics, and the sections that have messages in place of names.
-EXPLAINING = ("reference/files.md", "reference/metrics.md", "reference/findings.md", "reference/comparison.md", "how-to/model.md")
+EXPLAINING = ("reference/files.md", "reference/metrics.md", "reference/findings.md", "reference/comparison.md",
+              "how-to/model.md")
 MESSAGES = ("Notes",)
 LONGEST = 40  # letters of a name
-KINDS = {"The table": "column", "Memory by purpose": "column", "The limiter": "limiter", "Rates": "metric", "Units": "metric",
-         "Counters of the CPU": "metric", "The answer": "answer", "Rules that need the trace alone": "rule",
-         "Rules that need counters": "rule", "Measured roofs": "roof"}
+KINDS = {"The table": "column", "Memory by purpose": "column", "The limiter": "limiter", "Rates": "metric",
+         "Units": "metric", "Counters of the CPU": "metric", "The answer": "answer",
+         "Rules that need the trace alone": "rule", "Rules that need counters": "rule", "Measured roofs": "roof"}
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = rf"{LITERAL}(?:\s*{LITERAL})*"
 NO_MORE = "The sentence names its cure."
@@ -98,7 +99,8 @@ def definitions(text):
 def entries():
     """Names, what they are, the document that explains them, and what it says."""
     for name in EXPLAINING:
-        for title, text in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", (docs / name).read_text(encoding="utf-8"), re.S | re.M):
+        document = (docs / name).read_text(encoding="utf-8")
+        for title, text in re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", document, re.S | re.M):
             paragraphs = re.findall(r"^`[^`]+`.*(?:\n(?!- |\n).+)*", text, re.M)
             for part in [] if title in MESSAGES else items(text) + [re.sub(r"\s+", " ", lines) for lines in paragraphs]:
                 for names, said in definitions(part):

@@ -134,8 +134,8 @@ def generate_static(steps):
     total, begin = 0, 0.0
     for turn in range(3):  # the first compiles
         begin = time.perf_counter()
-        out = model.generate(prompt, max_new_tokens=steps // 3, min_new_tokens=steps // 3, do_sample=False, pad_token_id=0,
-                             cache_implementation="static")
+        out = model.generate(prompt, max_new_tokens=steps // 3, min_new_tokens=steps // 3, do_sample=False,
+                             pad_token_id=0, cache_implementation="static")
         total += int(out.sum().item())
     report(total, (time.perf_counter() - begin) / (steps // 3))
 

@@ -1,13 +1,22 @@
 "use strict";
 // The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
 
+const multiplyAdds = {
+  means: "multiply-adds",
+  helps: "tensor cores: TF32 or BF16",
+  paint: "var(--c10)",
+};
+const fewerLaunches =
+  "a CUDA graph, or the next one before the wait; fusion; more work in each launch";
+const fewerTurns = "larger tiles in registers; no bank conflicts";
+
 // By limiter, as the console and the table name it; `means` says it in plain words, `helps` what
 // makes it less. A unit in use for less than latency_use of the analysis, 60 %, is no limiter: that
 // is latency.
 const busyKinds = {
   tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--c2)"},
-  FMA: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
-  FP32: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
+  FMA: multiplyAdds,
+  FP32: multiplyAdds,
   ALU: {
     means: "integers and logic",
     helps: "less index arithmetic; constants; wider loads",
@@ -15,12 +24,12 @@ const busyKinds = {
   },
   "shared memory": {
     means: "memory of an SM",
-    helps: "larger tiles in registers; no bank conflicts",
+    helps: fewerTurns,
     paint: "var(--c4)",
   },
   "L1 with shared memory": {
     means: "cache and memory of an SM",
-    helps: "larger tiles in registers; no bank conflicts",
+    helps: fewerTurns,
     paint: "var(--c4)",
   },
   L1: {
@@ -68,7 +77,7 @@ const busyKinds = {
   },
   launch: {
     means: "kernels shorter than their launches",
-    helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
+    helps: fewerLaunches,
     paint: "var(--c11)",
   },
   copies: {
@@ -93,7 +102,7 @@ const busyKinds = {
 const idleKinds = {
   launch: {
     name: "the host launches",
-    helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
+    helps: fewerLaunches,
     paint: "var(--c3)",
   },
   "host work": {

@@ -69,7 +69,8 @@ def install(checks, prefix):
                 "\n".join(installed))
     rest = [n for n in installed if not n.startswith("include/")]
     cache = pathlib.Path("build/CMakeCache.txt").read_text()
-    checks.that("CMAKE_BUILD_TYPE:STRING=Release\n" in cache, "it is optimised unless another build is asked for", cache)
+    checks.that("CMAKE_BUILD_TYPE:STRING=Release\n" in cache,
+                "it is optimised unless another build is asked for", cache)
     with_tools = "STRATA_BUILD_TOOLS:BOOL=ON" in cache
     of_tools = files_of_tools() if with_tools else []
     checks.that(rest == sorted([*of_tools, "share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",

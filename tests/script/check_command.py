@@ -62,7 +62,8 @@ for words, said in ((["reprot"], "strata: there is no reprot, did you mean repor
 # report: the table is on stdout, words about files are on stderr, and --out is what they call the folder.
 table = ran(0, "report", recordings[0], "--formats", "table")
 that(table.stdout.startswith("Strata 0.") and table.stderr == "", f"the table is not on stdout alone: {table.stderr}")
-that(ran(2, "report", recordings[0], "--formats", "html,csv").stderr == "strata report: --formats html,csv: formats are joined by +\n", "a comma")
+that(ran(2, "report", recordings[0], "--formats", "html,csv").stderr
+     == "strata report: --formats html,csv: formats are joined by +\n", "a comma")
 told = ran(1, "report", recordings[0], "--formats", "csv", "--out", "/proc/no")
 that("choose another place with --out DIRECTORY;" in told.stderr and "STRATA=" not in told.stderr + told.stdout, f"--out: {told.stderr}")
 
@@ -89,7 +90,8 @@ for recording in recordings:
         that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
 for name, said in (("one.pftrace", ""), ("one.txt", " as Perfetto's trace: a name in .json takes Chrome's events")):
-    that(ran(0, "trace", recordings[0], "--out", name).stderr.endswith(f"strata trace: wrote {name}{said}\n"), f"trace does not say what {name} is")
+    that(ran(0, "trace", recordings[0], "--out", name).stderr.endswith(f"strata trace: wrote {name}{said}\n"),
+         f"trace does not say what {name} is")
 that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written: No such file or directory.\n", "no place is no failure")
 
 schema = (root / "docs/schema/explanation.json").read_text(encoding="utf-8")
@@ -121,22 +123,28 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
              recording.name == "hostile.strata", f"{recording.name}: another finding: {one}")
     undecided = " ".join(answer["not_examined"])
     for rule in findings["undecided"]:
-        that(rule["rule"] in undecided and re.sub("kernels=(.*)", r"kernels='\1'", rule["needs"]) in undecided, f"{recording.name}: {rule} is not told")
+        needs = re.sub("kernels=(.*)", r"kernels='\1'", rule["needs"])
+        that(rule["rule"] in undecided and needs in undecided, f"{recording.name}: {rule} is not told")
     for key in (*answer, *answer["schema"], *(answer["findings"] or [{}])[0], *(answer["ranges"] or [{}])[0]):
         that(f'"{key}"' in schema, f"docs/schema/explanation.json: nothing on {key} of the JSON")
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
-              "not examined  ", "next          strata run --out next skip=1 warmup=1 active=2 counters=findings kernels='softmax' -- "):
+              "not examined  ",
+              "next          strata run --out next skip=1 warmup=1 active=2 counters=findings kernels='softmax' -- "):
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(re.search(r"^ranges        block\[\*\]: GPU busy [\d.]+ ms, ", text, re.M), f"explain does not say which time:\n{text}")
 that(re.search(r": kernels_self \d,\d{3}$", text, re.M), f"explain has a count with decimals:\n{text}")
-that(re.search(r"counters=findings,kernels='softmax' would decide$", text, re.M), f"a range's name is no mode of kernels=:\n{text}")
-that(f" more: strata report {recordings[0]} --formats csv\n" in text and f" more: strata report {recordings[0]} --formats json\n" in text,
+that(re.search(r"counters=findings,kernels='softmax' would decide$", text, re.M),
+     f"a range's name is no mode of kernels=:\n{text}")
+that(f" more: strata report {recordings[0]} --formats csv\n" in text
+     and f" more: strata report {recordings[0]} --formats json\n" in text,
      f"explain names files that the run did not write:\n{text}")
 whole = next(recording for recording in recordings if recording.stem == "llama-decode")  # with the files of strata run
-that("formats=" not in json.loads(ran(0, "explain", whole, "--json").stdout)["settings"] and "more: strata report" not in ran(0, "explain", whole).stdout,
+that("formats=" not in json.loads(ran(0, "explain", whole, "--json").stdout)["settings"]
+     and "more: strata report" not in ran(0, "explain", whole).stdout,
      "explain names a command for a file that is there")
-that("next          strata run --out after-the-change " in ran(0, "explain", whole).stdout, "explain does not say when the next run is")
+that("next          strata run --out after-the-change " in ran(0, "explain", whole).stdout,
+     "explain does not say when the next run is")
 that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
 
 # help: of keys, metrics, presets, findings and messages.
@@ -155,25 +163,30 @@ for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short
 for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue"):
     that(f"limiter {limiter}: " in ran(0, "help", limiter).stdout, f"help {limiter}")
 that("it is no key, column, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
-for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"), ("limitr", "limiter"), ("hbm_of_peek", "hbm_of_peak"),
-                   ("cpu_ipz", "cpu_ipc"), ("host totl", "host total"), ("explan", "explain")):
+for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"),
+                   ("limitr", "limiter"), ("hbm_of_peek", "hbm_of_peak"), ("cpu_ipz", "cpu_ipc"),
+                   ("host totl", "host total"), ("explan", "explain")):
     that(f", did you mean {near}? strata help lists" in ran(2, "help", word).stderr, f"help {word}")
 told = ran(0, "help", "driver").stdout
-that(re.match(r"no entry for driver; \d+ messages contain it:\n", told) and len(told.splitlines()) == 8, f"a word of messages alone:\n{told}")
-that(ran(0, "help", "range").stdout.startswith("column range: ") and "CUPTI" not in ran(0, "help", "range").stdout, "help range has messages")
+that(re.match(r"no entry for driver; \d+ messages contain it:\n", told) and len(told.splitlines()) == 8,
+     f"a word of messages alone:\n{told}")
+told = ran(0, "help", "range").stdout
+that(told.startswith("column range: ") and "CUPTI" not in told, "help range has messages")
 explained = {}
 
 
 def has_topic(word, where):
     """Whether strata help knows a word of an output."""
     if word not in explained:
-        explained[word] = subprocess.run([str(program), "help", "--", word], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                         universal_newlines=True)
+        explained[word] = subprocess.run([str(program), "help", "--", word], env=environment, stdout=subprocess.PIPE,
+                                         stderr=subprocess.DEVNULL, universal_newlines=True)
         done = explained[word]
-        that(done.returncode == 0 and not done.stdout.startswith("no entry"), f"strata help knows nothing of '{word}' of {where}")
+        that(done.returncode == 0 and not done.stdout.startswith("no entry"),
+             f"strata help knows nothing of '{word}' of {where}")
 
 
-# Every word that the outputs print is a topic: of the console the head, the answer, each header, what legends explain, the foot.
+# Every word that the outputs print is a topic: of the console the head, the answer, each header, what legends
+# explain, the foot.
 for recording in recordings:
     environment["COLUMNS"] = "400"
     table = ran(0, "report", recording, "--formats", "table").stdout
@@ -198,19 +211,23 @@ for recording in recordings:
         has_topic(word, f"the answer of {recording.name}")
     ran(0, "report", recording, "--formats", "csv", "--out", f"words-{recording.stem}")
     for written in pathlib.Path(f"words-{recording.stem}").glob("*.csv"):
-        for word in [] if written.stem.endswith("_wide") else written.read_text(encoding="utf-8").split("\n")[0].split(","):
+        head = "" if written.stem.endswith("_wide") else written.read_text(encoding="utf-8").split("\n")[0]
+        for word in filter(None, head.split(",")):
             has_topic(word, written.name)
     shutil.rmtree(f"words-{recording.stem}")
-tables = "".join((root / "include/strata/tables" / name).read_text(encoding="utf-8") for name in ("range_table.hpp", "table.hpp"))
+tables = "".join((root / "include/strata/tables" / name).read_text(encoding="utf-8")
+                 for name in ("range_table.hpp", "table.hpp"))
 headers = re.findall(r'\{"([^"]+)", \d+(?=[,}])', tables)
 that(len(headers) > 70, f"headers in the code: {headers}")
 for word in headers:
     has_topic(word, "the code")
-rules = "".join((root / "include/strata/analyse" / name).read_text(encoding="utf-8") for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
+rules = "".join((root / "include/strata/analyse" / name).read_text(encoding="utf-8")
+                for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
-for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Largest part, the host launches, queued work begins late, the host copies,
-    the program computes, roof, declared work, best case, noise, verdict, SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace,
+for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Largest part, the host launches,
+    queued work begins late, the host copies, the program computes, roof, declared work, best case, noise, verdict,
+    SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace,
     Wait-bound, CPU-bound, Queue-bound, Allocation-bound, Copy-bound, host times only, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
 for word in ("the host waits, then launches", "all, a step", *commands):

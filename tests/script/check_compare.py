@@ -88,7 +88,8 @@ blocks = copy.deepcopy(before)
 for row in blocks["ranges"]:
     row["gpu_busy_ns"] *= 2 if "block[" in row["path"] else 1
 folded = compared(0, a, written("blocks.json", blocks))
-if "block[0]" in folded.stdout or "forward/block[*]/ln1 (GPU)" not in folded.stdout or "\nunchanged: " not in folded.stdout:
+if ("block[0]" in folded.stdout or "forward/block[*]/ln1 (GPU)" not in folded.stdout
+        or "\nunchanged: " not in folded.stdout):
     failures.append(f"indices are not folded\n{folded.stdout}")
 says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles.")
 for words, told in (
@@ -195,7 +196,8 @@ one_layer = copy.deepcopy(long)
 for row in one_layer["kernels"]:
     change = {"forward/block[0]/mlp": 0.5, "forward/block[1]/mlp": 1.5}.get(row["path"], 1)
     row.update({time: row[time] * change for time in times})
-says(compared(1, written("long.json", long), written("layer.json", one_layer)), "forward/block[*]/mlp (GPU)  forward/block[1]/mlp is SLOWER")
+says(compared(1, written("long.json", long), written("layer.json", one_layer)),
+     "forward/block[*]/mlp (GPU)  forward/block[1]/mlp is SLOWER")
 
 # For programs and for people; docs/reference/comparison.md tells each member.
 compared(1, "--json", "result.json", "--markdown", "result.md", a, b)

@@ -85,7 +85,8 @@ class Comparison(check_page.Page):
         said, step = self.run("document.getElementById('headline').innerText"), self.result["step"]
         verdict, reason, headline = (self.result[key] for key in ("verdict", "reason", "headline"))
         self.expect(verdict[1:] in said, "the verdict is not in the headline")
-        self.expect(((verdict + ": " + reason)[1:] in said) == (verdict != "no regression"), f"the reason of {verdict}: {said}")
+        self.expect(((verdict + ": " + reason)[1:] in said) == (verdict != "no regression"),
+                    f"the reason of {verdict}: {said}")
         paths = [each["path"] for each in self.result["ranges"]]
         most = next((path for path in paths if not any(other.startswith(path + "/") for other in paths)), None)
         is_named = most is None or "Changed most: " + most in said or "Changed most" not in said

@@ -142,7 +142,8 @@ class Firefox:
     def open(self, path, width, dark, address=""):
         self.events.clear()
         self.call("browsingContext.setViewport", {"context": self.context, "viewport": {"width": width, "height": 900}})
-        self.call("browsingContext.navigate", {"context": self.context, "url": pathlib.Path(path).resolve().as_uri() + address, "wait": "complete"})
+        url = pathlib.Path(path).resolve().as_uri() + address
+        self.call("browsingContext.navigate", {"context": self.context, "url": url, "wait": "complete"})
         self.settle()
 
     settle = Browser.settle
@@ -263,7 +264,8 @@ class Page:
                 self.expect(False, f"the console has {parameters}")
             elif kind == "Network.requestWillBeSent":
                 url = parameters["request"]["url"]
-                self.expect(url.startswith(("data:", "blob:", "about:")) or re.split("[?#]", url)[0] == self.path.resolve().as_uri(), "a request for " + url[:200])
+                is_page = re.split("[?#]", url)[0] == self.path.resolve().as_uri()
+                self.expect(is_page or url.startswith(("data:", "blob:", "about:")), "a request for " + url[:200])
 
     def first_paint(self):
         return self.run(FIRST_PAINT)
@@ -484,10 +486,11 @@ class Page:
         self.expect(self.run("[...document.querySelectorAll('#icicle-figure rect')].every(r => !r.classList.contains('pale'))"), "ranges stay pale")
 
     def check_link(self, width):
-        """The address of a choice opens the page with the choice in view; no later choice moves the page or the focus."""
+        """The address of a choice opens the page with it in view; no later choice moves the page or the focus."""
         if not self.has("#icicle-figure"):
             return
-        place, address = self.run("(row => [row.place, addressOf(row.place)])(folded.rows.filter(r => r.depth && !inNoStep(r)).slice(-1)[0] || folded.rows[0])")
+        place, address = self.run("""(row => [row.place, addressOf(row.place)])(
+            folded.rows.filter(r => r.depth && !inNoStep(r)).slice(-1)[0] || folded.rows[0])""")
         if not place:
             return
         self.browser.open(self.path, width, False, "?link" + address)
@@ -495,8 +498,10 @@ class Page:
         section = "['range', 'icicle', 'ranges'].map(byId).find(Boolean).getBoundingClientRect()"
         at_end = "innerHeight + scrollY >= document.documentElement.scrollHeight - 2"
         top = self.run(f"{section}.top")
-        self.expect(-1 <= top < 200 or 0 <= top < 900 and self.run(at_end), f"a link does not show its range: {top} pixels below the top")
-        self.expect(self.run(f"!!document.querySelector('#row-{place}.picked') || shownRows().length > rangeTable.most"), "the row of a link is folded")
+        self.expect(-1 <= top < 200 or 0 <= top < 900 and self.run(at_end),
+                    f"a link does not show its range: {top} pixels below the top")
+        picked = f"!!document.querySelector('#row-{place}.picked') || shownRows().length > rangeTable.most"
+        self.expect(self.run(picked), "the row of a link is folded")
         self.expect(self.run("document.activeElement === document.body"), "a link takes the focus")
         self.act("scrollTo(0, 40)")
         self.act(f"choose({place - 1})")
@@ -741,29 +746,37 @@ class Page:
 
     def check_sizes(self):
         """On paper texts have few sizes, those of figures too."""
-        sizes = self.run("""[...new Set([...document.querySelectorAll('main *')].filter(e => e.getClientRects().length && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
+        sizes = self.run("""[...new Set([...document.querySelectorAll('main *')]
+            .filter(e => e.getClientRects().length)
+            .filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
             .map(e => parseFloat(getComputedStyle(e).fontSize)))].sort((a, b) => a - b)""")
         self.expect(sizes and sizes[0] >= 9 and len(sizes) <= 4, f"sizes of texts on paper: {sizes}")
 
     def check_pdf(self):
-        """Printed, no figure lies on two pages, and pages are full. What begins and ends a figure is marked by a text."""
-        self.act("""document.head.append(el('style', {id: 'marks'}, '.chart::before, .chart::after { position: absolute; left: 0; font: 4px/1 sans-serif }'
-            + '.chart::before { top: 0; content: attr(data-mark) "top" } .chart::after { bottom: 0; content: attr(data-mark) "bottom" }'));
-            [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length).forEach((c, i) => { c.dataset.mark = `figure${i}`; });""")
+        """Printed, no figure lies on two pages, and pages are full. A text marks where a figure begins and ends."""
+        self.act("""document.head.append(el('style', {id: 'marks'},
+            '.chart::before, .chart::after { position: absolute; left: 0; font: 4px/1 sans-serif }'
+            + '.chart::before { top: 0; content: attr(data-mark) "top" }'
+            + '.chart::after { bottom: 0; content: attr(data-mark) "bottom" }'));
+            [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length)
+              .forEach((c, i) => { c.dataset.mark = `figure${i}`; });""")
         figures = self.count("[data-mark]")
         for name, paper in PAPERS.items():
             pdf = self.browser.pdf(paper)
             pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
             self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
             self.act("dispatchEvent(new Event('beforeprint'))")
-            high = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY") / ((paper[1] - 0.8) * 96)
+            bottom = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY")
+            high = bottom / ((paper[1] - 0.8) * 96)
             self.act("dispatchEvent(new Event('afterprint'))")
             self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
             self.expect(0 < pages <= 2 + 1.3 * high, f"{pages} pages of {name} for {high:.1f} pages of text")
             if not shutil.which("pdftotext"):
                 continue
-            text = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE).stdout.decode("utf-8", "replace").split("\f")
-            split = [i for i in range(figures) if not any(f"figure{i}top" in page and f"figure{i}bottom" in page for page in text)]
+            text = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE).stdout
+            sheets = text.decode("utf-8", "replace").split("\f")
+            split = [i for i in range(figures)
+                     if not any(f"figure{i}top" in sheet and f"figure{i}bottom" in sheet for sheet in sheets)]
             self.expect(not split, f"figures on two pages of {name}: {split} of {figures}")
         self.act("document.getElementById('marks').remove()")
 

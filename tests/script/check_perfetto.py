@@ -30,7 +30,7 @@ except ImportError as error:
     sys.exit(77)
 
 def extensions():
-    """What Perfetto keeps in files of its own (gpu_interned_data.proto, gpu_track_event.proto), which the package lacks."""
+    """What the package lacks: files of their own (gpu_interned_data.proto, gpu_track_event.proto) have it."""
     file = descriptor_pb2.FileDescriptorProto(name="gpu_extensions.proto", package="perfetto.protos",
                                               dependency=[proto.DESCRIPTOR.name])
     kinds = descriptor_pb2.FieldDescriptorProto
@@ -190,7 +190,8 @@ class Trace:
             return self.say(f"a value of no counter: {use}")
         spec = meaning.counter_descriptor.specs[0]
         kinds = proto.GpuCounterDescriptor
-        if (list(spec.numerator_units) != [kinds.PERCENT] or spec.groups or use.counters[0].counter_id != spec.counter_id
+        if (list(spec.numerator_units) != [kinds.PERCENT] or spec.groups
+                or use.counters[0].counter_id != spec.counter_id
                 or spec.value_direction != kinds.GpuCounterSpec.VALUE_DIRECTION_FORWARDS_LOOKING):
             self.say(f"a counter is not the percentage from its time on: {spec}")
         self.counters.append((self.gpu_name(meaning.gpu_id), without_rank(spec.name), sequence.clock,
@@ -360,8 +361,8 @@ def is_good(path, beside):
         print(f"{path}: and {len(trace.wrong) - MOST_SHOWN} more")
     if not trace.wrong:
         print(f"{path}: good: {trace.packets} packets, {len(trace.slices)} slices on {len(trace.tracks)} tracks, "
-              f"{len(trace.work)} of them on {len(trace.gpus)} GPUs, {len(trace.flows)} arrows, {len(trace.marks)} marks, "
-              f"{len(trace.counters)} values of counters")
+              f"{len(trace.work)} of them on {len(trace.gpus)} GPUs, {len(trace.flows)} arrows, "
+              f"{len(trace.marks)} marks, {len(trace.counters)} values of counters")
     return not trace.wrong
 
 

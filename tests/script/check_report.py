@@ -155,7 +155,8 @@ that(reported(2) == f"strata report: FILE is required\n{tells}" and "FILE is a r
 (here / "ranks/rank0").mkdir(parents=True, exist_ok=True)
 (here / "ranks/rank0/profile.strata").write_bytes(bytes_of)
 that("and its folders have: name one, such as rank0." in reported(2, "ranks"), "a folder of folders is no run")
-that("The folder has no profile.strata: record with STRATA=trace,formats=table+recording." in reported(2, root / "docs"), "a folder without a recording")
+that("The folder has no profile.strata: record with STRATA=trace,formats=table+recording."
+     in reported(2, root / "docs"), "a folder without a recording")
 that("cannot write" in reported(1, first, "--formats", "html", "--out", "/dev/null/x") or os.name == "nt", "no place is no failure")
 
 for failure in failures:

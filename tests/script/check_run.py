@@ -247,7 +247,9 @@ that(json.loads(pathlib.Path("marked/profile.json").read_text(encoding="utf-8"))
 shutil.rmtree("marked")
 ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "marked.py", env=python)
 answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
-that(answer["next"][0] == f"strata run --out after-the-change --steps 'bl*'\\''k' -- {sys.executable} marked.py", f"the next command: {answer['next']}")
+that(answer["next"][0]
+     == f"strata run --out after-the-change --steps 'bl*'\\''k' -- {sys.executable} marked.py",
+     f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
 # Children that multiprocessing forks record nothing: the first that has a range says so.
 pathlib.Path("forks.py").write_text("""

@@ -625,11 +625,10 @@ class comparer {
 
   void write_headline() {
     if (to_.before_steps == 0 || to_.after_steps == 0) return;
-    constexpr double interval = 1.96;  // deviations: 95 %
-    bool const is_noise = std::abs(std::log1p(to_.change)) <= interval * to_.noise;
     to_.headline = "the step is " + changed_text(to_.change) + ", " +
                    time_text(to_.before_ms * 1e6) + " before and " + time_text(to_.after_ms * 1e6) +
-                   " after (medians)" + (is_noise ? ", which its noise can do" : "");
+                   " after (medians)" +
+                   (is_noise(to_.change, to_.noise) ? ", which its noise can do" : "");
   }
 
   void report(accepted_regression const& accepted) {

@@ -6,6 +6,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/range_paths.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -41,6 +42,14 @@ struct compared_column {
   /// 0 where there was nothing before.
   double factor() const noexcept { return before > 0 ? after / before : 0; }
 };
+
+namespace detail {
+/// Whether noise makes such a change, which is a fraction: its 95 % interval has 0.
+inline bool is_noise(double change, double noise) noexcept {
+  constexpr double interval = 1.96;  // standard deviations
+  return std::abs(std::log1p(change)) <= interval * noise;
+}
+}  // namespace detail
 
 /// What the comparison says of a range.
 enum class range_verdict {

@@ -108,25 +108,23 @@ struct undecided_rule {
   std::string range;  ///< the name of the range whose kernels are to be counted apart
 
   /// The keys of STRATA= that would decide, or "switching CUDA graphs off".
-  std::string needs() const {
+  std::string needs() const { return needs_as(range, ","); }
+  /// The same for a shell, with the name of the range in quotes.
+  std::string quoted_needs() const { return needs_as("'" + range + "'", ","); }
+  /// The same with that name as it is to be written, and with what is between keys.
+  std::string needs_as(std::string const& name, char const* between) const {
     switch (by) {
       case deciding::findings:
         return "counters=findings";
       case deciding::hbm:
         return "counters=hbm";
       case deciding::kernels:
-        return "counters=findings,kernels=" + range;
+        return std::string("counters=findings") + between + "kernels=" + name;
       case deciding::no_graphs:
         return "switching CUDA graphs off";
       default:
         return {};
     }
-  }
-  /// The same for a shell, with the name of the range in quotes.
-  std::string quoted_needs() const {
-    std::string text = needs();
-    if (by != deciding::kernels) return text;
-    return text.insert(text.size() - range.size(), 1, '\'').append(1, '\'');
   }
 };
 

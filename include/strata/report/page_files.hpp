@@ -1554,10 +1554,18 @@ for (const listener of listeners) listener(place);
 )page"sv;
 inline constexpr std::string_view page_report_budget_js = R"page(<script>
 "use strict";
+const multiplyAdds = {
+means: "multiply-adds",
+helps: "tensor cores: TF32 or BF16",
+paint: "var(--c10)",
+};
+const fewerLaunches =
+"a CUDA graph, or the next one before the wait; fusion; more work in each launch";
+const fewerTurns = "larger tiles in registers; no bank conflicts";
 const busyKinds = {
 tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--c2)"},
-FMA: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
-FP32: {means: "multiply-adds", helps: "tensor cores: TF32 or BF16", paint: "var(--c10)"},
+FMA: multiplyAdds,
+FP32: multiplyAdds,
 ALU: {
 means: "integers and logic",
 helps: "less index arithmetic; constants; wider loads",
@@ -1565,12 +1573,12 @@ paint: "var(--c8)",
 },
 "shared memory": {
 means: "memory of an SM",
-helps: "larger tiles in registers; no bank conflicts",
+helps: fewerTurns,
 paint: "var(--c4)",
 },
 "L1 with shared memory": {
 means: "cache and memory of an SM",
-helps: "larger tiles in registers; no bank conflicts",
+helps: fewerTurns,
 paint: "var(--c4)",
 },
 L1: {
@@ -1618,7 +1626,7 @@ paint: "var(--c0)",
 },
 launch: {
 means: "kernels shorter than their launches",
-helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
+helps: fewerLaunches,
 paint: "var(--c11)",
 },
 copies: {
@@ -1640,7 +1648,7 @@ paint: "var(--rest)",
 const idleKinds = {
 launch: {
 name: "the host launches",
-helps: "a CUDA graph, or the next one before the wait; fusion; more work in each launch",
+helps: fewerLaunches,
 paint: "var(--c3)",
 },
 "host work": {

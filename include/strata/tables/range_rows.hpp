@@ -122,9 +122,9 @@ class row_details {
     if (range.attribute > source.attributes.size()) return;
     attribute_record const& attribute = source.attributes[range.attribute - 1];
     if (done && in_first_step) {
-      row.first_step_flops += given_or_0(attribute.flops);
-      row.first_step_bytes += given_or_0(attribute.bytes);
-      row.first_step_tokens += given_or_0(attribute.tokens);
+      add_given(row.first_step_flops, attribute.flops);
+      add_given(row.first_step_bytes, attribute.bytes);
+      add_given(row.first_step_tokens, attribute.tokens);
     }
     if (done) {
       add_given(row.flops, attribute.flops);
@@ -155,7 +155,6 @@ class row_details {
 
  private:
   static bool is_given(double const& value) noexcept { return !is_nan(value); }
-  static double given_or_0(double const& value) noexcept { return is_given(value) ? value : 0.0; }
 
   static std::uint32_t rank_of(attribute_record const& attribute) noexcept {
     return attribute.rank < 7 ? attribute.rank : 7;
