@@ -122,14 +122,18 @@ def generate(steps):
     report(total, (time.perf_counter() - begin) / (steps // 2))
 
 
-def generate_static(steps):
-    """transformers' own loop with a static cache, for which it may compile the model."""
+def small_llama(attention="sdpa"):
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
     torch.manual_seed(1)
     config = LlamaConfig(num_hidden_layers=8, hidden_size=512, intermediate_size=1536, num_attention_heads=8,
-                         num_key_value_heads=8, vocab_size=8192)
-    model = LlamaForCausalLM(config).to("cuda", torch.bfloat16).eval()
+                         num_key_value_heads=8, vocab_size=8192, attn_implementation=attention)
+    return torch, LlamaForCausalLM(config).to("cuda", torch.bfloat16).eval()
+
+
+def generate_static(steps):
+    """transformers' own loop with a static cache, for which it may compile the model."""
+    torch, model = small_llama()
     prompt = torch.arange(1, 33, device="cuda").reshape(1, 32)
     total, begin = 0, 0.0
     for turn in range(3):  # the first compiles
@@ -138,6 +142,41 @@ def generate_static(steps):
                              pad_token_id=0, cache_implementation="static")
         total += int(out.sum().item())
     report(total, (time.perf_counter() - begin) / (steps // 3))
+
+
+def generate_graph(steps):
+    """transformers' model with its static cache: one CUDA graph a token, which is read back."""
+    from transformers import StaticCache
+    torch, model = small_llama("eager")  # cuDNN's attention does not give the same tokens twice
+    cache = StaticCache(config=model.config, max_cache_len=steps + 64)
+    tokens = []
+    with torch.no_grad():
+        out = model(torch.arange(1, 33, device="cuda").reshape(1, 32), past_key_values=cache, use_cache=True,
+                    cache_position=torch.arange(32, device="cuda"))
+        token = out.logits[:, -1:].argmax(-1)
+        place = torch.tensor([32], device="cuda")
+
+        def forward():
+            logits = model(token, past_key_values=cache, use_cache=True, cache_position=place, position_ids=place[None]).logits
+            token.copy_(logits[:, -1:].argmax(-1))
+            place.add_(1)
+
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                forward()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            forward()
+
+        def step(_):
+            graph.replay()
+            tokens.append(int(token.item()))
+
+        seconds = timed(steps, step)
+    report(sum(tokens), seconds)
 
 
 def train(steps):
@@ -289,6 +328,7 @@ PROGRAMS = {
     "cupy_power": (cupy_power, 600, "cupy"),
     "generate": (generate, 240, "transformers"),
     "generate_static": (generate_static, 600, "transformers"),
+    "generate_graph": (generate_graph, 1500, "transformers"),
     "train": (train, 160, "torch"),
     "compiled": (compiled, 600, "torch"),
     "loaders": (loaders, 200, "torch"),

@@ -18,7 +18,12 @@ function setOfSteps() {
   const apart = summary.without_first
     ? ". The first one is in none of them"
     : "";
-  return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+  const slowed = summary.usual_ns < summary.mean_ns
+    ? " Recording slows them: the answer and what is predicted take a step as it is unrecorded, "
+      + time(summary.usual_ns) + "."
+    : "";
+  const kind = slowed ? "recorded step" : "step";
+  return "All numbers of a step are means of " + some(typicalCount, kind) + apart + "." + slowed;
 }
 
 function stepTiles() {

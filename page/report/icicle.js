@@ -9,53 +9,89 @@ const icicleDepth = 12;
 /** Parts that are narrower than this many pixels are left out. */
 const narrowPart = 1;
 
-/** GPU time, and that of kernels which a range captured and another one launches as a graph. */
-const timeWithCaptured = row => gpuTimeOf(row) + row.mean_graph_kernel_ns;
-
-/** A kind of shares as the icicle has it: GPU time with captured kernels, where there are some. */
-function icicleKind(kind, hasCaptured) {
-  if (kind.amount !== gpuTimeOf || !hasCaptured) return kind;
-  return {...kind, name: "GPU time, captured kernels too", amount: timeWithCaptured};
+/**
+ * Kernels in graphs, by the place of the range that launched them: of each range that captured some,
+ * and of those above it, the GPU time of these kernels in a mean step.
+ */
+function readCaptured(pairs, rows) {
+  const byLauncher = new Map();
+  for (const [launching, capturing, ns] of pairs) {
+    if (!(ns > 0)) continue;
+    if (!byLauncher.has(launching)) byLauncher.set(launching, new Map());
+    const times = byLauncher.get(launching);
+    for (let row = rows[capturing]; !isWithin(launching, row.place); row = rows[row.parent]) {
+      times.set(row.place, (times.get(row.place) || 0) + ns);
+    }
+  }
+  return byLauncher;
 }
 
-const hasCaptured = anyRow(row => row.mean_graph_kernel_ns > 0);
-const icicleKinds = shareKinds.map(kind => icicleKind(kind, hasCaptured));
+const captured = readCaptured(data.views[0].captured, folded.rows);
+
+/** Sums of the times of several launching ranges. */
+function addedTimes(maps) {
+  const all = new Map();
+  for (const times of maps) {
+    for (const [place, ns] of times) all.set(place, (all.get(place) || 0) + ns);
+  }
+  return all;
+}
+
+/** What ranges captured under a place for launching ranges that are elsewhere. */
+const capturedForOthers = top => addedTimes(Array.from(captured)
+  .filter(([launching]) => !isWithin(launching, top)).map(([, times]) => times));
 
 /** What a row has of a kind in a mean step, with all below it. */
 const icicleAmount = (row, kind) => kind.amount(row) || 0;
 
 /**
- * The boxes of a row and of those below it: {row, depth, begin, end} with parts of the whole from 0
- * to 1. Children that take longer together than the row, as in several threads, share it.
+ * What lies below a row: {row, amount, own, times}. GPU time of a graph's kernels is the launching
+ * row's, and below it that of the rows that captured them. `own`: whether a row's own amount counts
+ * here; `times`: what counts of captured kernels.
+ */
+function icicleChildren({row, own, times}, kind) {
+  const launched = own && kind.amount === gpuTimeOf && captured.get(row.place) || new Map();
+  const inner = addedTimes([times, launched]);
+  const tops = Array.from(launched.keys(), place => folded.rows[place])
+    .filter(top => !launched.has(top.parent) && top.parent !== row.place);
+  return row.children.concat(tops).map(child => {
+    const isBelow = child.parent === row.place;
+    const amount = (own && isBelow ? icicleAmount(child, kind) : 0) + (inner.get(child.place) || 0);
+    return {row: child, amount, own: own && isBelow, times: inner};
+  }).filter(({amount}) => amount > 0)
+    .sort((a, b) => b.amount - a.amount || a.row.place - b.row.place);
+}
+
+/**
+ * The boxes of a row and of those below it: {row, amount, depth, begin, end} with parts of the whole
+ * from 0 to 1. Children that take longer together than the row, as in several threads, share it.
  */
 function icicleBoxes(top, kind, least) {
   const boxes = [];
-  const visit = (row, depth, begin, end) => {
-    boxes.push({row, depth, begin, end});
+  const visit = (place, depth, begin, end) => {
+    boxes.push({row: place.row, amount: place.amount, depth, begin, end});
     if (depth >= icicleDepth) return;
-    const inner = row.children.map(child => ({child, amount: icicleAmount(child, kind)}))
-      .filter(({amount}) => amount > 0)
-      .sort((a, b) => b.amount - a.amount || a.child.place - b.child.place);
-    const all = sum(inner, ({amount}) => amount);
-    const whole = Math.max(all, icicleAmount(row, kind));
+    const inner = icicleChildren(place, kind);
+    const whole = Math.max(sum(inner, ({amount}) => amount), place.amount);
     let from = begin;
-    for (const {child, amount} of inner) {
-      const to = from + amount / whole * (end - begin);
+    for (const child of inner) {
+      const to = from + child.amount / whole * (end - begin);
       if (to - from >= least) visit(child, depth + 1, from, to);
       from = to;
     }
   };
-  visit(top, 0, 0, 1);
+  const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+  visit({row: top, amount: icicleWhole(top, kind), own: true, times}, 0, 0, 1);
   return boxes;
 }
 
 /** The whole of a kind: of the row at the top, or of what is below it where it has none itself. */
 function icicleWhole(top, kind) {
-  return icicleAmount(top, kind) || sum(top.children, child => icicleAmount(child, kind));
+  const inGraphs = kind.amount === gpuTimeOf ? capturedForOthers(top.place).get(top.place) || 0 : 0;
+  return icicleAmount(top, kind) + inGraphs || sum(top.children, child => icicleAmount(child, kind));
 }
 
-function describeBox({row}, kind, whole) {
-  const amount = icicleAmount(row, kind) || icicleWhole(row, kind);
+function describeBox({row, amount}, kind, whole) {
   const limit = limitOf(row);
   return (row.depth ? row.path : "The whole " + unit) + "\n" + kind.name + ": " + kind.show(amount)
     + ", " + percent(100 * amount / whole) + (limit ? "\nLimiter: " + limit : "");
@@ -123,7 +159,7 @@ function icicleNote({top, kind}) {
 function icicle() {
   if (!shareKinds.length || folded.rows.length < 3) return;
   const note = el("p", {class: "about", role: "status"});
-  const state = {kind: icicleKinds[0], top: folded.rows[0]};
+  const state = {kind: shareKinds[0], top: folded.rows[0]};
   const figure = chart((box, width) => {
     box.replaceChildren(drawIcicle(width, state));
     note.textContent = icicleNote(state);
@@ -133,11 +169,14 @@ function icicle() {
     figure.redraw();
   };
   const setKind = value => {
-    state.kind = icicleKinds[value];
+    state.kind = shareKinds[value];
     figure.redraw();
   };
-  const choices = icicleKinds.map((kind, i) => [i, kind.name]);
-  const about = "Ranges from the top down, each as wide as its part. A click chooses a range in all"
+  const choices = shareKinds.map((kind, i) => [i, kind.name]);
+  const inGraphs = captured.size
+    ? " The kernels of a graph lie below the range that launched it, in those that captured them."
+    : "";
+  const about = "Ranges from the top down, each as wide as its part." + inGraphs + " A click chooses a range in all"
     + " figures and in the address of the page; a double click shows only what is below it.";
   section("icicle", "Where the " + unit + " goes", about,
     el("div", {class: "controls"},

@@ -7,8 +7,9 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js", "report/shares.js", "report/icicle.js"],
-  ["folded", "shareKinds", "icicleKind", "icicleKinds", "icicleBoxes", "icicleAmount"], data);
-const [gpu] = page.icicleKinds;
+  ["folded", "shareKinds", "readCaptured", "captured", "icicleBoxes", "icicleAmount", "icicleWhole"],
+  data);
+const [gpu] = page.shareKinds;
 const {rows} = page.folded;
 
 test("a box is as wide as its part, below the box of its parent", () => {
@@ -26,14 +27,41 @@ test("what is narrower than a pixel is left out, its neighbours stay where they 
   assert.deepStrictEqual(names, ["", "step", "block", "attention"]);
 });
 
-test("kernels that a range captured are in its width, which says so", () => {
-  assert.strictEqual(gpu.name, "GPU time");
-  const captured = page.icicleKind(gpu, true);
-  assert.strictEqual(captured.name, "GPU time, captured kernels too");
-  const row = {...rows[3], mean_graph_kernel_ns: 25};
-  assert.strictEqual(page.icicleAmount(row, captured) - page.icicleAmount(row, gpu), 25);
+/** The boxes while the loss launches a graph that attention and mlp captured. */
+function withGraph(pairs, top, kind) {
+  const captured = page.readCaptured(pairs, rows);
+  for (const [place, times] of captured) page.captured.set(place, times);
+  const boxes = page.icicleBoxes(rows[top], kind, 0);
+  const whole = page.icicleWhole(rows[top], kind);
+  page.captured.clear();
+  return {boxes, whole};
+}
+const placesAndTimes = boxes => boxes.map(({row, depth, amount}) => [row.place, depth, amount]);
+const graph = [[5, 3, 60], [5, 4, 30]];
+
+test("a graph's kernels are drawn once, below the range that launched it", () => {
+  const {boxes} = withGraph(graph, 0, gpu);
+  const below = placesAndTimes(boxes).slice(-4);
+  assert.deepStrictEqual(below, [[5, 2, 100], [2, 3, 90], [3, 4, 60], [4, 4, 30]]);
+  const loss = boxes[boxes.length - 4];
+  const block = boxes[boxes.length - 3];
+  assert.strictEqual(block.begin, loss.begin);
+  assert.ok(Math.abs((block.end - block.begin) / (loss.end - loss.begin) - 0.9) < 1e-12);
+  const plain = page.icicleBoxes(rows[0], gpu, 0);
+  assert.deepStrictEqual(boxes.slice(0, plain.length), plain, "the others stay where they are");
+});
+
+test("a range that captured has at the top the kernels that others launched for it", () => {
+  const {boxes, whole} = withGraph(graph, 2, gpu);
+  assert.strictEqual(whole, 590);
+  assert.deepStrictEqual(placesAndTimes(boxes), [[2, 0, 590], [3, 1, 460], [4, 1, 130]]);
+  assert.strictEqual(withGraph(graph, 1, gpu).whole, 600, "what it launched itself counts once");
+});
+
+test("captured kernels count in GPU time alone", () => {
   const kernels = page.shareKinds.find(kind => kind.name === "Kernels");
-  assert.strictEqual(page.icicleKind(kernels, true), kernels);
+  const {boxes} = withGraph(graph, 0, kernels);
+  assert.deepStrictEqual(boxes, page.icicleBoxes(rows[0], kernels, 0));
 });
 
 test("amounts are those of a mean step", () => {

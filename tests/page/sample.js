@@ -60,6 +60,7 @@ const data = {
     name: "folded",
     total: 10,
     rows,
+    captured: [],
     metrics: [
       {key: "hbm_bytes", unit: "B", level: "hbm", meaning: "bytes"},
       {key: "cpu_instructions", unit: "instructions", level: "cpu", meaning: "instructions"},

@@ -311,6 +311,13 @@ TEST_CASE("kernels of a graph are also named where they were captured") {
   CHECK(row_at(tree, "step/replay").self.graph_kernels == 0);
   CHECK(row_at(tree, "step/replay").self.kernels == 4);
   CHECK(tree.rows()[0].total.graph_kernels == 0);
+  auto const& captured = row_at(tree, "step/forward/attention").captured;
+  REQUIRE(captured.size() == 2);
+  CHECK(&tree.rows()[captured[0].launching_row] == &row_at(tree, "step/replay"));
+  CHECK(captured[0].kernel_ns == 10);
+  CHECK(captured[1].launching_row == 0);
+  CHECK(captured[1].kernel_ns == 4);
+  CHECK(row_at(tree, "step/replay").captured.empty());
 }
 
 TEST_CASE("peaks of device memory count for the range that allocated") {

@@ -1286,6 +1286,10 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   CHECK(text(795) ==
         "Predicted step: 795 us (20.5 % shorter), since other idle time ends with it.");
   CHECK(text(995) == "Fixing only this would not shorten the step.");
+  steps.p50_ns = steps.mean_ns;
+  steps.unrecorded_ns = 800.0 * us;
+  CHECK(text(700) == "Predicted step: 700 us (12.5 % shorter than 800 us unrecorded).");
+  steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
   CHECK(detail::gain_text(found, steps) == "At most 300 us of the step (30.0 %).");
 }

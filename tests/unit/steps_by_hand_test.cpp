@@ -485,7 +485,6 @@ TEST_CASE("amounts of a step: a copy before the steps is no part of the whole") 
   rows[load].self.host_to_device_bytes = rows[load].total.host_to_device_bytes = 640;
   rows[load].step_work_share = rows[load].step_self_share = {0.0, 0.0};
   rows[work].self.kernel_ns = rows[work].total.kernel_ns = 200;
-  rows[work].total.graph_kernel_ns = 30;  // captured here, launched in the root
   rows[root].total = rows[load].total;
   rows[root].total.kernel_ns = 200;
   rows[root].step_work_share = {200 / 5200.0, 200 / 5200.0};
@@ -493,10 +492,30 @@ TEST_CASE("amounts of a step: a copy before the steps is no part of the whole") 
   CHECK(amounts.work(root).kernel_ns == 100);
   CHECK(amounts.work(root).copy_ns == 0);
   CHECK(amounts.work(root).copied_bytes == 0);
-  CHECK(amounts.work(work).graph_kernel_ns == 15);
-  CHECK(amounts.work(root).graph_kernel_ns == 0);
   steps = steps_summary();  // without steps the run is all of it
   detail::step_amounts const run(rows, steps);
   CHECK(run.work(root).copy_ns == 5000);
   CHECK(run.work(root).kernel_ns == 200);
+}
+
+TEST_CASE("amounts of a step: captured kernels are in steps as often as the launching range's") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.count = 2;
+  vec<range_row> rows(4);
+  enum { root, block, mlp, replay };
+  rows[mlp].parent = block;
+  rows[mlp].captured.push_back({replay, 80});
+  rows[mlp].captured.push_back({root, 30});
+  rows[block].captured.push_back({replay, 20});
+  // The capture was before the steps; half of the launches were in them.
+  rows[block].step_work_share = rows[mlp].step_work_share = {0.0, 0.0};
+  rows[replay].step_self_share = {0.5, 0.5};
+  rows[root].step_self_share = {0.2, 0.2};
+  detail::step_amounts const amounts(rows, steps);
+  CHECK(amounts.captured_ns(rows[mlp].captured[0]) == 20);
+  CHECK(amounts.work(mlp).graph_kernel_ns == 23);
+  CHECK(amounts.work(block).graph_kernel_ns == 28);
+  CHECK(amounts.work(replay).graph_kernel_ns == 0);
+  CHECK(amounts.work(root).graph_kernel_ns == 0);  // the launches are within it
 }

@@ -60,6 +60,9 @@ TEST_CASE("the headline has the median of the steps that were not recorded") {
   s.source.cost.unrecorded_steps = 5;
   s.source.cost.unrecorded_step_ns = 3e6;
   CHECK(has(table(s, 200), "; unrecorded steps 3.00 ms)"));
+  CHECK(has(table(s, 200), "Values are of a mean step"));  // recording made it no longer
+  s.source.cost.unrecorded_step_ns = 1e3;
+  CHECK(has(table(s, 200), "Values are of a mean recorded step"));
 }
 
 TEST_CASE("no line is wider than the terminal, and none ends in a space") {
@@ -353,7 +356,7 @@ TEST_CASE("a terminal without UTF-8 has a table of the same width in ASCII") {
 TEST_CASE("time in CUDA graphs is shown where the graphs were captured, and counts in the order") {
   report_sample s = gpu_sample(2, 2);
   CHECK_FALSE(has(table(s, 120), "in graphs"));
-  s.folded[6].total.graph_kernel_ns = 123'000'000;  // mlp, behind attention without it
+  s.folded[6].captured.push_back({2, 123'000'000});  // mlp, behind attention without it
   std::string const text = table(s, 120);
   CHECK(has(text, "in graphs  kernels"));
   CHECK(has(text, "61.5 ms"));  // of two steps

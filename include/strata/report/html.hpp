@@ -395,6 +395,22 @@ class page_writer {
     json_.end_array();
   }
 
+  /// Kernels in graphs: where they were launched, where they were captured, ns in a mean step.
+  void write_captured(page_rows const& rows) {
+    json_.line();
+    json_.array("captured");
+    for (std::size_t i = 0; i < input_.folded.size(); ++i) {
+      for (captured_work const& work : input_.folded[i].captured) {
+        json_.array();
+        json_.integer({}, rows.place(work.launching_row));
+        json_.integer({}, rows.place(i));
+        json_.number({}, folded_mean_.captured_ns(work));
+        json_.end_array();
+      }
+    }
+    json_.end_array();
+  }
+
   void write_view(page_rows const& rows, column_survey const& survey, bool folded) {
     json_.line();
     json_.object();
@@ -415,6 +431,7 @@ class page_writer {
       for (std::uint32_t const row : rows.shown()) json_.integer({}, row_places_[row]);
       json_.end_array();
     }
+    if (folded) write_captured(rows);
     if (!input_.counters.empty()) page_counters(json_, input_, folded).write(rows, limits_);
     json_.end_object();
   }

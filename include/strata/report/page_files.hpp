@@ -182,9 +182,9 @@ max-width: 1320px;
 margin: 0 auto;
 padding: 0.35rem 1.25rem;
 display: flex;
-gap: 1.1rem;
+flex-wrap: wrap;
+gap: 0.1rem 1.1rem;
 list-style: none;
-overflow-x: auto;
 white-space: nowrap;
 }
 #chosen {
@@ -803,8 +803,6 @@ nav ul {
 padding: 0.35rem 0.7rem;
 margin-bottom: 0.8rem;
 border-bottom: 1px solid var(--line);
-flex-wrap: wrap;
-gap: 0.1rem 1.1rem;
 }
 #chosen {
 position: sticky;
@@ -1856,7 +1854,12 @@ return "All numbers are of the whole run: " + why + ".";
 const apart = summary.without_first
 ? ". The first one is in none of them"
 : "";
-return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+const slowed = summary.usual_ns < summary.mean_ns
+? " Recording slows them: the answer and what is predicted take a step as it is unrecorded, "
++ time(summary.usual_ns) + "."
+: "";
+const kind = slowed ? "recorded step" : "step";
+return "All numbers of a step are means of " + some(typicalCount, kind) + apart + "." + slowed;
 }
 function stepTiles() {
 if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
@@ -2747,39 +2750,64 @@ inline constexpr std::string_view page_report_icicle_js = R"page(<script>
 const icicleLine = 25;
 const icicleDepth = 12;
 const narrowPart = 1;
-const timeWithCaptured = row => gpuTimeOf(row) + row.mean_graph_kernel_ns;
-function icicleKind(kind, hasCaptured) {
-if (kind.amount !== gpuTimeOf || !hasCaptured) return kind;
-return {...kind, name: "GPU time, captured kernels too", amount: timeWithCaptured};
+function readCaptured(pairs, rows) {
+const byLauncher = new Map();
+for (const [launching, capturing, ns] of pairs) {
+if (!(ns > 0)) continue;
+if (!byLauncher.has(launching)) byLauncher.set(launching, new Map());
+const times = byLauncher.get(launching);
+for (let row = rows[capturing]; !isWithin(launching, row.place); row = rows[row.parent]) {
+times.set(row.place, (times.get(row.place) || 0) + ns);
 }
-const hasCaptured = anyRow(row => row.mean_graph_kernel_ns > 0);
-const icicleKinds = shareKinds.map(kind => icicleKind(kind, hasCaptured));
+}
+return byLauncher;
+}
+const captured = readCaptured(data.views[0].captured, folded.rows);
+function addedTimes(maps) {
+const all = new Map();
+for (const times of maps) {
+for (const [place, ns] of times) all.set(place, (all.get(place) || 0) + ns);
+}
+return all;
+}
+const capturedForOthers = top => addedTimes(Array.from(captured)
+.filter(([launching]) => !isWithin(launching, top)).map(([, times]) => times));
 const icicleAmount = (row, kind) => kind.amount(row) || 0;
+function icicleChildren({row, own, times}, kind) {
+const launched = own && kind.amount === gpuTimeOf && captured.get(row.place) || new Map();
+const inner = addedTimes([times, launched]);
+const tops = Array.from(launched.keys(), place => folded.rows[place])
+.filter(top => !launched.has(top.parent) && top.parent !== row.place);
+return row.children.concat(tops).map(child => {
+const isBelow = child.parent === row.place;
+const amount = (own && isBelow ? icicleAmount(child, kind) : 0) + (inner.get(child.place) || 0);
+return {row: child, amount, own: own && isBelow, times: inner};
+}).filter(({amount}) => amount > 0)
+.sort((a, b) => b.amount - a.amount || a.row.place - b.row.place);
+}
 function icicleBoxes(top, kind, least) {
 const boxes = [];
-const visit = (row, depth, begin, end) => {
-boxes.push({row, depth, begin, end});
+const visit = (place, depth, begin, end) => {
+boxes.push({row: place.row, amount: place.amount, depth, begin, end});
 if (depth >= icicleDepth) return;
-const inner = row.children.map(child => ({child, amount: icicleAmount(child, kind)}))
-.filter(({amount}) => amount > 0)
-.sort((a, b) => b.amount - a.amount || a.child.place - b.child.place);
-const all = sum(inner, ({amount}) => amount);
-const whole = Math.max(all, icicleAmount(row, kind));
+const inner = icicleChildren(place, kind);
+const whole = Math.max(sum(inner, ({amount}) => amount), place.amount);
 let from = begin;
-for (const {child, amount} of inner) {
-const to = from + amount / whole * (end - begin);
+for (const child of inner) {
+const to = from + child.amount / whole * (end - begin);
 if (to - from >= least) visit(child, depth + 1, from, to);
 from = to;
 }
 };
-visit(top, 0, 0, 1);
+const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+visit({row: top, amount: icicleWhole(top, kind), own: true, times}, 0, 0, 1);
 return boxes;
 }
 function icicleWhole(top, kind) {
-return icicleAmount(top, kind) || sum(top.children, child => icicleAmount(child, kind));
+const inGraphs = kind.amount === gpuTimeOf ? capturedForOthers(top.place).get(top.place) || 0 : 0;
+return icicleAmount(top, kind) + inGraphs || sum(top.children, child => icicleAmount(child, kind));
 }
-function describeBox({row}, kind, whole) {
-const amount = icicleAmount(row, kind) || icicleWhole(row, kind);
+function describeBox({row, amount}, kind, whole) {
 const limit = limitOf(row);
 return (row.depth ? row.path : "The whole " + unit) + "\n" + kind.name + ": " + kind.show(amount)
 + ", " + percent(100 * amount / whole) + (limit ? "\nLimiter: " + limit : "");
@@ -2843,7 +2871,7 @@ return (top.depth ? top.path : "All of a mean " + unit) + ", by " + kind.name + 
 function icicle() {
 if (!shareKinds.length || folded.rows.length < 3) return;
 const note = el("p", {class: "about", role: "status"});
-const state = {kind: icicleKinds[0], top: folded.rows[0]};
+const state = {kind: shareKinds[0], top: folded.rows[0]};
 const figure = chart((box, width) => {
 box.replaceChildren(drawIcicle(width, state));
 note.textContent = icicleNote(state);
@@ -2853,11 +2881,14 @@ state.top = folded.rows[place];
 figure.redraw();
 };
 const setKind = value => {
-state.kind = icicleKinds[value];
+state.kind = shareKinds[value];
 figure.redraw();
 };
-const choices = icicleKinds.map((kind, i) => [i, kind.name]);
-const about = "Ranges from the top down, each as wide as its part. A click chooses a range in all"
+const choices = shareKinds.map((kind, i) => [i, kind.name]);
+const inGraphs = captured.size
+? " The kernels of a graph lie below the range that launched it, in those that captured them."
+: "";
+const about = "Ranges from the top down, each as wide as its part." + inGraphs + " A click chooses a range in all"
 + " figures and in the address of the page; a double click shows only what is below it.";
 section("icicle", "Where the " + unit + " goes", about,
 el("div", {class: "controls"},

@@ -39,9 +39,12 @@ inline std::string gain_text(finding const& found, steps_summary const& steps) {
     return sentence("At most ") << time_text(found.cost_ns_per_step) << " of the " << whole
                                 << (share.empty() ? share : sentence(" (") << share << " %)")
                                 << ".";
+  std::string base;
+  if (steps.recording_factor() > 1.0)
+    base = sentence(" than ") << time_text(step_ns) << " unrecorded";
   return sentence("Predicted ")
          << whole << ": " << time_text(found.predicted_step_ns)
-         << (share.empty() ? share : sentence(" (") << share << " % shorter)")
+         << (share.empty() ? share : sentence(" (") << share << " % shorter" << base << ')')
          << (found.ends_other_waits(step_ns) ? ", since other idle time ends with it." : ".");
 }
 

@@ -233,6 +233,7 @@ class call_tree_builder {
       std::uint32_t const capturing = layout_.row_of(sums.captured_by);
       if (capturing == launching) continue;
       add_graph_kernels(rows_[capturing].self, sums);
+      add_captured(rows_[capturing].captured, {launching, sums.kernel_ns});
       for (std::uint32_t row = capturing; !layout_.contains(row, launching);
            row = layout_.parent(row))
         add_graph_kernels(rows_[row].total, sums);
@@ -241,6 +242,14 @@ class call_tree_builder {
   static void add_graph_kernels(device_work& work, graph_kernel_sums const& more) noexcept {
     work.graph_kernels += more.kernels;
     work.graph_kernel_ns = add_saturated(work.graph_kernel_ns, more.kernel_ns);
+  }
+  static void add_captured(vec<captured_work>& to, captured_work const& more) {
+    for (captured_work& known : to) {
+      if (known.launching_row != more.launching_row) continue;
+      known.kernel_ns = add_saturated(known.kernel_ns, more.kernel_ns);
+      return;
+    }
+    to.push_back(more);
   }
 
   /// What a row did together with all below it.
@@ -406,6 +415,8 @@ class call_tree_builder {
       details_[moved_to[i]] = details_[i];
     }
     rows_.resize(count);
+    for (range_row& row : rows_)
+      for (captured_work& work : row.captured) work.launching_row = moved_to[work.launching_row];
     row_of_node.resize(layout_.nodes());
     for (std::uint32_t node = 0; node < row_of_node.size(); ++node)
       row_of_node[node] = moved_to[layout_.row_of(node)];

@@ -35,6 +35,12 @@ struct step_part {
   }
 };
 
+/// Kernels that a range captured into a graph and that a row launched.
+struct captured_work {
+  std::uint32_t launching_row;
+  std::int64_t kernel_ns;
+};
+
 /// One range of the call tree with what it cost.
 /// Shape: rows are in depth-first order, children in order of first use, the root first.
 struct range_row {
@@ -78,6 +84,7 @@ struct range_row {
   step_part step_self_launch_time_share;  ///< of that of the range itself
   device_work self;
   device_work total;
+  vec<captured_work> captured;  ///< by the range itself, for others; one for each launching row
   std::int64_t gpu_busy_ns =
       0;  ///< time in which at least one kernel or copy of the range (or below) ran
   std::int64_t device_busy_ns = 0;  ///< the same of each counted device, added up

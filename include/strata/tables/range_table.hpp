@@ -162,8 +162,7 @@ class range_table {
 
   double key(std::size_t i) const noexcept {
     if (!by_gpu_) return mean_.host_ns(i);
-    auto const in_graphs = static_cast<double>(rows_[i].total.graph_kernel_ns);
-    return mean_.busy_ns(i) + steps_.per_step(in_graphs, rows_[i].step_work_share);
+    return mean_.busy_ns(i) + mean_.work(i).graph_kernel_ns;
   }
 
   bool dearer(std::size_t a, std::size_t b) const noexcept {

@@ -20,7 +20,7 @@ namespace detail {
 struct mean_work {
   double kernels = 0.0;
   double kernel_ns = 0.0;
-  double graph_kernel_ns = 0.0;
+  double graph_kernel_ns = 0.0;  ///< that others launched: no part of `kernel_ns`, and no sum
   double launch_ns = 0.0;
   double copy_ns = 0.0;
   double copied_bytes = 0.0;
@@ -31,7 +31,6 @@ struct mean_work {
   void add(mean_work const& more) noexcept {
     kernels += more.kernels;
     kernel_ns += more.kernel_ns;
-    graph_kernel_ns += more.graph_kernel_ns;
     launch_ns += more.launch_ns;
     copy_ns += more.copy_ns;
     copied_bytes += more.copied_bytes;
@@ -74,6 +73,12 @@ class step_amounts {
     range_row const& row = rows_[i];
     return mean_of(row.self, row.step_self_share, row.step_self_launch_share,
                    row.step_self_launch_time_share);
+  }
+  /// Kernels that a row captured and another one launched: in a mean step, as often as those of
+  /// the launching row.
+  double captured_ns(captured_work const& captured) const noexcept {
+    return steps_.per_step(static_cast<double>(captured.kernel_ns),
+                           rows_[captured.launching_row].step_self_share);
   }
   /// Host time in a range itself, in a mean step.
   double self_ns(std::size_t i) const noexcept {
@@ -122,7 +127,6 @@ class step_amounts {
     mean_work mean;
     mean.kernels = in_step(work.kernels, by_launch);
     mean.kernel_ns = in_step(work.kernel_ns, by_time);
-    mean.graph_kernel_ns = in_step(work.graph_kernel_ns, by_time);
     mean.launch_ns = in_step(work.launch_ns, by_launch_time);
     mean.copy_ns = in_step(work.copy_ns, by_time);
     mean.copied_bytes = in_step(work.copied_bytes(), by_time);
@@ -144,9 +148,23 @@ class step_amounts {
         work_[i].add(own_work(i));
       else
         work_[i] = whole;
-      work_[i].graph_kernel_ns = whole.graph_kernel_ns;  // never a sum: see call_tree.hpp
       if (i > 0 && is_sum(row.parent)) work_[row.parent].add(work_[i]);
     }
+    find_captured();
+  }
+  /// What a row captured counts for it and for those above it, up to where it was launched.
+  void find_captured() {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      for (captured_work const& captured : rows_[i].captured) {
+        double const mean = captured_ns(captured);
+        for (std::size_t row = i; !is_within(captured.launching_row, row); row = rows_[row].parent)
+          work_[row].graph_kernel_ns += mean;
+      }
+    }
+  }
+  bool is_within(std::size_t row, std::size_t top) const noexcept {
+    while (row > top) row = rows_[row].parent;
+    return row == top;
   }
   /// Which rows have calls in steps, or below them rows that do.
   void find_inside() {

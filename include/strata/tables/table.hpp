@@ -231,6 +231,16 @@ inline void write_heading(text_writer& out, table_input const& input,
   out.put('\n');
 }
 
+/// Which steps the values of the table are of; empty for a run without steps.
+inline std::string steps_legend(steps_summary const& steps) {
+  if (!steps.from_steps) return {};
+  bool const slowed = steps.recording_factor() > 1.0;
+  sentence text("Values are of a mean ");
+  text << (slowed ? "recorded step" : "step");
+  if (steps.without_first) text << ", without the first, which took " << time_text(steps.first_ns);
+  return text << ".\n";
+}
+
 inline void write_ranges(text_writer& out, table_input const& input, table_options const& options) {
   range_table ranges(input, options.max_rows);
   if (ranges.empty())
@@ -244,12 +254,7 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
         count_text(ranges.hidden()) +
             (ranges.hidden() == 1 ? " smaller range: ranges.csv" : " smaller ranges: ranges.csv"),
         usable_width(options), {}, false);
-  std::string legend;
-  if (input.steps.without_first)
-    legend = sentence("Values are of a mean step, without the first, which took ")
-             << time_text(input.steps.first_ns) << ".\n";
-  else if (input.steps.from_steps)
-    legend = "Values are of a mean step.\n";
+  std::string legend = steps_legend(input.steps);
   legend += ranges.legend();
   constexpr std::size_t wide = 240;  // all columns, with names of usual length
   if (table.dropped() > 0 && usable_width(options) < wide)
