@@ -1,8 +1,8 @@
 // strata report: every report of a recording, maybe of another machine.
 #include <strata/options.hpp>
 #include <strata/recording.hpp>
-#include <strata/session/options_reader.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/session/report_formats.hpp>
 
 #include <cstdio>
 #include <string>
@@ -26,7 +26,7 @@ class report_command final : public subcommand {
   void declare(arguments& takes) override {
     takes.required("FILE", file_,
                    "the recording, profile.strata.part of a killed program too, or its folder");
-    std::string const formats = strata::detail::options_reader::format_names(", ");
+    std::string const formats = strata::detail::format_names(", ");
     std::string const about = "what is written, joined by +: " + formats + "; table+html";
     takes.option("--formats", formats_, about.c_str());
     takes.option("--out", out_, "the folder of the files: report-out; a used one is left alone");

@@ -15,6 +15,7 @@
 #include <strata/report/perfetto.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>
@@ -31,19 +32,33 @@ class session_reports final : public made_reports {
  public:
   explicit session_reports(report_input const& input) : input_(input) {}
 
-  void write_findings(text_writer& out) const override { strata::write_findings(out, input_); }
-  void write_page(text_writer& out) const override { write_html(out, input_); }
-  void write_openmetrics(text_writer& out) const override {
-    strata::write_openmetrics(out, input_);
-  }
-  void write_otlp(text_writer& out) const override { strata::write_otlp(out, input_); }
-  std::string write_trace(text_writer& out, std::uint64_t most_events) const override {
-    trace_options wanted;
-    if (most_events != 0) wanted.max_events = most_events;
-    return strata::write_trace(out, input_, wanted).problem;
-  }
-  std::string write_perfetto(text_writer& out) const override {
-    return strata::write_perfetto(out, input_).problem;
+  std::string write(report_format format, text_writer& out,
+                    std::uint64_t most_events) const override {
+    trace_options how;
+    if (most_events != 0) how.max_events = most_events;
+    switch (format) {
+      case report_format::json:
+        write_findings(out, input_);
+        break;
+      case report_format::html:
+        write_html(out, input_);
+        break;
+      case report_format::openmetrics:
+        write_openmetrics(out, input_);
+        break;
+      case report_format::otlp:
+        write_otlp(out, input_);
+        break;
+      case report_format::trace:
+        return write_trace(out, input_, how).problem;
+      case report_format::perfetto:
+        return write_perfetto(out, input_).problem;
+      case report_format::table:  // these are made left of the seam
+      case report_format::csv:
+      case report_format::recording:
+        break;
+    }
+    return {};
   }
 
   static void make(profile_tables& tables, bool with_answer, report_side::user use) {

@@ -229,7 +229,11 @@ for spans, item in entries(table):
     if len(item.split(":", 1)[-1].split()) < 2:
         fail(NAME, f"the entry of {spans} says nothing")
 same(NAME, "key", known_keys, defaults)
-values = [("", value) for value in rows_of["all_formats"] | rows_of["all_kinds"]]
+formats = re.findall(r'\{report_format::\w+,\s+"(\w+)",[^}]*?(?:"([\w.-]+)"|nullptr)\}', read("session/report_formats.hpp"))
+for name, file in formats:
+    if file and file not in pages[FILES]:
+        fail(FILES, f"nothing on {file}, which formats={name} writes")
+values = [("", value) for value in {name for name, _ in formats} | rows_of["all_kinds"]]
 for word, value in values + re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', reader):
     if word != "key" and not re.search(rf"`(?:[\w-]+=)?{value}(?:\+\w+)*\**`", pages[NAME]):
         fail(NAME, f"the value {value!r} is not told")

@@ -7,6 +7,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
+#include <strata/session/report_formats.hpp>
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/row_order.hpp>
 
@@ -56,16 +57,6 @@ class options_reader {
       text += *row.fallback == '\0' ? "\n" : std::string(" (") + row.fallback + ")\n";
     }
     return text + "\nIn brackets: the default.\n\nColumns of the table:\n" + range_table::help();
-  }
-
-  /// All of `formats=`.
-  static std::string format_names(char const* between) {
-    std::string names;
-    for (flag_row const& format : all_formats) {
-      if (!names.empty()) names += between;
-      names += format.key;
-    }
-    return names;
   }
 
  private:
@@ -128,7 +119,6 @@ class options_reader {
 
   // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.
   using number_field = std::uint32_t options::*;
-  using flag_field = bool options::*;
   using text_field = std::string options::*;
 
   struct number_row {
@@ -152,20 +142,13 @@ class options_reader {
   };
 
   struct flag_row {
-    std::string_view key;
+    std::string_view name;
     flag_field field;
   };
   static constexpr flag_row flags[] = {
       {"sync", &options::synchronize}, {"verbose", &options::verbose},
       {"strict", &options::strict},    {"list-metrics", &options::list_metrics},
       {"help", &options::help},        {"adopt", &options::adopt},
-  };
-  static constexpr flag_row all_formats[] = {
-      {"table", &options::table},         {"csv", &options::csv},
-      {"json", &options::json},           {"trace", &options::chrome_trace},
-      {"perfetto", &options::perfetto},   {"html", &options::html},
-      {"recording", &options::recording}, {"openmetrics", &options::openmetrics},
-      {"otlp", &options::otlp},
   };
   static constexpr flag_row all_kinds[] = {
       {"kernels", &options::trace_kernels}, {"copies", &options::trace_copies},
@@ -187,13 +170,15 @@ class options_reader {
   };
 
   /// The bit of the row with this name; 0 where there is none.
-  static std::uint32_t bit_of(flag_row const* rows, std::size_t count, std::string_view name) {
-    for (std::size_t i = 0; i < count; ++i)
-      if (rows[i].key == name) return 1u << i;
+  template <class Row, std::size_t Count>
+  static std::uint32_t bit_of(Row const (&rows)[Count], std::string_view name) {
+    for (std::size_t i = 0; i < Count; ++i)
+      if (rows[i].name == name) return 1u << i;
     return 0;
   }
-  void set_flags(flag_row const* rows, std::size_t count, std::uint32_t chosen) {
-    for (std::size_t i = 0; i < count; ++i) to_->*rows[i].field = (chosen >> i & 1u) != 0;
+  template <class Row, std::size_t Count>
+  void set_flags(Row const (&rows)[Count], std::uint32_t chosen) {
+    for (std::size_t i = 0; i < Count; ++i) to_->*rows[i].field = (chosen >> i & 1u) != 0;
   }
 
   /// What was given, fit for one line of a message.
@@ -256,7 +241,7 @@ class options_reader {
     for (number_row const& row : numbers)
       if (key == row.key) return number(value, row);
     for (flag_row const& row : flags)
-      if (key == row.key) return (void)flag(key, value, to_->*row.field);
+      if (key == row.name) return (void)flag(key, value, to_->*row.field);
     if (key == "nvtx") return nvtx(value);
     --known_;
     ++unknown_;
@@ -280,7 +265,7 @@ class options_reader {
     std::string const text = sentence("STRATA: there is no key \"") << quoted(key) << '"';
     if (key.find_first_of(" \t;|&") != key.npos)
       return text + ": keys are separated by commas, as in STRATA=trace,skip=1.";
-    if (bit_of(all_formats, std::size(all_formats), key) != 0)
+    if (bit_of(report_formats, key) != 0)
       return text + ": formats are joined by +, as in formats=table+html.";
     for (std::string_view const yes : {"yes", "true"})
       if (key == yes) return text + ", did you mean on?";
@@ -342,7 +327,7 @@ class options_reader {
     std::string_view left = value;
     std::string const wanted = format_names(", ") + ", joined by +, or none";
     for (std::string_view format; take(left, format);) {
-      std::uint32_t const bit = bit_of(all_formats, std::size(all_formats), format);
+      std::uint32_t const bit = bit_of(report_formats, format);
       none = none || format == "none";
       bool const known = bit != 0 || format == "none";
       if (!known) wrong("formats", format, wanted);
@@ -353,7 +338,7 @@ class options_reader {
       problems_->push_back(sentence("STRATA: in \"formats=")
                            << quoted(value) << "\" none is ignored: it stands by itself.");
     if (any_known) {
-      set_flags(all_formats, std::size(all_formats), chosen);
+      set_flags(report_formats, chosen);
     } else if (trimmed(value).find_first_not_of("+ \t") == value.npos) {
       wrong("formats", value, wanted);
     }
@@ -373,13 +358,13 @@ class options_reader {
     std::uint32_t chosen = 0;
     std::string_view left = value;
     for (std::string_view kind; take(left, kind);) {
-      std::uint32_t const bit = bit_of(all_kinds, std::size(all_kinds), kind);
+      std::uint32_t const bit = bit_of(all_kinds, kind);
       if (bit == 0)
         return wrong("trace", value,
                      "1, 0, or kernels, copies, memory, waits and managed joined by +");
       chosen |= bit;
     }
-    set_flags(all_kinds, std::size(all_kinds), chosen);
+    set_flags(all_kinds, chosen);
     to_->trace = to_->enabled = true;
   }
 

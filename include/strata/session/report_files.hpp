@@ -15,6 +15,7 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/session/recording_stream.hpp>
+#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
 #include <strata/tables/columns.hpp>
@@ -233,7 +234,9 @@ class report_files {
       outcome = write_files(source, input);
       print(source, input, said, earlier);
     };
-    if (wants_tables()) {
+    // A recording is the profile as it is: who wants no more does not pay for tables, which take as
+    // much memory as the profile of many ranges.
+    if (wants_format_of(*options_, format_source::tables)) {
       use_tables(source, write_all);
     } else {
       write_all(nullptr);
@@ -245,31 +248,13 @@ class report_files {
  private:
   static constexpr std::size_t most_rows = 60;
 
-  static bool wants_files(options const& wanted) noexcept {
-    return wanted.recording || wanted.csv || wanted.chrome_trace || wanted.perfetto ||
-           wants_answer(wanted);
-  }
-  /// Files that have the answer, or what it is found in.
-  static bool wants_answer(options const& wanted) noexcept {
-    return wanted.json || wanted.html || wanted.openmetrics || wanted.otlp;
-  }
-
-  /// A recording is the profile as it is: who wants no more does not pay for tables, which take as
-  /// much memory as the profile of many ranges.
-  bool wants_tables() const noexcept {
-    return options_->table || options_->csv || options_->chrome_trace || options_->perfetto ||
-           wants_answer(*options_);
-  }
-
   /// Makes the tables of a profile, and what the reports' side finds in them, for `use`.
   void use_tables(profile const& source, callback<void(table_input const*)> use) {
     profile_tables tables(source);
     table_input& plain = tables.input();
     plain.sort = options_->sort;
-    plain.trace_file = options_->chrome_trace ? "trace.json"
-                       : options_->perfetto   ? "trace.perfetto-trace"
-                                              : "";
-    bool const shows_answer = options_->table || wants_answer(*options_);
+    plain.trace_file = timeline_file(*options_);
+    bool const shows_answer = wants_format_of(*options_, format_source::answer);
     if (report_side const* const side = installed_reports()) {
       side->make(tables, shows_answer, [&](table_input& input, made_reports const* reports) {
         reports_ = reports;
@@ -327,8 +312,11 @@ class report_files {
     }
   }
 
-  /// What has the rest, where the program has the recorder alone.
-  bool records() const noexcept { return options_->recording || installed_reports() == nullptr; }
+  /// Where the program has the recorder alone, the recording has the rest.
+  bool writes(report_format_entry const& format) const noexcept {
+    return options_->*format.field ||
+           (format.format == report_format::recording && installed_reports() == nullptr);
+  }
 
   static std::string place(std::string const& out, int rank) {
     return rank < 0 ? out : sentence(out) << "/rank" << rank;
@@ -389,62 +377,47 @@ class report_files {
       return outcome;
     }
     files_.add(made);
-    // The small files come before the large ones: a disk that becomes full keeps what fits.
-    if (input != nullptr) {
-      write_tables(*input);
-      write_gauges(*input);
-      write_page(*input);
+    for (format_turn const turn :
+         {format_turn::small, format_turn::page, format_turn::recording, format_turn::timeline}) {
+      for (report_format_entry const& format : report_formats)
+        if (format.turn == turn && writes(format)) write_format(format, source, input);
     }
-    if (records()) write_profile(source);
-    if (input != nullptr) write_traces(*input);
     return outcome.ok() ? files_.outcome() : outcome;
   }
 
   bool write_file(profile const& source, char const* name, file_content const& content) {
     return files_.write(name, content, [&] { return add_place(source.environment.rank); });
   }
-  bool write_file(table_input const& input, char const* name, file_content const& content) {
-    return write_file(input.source, name, content);
-  }
   void write_file(table_input const& input, char const* name,
                   void (*fill)(text_writer&, table_input const&)) {
-    (void)write_file(input, name, [&](text_writer& out) { fill(out, input); });
+    (void)write_file(input.source, name, [&](text_writer& out) { fill(out, input); });
   }
 
-  void write_tables(table_input const& input) {
-    if (options_->csv) {
-      write_file(input, "ranges.csv", &write_ranges_csv);
-      write_file(input, "kernels.csv", &write_kernels_csv);
-      write_file(input, "memory.csv", &write_memory_csv);
-      if (!input.source.spans.empty()) write_file(input, "spans.csv", &write_spans_csv);
-      for (counter_tables const& set : input.counters) {
-        counter_table const& table = set.ranges;
-        (void)write_file(input, (table.name + ".csv").c_str(),
-                         [&](text_writer& out) { write_counters_csv(out, input, table); });
-        (void)write_file(input, (table.name + "_wide.csv").c_str(),
-                         [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
-      }
+  /// `input`: null where no format is wanted that is made of tables.
+  void write_format(report_format_entry const& format, profile const& source,
+                    table_input const* input) {
+    if (format.format == report_format::recording) return write_profile(source);
+    if (format.format == report_format::csv) write_csv_files(*input);
+    if (reports_ != nullptr && format.made_file != nullptr)
+      (void)write_file(source, format.made_file, [&](text_writer& out) {
+        std::string const problem = reports_->write(format.format, out, most_events_);
+        if (!problem.empty()) trace_problem_ = problem;
+      });
+    if (format.format == report_format::json) write_file(*input, "profile.json", &write_json);
+  }
+
+  void write_csv_files(table_input const& input) {
+    write_file(input, "ranges.csv", &write_ranges_csv);
+    write_file(input, "kernels.csv", &write_kernels_csv);
+    write_file(input, "memory.csv", &write_memory_csv);
+    if (!input.source.spans.empty()) write_file(input, "spans.csv", &write_spans_csv);
+    for (counter_tables const& set : input.counters) {
+      counter_table const& table = set.ranges;
+      (void)write_file(input.source, (table.name + ".csv").c_str(),
+                       [&](text_writer& out) { write_counters_csv(out, input, table); });
+      (void)write_file(input.source, (table.name + "_wide.csv").c_str(),
+                       [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
     }
-    if (!options_->json) return;
-    if (reports_ != nullptr)
-      (void)write_file(input, "findings.json",
-                       [&](text_writer& out) { reports_->write_findings(out); });
-    write_file(input, "profile.json", &write_json);
-  }
-
-  void write_gauges(table_input const& input) {
-    if (reports_ == nullptr) return;
-    if (options_->openmetrics)
-      (void)write_file(input, "metrics.prom",
-                       [&](text_writer& out) { reports_->write_openmetrics(out); });
-    if (options_->otlp)
-      (void)write_file(input, "metrics.otlp.json",
-                       [&](text_writer& out) { reports_->write_otlp(out); });
-  }
-
-  void write_page(table_input const& input) {
-    if (options_->html && reports_ != nullptr)
-      (void)write_file(input, "report.html", [&](text_writer& out) { reports_->write_page(out); });
   }
 
   void write_profile(profile const& source) {
@@ -454,19 +427,6 @@ class report_files {
     if (stream_ == nullptr || stream_gone_)
       (void)write_file(source, growing_file::name,
                        [&](text_writer& out) { write_recording(out, source); });
-  }
-
-  void write_traces(table_input const& input) {
-    if (reports_ == nullptr) return;
-    if (options_->chrome_trace)
-      (void)write_file(input, "trace.json", [&](text_writer& out) {
-        trace_problem_ = reports_->write_trace(out, most_events_);
-      });
-    if (options_->perfetto)
-      (void)write_file(input, "trace.perfetto-trace", [&](text_writer& out) {
-        std::string const problem = reports_->write_perfetto(out);
-        if (!problem.empty()) trace_problem_ = problem;
-      });
   }
 
   /// https://no-color.org

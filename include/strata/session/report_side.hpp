@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/session/report_formats.hpp>
 #include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>
 
@@ -19,13 +20,10 @@ namespace detail {
 /// The reports of one profile.
 class made_reports {
  public:
-  virtual void write_findings(text_writer& out) const = 0;
-  virtual void write_page(text_writer& out) const = 0;
-  virtual void write_openmetrics(text_writer& out) const = 0;
-  virtual void write_otlp(text_writer& out) const = 0;
-  /// `most_events` 0: the usual limit. Returns: a sentence where something was left out.
-  virtual std::string write_trace(text_writer& out, std::uint64_t most_events) const = 0;
-  virtual std::string write_perfetto(text_writer& out) const = 0;
+  /// The `made_file` of a format. `most_events` of trace.json, 0: the usual limit. Returns: a
+  /// sentence where something was left out.
+  virtual std::string write(report_format format, text_writer& out,
+                            std::uint64_t most_events) const = 0;
 
  protected:
   ~made_reports() = default;
