@@ -73,7 +73,7 @@ void tell(char const* phase, double ns, double plain) {
 /// False where kernels are missing.
 bool tell(char const* phase, strata::session& session, std::uint64_t expected) {
   strata::profile const& p = session.profile();
-  std::uint64_t const kernels = p.kernels.size() + p.losses.activity_folded;
+  std::uint64_t const kernels = p.kernels.size() + p.losses.activity_summed;
   std::printf(
       "{\"bench\":\"after_stop\",\"phase\":\"%s\",\"kernels\":%llu,\"expected\":%llu,"
       "\"uncorrelated\":%llu}\n",

@@ -199,7 +199,7 @@ void check_recorded(benchmark::State& state, strata::session& s, int ranges) {
   auto const expected =
       (static_cast<std::size_t>(state.iterations()) + 1) * static_cast<std::size_t>(ranges);
   strata::profile const& made = s.profile();
-  if (made.ranges.size() != expected || made.losses.ranges_folded != 0)
+  if (made.ranges.size() != expected || made.losses.ranges_summed != 0)
     state.SkipWithError("not every range was recorded");
 }
 

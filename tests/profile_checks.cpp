@@ -60,10 +60,10 @@ void nothing_lost(strata::profile const& p) {
   CHECK(p.losses.uncorrelated == 0);
   CHECK(p.losses.timestamps_lost == 0);
   CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_folded == 0);
+  CHECK(p.losses.activity_summed == 0);
   CHECK(p.losses.buffers_refused == 0);
   CHECK(p.losses.launches_dropped == 0);
-  CHECK(p.losses.launches_folded == 0);
+  CHECK(p.losses.launches_summed == 0);
 }
 
 }  // namespace test

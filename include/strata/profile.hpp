@@ -156,8 +156,8 @@ inline std::string_view program_of(std::string_view command) noexcept {
 /// What could not be kept, each counted; all zero in a complete profile. `loss_kinds` has a
 /// sentence for each.
 struct profile_losses {
-  std::uint64_t ranges_folded = 0;
-  std::uint64_t steps_folded = 0;
+  std::uint64_t ranges_summed = 0;
+  std::uint64_t steps_summed = 0;
   std::uint64_t ranges_left_open = 0;
   std::uint64_t ranges_ended_elsewhere = 0;
   std::uint64_t ranges_too_deep = 0;
@@ -165,9 +165,9 @@ struct profile_losses {
   std::uint64_t indices_refused = 0;
   std::uint64_t nodes_refused = 0;
   std::uint64_t pops_without_push = 0;
-  std::uint64_t launches_folded = 0;
+  std::uint64_t launches_summed = 0;
   std::uint64_t launches_dropped = 0;
-  std::uint64_t activity_folded = 0;
+  std::uint64_t activity_summed = 0;
   std::uint64_t activity_dropped = 0;
   std::uint64_t graph_nodes_refused = 0;
   std::uint64_t buffers_refused = 0;
@@ -189,23 +189,24 @@ struct profile_losses {
 struct loss_kind {
   using member = std::uint64_t profile_losses::*;
 
-  std::string_view key;  ///< in profile.json
+  std::string_view key;  ///< in profile.json, where `folded` stands for summed
   member count;
   std::string_view what;
   /// What follows and the cure; `{log}` and `{buffers}` stand for an option with a larger value.
   std::string_view advice;
 };
 
-#define STRATA_DETAIL_LOSS(NAME, WHAT, ADVICE) \
-  { #NAME, &profile_losses::NAME, WHAT, ADVICE }
+#define STRATA_DETAIL_LOSS_AS(KEY, NAME, WHAT, ADVICE) \
+  { #KEY, &profile_losses::NAME, WHAT, ADVICE }
+#define STRATA_DETAIL_LOSS(NAME, WHAT, ADVICE) STRATA_DETAIL_LOSS_AS(NAME, NAME, WHAT, ADVICE)
 inline constexpr loss_kind loss_kinds[] = {
-    STRATA_DETAIL_LOSS(
-        ranges_folded, "range calls kept in the sums only",
+    STRATA_DETAIL_LOSS_AS(
+        ranges_folded, ranges_summed, "range calls kept in the sums only",
         "They are missing in the trace: the range log was full. Raise it with {log}, "
         "or record fewer steps."),
-    STRATA_DETAIL_LOSS(steps_folded, "steps kept in the sums only",
-                       "They are missing in the trace and in the steps of profile.json. Record "
-                       "windows of steps (active=)."),
+    STRATA_DETAIL_LOSS_AS(steps_folded, steps_summed, "steps kept in the sums only",
+                          "They are missing in the trace and in the steps of profile.json. Record "
+                          "windows of steps (active=)."),
     STRATA_DETAIL_LOSS(
         ranges_left_open, "ranges still open at the end",
         "They are counted up to there in the thread that ended the session and missing in others. "
@@ -224,14 +225,15 @@ inline constexpr loss_kind loss_kinds[] = {
                        "They are counted in [other ranges]. Use fewer distinct names and indices."),
     STRATA_DETAIL_LOSS(pops_without_push, "pops without a push in the session",
                        "Nothing was ended. Give each a push that came after the session's begin."),
-    STRATA_DETAIL_LOSS(launches_folded, "driver calls kept in the sums only",
-                       "They are missing in the trace: the log was full. Raise it with {log}, or "
-                       "record fewer steps."),
+    STRATA_DETAIL_LOSS_AS(
+        launches_folded, launches_summed, "driver calls kept in the sums only",
+        "They are missing in the trace: the log was full. Raise it with {log}, or "
+        "record fewer steps."),
     STRATA_DETAIL_LOSS(
         launches_dropped, "driver calls that no memory was left for",
         "Their kernels are outside ranges. Raise the limit with {log}, or record fewer steps."),
-    STRATA_DETAIL_LOSS(
-        activity_folded, "records of device work kept in the sums only",
+    STRATA_DETAIL_LOSS_AS(
+        activity_folded, activity_summed, "records of device work kept in the sums only",
         "They are missing in the trace, and spans are left out: the memory for them was full. "
         "Raise it with {buffers}, or record fewer steps."),
     STRATA_DETAIL_LOSS(
@@ -275,6 +277,7 @@ inline constexpr loss_kind loss_kinds[] = {
                        "Their GPU time is missing. Where the GPU was only slow, wait longer for it "
                        "with drain= (ms).")};
 #undef STRATA_DETAIL_LOSS
+#undef STRATA_DETAIL_LOSS_AS
 
 /// What the instrumentation itself cost the program.
 struct profile_cost {
@@ -400,10 +403,10 @@ struct profile {
   vec<profile_node> nodes;      ///< position is the node's number; node 0 is the root
   vec<profile_thread> threads;  ///< position is not the ordinal
   vec<step_record> steps;
-  duration_statistics folded_steps;  ///< those that are not kept one by one
+  duration_statistics summed_steps;  ///< those that are not kept one by one
   vec<range_record> ranges;
   vec<attribute_record> attributes;
-  vec<overflow_sums> folded;
+  vec<overflow_sums> summed_ranges;
   vec<span_record> spans;  ///< start/end ranges and marks of NVTX
   vec<inherited_time> inherited;
 
@@ -428,7 +431,7 @@ struct profile {
 
   /// Whether the records have all calls into the driver and all device work that the sums have.
   bool has_whole_timeline() const noexcept {
-    return losses.launches_folded + losses.launches_dropped + losses.activity_folded +
+    return losses.launches_summed + losses.launches_dropped + losses.activity_summed +
                losses.unrecorded ==
            0;
   }

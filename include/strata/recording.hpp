@@ -64,8 +64,8 @@ inline void take_records(profile& reported, profile& streamed) {
   reported.copies = std::move(streamed.copies);
   reported.memory = std::move(streamed.memory);
   reported.synchronizations = std::move(streamed.synchronizations);
-  reported.folded = {};
-  reported.folded_steps = {};
+  reported.summed_ranges = {};
+  reported.summed_steps = {};
   reported.device = {};
 }
 

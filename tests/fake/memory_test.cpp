@@ -37,7 +37,7 @@ TEST_CASE("buffers that CUPTI fills while nothing is delivered end at the limit"
   CHECK(p.cost.activity_bytes <= 36 * megabyte);  // and a quarter of the limit waits to be joined
   CHECK(p.losses.launches_dropped == 0);
   CHECK(row(p, "many").self.kernels + p.losses.activity_dropped == 200'000);
-  CHECK(p.kernels.size() + p.losses.activity_folded == row(p, "many").self.kernels);
+  CHECK(p.kernels.size() + p.losses.activity_summed == row(p, "many").self.kernels);
   CHECK(row(p, "many").self.launches == 200'000);
   CHECK(fake_buffers_outstanding() == 0);
 }
@@ -80,10 +80,10 @@ TEST_CASE("records beyond the limit are missing in the timeline alone") {
   (void)fake_launch(&last);
   profile const& p = s.profile();
   CHECK(fake_misuse_count() == 0);
-  CHECK(p.losses.activity_folded > 0);
+  CHECK(p.losses.activity_summed > 0);
   CHECK(p.losses.activity_dropped == 0);
   CHECK(p.losses.uncorrelated == 0);
-  CHECK(p.kernels.size() + p.losses.activity_folded == count + 1);
+  CHECK(p.kernels.size() + p.losses.activity_summed == count + 1);
   // CUPTI may have 16 MB of buffers beyond the limit while the delivery lags, rather than lose any.
   CHECK(p.cost.activity_bytes <= 2 * 16 * megabyte);
   CHECK(p.launches.size() == count + 1);
@@ -128,10 +128,10 @@ TEST_CASE("launches beyond the limit are missing in the timeline alone") {
     many(count);
   }
   profile const& p = s.profile();
-  CHECK(p.losses.launches_folded > 0);
+  CHECK(p.losses.launches_summed > 0);
   CHECK(p.losses.launches_dropped == 0);
   CHECK(p.losses.uncorrelated == 0);
-  CHECK(p.launches.size() + p.losses.launches_folded == count);
+  CHECK(p.launches.size() + p.losses.launches_summed == count);
   CHECK(p.kernels.size() == count);
   CHECK(row(p, "many").self.launches == count);
   CHECK(row(p, "many").self.kernels == count);
@@ -143,7 +143,7 @@ TEST_CASE("launches without memory for their table are lost, which is said") {
   many(800'000);  // and nothing is delivered, so that none of them is done
   profile const& p = s.profile();
   CHECK(p.losses.launches_dropped > 0);
-  CHECK(p.launches.size() + p.losses.launches_folded + p.losses.launches_dropped == 800'000);
+  CHECK(p.launches.size() + p.losses.launches_summed + p.losses.launches_dropped == 800'000);
   CHECK(p.losses.uncorrelated == p.losses.launches_dropped);
   CHECK(row(p, "").total.kernels == 800'000);
 }

@@ -860,10 +860,10 @@ void program::compare(profile const& p) {
                                       : 0);
   }
   check("steps", p.steps.size(), e.steps);
-  check("calls", p.launches.size() + p.losses.launches_folded, e.calls, 0, e.unsure_calls);
+  check("calls", p.launches.size() + p.losses.launches_summed, e.calls, 0, e.unsure_calls);
   check("records",
         p.kernels.size() + p.copies.size() + p.memory.size() + p.synchronizations.size() +
-            p.losses.activity_folded + missing,
+            p.losses.activity_summed + missing,
         e.records, 0, e.unsure_calls + missing);
   if (p.problems.size() != (in.wanted.has_windows() && e.steps == 0 ? 1 : 0))
     differ("problems: " + (p.problems.empty() ? "none" : p.problems[0]));

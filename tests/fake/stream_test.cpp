@@ -288,7 +288,7 @@ TEST_CASE("beyond the caps everything is in the file, and memory stays flat") {
     }
     t.shared->resident = memory_of("VmHWM:") - t.shared->resident;
     profile const& p = run.profile();
-    t.shared->folded = p.losses.ranges_folded * (p.losses.activity_folded != 0 ? 1 : 0);
+    t.shared->folded = p.losses.ranges_summed * (p.losses.activity_summed != 0 ? 1 : 0);
     (void)run.report();
   });
   t.wait();
@@ -300,7 +300,7 @@ TEST_CASE("beyond the caps everything is in the file, and memory stays flat") {
 #endif
   CHECK(fs::exists(t.out(whole_name)));
   profile const report = read(t.out(whole_name));
-  CHECK(report.losses.ranges_folded == t.shared->folded);
+  CHECK(report.losses.ranges_summed == t.shared->folded);
   CHECK(report.kernels.size() < 2 * rounds * each);
   profile const found = read(t.out(whole_name), strata::recording_view::timeline);
   CHECK(found.kernels.size() == 2 * rounds * each);

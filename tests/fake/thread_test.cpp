@@ -85,7 +85,7 @@ void check_joined(profile const& p) {
   }
   CHECK(wrong == 0);
   CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_folded == 0);
+  CHECK(p.losses.activity_summed == 0);
   CHECK(fake_capture_broken() == 0);
 }
 

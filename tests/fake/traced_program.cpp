@@ -185,7 +185,7 @@ struct program {
     line("bytes", bytes);
     line("uncorrelated", p.losses.uncorrelated);
     line("dropped", p.losses.activity_dropped);
-    line("folded", p.losses.activity_folded);
+    line("folded", p.losses.activity_summed);
     line("buffers refused", p.losses.buffers_refused);
     line("MB", p.cost.activity_bytes >> 20);
     line("problems", p.problems.size());

@@ -333,9 +333,9 @@ TEST_CASE("memory limits are kept and what is beyond is counted") {
   }
   GPU_CHECK(cudaDeviceSynchronize());
   profile const& p = s.profile();
-  CHECK(p.losses.activity_folded > 0);
-  CHECK(p.losses.ranges_folded > 0);
-  CHECK(p.losses.launches_folded > 0);
+  CHECK(p.losses.activity_summed > 0);
+  CHECK(p.losses.ranges_summed > 0);
+  CHECK(p.losses.launches_summed > 0);
   CHECK(p.losses.activity_dropped == 0);
   CHECK(p.losses.launches_dropped == 0);
   CHECK(p.losses.uncorrelated == 0);

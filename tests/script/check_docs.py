@@ -181,7 +181,7 @@ for name, text in ((MESSAGES, pages[MESSAGES].split("## STRATA and its keys")[-1
             if len(part) >= 12 and part not in everything:
                 fail(name, f'no header says "{part}"')
 
-loss_kinds = re.findall(r'STRATA_DETAIL_LOSS\(\s*(\w+),\s*"([^"]+)"', read("profile.hpp"))
+loss_kinds = re.findall(r'STRATA_DETAIL_LOSS(?:_AS)?\(\s*(\w+),(?: \w+,)?\s*"([^"]+)"', read("profile.hpp"))
 told = {spans[0]: plain(item) for spans, item in entries(section(MESSAGES, "Losses")) if spans}
 same(MESSAGES, "loss", {key for key, _ in loss_kinds}, told)
 for key, what in loss_kinds:

@@ -385,9 +385,9 @@ TEST_CASE("beyond the limits the sums go on: a million kernels in a log of one m
   CHECK(p.losses.uncorrelated == 0);
   CHECK(p.losses.launches_dropped == 0);
   CHECK(p.kernels.size() < 20'000);
-  CHECK(p.kernels.size() + p.copies.size() + p.memory.size() + p.losses.activity_folded ==
+  CHECK(p.kernels.size() + p.copies.size() + p.memory.size() + p.losses.activity_summed ==
         count + count / 50);
-  CHECK(p.launches.size() + p.losses.launches_folded == count + count / 50);
+  CHECK(p.launches.size() + p.losses.launches_summed == count + count / 50);
   range_row const a = row(p, "a");
   range_row const b = row(p, "b");
   CHECK(a.self.kernels == count / 4);

@@ -89,7 +89,7 @@ TEST_CASE("hostile records neither crash nor get lost") {
   make.describe(make.call(node, 0, 1)).rank = 4'000'000'000u;
   make.made.attributes.back().note = 4'000'000'000u;
   make.made.attributes.back().flops = std::numeric_limits<double>::infinity();
-  make.made.folded.push_back({99, {}, sample::not_given, sample::not_given, -1.0});
+  make.made.summed_ranges.push_back({99, {}, sample::not_given, sample::not_given, -1.0});
   make.launch(1234, latest, earliest);
   auto const launch = make.launch(node, earliest + 1, latest);
   make.made.launches.push_back(make.made.launches.back());  // the same correlation again

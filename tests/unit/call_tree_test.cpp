@@ -98,9 +98,9 @@ TEST_CASE("host time: total, self, first step") {
   make.call(outer, 100, 130).step = 5;
   make.call(inner, 10, 30).step = 4;
   make.call(inner, 40, 50).step = 4;
-  make.made.folded.push_back({inner, {}, 0.0, 0.0, 0.0});
-  make.made.folded.back().durations.add(7);
-  make.made.folded.back().durations.add(8);
+  make.made.summed_ranges.push_back({inner, {}, 0.0, 0.0, 0.0});
+  make.made.summed_ranges.back().durations.add(7);
+  make.made.summed_ranges.back().durations.add(8);
 
   SUBCASE("with steps") {
     make.made.has_steps = true;
@@ -385,8 +385,8 @@ TEST_CASE("attributes are sums over calls, shape and note those of the last call
     CHECK(row_at(call_tree(make.made), "matmul").shape == "4...");
   }
   SUBCASE("calls kept in sums only") {
-    make.made.folded.push_back({node, {}, 100.0, 50.0, 0.0});
-    make.made.folded.back().durations.add(3);
+    make.made.summed_ranges.push_back({node, {}, 100.0, 50.0, 0.0});
+    make.made.summed_ranges.back().durations.add(3);
     call_tree const tree(make.made);
     CHECK(row_at(tree, "matmul").flops == 107.0);
     CHECK(row_at(tree, "matmul").bytes == 50.0);

@@ -99,7 +99,7 @@ TEST_CASE("an unknown number is an empty cell") {
 TEST_CASE("a span is empty where the timeline lacks a part of the work") {
   report_sample s = gpu_sample();
   CHECK(value(parse(ranges(s)), 2, "span_ns") != "");
-  s.source.losses.activity_folded = 1;
+  s.source.losses.activity_summed = 1;
   CHECK(value(parse(ranges(s)), 2, "span_ns") == "");
 }
 

@@ -1334,7 +1334,7 @@ TEST_CASE("without a whole timeline an idle GPU bounds nothing") {
     p.wait();
     p.now += 950 * us;
   });
-  p.made.losses.activity_folded = 1;
+  p.made.losses.activity_summed = 1;
   std::string const bound = answer(p.made).input.findings.bound;
   INFO(bound);
   CHECK(bound.find("bounds") == std::string::npos);

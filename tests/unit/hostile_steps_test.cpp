@@ -123,7 +123,7 @@ TEST_CASE("hostile steps: no recorded step, no work in steps, no step at all") {
   check_all(p.made);
   // All steps are kept in sums, and the work is not.
   p = steps_of(4, [](program&) {});
-  for (step_record const& each : p.made.steps) p.made.folded_steps.add(each.end - each.begin);
+  for (step_record const& each : p.made.steps) p.made.summed_steps.add(each.end - each.begin);
   p.made.steps.clear();
   check_all(p.made);
   p.made = {};

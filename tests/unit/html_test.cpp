@@ -608,7 +608,7 @@ TEST_CASE("a slow first step is in no purpose's and in no kernel's mean step") {
 
 TEST_CASE("memory of a step is of the steps with records, as on the console") {
   gpt2_sample s;
-  for (int i = 0; i < 95; ++i) s.made.folded_steps.add(5'000'000);
+  for (int i = 0; i < 95; ++i) s.made.summed_steps.add(5'000'000);
   nlohmann::json const data = parsed(s);
   CHECK(data["answer"]["step"]["count"] == 100);
   CHECK(data["memory"]["steps"] == 5);

@@ -385,7 +385,7 @@ TEST_CASE("a full log keeps the account of inherited time") {
     });
   }
   profile const& p = all.profile();
-  CHECK(p.losses.ranges_folded > 0);
+  CHECK(p.losses.ranges_summed > 0);
   CHECK(calls_of(p).at("parent/work") == 100'000);
   CHECK(near(row(p, "parent").host_self_ns, row(p, "parent").host_total_ns));
 }

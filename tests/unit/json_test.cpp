@@ -29,7 +29,7 @@ TEST_CASE("profile.json is as it was") {
 TEST_CASE("profile.json tells everything") {
   report_sample s = gpu_sample();
   s.source.problems = {"one \"problem\"", "two"};
-  s.source.losses.ranges_folded = 12;
+  s.source.losses.ranges_summed = 12;
   nlohmann::json const j = parsed(s);
   CHECK(j["schema"]["name"] == "strata.profile");
   CHECK(j["schema"]["version"] == 1);

@@ -268,7 +268,7 @@ TEST_CASE("the launches of the first recorded step are told apart") {
   CHECK(gpu_fill_in_step(rows[0], steps) == rows[0].later_gpu_utilisation);
   CHECK(rows[1].first_step_count == 0);
   CHECK(rows[1].first_step_ns == 0);
-  make.made.losses.activity_folded = 1;  // records are missing
+  make.made.losses.activity_summed = 1;  // records are missing
   CHECK(make_kernel_table(make.made, call_tree(make.made))[0].first_step_count == 0);
 }
 

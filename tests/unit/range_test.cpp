@@ -359,7 +359,8 @@ TEST_CASE("the time of ranges beyond the depth limit is that of the outermost on
     calls += count;
   };
   for (range_record const& r : p.ranges) add(r.node, static_cast<double>(r.end - r.begin), 1);
-  for (overflow_sums const& f : p.folded) add(f.node, f.durations.sum(), f.durations.count());
+  for (overflow_sums const& f : p.summed_ranges)
+    add(f.node, f.durations.sum(), f.durations.count());
   CHECK(calls == times * (5'000 - detail::node_table::most_depth));
   CHECK(deeper > 0);
   CHECK(deeper <= static_cast<double>(above) + 1000);

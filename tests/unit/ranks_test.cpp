@@ -235,7 +235,7 @@ TEST_CASE("the deviation of a mean step is that of its launches") {
 
 TEST_CASE("a recording without all of its records tells no steps") {
   rank_program p = three_steps();
-  p.made.losses.activity_folded = 1;
+  p.made.losses.activity_summed = 1;
   CHECK(!has_rank_steps(p.made));
   p = three_steps();
   p.made.traced = false;

@@ -350,7 +350,7 @@ TEST_CASE("a timeline that was full once stays full, for smaller records and for
   CHECK(p.synchronizations.empty());
   CHECK(p.migrations.empty());
   CHECK(p.losses.migrations_dropped == 1);
-  CHECK(p.losses.activity_folded == kernels - p.kernels.size() + 1);
+  CHECK(p.losses.activity_summed == kernels - p.kernels.size() + 1);
 }
 
 TEST_CASE("ids that begin anew after 2^32: pages of calls go on being used again") {
@@ -366,7 +366,7 @@ TEST_CASE("ids that begin anew after 2^32: pages of calls go on being used again
   }
   profile const p = run.take();
   CHECK(p.losses.uncorrelated == 0);
-  CHECK(p.launches.size() + p.losses.launches_folded == windows);
+  CHECK(p.launches.size() + p.losses.launches_summed == windows);
 }
 
 TEST_CASE("records of one time do not wait for others") {
@@ -659,7 +659,7 @@ TEST_CASE("steps that are in sums only are timed ones too") {
   ranges.call(ranges.a, 0, 10);
   ranges.made.has_steps = true;
   ranges.made.steps = {{0, 5, 0, 0}, {5, 10, 1, 0}};
-  for (int i = 0; i < 3; ++i) ranges.made.folded_steps.add(5);
+  for (int i = 0; i < 3; ++i) ranges.made.summed_steps.add(5);
   ranges.set.name = counter_set::gpu;
   ranges.made.counter_sets.push_back(ranges.set);
   CHECK(make_counter_table(ranges.made, call_tree(ranges.made)).timed_steps == 5);

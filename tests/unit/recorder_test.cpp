@@ -59,14 +59,14 @@ std::vector<std::int64_t> steps_in(profile const& p) {
   return steps;
 }
 
-double sum_of(profile const& p, double attribute_record::*field, double overflow_sums::*folded) {
+double sum_of(profile const& p, double attribute_record::*field, double overflow_sums::*summed) {
   double sum = 0;
   for (range_record const& r : p.ranges) {
     if (r.attribute == no_reference) continue;
     double const value = p.attributes[r.attribute - 1].*field;
     if (!std::isnan(value)) sum += value;
   }
-  for (overflow_sums const& f : p.folded) sum += f.*folded;
+  for (overflow_sums const& f : p.summed_ranges) sum += f.*summed;
   return sum;
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("no session: nothing is recorded, and a session starts with nothing") 
   REQUIRE(all.started());
   profile const& p = all.profile();
   CHECK(p.ranges.empty());
-  CHECK(p.folded.empty());
+  CHECK(p.summed_ranges.empty());
   CHECK(p.steps.empty());
   CHECK(p.threads.empty());
   work(10);
@@ -362,8 +362,8 @@ TEST_CASE("a full log: what does not fit lives on in exact sums") {
   constexpr int times = 50'000;
   work(times);
   profile const& p = all.profile();
-  CHECK(p.losses.ranges_folded > 0);
-  CHECK(p.ranges.size() + p.losses.ranges_folded == 2 * times);
+  CHECK(p.losses.ranges_summed > 0);
+  CHECK(p.ranges.size() + p.losses.ranges_summed == 2 * times);
   CHECK(p.cost.log_bytes <= known + (1u << 20));
   CHECK(p.cost.ranges == 2 * times);
   call_counts const counts = calls_of(p);
@@ -372,15 +372,15 @@ TEST_CASE("a full log: what does not fit lives on in exact sums") {
   CHECK(sum_of(p, &attribute_record::flops, &overflow_sums::flops) == 2.0 * times);
   CHECK(sum_of(p, &attribute_record::bytes, &overflow_sums::bytes) == 4.0 * times);
   CHECK(sum_of(p, &attribute_record::tokens, &overflow_sums::tokens) == 1.0 * times);
-  double folded = 0;
+  double summed = 0;
   std::int64_t logged = 0;
-  for (overflow_sums const& f : p.folded) {
+  for (overflow_sums const& f : p.summed_ranges) {
     CHECK(f.durations.minimum() >= 0);
-    folded += f.durations.sum();
+    summed += f.durations.sum();
   }
   for (range_record const& r : p.ranges) logged += r.end - r.begin;
-  CHECK(folded + static_cast<double>(logged) > 0);
-  CHECK(folded + static_cast<double>(logged) <= 2.0 * static_cast<double>(p.end));
+  CHECK(summed + static_cast<double>(logged) > 0);
+  CHECK(summed + static_cast<double>(logged) <= 2.0 * static_cast<double>(p.end));
 }
 
 TEST_CASE("a full log: sums of known durations are exact") {
@@ -399,14 +399,15 @@ TEST_CASE("a full log: sums of known durations are exact") {
   }
   profile p;
   own.move_to(p, 1);
-  REQUIRE(p.folded.size() == 1);
+  REQUIRE(p.summed_ranges.size() == 1);
   CHECK(p.ranges.empty());
   CHECK(p.attributes.empty());
-  CHECK(p.folded[0].node == node);
-  CHECK(p.folded[0].durations.count() == 1000);
-  CHECK(p.folded[0].flops == 3000.0);
-  CHECK(std::int64_t(p.folded[0].durations.sum()) >= 1000 * p.folded[0].durations.minimum());
-  CHECK(p.losses.ranges_folded == 1000);
+  CHECK(p.summed_ranges[0].node == node);
+  CHECK(p.summed_ranges[0].durations.count() == 1000);
+  CHECK(p.summed_ranges[0].flops == 3000.0);
+  CHECK(std::int64_t(p.summed_ranges[0].durations.sum()) >=
+        1000 * p.summed_ranges[0].durations.minimum());
+  CHECK(p.losses.ranges_summed == 1000);
 }
 
 TEST_CASE("the log limit holds for each session") {
@@ -420,7 +421,7 @@ TEST_CASE("the log limit holds for each session") {
     CHECK(p.cost.log_bytes <= known + (1u << 20));
     CHECK(p.cost.log_bytes > (1u << 19));
     CHECK(p.ranges.size() > 10'000);
-    CHECK(p.ranges.size() + p.losses.ranges_folded == 40'000);
+    CHECK(p.ranges.size() + p.losses.ranges_summed == 40'000);
   }
 }
 
@@ -603,7 +604,7 @@ TEST_CASE("a report without a start: a status, and nothing is written") {
   CHECK_FALSE(std::filesystem::exists(folder / "out"));  // nor by the destructor
 }
 
-TEST_CASE("memory that has ended: logs are folded while their threads go on") {
+TEST_CASE("memory that has ended: logs are summed while their threads go on") {
   std::atomic<bool> go_on{true};
   std::vector<std::thread> all;
   for (int t = 0; t < 8; ++t) {
@@ -619,7 +620,7 @@ TEST_CASE("memory that has ended: logs are folded while their threads go on") {
     budget.end();  // as where an allocation failed
     s.stop();
     CHECK(s.profile().ranges.empty());
-    CHECK(s.profile().losses.ranges_folded > 0);
+    CHECK(s.profile().losses.ranges_summed > 0);
   }
   go_on.store(false);
   for (std::thread& each : all) each.join();
@@ -643,6 +644,7 @@ TEST_CASE("memory that has ended: a log gives back what it holds, and no call is
   s.stop();
   CHECK(s.profile().losses.unrecorded == 0);
   std::uint64_t calls = s.profile().ranges.size();
-  for (strata::overflow_sums const& each : s.profile().folded) calls += each.durations.count();
+  for (strata::overflow_sums const& each : s.profile().summed_ranges)
+    calls += each.durations.count();
   CHECK(calls == 100'000);
 }

@@ -37,7 +37,7 @@ using call_counts = std::map<std::string, std::uint64_t>;
 inline call_counts calls_of(strata::profile const& p) {
   std::map<std::uint32_t, std::uint64_t> by_node;
   for (strata::range_record const& r : p.ranges) ++by_node[r.node];
-  for (strata::overflow_sums const& f : p.folded) {
+  for (strata::overflow_sums const& f : p.summed_ranges) {
     if (f.durations.count() != 0) by_node[f.node] += f.durations.count();
   }
   call_counts counts;

@@ -54,10 +54,10 @@ profile whole_sample() {
   p.threads.push_back({1, ~std::uint64_t{0}, "loader"});
   p.nodes[node].index = any_index;
   p.nodes[node].selected = false;
-  p.folded_steps.add(123'456'789);
-  p.folded.push_back({node, {}, 1e9, 2.0, -0.0});
-  p.folded.back().durations.add(17);
-  p.folded.back().durations.add(std::int64_t{1} << 40);
+  p.summed_steps.add(123'456'789);
+  p.summed_ranges.push_back({node, {}, 1e9, 2.0, -0.0});
+  p.summed_ranges.back().durations.add(17);
+  p.summed_ranges.back().durations.add(std::int64_t{1} << 40);
   p.spans.push_back({10, 20, 1, 0, no_step, 0, 1, span_kind::mark, {}});
   p.inherited.push_back({node, 0, 55});
   p.overheads.push_back({1, 2, 3, 0});
@@ -297,7 +297,7 @@ TEST_CASE("what refers to nothing is refused") {
       [](profile& p) { p.attributes[0].rank = 8; },
       [](profile& p) { p.attributes[0].note = 4000; },
       [](profile& p) { p.spans[0].name = 4000; },
-      [](profile& p) { p.folded[0].node = 4000; },
+      [](profile& p) { p.summed_ranges[0].node = 4000; },
       [](profile& p) { p.inherited[0].from = 4000; },
       [](profile& p) { p.launches[0].kind = static_cast<api_kind>(77); },
       [](profile& p) { p.kernels[0].name = 4000; },

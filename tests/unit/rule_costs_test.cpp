@@ -480,7 +480,7 @@ TEST_CASE("the sentence: without a timeline copies take at least what kernels le
         p.copy_of(row, kind, ns, false);
       });
     });
-    p.made.losses.activity_folded = 1;
+    p.made.losses.activity_summed = 1;
     return answer(p.made).input.findings.bound;
   };
   CHECK(bound(290 * us, copy_kind::host_to_device).find("GPU-bound: ") == 0);

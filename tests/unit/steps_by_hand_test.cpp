@@ -90,7 +90,7 @@ TEST_CASE("busy with work of no range: what overlaps there counts once, beside r
     p.kernel_in(i, 0, begin + 600 * us, begin + (700 + 100 * i) * us, 1);
   }
   CHECK(p.steps().rangeless_busy_ns == doctest::Approx((300 + 150) * us));
-  p.made.losses.activity_folded = 1;
+  p.made.losses.activity_summed = 1;
   CHECK(std::isnan(p.steps().rangeless_busy_ns));
 }
 

@@ -23,7 +23,7 @@ std::string table(report_sample const& s, int width, std::size_t max_rows = 60,
 
 TEST_CASE("the tables are as they were") {
   report_sample gpu = gpu_sample(12, 10);
-  gpu.source.losses.ranges_folded = 1234567;
+  gpu.source.losses.ranges_summed = 1234567;
   gpu.source.problems = {
       "Counters need permission: load the driver with "
       "NVreg_RestrictProfilingToAdminUsers=0, or run as root."};
@@ -47,8 +47,8 @@ TEST_CASE("a count of a mean step is whole where only a share rounds it off") {
 
 TEST_CASE("steps that are kept in sums only have a part in the headline") {
   report_sample s = cpu_sample(2, 3);
-  for (int i = 0; i < 1'000'000; ++i) s.source.folded_steps.add(5'000'000);
-  s.source.losses.steps_folded = s.source.folded_steps.count();
+  for (int i = 0; i < 1'000'000; ++i) s.source.summed_steps.add(5'000'000);
+  s.source.losses.steps_summed = s.source.summed_steps.count();
   std::string const text = table(s, 200);
   CHECK(has(text, "(mean of 1,000,003, median 5.0"));
   CHECK(has(text, "steps kept in the sums only: 1,000,000."));
@@ -410,9 +410,9 @@ TEST_CASE("every loss is told with its cure") {
     CHECK_MESSAGE(has(table(s, 120), "lost:    "), i);
   }
   s.source.losses = {};
-  s.source.losses.ranges_folded = 40000000;
+  s.source.losses.ranges_summed = 40000000;
   CHECK(has(table(s, 400), "log=4096 (MB)"));
-  s.source.losses.activity_folded = 10;
+  s.source.losses.activity_summed = 10;
   CHECK(has(table(s, 400), "buffers=512 (MB)"));
   s.source.losses = {};
   s.source.losses.launches_dropped = 40000000;

@@ -341,7 +341,7 @@ TEST_CASE("without steps the run is predicted; without a whole timeline nothing 
   p.end();
   double const window = answer(p).now();
   CHECK(window - answer(p).with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(500));
-  p.made.losses.launches_folded = 1;
+  p.made.losses.launches_summed = 1;
   CHECK(std::isnan(answer(p).with(what_if())));
   program none;
   none.end();

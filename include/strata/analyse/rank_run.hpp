@@ -329,7 +329,7 @@ class rank_means {
 /// Whether a recording tells what each step of its rank did.
 inline bool has_rank_steps(profile const& recorded) noexcept {
   return recorded.traced && recorded.has_whole_timeline() && recorded.steps.size() > 1 &&
-         recorded.losses.steps_folded == 0;
+         recorded.losses.steps_summed == 0;
 }
 
 /// Reads a rank step by step. Of long runs it keeps the last steps, in 128 KB for the collectives.

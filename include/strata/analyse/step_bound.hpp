@@ -59,7 +59,7 @@ class step_bound : private step_view {
   /// Whether a window began, as none does where no step is found.
   bool was_recorded() const noexcept {
     profile const& source = in_.source;
-    bool const has_host = !source.ranges.empty() || !source.folded.empty();
+    bool const has_host = !source.ranges.empty() || !source.summed_ranges.empty();
     return has_host || source.cost.seconds_in_window > 0.0;
   }
   /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.

@@ -107,12 +107,12 @@ inline void write_answer(text_writer& out, findings_table const& table, steps_su
   if (!table.bound.empty())
     write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
   std::size_t shown = 0;
-  std::size_t folded = 0;
-  std::string folded_rules;
+  std::size_t without_gain = 0;
+  std::string rules_without_gain;
   for (finding const& cause : table.findings) {
     if (cause.leaves_step(step_ns)) {
-      ++folded;
-      add_part(folded_rules, cause.rule, ", ");
+      ++without_gain;
+      add_part(rules_without_gain, cause.rule, ", ");
       continue;
     }
     if (shown == most) continue;
@@ -121,10 +121,10 @@ inline void write_answer(text_writer& out, findings_table const& table, steps_su
     write_paragraph(out, "try:     ", cause.advice, width, console_bold, color);
   }
   std::string more;
-  if (std::size_t const rest = table.findings.size() - shown - folded; rest > 0)
+  if (std::size_t const rest = table.findings.size() - shown - without_gain; rest > 0)
     more = sentence() << rest << " more in findings.json";
-  if (folded > 0)
-    add_part(more, sentence("would not shorten the step alone: ") << folded_rules, "; ");
+  if (without_gain > 0)
+    add_part(more, sentence("would not shorten the step alone: ") << rules_without_gain, "; ");
   add_part(more, undecided_text(table.undecided), "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }

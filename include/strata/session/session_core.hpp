@@ -522,8 +522,8 @@ class session_core {
     convert(profile_.launches);
     convert(profile_.steps);
     convert(profile_.spans);
-    profile_.folded_steps.scale(ticks.ns_per_tick());
-    for (overflow_sums& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
+    profile_.summed_steps.scale(ticks.ns_per_tick());
+    for (overflow_sums& f : profile_.summed_ranges) f.durations.scale(ticks.ns_per_tick());
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
   }
 
@@ -556,7 +556,7 @@ class session_core {
     profile_.cost.start_seconds = static_cast<double>(start_.took_ns) * 1e-9;
     profile_.cost.unrecorded_steps = steps_.unrecorded.count();
     profile_.cost.unrecorded_step_ns = steps_.unrecorded.median_ns();
-    profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
+    profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_summed;
     counting_->copy_to(profile_);
     cpu_counters_->copy_to(profile_, problems_.all());
     if (!options_.only.empty() && !select_all(profile_, options_.only))

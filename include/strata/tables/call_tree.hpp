@@ -180,7 +180,7 @@ class call_tree_builder {
 
   void build(vec<range_row>& rows, vec<std::uint32_t>& row_of_node) {
     add_calls();
-    add_folded_calls();
+    add_summed_calls();
     beside_.name_threads(rows_);
     add_device_work();
     add_subtrees();
@@ -213,15 +213,15 @@ class call_tree_builder {
     parts_.find();
   }
 
-  void add_folded_calls() {
-    for (overflow_sums const& folded : source_.folded) {
-      if (!layout_.has_own_row(folded.node)) continue;
-      range_row& row = rows_[layout_.row_of(folded.node)];
-      row.host.add(folded.durations);
-      row.host_total_ns = add_saturated(row.host_total_ns, whole_ns(folded.durations.sum()));
-      if (folded.flops != 0.0) row_details::add_given(row.flops, folded.flops);
-      if (folded.bytes != 0.0) row_details::add_given(row.bytes, folded.bytes);
-      if (folded.tokens != 0.0) row_details::add_given(row.tokens, folded.tokens);
+  void add_summed_calls() {
+    for (overflow_sums const& summed : source_.summed_ranges) {
+      if (!layout_.has_own_row(summed.node)) continue;
+      range_row& row = rows_[layout_.row_of(summed.node)];
+      row.host.add(summed.durations);
+      row.host_total_ns = add_saturated(row.host_total_ns, whole_ns(summed.durations.sum()));
+      if (summed.flops != 0.0) row_details::add_given(row.flops, summed.flops);
+      if (summed.bytes != 0.0) row_details::add_given(row.bytes, summed.bytes);
+      if (summed.tokens != 0.0) row_details::add_given(row.tokens, summed.tokens);
     }
   }
 

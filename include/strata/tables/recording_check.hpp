@@ -32,12 +32,12 @@ class recording_check {
     check_all(of_.spans, [&](span_record const& s) {
       good(lasts(s) && s.kind <= span_kind::mark && is_name(s.name) && is_name(s.domain));
     });
-    check_all(of_.folded,
+    check_all(of_.summed_ranges,
               [&](overflow_sums const& f) { good(in_tree(f.node) && sums(f.durations)); });
     check_all(of_.inherited, [&](inherited_time const& i) {
       good(in_tree(i.node) && in_tree(i.from) && is_sum(i.total));
     });
-    good(sums(of_.folded_steps) && is_time(of_.end));
+    good(sums(of_.summed_steps) && is_time(of_.end));
     check_all(of_.launches, [&](launch_record const& l) {
       good(in_tree(l.node) && lasts(l) && l.kind <= api_kind::graph_change);
     });

@@ -70,8 +70,8 @@ struct recorded_fields {
     visit_streamed(visitor, data);
     visitor.field("losses", data.losses);
     visitor.field("cost", data.cost);
-    visitor.field("folded_steps", data.folded_steps);
-    visitor.field("folded", data.folded);
+    visitor.field("folded_steps", data.summed_steps);
+    visitor.field("folded", data.summed_ranges);
     visitor.field("spans", data.spans);
     visitor.field("inherited", data.inherited);
     visitor.field("overheads", data.overheads);

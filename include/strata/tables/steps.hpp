@@ -120,7 +120,7 @@ class steps_builder {
         finder_(source, tree) {}
 
   steps_summary build() {
-    made_.from_steps = source_.has_steps && (!source_.steps.empty() || folded() != 0);
+    made_.from_steps = source_.has_steps && (!source_.steps.empty() || summed() != 0);
     made_.has_timeline = source_.traced && source_.has_whole_timeline();
     find_steps();
     if (made_.has_timeline) place_work();
@@ -158,7 +158,7 @@ class steps_builder {
 
   static constexpr std::uint32_t none = launch_index::none;
 
-  std::uint64_t folded() const noexcept { return source_.folded_steps.count(); }
+  std::uint64_t summed() const noexcept { return source_.summed_steps.count(); }
 
   double window_ns() const noexcept {
     double const seconds = source_.cost.seconds_in_window;
@@ -306,7 +306,7 @@ class steps_builder {
     if (!made_.period_of_gpu && source_.cost.unrecorded_steps >= fewest_unrecorded)
       made_.unrecorded_ns = source_.cost.unrecorded_step_ns;
     made_.outside_ns = larger(0.0, window_ns() - all.sum());
-    made_.without_first = steps_.size() >= 3 && first_ == 0 && folded() == 0 &&
+    made_.without_first = steps_.size() >= 3 && first_ == 0 && summed() == 0 &&
                           made_.first_ns > dear_first_step * made_.p50_ns;
     if (!made_.without_first) return;
     durations.front() = durations.back();
@@ -317,11 +317,11 @@ class steps_builder {
   duration_statistics describe(vec<std::int64_t> durations) {
     duration_statistics all;
     for (std::int64_t const duration : durations) all.add(duration);
-    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
+    if (made_.from_steps && summed() != 0) all.add(source_.summed_steps);
     made_.mean_ns = all.mean();
     made_.p50_ns = static_cast<double>(all.quantile(0.5));
     made_.p95_ns = static_cast<double>(all.quantile(0.95));
-    if (folded() == 0 && !durations.empty()) find_quantiles(durations);
+    if (summed() == 0 && !durations.empty()) find_quantiles(durations);
     return all;
   }
 

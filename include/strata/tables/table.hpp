@@ -51,10 +51,10 @@ inline void replace(std::string& text, std::string_view what, std::string const&
 /// What was lost, one text each kind: how many, what follows from it, and the cure.
 inline vec<std::string> loss_advice(profile const& source) {
   profile_losses const& l = source.losses;
-  std::uint64_t const unlogged = 32 * (l.ranges_folded + l.launches_folded + l.launches_dropped);
+  std::uint64_t const unlogged = 32 * (l.ranges_summed + l.launches_summed + l.launches_dropped);
   constexpr std::uint64_t of_histogram = 8'000;  // bytes, of times that spread over some octaves
   std::uint64_t const refused =
-      64 * (l.activity_dropped + l.activity_folded + l.kernels_merged + l.allocations_dropped) +
+      64 * (l.activity_dropped + l.activity_summed + l.kernels_merged + l.allocations_dropped) +
       of_histogram * l.histograms_coarse;
   vec<std::string> advice;
   for (loss_kind const& kind : loss_kinds) {

@@ -89,14 +89,14 @@ TEST_CASE("a hundred million ranges in a log of one MB: flat memory, exact sums"
   most = resident() > most ? resident() : most;
   CHECK(most - before < std::int64_t{65} << 20);
   CHECK(p.cost.log_bytes <= (1u << 20));
-  CHECK(p.ranges.size() + p.losses.ranges_folded == rounds * (1 + 2 * each));
+  CHECK(p.ranges.size() + p.losses.ranges_summed == rounds * (1 + 2 * each));
   call_counts const counts = calls_of(p);
   CHECK(counts.at("outer[0]") == rounds);
   CHECK(counts.at("outer[0]/block[1]") == rounds * each / 2);
   CHECK(counts.at("outer[0]/block[0]/ln1") == rounds * each / 4);
   CHECK(counts.at("outer[0]/block[1]/blk.0.ffn_down.weight") == rounds * each / 4);
   double work = 0;
-  for (overflow_sums const& f : p.folded) work += f.flops;
+  for (overflow_sums const& f : p.summed_ranges) work += f.flops;
   for (range_record const& r : p.ranges) {
     if (r.attribute != no_reference) work += p.attributes[r.attribute - 1].flops;
   }
@@ -132,8 +132,8 @@ TEST_CASE("64 threads begin and end sessions while all of them record") {
           wrong += good ? 0 : 1;
           mine += good && p.nodes[r.node].index == t && p.names[p.nodes[r.node].name] == "outer";
         }
-        for (overflow_sums const& f : p.folded) wrong += f.node < p.nodes.size() ? 0 : 1;
-        wrong += p.losses.ranges_folded == 0 && mine != 1 ? 1 : 0;
+        for (overflow_sums const& f : p.summed_ranges) wrong += f.node < p.nodes.size() ? 0 : 1;
+        wrong += p.losses.ranges_summed == 0 && mine != 1 ? 1 : 0;
         ++sessions;
       }
     });

@@ -24,13 +24,13 @@ TEST_CASE("steps beyond the limit are counted and have a part in the median") {
   profile p = all.profile();
   CHECK(p.steps.size() == detail::step_log::most_kept);
   CHECK(p.steps.back().step == detail::step_log::most_kept - 1);
-  REQUIRE(p.folded_steps.count() == beyond);
-  CHECK(p.losses.steps_folded == beyond);
+  REQUIRE(p.summed_steps.count() == beyond);
+  CHECK(p.losses.steps_summed == beyond);
   double ns = 0;
   for (step_record const& s : p.steps) ns += static_cast<double>(s.end - s.begin);
   double const mean = ns / static_cast<double>(p.steps.size());
-  CHECK(p.folded_steps.mean() > mean / 10);  // the same unit
-  CHECK(p.folded_steps.mean() < mean * 10);
+  CHECK(p.summed_steps.mean() > mean / 10);  // the same unit
+  CHECK(p.summed_steps.mean() < mean * 10);
 }
 
 TEST_CASE("threads beyond the limit are one thread, and lose nothing" *
@@ -119,7 +119,7 @@ TEST_CASE("a million names and a million indices") {
   CHECK(counts.at("name 0000000") == 1);
   CHECK(counts.at("index[0]") == 1);
   CHECK(counts.at("index[*]") == p.losses.indices_refused);
-  CHECK(p.ranges.size() + p.losses.ranges_folded == 2u * million);
+  CHECK(p.ranges.size() + p.losses.ranges_summed == 2u * million);
 }
 
 TEST_CASE("refused names are counted call by call") {

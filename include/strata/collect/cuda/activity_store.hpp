@@ -242,8 +242,8 @@ class activity_store {
     to.migrations = std::move(made_.migrations);
     translator_.names().each_from(
         1, [&](auto name) { to.kernel_names.push_back({std::string(name)}); });
-    to.losses.launches_folded += made_.losses.launches_folded;
-    to.losses.activity_folded += made_.losses.activity_folded;
+    to.losses.launches_summed += made_.losses.launches_summed;
+    to.losses.activity_summed += made_.losses.activity_summed;
     to.losses.activity_dropped += made_.losses.activity_dropped;
     to.losses.launches_dropped += made_.losses.launches_dropped;
     to.losses.uncorrelated += made_.losses.uncorrelated;
@@ -421,7 +421,7 @@ class activity_store {
 
   void sum(launch_record const& launch, bool kept) noexcept {
     if (launch.is_left_out()) return;
-    if (!kept) ++made_.losses.launches_folded;
+    if (!kept) ++made_.losses.launches_summed;
     if (launch.node >= sums_.summing->nodes() && !if_memory_allows([this] { learn_nodes(); }))
       return (void)++made_.losses.launches_dropped;
     if (is_work(launch.kind))
@@ -570,7 +570,7 @@ class activity_store {
   /// Keeps a record for the timeline, as long as that has room.
   template <class Record>
   void keep(vec<Record>& log, Record const& record) {
-    if (!room_.keep(log, record)) ++made_.losses.activity_folded;
+    if (!room_.keep(log, record)) ++made_.losses.activity_summed;
   }
 
   /// Migrations are in no other sums, so one without room is lost.

@@ -513,10 +513,10 @@ class step_log {
   void clear() noexcept {
     kept_.clear();
     room_ = most_kept;
-    folded_ = {};
+    summed_ = {};
   }
   std::size_t size() const noexcept {
-    return kept_.size() + static_cast<std::size_t>(folded_.count());
+    return kept_.size() + static_cast<std::size_t>(summed_.count());
   }
 
   /// Returns: false where there is no memory.
@@ -527,9 +527,9 @@ class step_log {
       return true;
     }
     std::int64_t const duration = step.end - step.begin;
-    bool const has_room = folded_.make_room(duration);
-    if (has_room) folded_.add(duration);
-    if (folded_.count() != 0)
+    bool const has_room = summed_.make_room(duration);
+    if (has_room) summed_.add(duration);
+    if (summed_.count() != 0)
       room_ = kept_.size();  // where memory was short, none is asked for again
     return has_room;
   }
@@ -541,8 +541,8 @@ class step_log {
     if (kept_.size() <= first || !kept.make_room(first)) return;
     while (kept_.size() > first) {
       std::int64_t const duration = kept_.back().end - kept_.back().begin;
-      if (!folded_.make_room(duration)) return;
-      folded_.add(duration);
+      if (!summed_.make_room(duration)) return;
+      summed_.add(duration);
       kept_.pop_back();
     }
     for (step_record const& step : kept_) kept.push_back(step);
@@ -552,8 +552,8 @@ class step_log {
 
   void copy_to(profile& to) const {
     to.steps = kept_;
-    to.folded_steps = folded_;
-    to.losses.steps_folded = folded_.count();
+    to.summed_steps = summed_;
+    to.losses.steps_summed = summed_.count();
   }
 
   /// Keeps a step for `stream`. Returns: false where there is no room.
@@ -575,7 +575,7 @@ class step_log {
  private:
   vec<step_record> kept_;
   std::size_t room_ = most_kept;
-  duration_statistics folded_;
+  duration_statistics summed_;
   vec<step_record> fresh_;
 };
 

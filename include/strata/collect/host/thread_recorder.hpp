@@ -329,8 +329,8 @@ class thread_recorder : public range_owner {
       ranges_.drain(add_range);
       attributes_.drain(add_attribute);
     }
-    to.losses.ranges_folded += sums_.beyond_log.calls();
-    sums_.beyond_log.move_to(to.folded);
+    to.losses.ranges_summed += sums_.beyond_log.calls();
+    sums_.beyond_log.move_to(to.summed_ranges);
     sums_.inherited.copy_to(to.inherited);
   }
 
