@@ -17,12 +17,87 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
+
+/// The numbers of a row of the range table; NaN: there is nothing to show.
+struct range_values {
+  double use_percent = not_a_number;
+  double busy_ns = not_a_number;
+  double busy_percent = not_a_number;
+  double graph_kernel_ns = not_a_number;
+  double kernel_ns = not_a_number;
+  double kernels = not_a_number;
+  double calls = not_a_number;
+  double host_ns = not_a_number;
+  double host_percent = not_a_number;
+  double host_bar = not_a_number;
+  double self_ns = not_a_number;
+  double median_ns = not_a_number;
+  double longest_ns = not_a_number;
+  double launch_ns = not_a_number;
+  double copied_bytes = not_a_number;
+  double allocated_bytes = not_a_number;
+  double peak_bytes = not_a_number;
+  double gigaflop_per_s = not_a_number;
+  double gigabyte_per_s = not_a_number;
+  double tokens_per_s = not_a_number;
+};
+using range_value = double range_values::*;
+
+/// A column of the range table: how it looks, and what it shows.
+struct range_console_column {
+  console_table::column shown;
+  range_value value = nullptr;  ///< null: a text
+};
+
+/// Those with texts come first.
+inline constexpr range_console_column range_console_columns[] = {
+    {{"range", 1000, console_form::text, 24}},
+    {{"limiter", 92, console_form::text, 0,
+      "limiter: the unit used most, from 60 % on; else launch, copies or latency"}},
+    {{"use %", 93, console_form::percent, 0, "use %: the highest use of a unit, of its peak"},
+     &range_values::use_percent},
+    {{"GPU busy", 95, console_form::time, 0, "GPU busy: overlapping work counts once"},
+     &range_values::busy_ns},
+    {{"% of step", 90, console_form::percent, 0, "% of step: GPU busy, of the mean step"},
+     &range_values::busy_percent},
+    {{"", 47, console_form::bar}, &range_values::busy_percent},
+    {{"in graphs", 78, console_form::time, 0,
+      "in graphs: kernels that it captured; busy where the graph is launched"},
+     &range_values::graph_kernel_ns},
+    {{"kernel sum", 35, console_form::time, 0, "kernel sum: overlapping kernels count each"},
+     &range_values::kernel_ns},
+    {{"kernels", 80, console_form::count}, &range_values::kernels},
+    {{"calls", 70, console_form::count}, &range_values::calls},
+    {{"host total", 100, console_form::time}, &range_values::host_ns},
+    {{"host %", 40, console_form::percent, 0, "host %: of the time in ranges"},
+     &range_values::host_percent},
+    {{"", 31, console_form::bar}, &range_values::host_bar},
+    {{"host self", 60, console_form::time}, &range_values::self_ns},
+    {{"median", 65, console_form::time, 0, "median: of a call"}, &range_values::median_ns},
+    {{"max", 28, console_form::time, 0, "max: of a call"}, &range_values::longest_ns},
+    {{"driver calls", 55, console_form::time, 0,
+      "driver calls: host time in launches, copies and fills"},
+     &range_values::launch_ns},
+    {{"copied", 45, console_form::bytes}, &range_values::copied_bytes},
+    {{"allocated", 20, console_form::bytes}, &range_values::allocated_bytes},
+    {{"peak", 25, console_form::bytes}, &range_values::peak_bytes},
+    {{"GFLOP/s", 50, console_form::rate}, &range_values::gigaflop_per_s},
+    {{"GB/s", 48, console_form::rate}, &range_values::gigabyte_per_s},
+    {{"tokens/s", 46, console_form::rate, 0, "tokens/s: by host or GPU busy time, the longer"},
+     &range_values::tokens_per_s}};
+
+/// Where the column with this header stands. Requires: there is one.
+constexpr std::size_t range_column(std::string_view header) noexcept {
+  std::size_t place = 0;
+  while (range_console_columns[place].shown.header != header) ++place;
+  return place;
+}
 
 /// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
 /// and counts are of a mean step; ranges that are in none have a table of their own.
@@ -48,7 +123,7 @@ class range_table {
     if (has_outside_) add_outside();
     table_.begin_totals();
     add_total();
-    for (std::size_t const i : {rate_columns, rate_columns + 1}) {
+    for (std::size_t const i : {range_column("GFLOP/s"), range_column("GB/s")}) {
       table_.columns()[i].legend =
           !by_gpu_ ? "Rates: declared work by host time"
           : rates_by_both_
@@ -60,15 +135,15 @@ class range_table {
   /// What the columns mean whose headers do not say it, a line each.
   static std::string help() {
     std::string text;
-    for (console_table::column const& known : all_columns)
-      if (!known.legend.empty()) text += sentence("  ") << known.legend << '\n';
+    for (range_console_column const& known : range_console_columns)
+      if (!known.shown.legend.empty()) text += sentence("  ") << known.shown.legend << '\n';
     return text;
   }
 
   /// Calls look(column) for each column, shown or not.
   template <class Look>
   static void for_each_column(Look const& look) {
-    for (console_table::column const& known : all_columns) look(known);
+    for (range_console_column const& known : range_console_columns) look(known.shown);
   }
 
   console_table& table() noexcept { return table_; }
@@ -117,46 +192,15 @@ class range_table {
     return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
   }
 
-  using form = console_form;
-  static constexpr console_table::column all_columns[] = {
-      {"range", 1000, form::text, 24},
-      {"limiter", 92, form::text, 0,
-       "limiter: the unit used most, from 60 % on; else launch, copies or latency"},
-      {"use %", 93, form::percent, 0, "use %: the highest use of a unit, of its peak"},
-      {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once"},
-      {"% of step", 90, form::percent, 0, "% of step: GPU busy, of the mean step"},
-      {"", 47, form::bar},
-      {"in graphs", 78, form::time, 0,
-       "in graphs: kernels that it captured; busy where the graph is launched"},
-      {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each"},
-      {"kernels", 80, form::count},
-      {"calls", 70, form::count},
-      {"host total", 100, form::time},
-      {"host %", 40, form::percent, 0, "host %: of the time in ranges"},
-      {"", 31, form::bar},
-      {"host self", 60, form::time},
-      {"median", 65, form::time, 0, "median: of a call"},
-      {"max", 28, form::time, 0, "max: of a call"},
-      {"driver calls", 55, form::time, 0, "driver calls: host time in launches, copies and fills"},
-      {"copied", 45, form::bytes},
-      {"allocated", 20, form::bytes},
-      {"peak", 25, form::bytes},
-      {"GFLOP/s", 50, form::rate},
-      {"GB/s", 48, form::rate},
-      {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer"}};
-  static constexpr std::size_t limiter_column = 1;
-  static constexpr std::size_t step_share_column = 4;
-  static constexpr std::size_t host_share_column = 11;
-  static_assert(all_columns[host_share_column].header == "host %", "where columns() looks for it");
-  static_assert(all_columns[step_share_column].header == "% of step", "the same");
-
   static vec<console_table::column> columns(bool gpu, bool from_steps) {
-    vec<console_table::column> made(all_columns, all_columns + std::size(all_columns));
-    if (!from_steps) made[step_share_column].header = "% of run";
-    if (!from_steps) made[step_share_column].legend = {};
+    vec<console_table::column> made;
+    for (range_console_column const& known : range_console_columns) made.push_back(known.shown);
+    console_table::column& busy = made[range_column("% of step")];
+    if (!from_steps) busy.header = "% of run";
+    if (!from_steps) busy.legend = {};
     if (gpu) return made;
-    made[host_share_column].priority = 75;
-    made.back().legend = {};  // there is no GPU busy time
+    made[range_column("host %")].priority = 75;
+    made[range_column("tokens/s")].legend = {};  // there is no GPU busy time
     return made;
   }
 
@@ -213,44 +257,49 @@ class range_table {
 
   /// Per second, in units of `unit`; NaN where the amount was not declared.
   static double rate(double value, double ns, double unit) noexcept {
-    return ns > 0.0 ? value / ns * (1e9 / unit) : none;
+    return ns > 0.0 ? value / ns * (1e9 / unit) : not_a_number;
   }
 
-  /// The columns from `calls` to `max`.
-  vec<double> host_values(std::size_t i) const {
+  /// Adds what the calls of a range took on the host.
+  void add_host(std::size_t i, range_values& to) const {
     range_row const& row = rows_[i];
-    double const share = if_any(percent_of(mean_.stepping_ns(i), host_ns_));
-    bool const repeated = row.host.count() > 1;
-    return {row.around_steps ? none : if_any(mean_.calls(i)),
-            if_any(mean_.host_ns(i)),
-            share,
-            by_gpu_ ? none : share,
-            if_any(mean_.self_ns(i)),
-            repeated ? if_any(row.host.quantile(0.5)) : none,
-            repeated ? if_any(row.host.maximum()) : none};
+    double const percent = if_any(percent_of(mean_.stepping_ns(i), host_ns_));
+    if (!row.around_steps) to.calls = if_any(mean_.calls(i));
+    to.host_ns = if_any(mean_.host_ns(i));
+    to.host_percent = percent;
+    if (!by_gpu_) to.host_bar = percent;
+    to.self_ns = if_any(mean_.self_ns(i));
+    if (row.host.count() < 2) return;
+    to.median_ns = if_any(row.host.quantile(0.5));
+    to.longest_ns = if_any(row.host.maximum());
   }
-
-  /// The columns from `use %` to `peak`. `limited`: the row of the limiter; `host`: the columns
-  /// from `calls` to `max`.
-  vec<double> values_of(std::size_t limited, mean_work const& work, double busy_ns,
-                        std::int64_t peak_bytes, vec<double> const& host) const {
-    double const share = by_gpu_ ? if_any(percent_of(busy_ns, steps_.mean_ns)) : none;
-    vec<double> values{
-        use_percent(limited),   if_any(busy_ns),     share, share, if_any(work.graph_kernel_ns),
-        if_any(work.kernel_ns), if_any(work.kernels)};
-    values.insert(values.end(), host.begin(), host.end());
-    for (double const value :
-         {work.launch_ns, work.copied_bytes, work.allocated_bytes, static_cast<double>(peak_bytes)})
-      values.push_back(if_any(value));
-    return values;
+  /// `limited`: the row of the limiter.
+  range_values values_of(std::size_t limited, mean_work const& work, double busy_ns) const {
+    range_values made;
+    made.use_percent = use_percent(limited);
+    made.busy_ns = if_any(busy_ns);
+    if (by_gpu_) made.busy_percent = if_any(percent_of(busy_ns, steps_.mean_ns));
+    made.graph_kernel_ns = if_any(work.graph_kernel_ns);
+    made.kernel_ns = if_any(work.kernel_ns);
+    made.kernels = if_any(work.kernels);
+    made.launch_ns = if_any(work.launch_ns);
+    made.copied_bytes = if_any(work.copied_bytes);
+    made.allocated_bytes = if_any(work.allocated_bytes);
+    return made;
+  }
+  void add_row(vec<console_table::cell> texts, range_values const& shown) {
+    vec<double> values;
+    for (range_console_column const& known : range_console_columns)
+      if (known.value != nullptr) values.push_back(shown.*known.value);
+    table_.add_row(std::move(texts), values);
   }
   double use_percent(std::size_t row) const noexcept {
-    return row < limits_.size() ? limits_[row].use_percent : none;
+    return row < limits_.size() ? limits_[row].use_percent : not_a_number;
   }
   /// What the limiters mean that are shown.
   std::string limits_text() const {
     std::string text;
-    if (!table_.shows(limiter_column)) return text;
+    if (!table_.shows(range_column("limiter"))) return text;
     for (std::size_t row = 0; row < limits_.size(); ++row) {
       std::string const line = limits_[row].meaning + '\n';
       bool const is_shown = row == 0 || (visible_[row] && !mean_.is_outside(row));
@@ -266,14 +315,16 @@ class range_table {
     double const host_ns = mean_.host_ns(i);
     double const busy_ns = mean_.busy_ns(i);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<double> values = values_of(i, mean_.work(i), busy_ns, row.peak_bytes, host_values(i));
+    range_values values = values_of(i, mean_.work(i), busy_ns);
+    add_host(i, values);
+    values.peak_bytes = if_any(row.peak_bytes);
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
-    values.push_back(rate(steps_.declared_flops(row), work_ns, 1e9));
-    values.push_back(rate(steps_.declared_bytes(row), work_ns, 1e9));
+    values.gigaflop_per_s = rate(steps_.declared_flops(row), work_ns, 1e9);
+    values.gigabyte_per_s = rate(steps_.declared_bytes(row), work_ns, 1e9);
     // Either the host or the device is what the tokens wait for.
-    values.push_back(rate(steps_.declared_tokens(row), larger(host_ns, busy_ns), 1.0));
-    table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
+    values.tokens_per_s = rate(steps_.declared_tokens(row), larger(host_ns, busy_ns), 1.0);
+    add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
   }
 
   /// Its busy time is known where no work overlapped at all: then it is the sum. Else the timeline
@@ -287,21 +338,16 @@ class range_table {
     device_work const& own = rows_[0].self;
     double const busy_ns =
         apart ? static_cast<double>(own.kernel_ns + own.copy_ns) * part : steps_.rangeless_busy_ns;
-    table_.add_row(
-        {{std::string(outside_ranges)}, {}},
-        values_of(rows_.size(), mean_.own_work(0), busy_ns, 0, vec<double>(host_columns, none)));
+    add_row({{std::string(outside_ranges)}, {}},
+            values_of(rows_.size(), mean_.own_work(0), busy_ns));
   }
 
   void add_total() {
-    vec<double> host(host_columns, none);
-    host[1] = if_any(host_ns_);
-    table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
-                   values_of(0, mean_.work(0), mean_.busy_ns(0), rows_[0].peak_bytes, host));
+    range_values values = values_of(0, mean_.work(0), mean_.busy_ns(0));
+    values.host_ns = if_any(host_ns_);
+    values.peak_bytes = if_any(rows_[0].peak_bytes);
+    add_row({{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}}, values);
   }
-
-  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  static constexpr std::size_t host_columns = 7;
-  static constexpr std::size_t rate_columns = 20;
 
   vec<range_row> const& rows_;
   steps_summary const& steps_;
