@@ -2,6 +2,7 @@
 
 #include <strata/options.hpp>
 #include <strata/recording.hpp>
+#include <strata/report/answer_text.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/tables/range_paths.hpp>
