@@ -4,7 +4,7 @@
 
 #include <benchmark/benchmark.h>
 #include <strata/profile.hpp>
-#include <strata/report/html.hpp>
+#include <strata/report/page.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/tables/call_tree.hpp>

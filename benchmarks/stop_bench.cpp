@@ -58,7 +58,7 @@ class traced_model {
   void deliver(std::int64_t kernels) {
     static char const* const names[] = {"gemm", "norm", "softmax"};
     for (std::int64_t i = 0; i < kernels; ++i) {
-      strata::launch_record launch{};
+      strata::driver_call_record launch{};
       launch.begin = host_.clock().now();
       launch.end = launch.begin + 1000;
       launch.correlation = ++correlation_;
@@ -84,7 +84,7 @@ class traced_model {
     strata::profile made;
     store_.take(made, {}, ticks);
     host_.move_to(made);
-    for (strata::launch_record& each : made.launches) {
+    for (strata::driver_call_record& each : made.launches) {
       each.begin = ticks.to_ns(each.begin);
       each.end = ticks.to_ns(each.end);
     }
@@ -132,7 +132,7 @@ void stop(benchmark::State& state) {
     state.counters["after_mb"] = resident_mb();
     state.counters["profile_mb"] =
         static_cast<double>(made.kernels.size() * sizeof(strata::kernel_record) +
-                            made.launches.size() * sizeof(strata::launch_record)) /
+                            made.launches.size() * sizeof(strata::driver_call_record)) /
         1e6;
     state.counters["kernels_kept"] = static_cast<double>(made.kernels.size());
   }

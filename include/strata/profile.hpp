@@ -410,7 +410,7 @@ struct profile {
   vec<span_record> spans;  ///< start/end ranges and marks of NVTX
   vec<inherited_time> inherited;
 
-  vec<launch_record> launches;
+  vec<driver_call_record> launches;
   vec<kernel_record> kernels;
   vec<kernel_name> kernel_names;  ///< kernel_record::name is 1-based into these
   vec<copy_record> copies;

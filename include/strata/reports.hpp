@@ -11,7 +11,7 @@
 #include <strata/options.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/fleet_metrics.hpp>
-#include <strata/report/html.hpp>
+#include <strata/report/page.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/trace.hpp>

@@ -119,8 +119,8 @@ TEST_CASE("a thread in no range works for the range of the thread that drives th
   CHECK(row(p, "").self.kernels == 0);
   CHECK(row(p, "").total.adopted_kernels == 12);
   std::uint32_t const main_thread = p.steps[0].thread;
-  for (strata::launch_record const& call : p.launches) {
-    bool const adopted = (call.flags & strata::launch_record::adopted) != 0;
+  for (strata::driver_call_record const& call : p.launches) {
+    bool const adopted = (call.flags & strata::driver_call_record::adopted) != 0;
     CHECK(adopted == (call.thread != main_thread));
     CHECK(call.step != strata::no_step);
   }
@@ -330,7 +330,7 @@ TEST_CASE("two threads drive the steps in turn, through windows and sessions") {
     s.stop();
     profile const& p = s.profile();
     CHECK(row(p, "first's").self.kernels >= row(p, "first's").self.adopted_kernels);
-    for (strata::launch_record const& call : p.launches) CHECK(call.node < p.nodes.size());
+    for (strata::driver_call_record const& call : p.launches) CHECK(call.node < p.nodes.size());
     for (strata::kernel_record const& kernel : p.kernels) CHECK(kernel.node < p.nodes.size());
   }
   goes_on.store(false);

@@ -174,7 +174,7 @@ TEST_CASE("threads, streams, devices and contexts") {
     CHECK(k.context == k.device + 1u);
     CHECK(k.stream % 2 == k.device);
   }
-  for (strata::launch_record const& l : p.launches) by.insert(l.thread);
+  for (strata::driver_call_record const& l : p.launches) by.insert(l.thread);
   CHECK(devices.size() == 2);
   CHECK(by.size() == threads);
   // Each context was waited for at the end.
@@ -433,7 +433,7 @@ TEST_CASE("launch times lie in their ranges, device times behind their launches"
   REQUIRE(p.ranges.size() == 100);
   REQUIRE(p.kernels.size() == 100);
   for (std::size_t i = 0; i < 100; ++i) {
-    strata::launch_record const& l = p.launches[i];
+    strata::driver_call_record const& l = p.launches[i];
     CHECK(p.ranges[i].begin <= l.begin);
     CHECK(l.begin <= l.end);
     CHECK(l.end <= p.ranges[i].end);

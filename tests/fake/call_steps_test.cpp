@@ -69,7 +69,7 @@ std::vector<std::size_t> launches_by_step(profile const& p) {
   std::vector<std::size_t> counts;
   for (strata::step_record const& step : p.steps) {
     std::size_t in_step = 0;
-    for (strata::launch_record const& each : p.launches)
+    for (strata::driver_call_record const& each : p.launches)
       in_step += each.step == step.step && each.kind == strata::api_kind::launch ? 1u : 0u;
     counts.push_back(in_step);
   }
@@ -201,7 +201,7 @@ TEST_CASE("step=graph: each launch of the graph that is launched most begins a s
   CHECK(are_all(launches_by_step(p), 1));
   for (strata::step_record const& step : p.steps) {
     std::size_t of_decode = 0;
-    for (strata::launch_record const& each : p.launches) {
+    for (strata::driver_call_record const& each : p.launches) {
       bool const in_step = each.step == step.step && each.kind == strata::api_kind::graph_launch;
       bool const is_within = each.begin >= step.begin && each.end <= step.end;
       if (in_step) CHECK(is_within);
@@ -272,7 +272,7 @@ TEST_CASE("step=sync and step=auto: a step ends with its wait") {
     CHECK(are_all(launches_by_step(p), launches_in_step));
     for (strata::step_record const& step : p.steps) {
       std::size_t waits = 0;
-      for (strata::launch_record const& each : p.launches)
+      for (strata::driver_call_record const& each : p.launches)
         waits +=
             each.step == step.step && each.kind == strata::api_kind::wait && each.end <= step.end
                 ? 1u
@@ -351,7 +351,8 @@ TEST_CASE("step=auto: what is not traced is no record, although it is followed")
   for (int i = 0; i < 100; ++i) train();
   profile const& p = s.profile();
   CHECK(p.steps.size() >= 70);
-  for (strata::launch_record const& each : p.launches) CHECK(each.kind == strata::api_kind::launch);
+  for (strata::driver_call_record const& each : p.launches)
+    CHECK(each.kind == strata::api_kind::launch);
 }
 
 TEST_CASE("step=auto: without a period it says so, and records all of it") {
@@ -488,8 +489,8 @@ TEST_CASE("step=auto: a step that is taken over is of the thread that launched i
     profile const& p = s.profile();
     REQUIRE(p.steps.size() >= 30);
     for (strata::step_record const& each : p.steps) {
-      strata::launch_record const* first = nullptr;
-      for (strata::launch_record const& one : p.launches)
+      strata::driver_call_record const* first = nullptr;
+      for (strata::driver_call_record const& one : p.launches)
         if (one.step == each.step && (first == nullptr || one.begin < first->begin)) first = &one;
       REQUIRE(first != nullptr);
       CHECK(first->thread == each.thread);
@@ -548,7 +549,7 @@ TEST_CASE("step=auto: of two loops at once, one has the steps, and the other is 
   for (strata::step_record const& step : p.steps) {
     CHECK(step.thread == driver);
     std::size_t own = 0;
-    for (strata::launch_record const& each : p.launches)
+    for (strata::driver_call_record const& each : p.launches)
       own +=
           each.step == step.step && each.thread == driver && each.kind == strata::api_kind::launch
               ? 1u

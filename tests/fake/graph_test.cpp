@@ -137,9 +137,10 @@ TEST_CASE(
   CHECK(std::isnan(row(p, "capture/attention").flops));  // nothing was computed then
   CHECK(row(p, "").total.kernels == 20);
   // Launches into the capture put no work on the device, and say so.
-  auto const captured = std::count_if(
-      p.launches.begin(), p.launches.end(),
-      [](strata::launch_record const& l) { return l.flags == strata::launch_record::in_capture; });
+  auto const captured =
+      std::count_if(p.launches.begin(), p.launches.end(), [](strata::driver_call_record const& l) {
+        return l.flags == strata::driver_call_record::in_capture;
+      });
   CHECK(captured == 5);
   CHECK(p.launches.size() == 9);
 }
@@ -255,7 +256,7 @@ TEST_CASE("work beside a capture is work") {
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
   CHECK(row(p, "beside").self.kernels == 1);
-  for (strata::launch_record const& l : p.launches)
+  for (strata::driver_call_record const& l : p.launches)
     CHECK((l.flags == 0) == (l.correlation == p.kernels[0].correlation));
 }
 

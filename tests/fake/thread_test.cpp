@@ -76,7 +76,7 @@ void check_joined(profile const& p) {
   for (strata::kernel_record const& k : p.kernels) {
     auto const at = std::lower_bound(
         p.launches.begin(), p.launches.end(), k.correlation,
-        [](strata::launch_record const& l, std::uint32_t id) { return l.correlation < id; });
+        [](strata::driver_call_record const& l, std::uint32_t id) { return l.correlation < id; });
     if (at == p.launches.end() || at->correlation != k.correlation) continue;
     strata::range_row const& r = tree.row_of(at->node);
     std::string const name = "worker[" + std::to_string(static_cast<int>(k.stream) - 20) + "]";
@@ -184,7 +184,7 @@ TEST_CASE("windows come and go while threads launch") {
   CHECK(p.kernels.size() >= 50 * threads);
   check_joined(p);
   CHECK(p.losses.uncorrelated <= 10 * 2 * threads);
-  for (strata::launch_record const& l : p.launches) REQUIRE(l.flags == 0);
+  for (strata::driver_call_record const& l : p.launches) REQUIRE(l.flags == 0);
   CHECK(fake_misuse_count() == 0);
 }
 

@@ -35,8 +35,8 @@ inline std::string session_around(void (*body)()) {
             std::to_string(row.self.kernels) + ' ' + std::to_string(row.self.graph_kernels) + '\n';
   }
   std::size_t captured = 0;
-  for (strata::launch_record const& each : p.launches)
-    captured += (each.flags & strata::launch_record::in_capture) != 0;
+  for (strata::driver_call_record const& each : p.launches)
+    captured += (each.flags & strata::driver_call_record::in_capture) != 0;
   return text + "captured " + std::to_string(captured) + '\n';
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("only the active steps of each window are kept") {
   REQUIRE(p.steps.size() == 4);
   CHECK(p.steps[0].step == 3);
   CHECK(p.steps[3].step == 9);
-  for (strata::launch_record const& l : p.launches) {
+  for (strata::driver_call_record const& l : p.launches) {
     bool const active = l.step == 3 || l.step == 4 || l.step == 8 || l.step == 9;
     CHECK(active);
     CHECK(l.flags == 0);

@@ -83,14 +83,15 @@ class traced_bytes {
 
  private:
   void launch(fuzz::input& from) {
-    launch_record made{};
+    driver_call_record made{};
     made.begin = host_.clock().now();
     made.end = made.begin + from.take<std::uint16_t>();
     made.correlation = ++launched_;
     made.node = nodes_[from.take<std::uint8_t>() % 4];
     made.kind = static_cast<api_kind>(from.take<std::uint8_t>() %
                                       (static_cast<unsigned>(api_kind::graph_launch) + 1));
-    made.flags = from.take<std::uint8_t>() & (launch_record::in_warmup | launch_record::in_capture);
+    made.flags = from.take<std::uint8_t>() &
+                 (driver_call_record::in_warmup | driver_call_record::in_capture);
     (void)host_.state().launches.add(made);
   }
 

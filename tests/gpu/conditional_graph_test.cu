@@ -81,7 +81,7 @@ void print(profile const& p) {
     std::printf("kernel %s id %u stream %u context %u node %u captured_by %u\n",
                 p.kernel_names[kernel.name - 1].mangled.c_str(), kernel.correlation, kernel.stream,
                 kernel.context, kernel.node, kernel.captured_by);
-  for (strata::launch_record const& call : p.launches)
+  for (strata::driver_call_record const& call : p.launches)
     std::printf("call id %u kind %d node %u\n", call.correlation, static_cast<int>(call.kind),
                 call.node);
   std::printf("without a known launch: %llu\n",

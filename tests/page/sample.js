@@ -1,5 +1,5 @@
 "use strict";
-// The data of a small run, as report/html.hpp writes them: two steps, and a range outside of them.
+// The data of a small run, as report/page.hpp writes them: two steps, and a range outside of them.
 
 const columns = ["parent", "name", "index", "calls", "host_total_ns", "host_self_ns", "kernels",
   "gpu_kernel_ns", "gpu_copy_ns", "gpu_busy_ns", "copies", "step_share", "hidden", "mean_kernels",

@@ -53,7 +53,7 @@ struct traced_run {
 
   std::uint32_t launch(std::uint32_t node, std::uint8_t flags = 0, api_kind kind = api_kind::launch,
                        std::int64_t end = 0) {
-    launch_record made{};
+    driver_call_record made{};
     made.begin = host.clock().now();
     made.end = end != 0 ? end : made.begin + 100;
     made.correlation = ++correlations;
@@ -149,7 +149,7 @@ TEST_CASE("work finds its call, in any order") {
       p.kernels.begin(), p.kernels.end(),
       [](kernel_record const& x, kernel_record const& y) { return x.begin < y.begin; }));
   CHECK(std::is_sorted(p.launches.begin(), p.launches.end(),
-                       [](launch_record const& x, launch_record const& y) {
+                       [](driver_call_record const& x, driver_call_record const& y) {
                          return x.correlation < y.correlation;
                        }));
   CHECK(row(p, "a").self.kernel_ns == 1000);
@@ -177,7 +177,7 @@ TEST_CASE("what came before its call and is left out with it is not streamed") {
   traced_run run;
   run.stream_from_now();
   run.kernel(run.correlations + 1, 10, 20);
-  (void)run.launch(run.a, launch_record::in_warmup);
+  (void)run.launch(run.a, driver_call_record::in_warmup);
   CHECK(run.stream(true).kernels.empty());
 }
 
@@ -288,7 +288,8 @@ TEST_CASE("a recording of kernels that all lost their times can be read") {
 
 TEST_CASE("calls of warm-up steps and between windows are left out with their work") {
   traced_run run;
-  for (std::uint8_t const flags : {launch_record::in_warmup, launch_record::outside_window}) {
+  for (std::uint8_t const flags :
+       {driver_call_record::in_warmup, driver_call_record::outside_window}) {
     std::uint32_t const warm = run.launch(run.a, flags);
     run.kernel(warm, 2, 3);
     run.memory(warm, 2, 0x1000, 64, true);
@@ -309,12 +310,12 @@ TEST_CASE("calls of warm-up steps and between windows are left out with their wo
 
 TEST_CASE("a call that only captured keeps its mark; one that worked loses it") {
   traced_run run;
-  run.launch(run.a, launch_record::in_capture);
-  std::uint32_t const worked = run.launch(run.a, launch_record::in_capture);
+  run.launch(run.a, driver_call_record::in_capture);
+  std::uint32_t const worked = run.launch(run.a, driver_call_record::in_capture);
   run.kernel(worked, 4, 5);
   profile const p = run.take();
   REQUIRE(p.launches.size() == 2);
-  CHECK(p.launches[0].flags == launch_record::in_capture);
+  CHECK(p.launches[0].flags == driver_call_record::in_capture);
   CHECK(p.launches[1].flags == 0);
 }
 

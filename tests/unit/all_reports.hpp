@@ -5,7 +5,7 @@
 #include <strata/recording.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/fleet_metrics.hpp>
-#include <strata/report/html.hpp>
+#include <strata/report/page.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/trace.hpp>
 

@@ -49,7 +49,7 @@ class reference {
     std::string const& own = paths_[node];
     return own == path || own.compare(0, path.size() + 1, path + "/") == 0;
   }
-  strata::launch_record const* launch(std::uint32_t correlation) const {
+  strata::driver_call_record const* launch(std::uint32_t correlation) const {
     std::uint32_t const at = correlation < positions_.size() ? positions_[correlation] : 0;
     return at == 0 ? nullptr : &source_.launches[at - 1];
   }

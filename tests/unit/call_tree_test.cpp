@@ -222,7 +222,7 @@ TEST_CASE("work of threads in no range is told apart, and within the span of its
   auto const copied = make.launch(backward, 22, 23, api_kind::copy, 1);
   make.kernel(other, 30, 70).adopted = 1;
   make.copy(copied, 70, 77, 8, copy_kind::device_to_host).adopted = 1;
-  for (std::size_t i : {1u, 2u}) make.made.launches[i].flags = strata::launch_record::adopted;
+  for (std::size_t i : {1u, 2u}) make.made.launches[i].flags = strata::driver_call_record::adopted;
   call_tree const tree(make.made);
   strata::device_work const& work = row_at(tree, "step/backward").self;
   CHECK(work.kernels == 2);
@@ -263,7 +263,7 @@ TEST_CASE("the work of a call that only captured it was not done") {
   };
   auto const launch = [&](std::int64_t at, bool captured) {
     make.launch(node, at, at + 1);
-    if (captured) make.made.launches.back().flags = strata::launch_record::in_capture;
+    if (captured) make.made.launches.back().flags = strata::driver_call_record::in_capture;
   };
   call(0, 0);  // launched
   launch(5, false);

@@ -307,7 +307,7 @@ TEST_CASE(
   CHECK(more.step_work_share.typical == doctest::Approx(100 / 150.0));
   CHECK(more.step_busy_share.in_steps == doctest::Approx(110 / 130.0));
   CHECK(more.step_busy_share.typical == doctest::Approx(80 / 130.0));
-  p.made.launches[1].flags = launch_record::in_capture;  // no work followed from it
+  p.made.launches[1].flags = driver_call_record::in_capture;  // no work followed from it
   CHECK(row_of(p.made, "").step_share == 0.75);
   CHECK(row_of(p.made, "").step_call_share.typical == 0.5);
   program idle;
@@ -376,7 +376,7 @@ TEST_CASE("a call has captured work where that was launched within it, not later
   call(1000, 5);
   call(2000, 70);
   p.launch(p.a, 2010, 2020);
-  p.made.launches.back().flags = launch_record::in_capture;
+  p.made.launches.back().flags = driver_call_record::in_capture;
   // The second call only captured; the first one did what it says on the host.
   CHECK(row_of(p.made, "a").flops == 5.0);
 }

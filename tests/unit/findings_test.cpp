@@ -3,7 +3,7 @@
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/report/findings.hpp>
-#include <strata/report/html.hpp>
+#include <strata/report/page.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -638,7 +638,7 @@ TEST_CASE("exposed-communication: what is hidden costs nothing") {
 
 TEST_CASE("exposed-communication: what no step launched hides them, too") {
   program p = with_collectives(1000 * us, 100 * us, 500 * us);
-  for (launch_record& launch : p.made.launches)
+  for (driver_call_record& launch : p.made.launches)
     if (launch.node == p.mlp) launch.step = no_step;
   answer const a(p.made);
   INFO(a.all());
@@ -900,7 +900,7 @@ TEST_CASE("launch times of a mean step leave a dear first step and what is outsi
   double all = 0.0;
   double typical = 0.0;
   for (std::size_t i = 0; i < p.made.launches.size(); ++i) {
-    launch_record const& launch = p.made.launches[i];
+    driver_call_record const& launch = p.made.launches[i];
     if (launch.kind != api_kind::launch) continue;
     auto const ns = static_cast<double>(launch.end - launch.begin);
     all += ns;
@@ -1126,7 +1126,7 @@ TEST_CASE("work of no range has its busy time in the table, also beside that of 
   program p = with_collectives(400 * us, 300 * us, 500 * us);
   for (kernel_record& kernel : p.made.kernels)
     if (kernel.node == p.mlp) kernel.node = 0;
-  for (launch_record& launch : p.made.launches)
+  for (driver_call_record& launch : p.made.launches)
     if (launch.node == p.mlp) launch.node = 0;
   answer const a(p.made);
   std::string const text = report_test::text_of([&](detail::text_writer& out) {

@@ -116,7 +116,7 @@ TEST_CASE("hostile steps: no recorded step, no work in steps, no step at all") {
   p.made.steps.clear();
   check_all(p.made);
   p = steps_of(4, [](program&) {});
-  for (launch_record& each : p.made.launches) each.step = no_step;
+  for (driver_call_record& each : p.made.launches) each.step = no_step;
   for (range_record& each : p.made.ranges) each.step = no_step;
   check_all(p.made);
   p.made.has_steps = false;

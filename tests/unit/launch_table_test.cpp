@@ -34,7 +34,7 @@ struct calls {
 
   void add(std::uint32_t count, std::int64_t at, std::uint32_t node) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      launch_record made{};
+      driver_call_record made{};
       made.begin = at + i;
       made.end = at + i + 1;
       made.correlation = id++;
@@ -49,7 +49,7 @@ struct calls {
     std::vector<std::size_t> counts(nodes);
     std::uint32_t last = 0;
     bool ascends = true;
-    table.for_each([&](launch_record const& each, bool, bool) {
+    table.for_each([&](driver_call_record const& each, bool, bool) {
       ascends = ascends && each.correlation >= last;
       last = each.correlation;
       ++counts[each.node];
@@ -65,7 +65,7 @@ TEST_CASE("ids go over the end of their numbers") {
   calls made(64 << 20);
   made.id = 0u - 10'000u;
   made.add(20'000, 0, 0);
-  launch_record found{};
+  driver_call_record found{};
   for (std::uint32_t id = 0u - 10'000u; id != 10'000u; ++id) {
     REQUIRE(made.table.find(id, found));
     REQUIRE(found.begin == static_cast<std::int64_t>(id + 10'000u));
@@ -79,7 +79,7 @@ TEST_CASE("calls whose ids come again stay, and work finds the newer ones") {
   for (std::uint32_t round = 0; round < 4; ++round) {
     made.id = 0u - count / 2;
     made.add(count, round * turn, round);
-    launch_record found{};
+    driver_call_record found{};
     REQUIRE(made.table.find(0u - count / 2, found));
     CHECK(found.node == round);
     REQUIRE(made.table.find(count / 2 - 1, found));
@@ -108,7 +108,7 @@ TEST_CASE("calls of one id may be seconds apart, where modules are loaded in bet
   made.add(100, 0, 0);
   made.id = 17;
   made.add(1, seconds, 1);
-  launch_record found{};
+  driver_call_record found{};
   REQUIRE(made.table.find(17, found));
   CHECK(found.node == 1);
   for (std::uint32_t id = 0; id < 100; ++id) CHECK(made.table.find(id, found));
@@ -123,7 +123,7 @@ TEST_CASE("calls beyond the budget are handed out once, also those whose ids com
   for (std::uint32_t round = 0; round < 2; ++round) {
     made.id = 0u - count / 2;
     made.add(count, round * turn, round);
-    made.table.retire(made.id - 1, [&](launch_record const& each) { ++counts[each.node]; });
+    made.table.retire(made.id - 1, [&](driver_call_record const& each) { ++counts[each.node]; });
   }
   CHECK(counts[1] > 0);
   std::vector<std::size_t> const here = made.by_node(2);
@@ -144,14 +144,14 @@ TEST_CASE("each call is streamed once, and soon, also where ids begin anew") {
       made.id = 0u - 100 * page;
       for (std::uint32_t i = 1; i <= 20; ++i) {
         made.add(10 * page, round * turn + i, round);
-        made.table.retire(made.id - 1, [](launch_record const&) {});
+        made.table.retire(made.id - 1, [](driver_call_record const&) {});
         made.table.stream(false, take);
         REQUIRE(counts[round] == i * 10 * page);
       }
       for (std::uint32_t const far : {0x40000000u, 0x80000000u, 0xc0000000u}) {  // a turn
         made.id = far;
         made.add(1, round * turn + turn / 2, 2);
-        made.table.retire(far, [](launch_record const&) {});
+        made.table.retire(far, [](driver_call_record const&) {});
       }
     }
     made.table.stream(true, take);
@@ -169,12 +169,12 @@ TEST_CASE("a table that is drained hands out what for_each does, and is empty") 
       made.id = 0u - count / 2;
       made.add(count, round * turn, round);
     }
-    launch_record found{};
+    driver_call_record found{};
     REQUIRE(made.table.find(0u - count / 2, found));
     std::vector<std::size_t> const here = made.by_node(3);
     std::vector<std::size_t> counts(3);
     std::size_t worked = 0;
-    made.table.drain([&](launch_record const& each, bool has_worked, bool kept) {
+    made.table.drain([&](driver_call_record const& each, bool has_worked, bool kept) {
       ++counts[each.node];
       worked += has_worked ? 1 : 0;
       CHECK(kept == (bytes != 0));

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/report/html_budget.hpp>
+#include <strata/report/page_budget.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/what_if.hpp>
 
@@ -408,7 +408,7 @@ TEST_CASE("releases are allocation, copies are copies, and 32 us between calls a
 TEST_CASE("calls of warm-up steps are no part of the timeline") {
   host_calls calls;
   calls.add(1, 0, 10 * us, api_kind::wait);
-  calls.add(2, 20 * us, 50 * us, api_kind::copy, launch_record::in_warmup);
+  calls.add(2, 20 * us, 50 * us, api_kind::copy, driver_call_record::in_warmup);
   calls.add(3, 60 * us, 70 * us, api_kind::wait);
   CHECK(calls.split(15 * us, 70 * us) ==
         host_calls::parts{{{3, idle_cause::host_work}, 45 * us}, {{3, idle_cause::wait}, 10 * us}});

@@ -42,7 +42,7 @@ struct store_run {
     host.begin_session(0);
   }
   std::uint32_t launch(api_kind kind = api_kind::launch, std::uint8_t flags = 0) {
-    launch_record made{};
+    driver_call_record made{};
     made.begin = host.clock().now();
     made.end = made.begin + 100;
     made.correlation = ++correlations;
@@ -289,7 +289,7 @@ TEST_CASE(
   store_run ending;
   ending.store.leave_out_unfinished(true);
   ending.add(kernel_of(ending.launch(), 0, 0));
-  ending.add(kernel_of(ending.launch(api_kind::launch, launch_record::in_warmup), 0, 0));
+  ending.add(kernel_of(ending.launch(api_kind::launch, driver_call_record::in_warmup), 0, 0));
   ending.add(kernel_of(ending.launch(), 7, 9));
   p = ending.take();
   CHECK(p.losses.work_unfinished == 1);
@@ -401,7 +401,7 @@ struct call_table {
 
   explicit call_table(std::int64_t bytes) { budget.set(bytes); }
   bool add(std::uint32_t id, std::int64_t begin = 1, std::uint8_t flags = 0) {
-    launch_record made{};
+    driver_call_record made{};
     made.begin = begin;
     made.end = begin + 1;
     made.correlation = id;
@@ -411,12 +411,12 @@ struct call_table {
   }
   std::size_t size() const {
     std::size_t count = 0;
-    table.for_each([&](launch_record const&, bool, bool) { ++count; });
+    table.for_each([&](driver_call_record const&, bool, bool) { ++count; });
     return count;
   }
   std::size_t retired(std::uint32_t newest) {
     std::size_t count = 0;
-    table.retire(newest, [&](launch_record const&) { ++count; });
+    table.retire(newest, [&](driver_call_record const&) { ++count; });
     return count;
   }
 };
@@ -440,14 +440,15 @@ TEST_CASE("calls beyond the budget go when work of far newer ones has come, not 
 TEST_CASE("pages that are used again know nothing of their last calls") {
   call_table calls(0);
   for (std::uint32_t id = 0; id < page; ++id) CHECK(calls.add(id));
-  launch_record found{};
+  driver_call_record found{};
   CHECK(calls.table.find(3, found));
   using offered_call = detail::launch_table::offered_call;
   calls.table.stream(true, [](offered_call const& call) { return call.worked; });
   CHECK(calls.retired(slack) == page);
   CHECK(calls.add(50 * page + 3));
   bool worked = true;
-  calls.table.for_each([&](launch_record const&, bool has_worked, bool) { worked = has_worked; });
+  calls.table.for_each(
+      [&](driver_call_record const&, bool has_worked, bool) { worked = has_worked; });
   CHECK_FALSE(worked);
   std::size_t streamed = 0;
   calls.table.stream(true, [&](offered_call const& call) {
@@ -496,7 +497,7 @@ TEST_CASE("a call goes to the stream once, and says whether it has caused work b
   call_table calls(1 << 20);
   CHECK(calls.add(1));
   CHECK(calls.add(2));
-  launch_record found{};
+  driver_call_record found{};
   CHECK(calls.table.find(2, found));
   std::vector<std::uint32_t> worked;
   std::vector<std::uint32_t> idle;

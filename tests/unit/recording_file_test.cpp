@@ -68,7 +68,7 @@ profile whole_sample() {
   p.kernels[0].captured_by = node;
   p.kernels[0].registers = 255;
   p.kernels[0].adopted = p.copies[0].adopted = 1;
-  p.launches[0].flags = launch_record::adopted;
+  p.launches[0].flags = driver_call_record::adopted;
   p.kernels[1].begin = p.kernels[1].end = lost_time;
   p.device = detail::sum_records(p);
   p.device.complete = true;
@@ -189,7 +189,7 @@ static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 19
 TEST_CASE("a recording of a step is small") {
   profile const source = page_test::gpt2_sample(12, 5).made;
   std::size_t const raw = source.kernels.size() * sizeof(kernel_record) +
-                          source.launches.size() * sizeof(launch_record) +
+                          source.launches.size() * sizeof(driver_call_record) +
                           source.ranges.size() * sizeof(range_record) +
                           source.attributes.size() * sizeof(attribute_record) +
                           source.counters().values.size() * sizeof(counter_value);

@@ -39,7 +39,7 @@ struct timeline : sample::maker {
     made.has_steps = true;
     made.steps.push_back({0, end * us, 0, 0});
     made.end = end * us + 1;
-    for (launch_record& each : made.launches) each.step = 0;
+    for (driver_call_record& each : made.launches) each.step = 0;
   }
   steps_summary steps() const {
     call_tree const tree(made);

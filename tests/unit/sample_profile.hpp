@@ -59,7 +59,7 @@ struct maker {
 
   /// Of the range that launched.
   std::uint32_t node_of(std::uint32_t correlation) const {
-    for (strata::launch_record const& each : made.launches)
+    for (strata::driver_call_record const& each : made.launches)
       if (each.correlation == correlation && each.flags == 0) return each.node;
     return strata::root_node;
   }

@@ -92,7 +92,7 @@ class reference {
 
   std::uint32_t& owner(std::int64_t ns) { return owner_[static_cast<std::size_t>(ns)]; }
   std::uint32_t step_of(std::uint32_t correlation) const {
-    for (launch_record const& each : source_.launches)
+    for (driver_call_record const& each : source_.launches)
       if (each.correlation == correlation) return each.step;
     return no_step;
   }
@@ -172,7 +172,7 @@ TEST_CASE("random programs without steps: active is from the first work to the l
     profile source = program.run(6);
     source.has_steps = false;
     source.steps.clear();
-    for (launch_record& each : source.launches) each.step = no_step;
+    for (driver_call_record& each : source.launches) each.step = no_step;
     reference const expected(source);
     if (!expected.has_work()) continue;
     steps_summary const steps = steps_of(source);

@@ -230,7 +230,7 @@ TEST_CASE("adopted work of a range around steps is shared out by the steps that 
   auto const adopt = [&m](std::int64_t begin, std::int64_t duration, std::uint32_t step) {
     std::uint32_t const id = m.launch(1, begin, begin + 1000);
     m.made.launches.back().step = step;
-    m.made.launches.back().flags = launch_record::adopted;
+    m.made.launches.back().flags = driver_call_record::adopted;
     m.kernel(id, begin + 2000, begin + 2000 + duration);
   };
   adopt(10 * ms, 30 * ms, no_step);

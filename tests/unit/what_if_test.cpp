@@ -415,7 +415,7 @@ TEST_CASE("without a change every timeline is as it was recorded") {
     profile made = sample::random_program(seed, 12).run(40);
     made.traced = true;
     made.end = 1 << 20;
-    for (launch_record& each : made.launches)
+    for (driver_call_record& each : made.launches)
       if (random.below(4) == 0) each.kind = api_kind::wait;
     for (kernel_record& each : made.kernels) each.stream = random.below(3);
     std::int64_t first = detail::latest_time;
@@ -424,7 +424,7 @@ TEST_CASE("without a change every timeline is as it was recorded") {
       first = std::min(first, begin);
       last = std::max(last, std::max(begin, end));
     };
-    for (launch_record const& each : made.launches) see(each.begin, each.end);
+    for (driver_call_record const& each : made.launches) see(each.begin, each.end);
     for (kernel_record const& each : made.kernels) see(each.begin, each.end);
     for (copy_record const& each : made.copies) see(each.begin, each.end);
     call_tree const tree(made, folding::by_name);

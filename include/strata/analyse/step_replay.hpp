@@ -165,7 +165,7 @@ class step_replay {
   void add_calls() {
     vec<replayed_call> all;
     for (index i = 0; i < source_.launches.size(); ++i) {
-      launch_record const& launch = source_.launches[i];
+      driver_call_record const& launch = source_.launches[i];
       if (!launch.is_left_out() && launch.begin >= from_)
         all.push_back({launch.begin, larger(launch.begin, launch.end), launch.thread, i,
                        tree_.position_of(launch.node)});
@@ -209,7 +209,8 @@ class step_replay {
       }
       anchor(call, last);
       if (call.launch != none && call.end - call.begin >= host_timeline::least_giving_back)
-        if (launch_record const* const freed = host.released_before(source_.launches[call.launch]))
+        if (driver_call_record const* const freed =
+                host.released_before(source_.launches[call.launch]))
           call.freed = tree_.position_of(freed->node);
       calls_.push_back(call);
     }
@@ -352,7 +353,7 @@ class step_replay {
     replayed_call& call = calls_[number];
     call.own = call.end - call.begin;
     if (call.launch == none) return;
-    launch_record const& record = source_.launches[call.launch];
+    driver_call_record const& record = source_.launches[call.launch];
     bool waits = false;
     if (record.kind == api_kind::wait) {
       index const* const stream = device_.waits.find(record.correlation);

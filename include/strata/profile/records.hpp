@@ -91,7 +91,7 @@ constexpr bool is_work(api_kind kind) noexcept {
 }
 
 /// One call of the program into the driver that may cause work on the device, on the host's clock.
-struct launch_record {
+struct driver_call_record {
   std::int64_t begin;
   std::int64_t end;
   std::uint32_t correlation;
@@ -255,7 +255,7 @@ struct migration_record {
   std::uint8_t reserved[3];
 };
 
-static_assert(sizeof(range_record) == 32 && sizeof(launch_record) == 32,
+static_assert(sizeof(range_record) == 32 && sizeof(driver_call_record) == 32,
               "an event or a launch takes 32 bytes");
 static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,
               "a kernel or an attribute takes 64 bytes");

@@ -8,8 +8,8 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/html_shell.hpp>
 #include <strata/report/page_files.hpp>
+#include <strata/report/page_shell.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <cstddef>

@@ -104,7 +104,7 @@ class range_projection {
   }
 
   /// The call of a node in which a launch began.
-  std::uint32_t call_of(std::uint32_t node, launch_record const& launch) const {
+  std::uint32_t call_of(std::uint32_t node, driver_call_record const& launch) const {
     range_record wanted{};
     wanted.node = node;
     wanted.thread = launch.thread;
@@ -119,7 +119,7 @@ class range_projection {
   }
 
   /// The ranges around some work, the outermost first.
-  void find_levels(work const& of, launch_record const& launch, vec<level>& levels) const {
+  void find_levels(work const& of, driver_call_record const& launch, vec<level>& levels) const {
     levels.clear();
     std::uint32_t node = of.node;
     while (node != root_node && node < source_.nodes.size() && levels.size() < most_levels) {
@@ -145,7 +145,7 @@ class range_projection {
     vec<level> levels;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work const& next = work_[i];
-      launch_record const& launch = source_.launches[next.launch];
+      driver_call_record const& launch = source_.launches[next.launch];
       if (i > 0 && !on_one_stream(next, work_[i - 1])) close(0);
       if (!open_.empty() && open_.back().step != launch.step) close(0);
       find_levels(next, launch, levels);

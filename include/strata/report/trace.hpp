@@ -117,17 +117,17 @@ class trace_events {
     if (std::uint32_t const path = labels_.range(node).path) sink_.text(trace_keys::range, path);
   }
 
-  void driver(launch_record const& record) {
+  void driver(driver_call_record const& record) {
     sink_.begin(event_name(record.kind), trace_categories::driver);
     sink_.integer(trace_keys::correlation, record.correlation);
     within(record.node);
-    if ((record.flags & launch_record::in_capture) != 0) sink_.flag(trace_keys::captured);
+    if ((record.flags & driver_call_record::in_capture) != 0) sink_.flag(trace_keys::captured);
   }
 
   /// What device work knows through the call that caused it.
   void cause(std::uint32_t correlation, trace_slice const& slice) {
     if (slice.launch != no_launch) {
-      launch_record const& launch = source_.launches[slice.launch];
+      driver_call_record const& launch = source_.launches[slice.launch];
       within(launch.node);
       if (source_.has_steps) sink_.integer(trace_keys::step, launch.step);
     }
@@ -170,7 +170,7 @@ class trace_events {
               slice.begin};
     }
     if (slice.arrow == 0) return {};
-    launch_record const& launch = source_.launches[slice.launch];
+    driver_call_record const& launch = source_.launches[slice.launch];
     return {launch.correlation, slice.arrow, slice.arrow, false,
             launch.begin > slice.begin ? launch.begin : slice.begin};
   }

@@ -370,7 +370,7 @@ class trace_plan {
     std::uint32_t const launch = launches.launch_of(correlation);
     if (launch == launch_index::none) return;
     slice.launch = launch;
-    launch_record const& from = input_.source.launches[launch];
+    driver_call_record const& from = input_.source.launches[launch];
     bool const drawn = from.begin != lost_time && from.end != lost_time && from.begin < cutoff_ &&
                        from.begin <= slice.end;
     slice.arrow = drawn ? ++arrows_[launch] : 0;

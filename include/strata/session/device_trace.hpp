@@ -8,7 +8,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
-#include <strata/collect/counters/counting_step.hpp>
+#include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/device_fence.hpp>

@@ -56,7 +56,7 @@ class hang_finder {
   void look_at_work(profile_hang& hang) {
     program_now const program(rate_so_far());
     vec<hung_work> by_node(program.nodes.size());
-    activity_collector::instance().each_unfinished([&](launch_record const& call) {
+    activity_collector::instance().each_unfinished([&](driver_call_record const& call) {
       if (call.node >= by_node.size()) return;
       hung_work& work = by_node[call.node];
       std::int64_t const age = program.age_ns(call.begin);

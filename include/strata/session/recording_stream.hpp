@@ -217,9 +217,9 @@ class recording_stream {
   }
 
   void take_call(launch_table::offered_call const& offered) {
-    launch_record call = offered.record;
+    driver_call_record call = offered.record;
     if (call.is_left_out()) return;
-    if (offered.worked) call.flags &= launch_record::adopted;
+    if (offered.worked) call.flags &= driver_call_record::adopted;
     made_.launches.push_back(in_ns(call));
   }
 

@@ -19,6 +19,7 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
+#include <strata/session/device_counting.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
 #include <strata/session/growing_file.hpp>
@@ -30,7 +31,6 @@
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
-#include <strata/session/step_counting.hpp>
 #include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
 
@@ -628,7 +628,7 @@ class session_core {
   planned_steps steps_;
   device_trace trace_{options_};
   detail::nvtx_input nvtx_input_;
-  maybe<step_counting> counting_;
+  maybe<device_counting> counting_;
   maybe<cpu_counter_collector> cpu_counters_;
   maybe<recording_stream> stream_;
   beginning start_;

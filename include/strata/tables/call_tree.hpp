@@ -291,8 +291,9 @@ class call_tree_builder {
   }
 
   /// The thread of the range that a launch belongs to: one thread drives the steps.
-  std::uint32_t range_thread(launch_record const& launch) const noexcept {
-    bool const adopted = (launch.flags & launch_record::adopted) != 0 && !source_.steps.empty();
+  std::uint32_t range_thread(driver_call_record const& launch) const noexcept {
+    bool const adopted =
+        (launch.flags & driver_call_record::adopted) != 0 && !source_.steps.empty();
     return adopted ? source_.steps.back().thread : launch.thread;
   }
 

@@ -20,7 +20,7 @@ namespace detail {
 /// When the device could have begun work that began at `work_begin`, idle from `begin` on: what
 /// passes until then is the host's, what passes later is the device's own. `launch`: of the work;
 /// null where it is unknown.
-inline std::int64_t due_begin(launch_record const* launch, std::int64_t begin,
+inline std::int64_t due_begin(driver_call_record const* launch, std::int64_t begin,
                               std::int64_t work_begin) noexcept {
   constexpr std::int64_t between_kernels = 1'000;  // of queued work, each launched by itself
   constexpr std::int64_t launch_latency = 10'000;  // from the launch to an idle device
@@ -45,8 +45,8 @@ class host_timeline {
     for (std::uint32_t i = 0; i < source.launches.size(); ++i)
       if (!source.launches[i].is_left_out() && source.launches[i].end >= from) calls_.push_back(i);
     calls_.sort([&source](std::uint32_t a, std::uint32_t b) {
-      launch_record const& x = source.launches[a];
-      launch_record const& y = source.launches[b];
+      driver_call_record const& x = source.launches[a];
+      driver_call_record const& y = source.launches[b];
       return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
     });
     for (std::uint32_t i = 0; i < source.ranges.size(); ++i)
@@ -68,7 +68,8 @@ class host_timeline {
 
   /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
   /// first. The call `last` began the work at the end; null where no work follows.
-  void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
+  void split(std::uint32_t thread, std::int64_t begin, std::int64_t end,
+             driver_call_record const* last,
              callback<void(std::uint32_t, idle_cause, std::int64_t)> sink) const {
     std::size_t place = calls_before(thread, end);
     if (last != nullptr)
@@ -76,24 +77,24 @@ class host_timeline {
              call_in(place - 1).begin > last->begin)
         --place;
     // Where the host was in a wait or a copy when the device ran dry, launches came late for it.
-    launch_record const* const first = covering(place, thread, begin);
+    driver_call_record const* const first = covering(place, thread, begin);
     bool const late = first != nullptr && cause_of(first->kind) != idle_cause::launch;
-    auto const blame = [&](launch_record const& call) -> launch_record const& {
+    auto const blame = [&](driver_call_record const& call) -> driver_call_record const& {
       return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
     };
     auto const host_work = [&sink](std::uint32_t node, std::int64_t ns) {
       sink(node, idle_cause::host_work, ns);
     };
     std::int64_t until = end;
-    launch_record const* next = last;
+    driver_call_record const* next = last;
     bool first_call = true;
     for (; place > 0 && is_of(place - 1, thread) && until > begin; --place, first_call = false) {
-      launch_record const& call = call_in(place - 1);
+      driver_call_record const& call = call_in(place - 1);
       if (call.begin >= until) continue;
       std::int64_t const left = larger(call.end, begin);
       if (left < until) {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
-        launch_record const& by = blame(next == nullptr ? call : *next);
+        driver_call_record const& by = blame(next == nullptr ? call : *next);
         if (own)
           each_open(thread, left, until, by.node, host_work);
         else
@@ -101,9 +102,9 @@ class host_timeline {
         until = left;
       }
       std::int64_t const from = larger(call.begin, begin);
-      launch_record const* const freed =
+      driver_call_record const* const freed =
           until - from >= least_giving_back ? released_before(call) : nullptr;
-      launch_record const& by = freed != nullptr ? *freed : blame(call);
+      driver_call_record const& by = freed != nullptr ? *freed : blame(call);
       if (from < until) sink(by.node, cause_of(by.kind), until - from);
       until = smaller(until, from);
       next = &call;
@@ -113,11 +114,11 @@ class host_timeline {
 
   /// The last release in the thread of this wait since the wait before; null where there is none,
   /// and for other calls.
-  launch_record const* released_before(launch_record const& wait) const noexcept {
+  driver_call_record const* released_before(driver_call_record const& wait) const noexcept {
     if (wait.kind != api_kind::wait) return nullptr;
     std::size_t place = calls_before(wait.thread, wait.begin);
     for (; place > 0 && is_of(place - 1, wait.thread); --place) {
-      launch_record const& call = call_in(place - 1);
+      driver_call_record const& call = call_in(place - 1);
       if (call.kind == api_kind::release) return &call;
       if (call.kind == api_kind::wait) return nullptr;
     }
@@ -167,7 +168,7 @@ class host_timeline {
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
                                                                      : idle_cause::launch;
   }
-  launch_record const& call_in(std::size_t place) const noexcept {
+  driver_call_record const& call_in(std::size_t place) const noexcept {
     return source_.launches[calls_[place]];
   }
   bool is_of(std::size_t place, std::uint32_t thread) const noexcept {
@@ -176,16 +177,16 @@ class host_timeline {
   /// The place behind the calls that a thread began before a time.
   std::size_t calls_before(std::uint32_t thread, std::int64_t time) const noexcept {
     return calls_.count_first([&](std::uint32_t index) {
-      launch_record const& call = source_.launches[index];
+      driver_call_record const& call = source_.launches[index];
       return call.thread != thread ? call.thread < thread : call.begin < time;
     });
   }
 
   /// The call that the thread was in at a time, of those before a place; null where it was in none.
-  launch_record const* covering(std::size_t place, std::uint32_t thread,
-                                std::int64_t time) const noexcept {
+  driver_call_record const* covering(std::size_t place, std::uint32_t thread,
+                                     std::int64_t time) const noexcept {
     for (; place > 0 && is_of(place - 1, thread); --place) {
-      launch_record const& call = call_in(place - 1);
+      driver_call_record const& call = call_in(place - 1);
       if (call.begin <= time) return call.end > time ? &call : nullptr;
     }
     return nullptr;

@@ -28,7 +28,7 @@ class launch_index {
     if (source.launches.empty()) return;
     std::uint32_t last = 0;
     first_ = none;
-    for (launch_record const& launch : source.launches) {
+    for (driver_call_record const& launch : source.launches) {
       first_ = smaller(first_, launch.correlation);
       last = larger(last, launch.correlation);
     }
@@ -36,7 +36,7 @@ class launch_index {
     is_dense_ = ids / 8 <= source.launches.size();
     if (is_dense_) positions_.resize(ids, none);
     for (std::size_t i = 0; i < source.launches.size(); ++i) {
-      launch_record const& launch = source.launches[i];
+      driver_call_record const& launch = source.launches[i];
       if (!launch.causes_work()) continue;
       auto const position = static_cast<std::uint32_t>(i);
       if (is_dense_) {
@@ -84,10 +84,10 @@ class launch_index {
 class captured_calls {
  public:
   explicit captured_calls(profile const& source) {
-    for (launch_record const& launch : source.launches)
+    for (driver_call_record const& launch : source.launches)
       if (launch.only_captured() && is_work(launch.kind)) captured_.push_back(moment_of(launch));
     if (captured_.empty()) return;
-    for (launch_record const& launch : source.launches)
+    for (driver_call_record const& launch : source.launches)
       if (launch.causes_work() && is_work(launch.kind)) worked_.push_back(moment_of(launch));
     captured_.sort();
     worked_.sort();
@@ -100,7 +100,7 @@ class captured_calls {
  private:
   using moment = pair<std::uint32_t, std::int64_t>;  ///< thread and time
 
-  static moment moment_of(launch_record const& launch) noexcept {
+  static moment moment_of(driver_call_record const& launch) noexcept {
     return {launch.thread, launch.begin};
   }
 

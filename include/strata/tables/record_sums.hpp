@@ -36,7 +36,7 @@ inline device_sums sum_records(profile const& source) {
     return sums;
   device_summing summing(sums);
   describe_nodes_and_devices(summing, source);
-  for (launch_record const& launch : source.launches)
+  for (driver_call_record const& launch : source.launches)
     if (is_work(launch.kind))
       summing.add_launches(launch.node, 1, elapsed(launch.begin, launch.end));
   vec<kernel_record> kernels = source.kernels;

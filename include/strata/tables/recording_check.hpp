@@ -38,7 +38,7 @@ class recording_check {
       good(in_tree(i.node) && in_tree(i.from) && is_sum(i.total));
     });
     good(sums(of_.summed_steps) && is_time(of_.end));
-    check_all(of_.launches, [&](launch_record const& l) {
+    check_all(of_.launches, [&](driver_call_record const& l) {
       good(in_tree(l.node) && lasts(l) && l.kind <= api_kind::graph_change);
     });
     check_all(of_.kernels, [&](kernel_record const& k) {

@@ -388,7 +388,7 @@ class steps_builder {
     std::int64_t const begin = follows ? until : larger(until, step.begin);
     if (begin >= work.begin) return;
     idle_part_ = follows && work.begin == step.gpu_begin ? part_between_ : part_;
-    launch_record const* const launch =
+    driver_call_record const* const launch =
         work.launch == none ? nullptr : &source_.launches[work.launch];
     std::int64_t const end = due_begin(launch, begin, work.begin);
     if (end < work.begin)
@@ -427,7 +427,7 @@ class steps_builder {
   }
 
   void split(host_timeline const& host, std::uint32_t thread, std::int64_t begin, std::int64_t end,
-             launch_record const* launch) {
+             driver_call_record const* launch) {
     idle_time largest;
     host.split(thread, begin, end, launch,
                [&](std::uint32_t node, idle_cause cause, std::int64_t ns) {
@@ -500,7 +500,7 @@ class steps_builder {
     std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
     made_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
-    launch_record const& call = source_.launches[work.launch];
+    driver_call_record const& call = source_.launches[work.launch];
     to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
   }
   /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is

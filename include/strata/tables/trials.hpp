@@ -171,7 +171,7 @@ class device_times {
     for (std::uint32_t run = 0; run < results.size(); ++run) find_trials(run);
     number();
     number_map<std::uint32_t> trial_of;  // and 1, by correlation
-    for (launch_record const& launch : source.launches) {
+    for (driver_call_record const& launch : source.launches) {
       std::size_t const index =
           trials_.count_first([&](span const& trial) { return trial.begin <= launch.begin; });
       if (launch.is_left_out() || index == 0 || launch.begin > trials_[index - 1].end) continue;

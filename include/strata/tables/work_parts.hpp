@@ -27,7 +27,7 @@ class work_parts {
   step_part of_launches() const noexcept {
     double all = 0.0;
     step_part sum{0.0, 0.0};
-    for (launch_record const& launch : source_.launches) {
+    for (driver_call_record const& launch : source_.launches) {
       if (!launch.causes_work() || !is_work(launch.kind)) continue;
       all += 1.0;
       sum.add(part_of(launch), 1.0);
@@ -75,7 +75,7 @@ class work_parts {
     vec<double> all(rows.size(), 0.0);
     vec<step_part> in_steps(rows.size(), step_part{0.0, 0.0});
     for (std::size_t i = 0; i < source_.launches.size(); ++i) {
-      launch_record const& launch = source_.launches[i];
+      driver_call_record const& launch = source_.launches[i];
       if (!launch.causes_work() || !is_work(launch.kind)) continue;
       std::uint32_t const row = layout_.row_of(launch.node);
       all[row] += weights[i];
@@ -93,7 +93,7 @@ class work_parts {
     }
     return any;
   }
-  step_part part_of(launch_record const& launch) const noexcept {
+  step_part part_of(driver_call_record const& launch) const noexcept {
     bool const in_step = launch.step != no_step;
     return {in_step ? 1.0 : 0.0, in_step && launch.step != first_step_ ? 1.0 : 0.0};
   }
@@ -101,7 +101,7 @@ class work_parts {
   /// How long the call of each launch took.
   vec<double> call_times() const {
     vec<double> times;
-    for (launch_record const& launch : source_.launches)
+    for (driver_call_record const& launch : source_.launches)
       times.push_back(static_cast<double>(elapsed(launch.begin, launch.end)));
     return times;
   }

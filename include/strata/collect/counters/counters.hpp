@@ -42,7 +42,7 @@ class launching_ranges {
     if (!of.logs_are_whole()) return;
     mark(root_node, launches::none);
     of.each_record([&](range_record const& r) { mark(r.node, launches::none); },
-                   [&](launch_record const& l) {
+                   [&](driver_call_record const& l) {
                      if (is_work(l.kind)) mark(l.node, launches::some);
                    });
     vec<node_table::node> const nodes = of.state().nodes.nodes();
@@ -53,7 +53,7 @@ class launching_ranges {
           if (may_launch(r.node)) ++pushes;
           if (r.node < nodes.size() && may_launch(nodes[r.node].parent)) ++pushes;
         },
-        [](launch_record const&) {});
+        [](driver_call_record const&) {});
     std::size_t const steps = larger(of.steps_recorded(), std::size_t{1});
     pushes_ = (pushes + steps - 1) / steps;
   }
@@ -158,7 +158,7 @@ class counter_collector : public detail::pass_driver {
   explicit counter_collector(detail::trace_control const& trace) noexcept : pass_driver(trace) {}
   ~counter_collector() {
     close();
-    step_.unwatch(this);
+    trace_.unwatch(this);
   }
 
   /// Counts one run of a body, which is all that it runs; sets that take several passes are
@@ -283,7 +283,7 @@ class counter_collector : public detail::pass_driver {
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
-    followed_ = step_.watch(&launched, &range_changes, this) && followed_;
+    followed_ = trace_.watch(&launched, &range_changes, this) && followed_;
     if (!followed_) plan_.devices.launches_are_unknown();
     return {};
   }
@@ -392,7 +392,7 @@ class counter_collector : public detail::pass_driver {
 
   /// Leaves out what would break the program's CUDA graphs.
   void leave_graphs_alone() {
-    if (configured_ || done() || !step_.saw_graphs()) return;
+    if (configured_ || done() || !trace_.saw_graphs()) return;
     passes_ -= plan_.leave_graphs_alone(at_, problems_);
   }
 

@@ -11,9 +11,9 @@
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/collect/counters/counting_step.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
+#include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -40,7 +40,7 @@ class pass_driver {
   /// After this many steps that were no passes.
   status in_the_way(std::size_t steps, pause_outcome last) const {
     if (last == pause_outcome::busy) {
-      std::string const what = step_.in_the_way();
+      std::string const what = trace_.in_the_way();
       return {errc::busy, sentence("counters: the GPU had not done its earlier work in ")
                               << steps << " steps in a row, so no pass was counted"
                               << (what.empty() ? what : "; in the way was " + what)
@@ -58,10 +58,10 @@ class pass_driver {
     return skipped_.count == 0 ? status{} : in_the_way(skipped_.count, skipped_.reason);
   }
 
-  /// As counting_step has them.
-  void pass_by() const { step_.pass_by(); }
-  void await_own_streams() const { step_.await_own_streams(); }
-  bool devices_are_idle() const { return step_.devices_are_idle(); }
+  /// As trace_pause has them.
+  void pass_by() const { trace_.pass_by(); }
+  void await_own_streams() const { trace_.await_own_streams(); }
+  bool devices_are_idle() const { return trace_.devices_are_idle(); }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept { return !open_ || end_.asked || at_ >= plan_.configs.size(); }
   std::string const& chip() const noexcept { return plan_.devices.chip(); }
@@ -105,13 +105,13 @@ class pass_driver {
  protected:
   enum class stage : unsigned char { none, counting, stopped };
 
-  explicit pass_driver(trace_control const& trace) noexcept : step_(trace) {}
+  explicit pass_driver(trace_control const& trace) noexcept : trace_(trace) {}
   ~pass_driver() = default;
 
   /// As pass_plan::open, without what would break the program's CUDA graphs.
   status open_plan(std::string_view request, device_profilers::which counted,
                    vec<status>& problems) {
-    step_.guard_graphs();
+    trace_.guard_graphs();
     thread_ = recorder::thread_id();
     end_.asked = false;
     capture_guard::exclusive const alone;
@@ -121,7 +121,7 @@ class pass_driver {
     status planned;
     bool const whole = if_memory_allows([&] {
       planned = plan_.open(request, counted, recorder::instance().session(), problems);
-      if (planned.ok() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(0, problems);
+      if (planned.ok() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(0, problems);
     });
     open_ = plan_.devices.is_open();
     if (!whole) {
@@ -136,7 +136,7 @@ class pass_driver {
   template <class Prepare>
   bool begin(Prepare prepare, bool alone, status& problem) {
     if (!alone) skipped_.reason = pause_outcome::captures;
-    if (alone && stage_ == stage::none) skipped_.reason = step_.suspend();
+    if (alone && stage_ == stage::none) skipped_.reason = trace_.suspend();
     if (stage_ != stage::none || skipped_.reason != pause_outcome::paused) {
       problem = skip();
       return false;
@@ -148,7 +148,7 @@ class pass_driver {
       stage_ = stage::counting;
       return true;
     }
-    step_.resume();
+    trace_.resume();
     problem = give_up(problem);
     return false;
   }
@@ -171,16 +171,16 @@ class pass_driver {
     if (stage_ != stage::counting) return;
     thread_ = recorder::thread_id();
     progress_.erase();
-    step_.unwatch(this);
-    bool const ended = attempt_.dropped || step_.await_pass();
+    trace_.unwatch(this);
+    bool const ended = attempt_.dropped || trace_.await_pass();
     capture_guard::exclusive const alone;
     if (!alone) return drop_for(pause_outcome::captures);
-    if (!ended || !step_.devices_are_idle()) return drop_for(pause_outcome::busy);
+    if (!ended || !trace_.devices_are_idle()) return drop_for(pause_outcome::busy);
     leave();
     if (!if_memory_allows([this] { attempt_.outcome = plan_.devices.stop(attempt_.complete); }))
       attempt_.dropped = true;
     stage_ = stage::stopped;
-    if (goes_on) step_.resume();
+    if (goes_on) trace_.resume();
   }
 
   /// Ends what the last pass left: it does not count.
@@ -219,10 +219,10 @@ class pass_driver {
   /// Whether the pass may go on in another range. Else it does not count: a device does not come to
   /// an end, or a capture is open.
   bool leave_range() noexcept {
-    bool const ended = !attempt_.pushed || step_.await_pass();
+    bool const ended = !attempt_.pushed || trace_.await_pass();
     capture_guard::exclusive const alone;
     if (!alone) drop_for(pause_outcome::captures);
-    if (alone && attempt_.pushed && !(ended && step_.devices_are_idle()))
+    if (alone && attempt_.pushed && !(ended && trace_.devices_are_idle()))
       drop_for(pause_outcome::busy);
     if (attempt_.dropped) return false;
     leave();
@@ -243,7 +243,7 @@ class pass_driver {
     if (if_memory_allows([&] { outcome = part(); })) return outcome;
     attempt_.dropped = true;
     at_ = plan_.configs.size();
-    if (stage_ == stage::none) step_.resume();
+    if (stage_ == stage::none) trace_.resume();
     constexpr char const* why =
         "counters: counting ends here, since memory is short: free some, or lower log= and "
         "buffers=";
@@ -277,7 +277,7 @@ class pass_driver {
   };
 
   system_mutex mutex_{held_over::calls};  // held by each function that others call
-  counting_step step_;
+  trace_pause trace_;
   pass_plan plan_;
   attempt attempt_;
   maybe<capture_guard::exclusive> held_;  // while kernels are counted
@@ -304,7 +304,7 @@ class pass_driver {
       mutex_.unlock();
       if (over) return true;
     }
-    if (outside) step_.unwatch(this);
+    if (outside) trace_.unwatch(this);
     return outside;
   }
 

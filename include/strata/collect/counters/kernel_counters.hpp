@@ -222,7 +222,7 @@ class kernel_counter_collector : public detail::pass_driver {
       : pass_driver(trace) {}
   ~kernel_counter_collector() {
     close();
-    step_.unwatch(this);
+    trace_.unwatch(this);
   }
 
   /// Plans the counters of `request` for kernels in ranges with these names (`*`, `?`) and below
@@ -266,7 +266,7 @@ class kernel_counter_collector : public detail::pass_driver {
   status begin_counting(vec<counted_work> const& seen) {
     await_own_streams();
     end_last();
-    if (!done() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
+    if (!done() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
     if (done()) return {};
     detail::capture_guard::exclusive const alone;
     auto const start = [&] {
@@ -279,7 +279,7 @@ class kernel_counter_collector : public detail::pass_driver {
       progress_.show(detail::progress_line::of_pass(chip(), taken_ + 1, steps()));
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
     regions_.begin(own);
-    if (!step_.watch(&launched, &moved, this)) {
+    if (!trace_.watch(&launched, &moved, this)) {
       end_last();
       return give_up(
           {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});

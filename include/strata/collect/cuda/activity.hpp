@@ -543,7 +543,7 @@ class activity_collector {
     detail::capture_guard::saw(call.context);
     std::uint32_t const session = session_.load(detail::memory_order_relaxed);
     if (is_work(kind)) detail::thread_contexts::saw(call.context, session);
-    launch_record launch{};
+    driver_call_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
     // The call was under way when the callbacks began.
@@ -552,10 +552,10 @@ class activity_collector {
     launch.end = end;
     launch.correlation = call.correlation_id;
     launch.kind = kind;
-    launch.flags = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
+    launch.flags = detail::capture_guard::capturing() ? driver_call_record::in_capture : 0;
     detail::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
-      launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
+      launch.flags |= warming ? driver_call_record::in_warmup : driver_call_record::outside_window;
     if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, detail::memory_order_relaxed);
     lane_of(*own).callbacks.fetch_add(2, detail::memory_order_relaxed);
   }

@@ -273,7 +273,7 @@ class activity_buffers {
     system_lock lock(store_.mutex());
     store_.find_calls();
     recorder::instance().state().launches.for_each(
-        [&](launch_record const& call, bool worked, bool) {
+        [&](driver_call_record const& call, bool worked, bool) {
           if (!worked && is_work(call.kind) && call.causes_work()) sink(call);
         });
   }
@@ -281,7 +281,7 @@ class activity_buffers {
   /// How many calls those are.
   std::uint64_t unfinished() {
     std::uint64_t count = 0;
-    each_unfinished([&count](launch_record const&) { ++count; });
+    each_unfinished([&count](driver_call_record const&) { ++count; });
     return count;
   }
 

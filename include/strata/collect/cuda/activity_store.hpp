@@ -205,7 +205,8 @@ class activity_store {
     system_lock lock(mutex_);
     if (!sums_.summing) return;
     settle(true);
-    launches().for_each([&](launch_record const& launch, bool, bool kept) { sum(launch, kept); });
+    launches().for_each(
+        [&](driver_call_record const& launch, bool, bool kept) { sum(launch, kept); });
     auto const convert_all = [&](auto& records) {
       for (auto& record : records) convert(record, bridge, ticks);
     };
@@ -409,7 +410,7 @@ class activity_store {
   void retire() noexcept {
     retired_ = newest_;
     (void)if_memory_allows([this] { find_fresh_calls(); });
-    launches().retire(newest_, [this](launch_record const& launch) { sum(launch, false); });
+    launches().retire(newest_, [this](driver_call_record const& launch) { sum(launch, false); });
   }
 
   /// The nodes that the program's tree has since grown by.
@@ -419,7 +420,7 @@ class activity_store {
         [this](node_table::node const& made) { sums_.summing->add_node(made.parent, made.name); });
   }
 
-  void sum(launch_record const& launch, bool kept) noexcept {
+  void sum(driver_call_record const& launch, bool kept) noexcept {
     if (launch.is_left_out()) return;
     if (!kept) ++made_.losses.launches_summed;
     if (launch.node >= sums_.summing->nodes() && !if_memory_allows([this] { learn_nodes(); }))
@@ -437,12 +438,12 @@ class activity_store {
   template <class Record>
   call join(Record& record) {
     if (record.node != no_node) return call::known;
-    launch_record by{};
+    driver_call_record by{};
     if (!launches().find(record.correlation, by)) return call::unknown;
     record.node = by.node;
     if (newest_ == 0 || record.correlation - newest_ < 0x80000000u) newest_ = record.correlation;
     note_capture(record, by.begin);
-    if ((by.flags & launch_record::adopted) != 0) note_adopted(record);
+    if ((by.flags & driver_call_record::adopted) != 0) note_adopted(record);
     return by.is_left_out() ? call::left_out : call::known;
   }
   void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {

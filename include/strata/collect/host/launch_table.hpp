@@ -42,7 +42,7 @@ class launch_table {
 
   /// False where there is no memory.
   /// Cost: four stores; a page for each 4,096 ids.
-  bool add(launch_record const& launch) noexcept {
+  bool add(driver_call_record const& launch) noexcept {
     page* at = page_of(launch.correlation);
     if (STRATA_DETAIL_UNLIKELY(at == nullptr || is_of_last_turn(*at, launch)))
       at = make_page(launch);
@@ -59,7 +59,7 @@ class launch_table {
   }
 
   /// The call with this id, if there is one; it has caused work then.
-  bool find(std::uint32_t id, launch_record& found) noexcept {
+  bool find(std::uint32_t id, driver_call_record& found) noexcept {
     page* const at = page_of(id);
     if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return false;
     at->notes[id % page_launches] |= worked;
@@ -69,20 +69,20 @@ class launch_table {
   /// Threads: as find. The work of this call runs: a capture beside it has not taken it.
   /// Returns: whether the call is known, and no part of the profile.
   bool leaves_out_running(std::uint32_t id) noexcept {
-    launch_record found{};
+    driver_call_record found{};
     page* const at = page_of(id);
     if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return false;
     atomic<std::uint64_t>& word = at->slots[id % page_launches].id;
     std::uint64_t with_flags = word.load(memory_order_relaxed);
     if (static_cast<std::uint32_t>(with_flags) == id)
       (void)word.compare_exchange_strong(
-          with_flags, with_flags & ~(std::uint64_t{launch_record::in_capture} << 56));
+          with_flags, with_flags & ~(std::uint64_t{driver_call_record::in_capture} << 56));
     return found.is_left_out();
   }
 
   /// A call that a recording may take.
   struct offered_call {
-    launch_record record;
+    driver_call_record record;
     bool worked;   ///< it has caused work
     bool must_go;  ///< its page was used again: it is not offered another time
   };
@@ -116,7 +116,7 @@ class launch_table {
   /// is not taken now.
   template <class Take>
   bool stream_call(std::uint32_t id, Take take) {
-    launch_record found{};
+    driver_call_record found{};
     page* const held = page_of(id);
     if (held == nullptr || !read(held->slots[id % page_launches], id, found)) return true;
     std::uint8_t& note = held->notes[id % page_launches];
@@ -150,7 +150,7 @@ class launch_table {
   template <class Sink>
   void retire(std::uint32_t newest, Sink sink) {
     while (page* const oldest = take_oldest(newest)) {
-      each_of(*oldest, [&](launch_record const& launch, std::uint8_t note) {
+      each_of(*oldest, [&](driver_call_record const& launch, std::uint8_t note) {
         sink(launch);
         if (streams_ && (note & streamed) == 0) keep_overdue(launch, (note & worked) != 0);
       });
@@ -168,7 +168,7 @@ class launch_table {
   template <class Sink>
   void each_call(Sink sink) const {
     each_page([&sink](page const& first) {
-      each_by_id(first, [&sink](launch_record const& launch, page const&, std::uint32_t) {
+      each_by_id(first, [&sink](driver_call_record const& launch, page const&, std::uint32_t) {
         sink(launch);
       });
     });
@@ -243,7 +243,7 @@ class launch_table {
   template <class Take>
   static bool stream_page(page& held, Take& take) {
     bool is_whole = true;
-    launch_record call{};
+    driver_call_record call{};
     for (std::uint32_t i = 0; i < page_launches; ++i) {
       std::uint8_t& note = held.notes[i];
       if ((note & streamed) != 0 || !read(held.slots[i], held.first + i, call)) continue;
@@ -254,7 +254,7 @@ class launch_table {
     return is_whole;
   }
 
-  void keep_overdue(launch_record const& call, bool has_worked) {
+  void keep_overdue(driver_call_record const& call, bool has_worked) {
     if (overdue_.calls.size() < most_overdue && overdue_.calls.make_room(1)) {
       overdue_.calls.push_back({call, has_worked, true});
     } else {
@@ -267,7 +267,7 @@ class launch_table {
     return all == nullptr ? nullptr : all[id / page_launches].load(memory_order_acquire);
   }
 
-  static bool read(slot const& from, std::uint32_t id, launch_record& call) noexcept {
+  static bool read(slot const& from, std::uint32_t id, driver_call_record& call) noexcept {
     std::uint64_t const word = from.id.load(memory_order_acquire);
     if (static_cast<std::uint32_t>(word) != id || word >> 48 == 0) return false;
     std::uint64_t const packed = from.place.load(memory_order_relaxed);
@@ -284,7 +284,7 @@ class launch_table {
 
   template <class Sink>
   static void each_of(page const& from, Sink sink) {
-    launch_record launch{};
+    driver_call_record launch{};
     for (std::uint32_t i = 0; i < page_launches; ++i)
       if (read(from.slots[i], from.first + i, launch)) sink(launch, from.notes[i]);
   }
@@ -301,26 +301,26 @@ class launch_table {
   /// pages and their places there.
   template <class Sink>
   static void each_by_id(page const& first, Sink sink) {
-    launch_record launch{};
+    driver_call_record launch{};
     for (std::uint32_t i = 0; i < page_launches; ++i)
       for (page const* turn = &first; turn != nullptr; turn = turn->last_turn)
         if (read(turn->slots[i], turn->first + i, launch)) sink(launch, *turn, i);
   }
   template <class Sink>
   static void each_with_notes(page const& first, Sink& sink) {
-    each_by_id(first, [&sink](launch_record const& launch, page const& turn, std::uint32_t i) {
+    each_by_id(first, [&sink](driver_call_record const& launch, page const& turn, std::uint32_t i) {
       sink(launch, (turn.notes[i] & worked) != 0, turn.kept);
     });
   }
 
-  static bool is_of_last_turn(page const& at, launch_record const& launch) noexcept {
+  static bool is_of_last_turn(page const& at, driver_call_record const& launch) noexcept {
     if (launch.begin - at.made <= turn_ticks) return false;
     slot const& here = at.slots[launch.correlation % page_launches];
     return here.id.load(memory_order_relaxed) != 0 &&
            launch.begin - here.begin.load(memory_order_relaxed) > turn_ticks;
   }
 
-  STRATA_DETAIL_COLD page* make_page(launch_record const& launch) noexcept {
+  STRATA_DETAIL_COLD page* make_page(driver_call_record const& launch) noexcept {
     spin_lock const lock(mutex_);
     std::uint32_t const id = launch.correlation;
     if (directory_.load(memory_order_relaxed) == nullptr) {

@@ -635,7 +635,7 @@ class known_threads {
     };
     for (range_record const& range : data.ranges) mark(range.thread);
     for (step_record const& step : data.steps) mark(step.thread);
-    for (launch_record const& call : data.launches) mark(call.thread);
+    for (driver_call_record const& call : data.launches) mark(call.thread);
     for (span_record const& span : data.spans) {
       mark(span.thread);
       mark(span.end_thread);

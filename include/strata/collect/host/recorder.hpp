@@ -131,7 +131,7 @@ class recorder {
   void each_record(Ranges ranges, Launches launches) {
     own_lock const lock(mutex_);
     for (thread_recorder* const t : threads_) t->each_range(session_, ranges);
-    state_.launches.each_call([&](launch_record const& launch) { launches(launch); });
+    state_.launches.each_call([&](driver_call_record const& launch) { launches(launch); });
   }
 
   /// From now on, or no more, steps are kept for `stream`, and ranges that leave the full logs.
@@ -213,9 +213,9 @@ class recorder {
     to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used()) +
                         state_.launches.bytes_beyond_budget() + state_.names.bytes();
     for (thread_recorder* const t : threads_) t->move_to(to, session());
-    state_.launches.drain([&to](launch_record launch, bool worked, bool kept) {
+    state_.launches.drain([&to](driver_call_record launch, bool worked, bool kept) {
       if (launch.is_left_out()) return;
-      if (worked) launch.flags &= launch_record::adopted;
+      if (worked) launch.flags &= driver_call_record::adopted;
       if (kept) to.launches.push_back(launch);
     });
     state_.spans.move_to(to);

@@ -259,10 +259,10 @@ class thread_recorder : public range_owner {
   }
 
   /// Keeps one call into the driver; the range and the step are filled in here.
-  bool add_launch(launch_record launch) noexcept {
+  bool add_launch(driver_call_record launch) noexcept {
     std::uint32_t const own = node();
     launch.node = own == root_node ? shared_->node_of_steps() : own;
-    if (launch.node != own) launch.flags |= launch_record::adopted;
+    if (launch.node != own) launch.flags |= driver_call_record::adopted;
     launch.step = shared_->step.load(memory_order_relaxed);
     launch.thread = static_cast<std::uint16_t>(owner_.ordinal < 0xffff ? owner_.ordinal : 0xffff);
     return shared_->launches.add(launch);

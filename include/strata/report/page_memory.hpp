@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_MEMORY_HPP
-#define STRATA_REPORT_HTML_MEMORY_HPP
+#ifndef STRATA_REPORT_PAGE_MEMORY_HPP
+#define STRATA_REPORT_PAGE_MEMORY_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -271,4 +271,4 @@ class page_memory {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_MEMORY_HPP
+#endif  // STRATA_REPORT_PAGE_MEMORY_HPP

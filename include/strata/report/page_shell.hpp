@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_SHELL_HPP
-#define STRATA_REPORT_HTML_SHELL_HPP
+#ifndef STRATA_REPORT_PAGE_SHELL_HPP
+#define STRATA_REPORT_PAGE_SHELL_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/tables/text_writer.hpp>
@@ -64,4 +64,4 @@ void write_page(text_writer& out, std::string_view const (&head)[Before], Write 
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_SHELL_HPP
+#endif  // STRATA_REPORT_PAGE_SHELL_HPP

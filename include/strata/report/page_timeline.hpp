@@ -1,16 +1,16 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_TIMELINE_HPP
-#define STRATA_REPORT_HTML_TIMELINE_HPP
+#ifndef STRATA_REPORT_PAGE_TIMELINE_HPP
+#define STRATA_REPORT_PAGE_TIMELINE_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/report/html_gaps.hpp>
-#include <strata/report/html_shell.hpp>
-#include <strata/report/html_track.hpp>
-#include <strata/report/html_uses.hpp>
+#include <strata/report/page_gaps.hpp>
+#include <strata/report/page_shell.hpp>
+#include <strata/report/page_track.hpp>
+#include <strata/report/page_uses.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -154,7 +154,7 @@ class page_timeline {
       if (labels_.has_own_row(range.node) && depth > 0 && depth <= 12)
         show({0, range.thread, depth}, range, labels_.range(range.node).name);
     }
-    for (launch_record const& call : source.launches)
+    for (driver_call_record const& call : source.launches)
       show({0, call.thread, page_track::calls}, call, event_name(call.kind));
     for (synchronization_record const& wait : source.synchronizations)
       show({0, 0, page_track::waits}, wait, event_name(wait.kind));
@@ -321,4 +321,4 @@ class page_timeline {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_TIMELINE_HPP
+#endif  // STRATA_REPORT_PAGE_TIMELINE_HPP

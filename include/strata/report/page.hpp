@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_HPP
-#define STRATA_REPORT_HTML_HPP
+#ifndef STRATA_REPORT_PAGE_HPP
+#define STRATA_REPORT_PAGE_HPP
 
 #include <strata/analyse/device_peaks.hpp>
 #include <strata/base/containers.hpp>
@@ -9,12 +9,12 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/findings.hpp>
-#include <strata/report/html_budget.hpp>
-#include <strata/report/html_memory.hpp>
-#include <strata/report/html_plain.hpp>
-#include <strata/report/html_shell.hpp>
-#include <strata/report/html_timeline.hpp>
+#include <strata/report/page_budget.hpp>
 #include <strata/report/page_files.hpp>
+#include <strata/report/page_memory.hpp>
+#include <strata/report/page_plain.hpp>
+#include <strata/report/page_shell.hpp>
+#include <strata/report/page_timeline.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>
@@ -536,4 +536,4 @@ inline void write_html(detail::text_writer& out, report_input const& input,
 
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_HPP
+#endif  // STRATA_REPORT_PAGE_HPP

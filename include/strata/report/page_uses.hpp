@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_USES_HPP
-#define STRATA_REPORT_HTML_USES_HPP
+#ifndef STRATA_REPORT_PAGE_USES_HPP
+#define STRATA_REPORT_PAGE_USES_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -104,4 +104,4 @@ class page_uses {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_USES_HPP
+#endif  // STRATA_REPORT_PAGE_USES_HPP

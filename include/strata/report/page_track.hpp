@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_TRACK_HPP
-#define STRATA_REPORT_HTML_TRACK_HPP
+#ifndef STRATA_REPORT_PAGE_TRACK_HPP
+#define STRATA_REPORT_PAGE_TRACK_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -108,4 +108,4 @@ class page_track {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_TRACK_HPP
+#endif  // STRATA_REPORT_PAGE_TRACK_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_BUDGET_HPP
-#define STRATA_REPORT_HTML_BUDGET_HPP
+#ifndef STRATA_REPORT_PAGE_BUDGET_HPP
+#define STRATA_REPORT_PAGE_BUDGET_HPP
 
 #include <strata/analyse/roofline.hpp>
 #include <strata/base/containers.hpp>
@@ -149,4 +149,4 @@ class page_budget {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_BUDGET_HPP
+#endif  // STRATA_REPORT_PAGE_BUDGET_HPP

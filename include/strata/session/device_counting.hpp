@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_SESSION_STEP_COUNTING_HPP
-#define STRATA_SESSION_STEP_COUNTING_HPP
+#ifndef STRATA_SESSION_DEVICE_COUNTING_HPP
+#define STRATA_SESSION_DEVICE_COUNTING_HPP
 
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
@@ -27,17 +27,17 @@ namespace detail {
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
 /// single kernels; or in passes that the program drives itself. Threads: the one that drives the
 /// steps.
-class step_counting {
+class device_counting {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
-  step_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
+  device_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
       : options_(wanted),
         problems_(problems),
         stage_(wanted.counters.empty() ? stage::done : stage::waiting),
         ranges_(trace),
         kernels_(trace) {}
-  step_counting(step_counting const&) = delete;
-  step_counting& operator=(step_counting const&) = delete;
+  device_counting(device_counting const&) = delete;
+  device_counting& operator=(device_counting const&) = delete;
 
   counter_collector& ranges() noexcept { return ranges_; }
 
@@ -210,10 +210,10 @@ class refused_passes {
 
  private:
   vec<status> unreported_;
-  maybe<step_counting> counting_;
+  maybe<device_counting> counting_;
 };
 
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_SESSION_STEP_COUNTING_HPP
+#endif  // STRATA_SESSION_DEVICE_COUNTING_HPP

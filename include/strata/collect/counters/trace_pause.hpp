@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_COLLECT_COUNTERS_COUNTING_STEP_HPP
-#define STRATA_COLLECT_COUNTERS_COUNTING_STEP_HPP
+#ifndef STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
+#define STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
@@ -43,9 +43,9 @@ struct trace_control {
 /// Suspends the trace and the host log for one step, since neither times nor records of a counted
 /// step are valid (instrumented code reads zero beside CUPTI's kernel records), and watches
 /// launches and ranges. Threads: the one that drives the steps, but for `unwatch`.
-class counting_step {
+class trace_pause {
  public:
-  explicit counting_step(trace_control const& trace) noexcept : trace_(trace) {}
+  explicit trace_pause(trace_control const& trace) noexcept : trace_(trace) {}
 
   bool saw_graphs() const { return trace_.saw_graphs != nullptr && trace_.saw_graphs(); }
   void guard_graphs() const {
@@ -113,4 +113,4 @@ class counting_step {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_COLLECT_COUNTERS_COUNTING_STEP_HPP
+#endif  // STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP

@@ -1,13 +1,13 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_GAPS_HPP
-#define STRATA_REPORT_HTML_GAPS_HPP
+#ifndef STRATA_REPORT_PAGE_GAPS_HPP
+#define STRATA_REPORT_PAGE_GAPS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/report/html_track.hpp>
+#include <strata/report/page_track.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/launch_index.hpp>
@@ -98,7 +98,7 @@ class page_gaps {
 
   idle_cause cause_of(work const& next, std::int64_t begin) const {
     bool const known = next.launch != launch_index::none;
-    launch_record const* const launch = known ? &source_.launches[next.launch] : nullptr;
+    driver_call_record const* const launch = known ? &source_.launches[next.launch] : nullptr;
     std::int64_t const end = due_begin(launch, begin, next.begin);
     if (next.begin - end > end - begin) return idle_cause::device;
     if (launch == nullptr || launch->end <= begin) return idle_cause::launch;
@@ -106,7 +106,7 @@ class page_gaps {
   }
 
   idle_cause largest_cause(std::uint32_t thread, std::int64_t begin, std::int64_t end,
-                           launch_record const* launch) const {
+                           driver_call_record const* launch) const {
     constexpr auto causes = static_cast<std::size_t>(idle_cause::device) + 1;
     std::int64_t parts[causes] = {};
     host_.split(thread, begin, end, launch,
@@ -128,4 +128,4 @@ class page_gaps {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_GAPS_HPP
+#endif  // STRATA_REPORT_PAGE_GAPS_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_HTML_PLAIN_HPP
-#define STRATA_REPORT_HTML_PLAIN_HPP
+#ifndef STRATA_REPORT_PAGE_PLAIN_HPP
+#define STRATA_REPORT_PAGE_PLAIN_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -126,4 +126,4 @@ class page_plain {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_HTML_PLAIN_HPP
+#endif  // STRATA_REPORT_PAGE_PLAIN_HPP
