@@ -10,6 +10,7 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/tables/range_paths.hpp>
 #include <strata/tables/statistics.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <string>
@@ -255,8 +256,8 @@ class run_ranges {
       first += number(row, first_time);
       is_known = is_known && is_number(row, first_time);
     }
-    if (!is_known || total <= first) return total / steps_of(range);
-    return (total - first) / (steps() - 1);
+    averaged_steps const averaged{steps_of(range), is_known && total > first};
+    return averaged.mean(total, first);
   }
 
   /// The values of a counted metric in a range, summed over its rows, a step.

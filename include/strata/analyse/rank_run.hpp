@@ -18,6 +18,7 @@
 #include <strata/tables/range_paths.hpp>
 #include <strata/tables/statistics.hpp>
 #include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -257,9 +258,8 @@ class rank_means {
   }
   /// A sum of the run in a mean step.
   double per_step(json_node row, char const* sum, char const* first) const {
-    double const all = number(row, sum);
-    if (steps_ < 2.0 || !has(row, first)) return all / steps_;
-    return larger(0.0, all - number(row, first)) / (steps_ - 1.0);
+    averaged_steps const later{steps_, steps_ >= 2.0 && has(row, first)};
+    return later.mean(number(row, sum), number(row, first));
   }
 
   void describe() {
@@ -273,13 +273,8 @@ class rank_means {
     vec<double> const all = source_.steps_ms();
     made_.recorded_steps = all.size();
     steps_ = larger(1.0, static_cast<double>(all.size()));
-    double const first = all.size() > 1 ? all[0] : 0.0;
-    made_.step_ns = all.empty() ? 0.0 : mean_without(all, first) * 1e6;
-  }
-  static double mean_without(vec<double> const& all, double first) {
-    auto const count = static_cast<double>(all.size());
-    double const later = count > 1.0 ? count - 1.0 : 1.0;
-    return (mean(all) * count - first) / later;
+    averaged_steps const later{steps_, all.size() > 1};
+    made_.step_ns = all.empty() ? 0.0 : later.mean(mean(all) * steps_, all[0]) * 1e6;
   }
 
   void add_range(json_node row) {

@@ -88,21 +88,23 @@ namespace detail {
 class memory_in_mean_step {
  public:
   memory_in_mean_step(memory_table const& memory, steps_summary const& steps)
-      : without_first_(steps.without_first && memory.steps.size() > 1),
-        count_(memory.steps.size() - (without_first_ ? 1 : 0)) {}
+      : has_steps_(!memory.steps.empty()),
+        steps_{larger(1.0, static_cast<double>(memory.steps.size())),
+               steps.without_first && memory.steps.size() > 1} {}
 
   /// How many steps these are; 0 where the program has none.
-  std::size_t steps() const noexcept { return count_; }
+  std::size_t steps() const noexcept {
+    return has_steps_ ? static_cast<std::size_t>(steps_.size()) : 0;
+  }
 
   template <class Amount>
   double of(Amount all, Amount first_step) const noexcept {
-    Amount const amount = without_first_ ? all - first_step : all;
-    return static_cast<double>(amount) / static_cast<double>(larger(count_, std::size_t{1}));
+    return steps_.mean(static_cast<double>(all), static_cast<double>(first_step));
   }
 
  private:
-  bool without_first_;
-  std::size_t count_;
+  bool has_steps_;
+  averaged_steps steps_;
 };
 
 /// How the name of a range begins that names a purpose, as STRATA_MEMORY has it.

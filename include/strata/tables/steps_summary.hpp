@@ -62,6 +62,18 @@ struct collective_time {
 namespace detail {
 /// A kernel that fills no more of the multiprocessors leaves room for another one of its size.
 inline constexpr double small_fill = 0.5;
+
+/// The steps that a mean is of: all, or all but the first, which is apart.
+struct averaged_steps {
+  double all = 1.0;
+  bool without_first = false;
+
+  double size() const noexcept { return all - (without_first ? 1.0 : 0.0); }
+  /// A sum over all steps as a part of one of these. `first`: what of it is the first step's.
+  double mean(double sum, double first) const noexcept {
+    return (without_first ? larger(sum - first, 0.0) : sum) / size();
+  }
+};
 }  // namespace detail
 
 /// The kernels of one stream in a mean step.
@@ -156,8 +168,8 @@ struct steps_summary {
   double per_step(double total, step_part const& share) const noexcept {
     return from_steps ? total * part(share) / typical_count() : total;
   }
-  /// The same where the first recorded step's own part, `first`, is known. `share`: of all that the
-  /// range does.
+  /// The same where the first recorded step's own part, `first`, is known, and the others' part of
+  /// the rest is that of all that the range does, `share`.
   double per_step(double total, double first, step_part const& share) const noexcept {
     double const others = 1.0 - (share.in_steps - share.typical);  // without the first step
     if (!without_first || !has_timeline || !(others > 0.0)) return per_step(total, share);
@@ -167,13 +179,11 @@ struct steps_summary {
   double per_step(double total) const noexcept {
     return from_steps ? total / static_cast<double>(count) : total;
   }
-  /// What the calls of a range declare in a step: `total` in all calls, `first` in those of the
-  /// first recorded step.
+  /// What the calls of a range declare in a step: `total` in all calls, alike in steps and outside,
+  /// `first` in those of the first recorded step.
   double declared_per_step(range_row const& row, double total, double first) const noexcept {
     if (!from_steps) return total;
-    double const in_steps = total * row.step_share;
-    return without_first ? detail::larger(in_steps - first, 0.0) / typical_count()
-                         : per_step(in_steps);
+    return averaged().mean(total * row.step_share, first);
   }
   double declared_flops(range_row const& row) const noexcept {
     return declared_per_step(row, row.flops, row.first_step_flops);
@@ -192,10 +202,11 @@ struct steps_summary {
   double host_ns(range_row const& row) const noexcept {
     return per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
   }
-  /// How many steps `mean_ns` is of.
-  double typical_count() const noexcept {
-    return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
+  /// The steps that `mean_ns` is of, and how many they are.
+  detail::averaged_steps averaged() const noexcept {
+    return {static_cast<double>(count), without_first};
   }
+  double typical_count() const noexcept { return averaged().size(); }
   /// The part of `active_ns` in which the device was idle.
   double active_idle_ns() const noexcept { return detail::larger(0.0, active_ns - active_busy_ns); }
   double idle_of(idle_cause cause) const noexcept {
