@@ -40,8 +40,6 @@ struct finding_rule {
   deciding needs;  ///< the counters without which `look` is false
   bool (finding_rules::*look)(finding_rule const&);
   finding_part part;
-  idle_cause cause = idle_cause::launch;
-  bool apart = false;  ///< a second kind of the same look
 };
 
 /// A profile as the rules look at it: its amounts in a mean step, and how sentences tell them.

@@ -36,21 +36,32 @@ class finding_rules : private kernel_rules {
  private:
   // --- the device has nothing to do ---
 
-  /// launch-bound, wait-in-step, allocation-in-step, host-work and, outside of ranges,
-  /// gap-between-ranges.
-  bool idle(finding_rule const& rule) {
-    bool const host = rule.cause == idle_cause::host_work;
+  bool launch_bound(finding_rule const& rule) { return idle(rule, idle_cause::launch); }
+  bool wait_in_step(finding_rule const& rule) { return idle(rule, idle_cause::wait); }
+  bool allocation_in_step(finding_rule const& rule) { return idle(rule, idle_cause::allocation); }
+  bool host_work(finding_rule const& rule) {
+    return idle(rule, idle_cause::host_work, idle_place::in_ranges);
+  }
+  bool gap_between_ranges(finding_rule const& rule) {
+    return idle(rule, idle_cause::host_work, idle_place::between_ranges);
+  }
+  enum class idle_place : std::uint8_t { anywhere, in_ranges, between_ranges };
+  /// Whether a rule looks at idle time of a row in a place.
+  bool is_in_place(std::uint32_t row, idle_place place) const noexcept {
+    if (place == idle_place::anywhere) return true;
+    return (row == 0) == (place == idle_place::between_ranges) && !migrating_.contains(row);
+  }
+  bool idle(finding_rule const& rule, idle_cause cause, idle_place place = idle_place::anywhere) {
     std::size_t const before = made_.findings.size();
     idle_work all;
     for (idle_time const& idle : in_.steps.idle) {
-      if (idle.cause != rule.cause || !is_worth(idle.ns)) continue;
-      if (host && (rule.apart != (idle.row == 0) || migrating_.contains(idle.row))) continue;
-      if (rule.cause == idle_cause::launch && launches_graphs(idle.row)) continue;
+      if (idle.cause != cause || !is_worth(idle.ns) || !is_in_place(idle.row, place)) continue;
+      if (cause == idle_cause::launch && launches_graphs(idle.row)) continue;
       idle_work const work = work_beside(idle);
       all.add(work);
       prove_idle(add(rule, idle.row, idle.ns, {}), idle, work);
     }
-    entitle(before, idle_title(rule.cause, all));
+    entitle(before, idle_title(cause, all));
     return true;
   }
   /// Idle time of the GPU, and what the host does of its ranges themselves in a step.
@@ -205,9 +216,13 @@ class finding_rules : private kernel_rules {
     return best * 1e-9 * reachable_use(gpu_unit::pcie);
   }
 
-  /// pageable-copy and, from and to pinned memory, copy-in-step. A pinned copy may lie beside
-  /// kernels or be left out; a pageable one still has to cross the bus.
-  bool copies(finding_rule const& rule) {
+  /// A pinned copy may lie beside kernels or be left out; a pageable one still has to cross the
+  /// bus.
+  bool pageable_copy(finding_rule const& rule) { return copies(rule, host_memory::pageable); }
+  bool copy_in_step(finding_rule const& rule) { return copies(rule, host_memory::pinned); }
+  enum class host_memory : std::uint8_t { pinned, pageable };
+  bool copies(finding_rule const& rule, host_memory memory) {
+    bool const pageable = memory == host_memory::pageable;
     // Idle time belongs to the largest copies of a range, which stand first.
     vec<double> idle(rows_.size(), 0.0);
     for (idle_time const& time : in_.steps.idle)
@@ -218,7 +233,7 @@ class finding_rules : private kernel_rules {
     for (copy_time const& time : in_.steps.copies) {
       double cost = time.alone_ns + idle[time.row];
       idle[time.row] = 0.0;
-      if (time.pageable != rule.apart) continue;
+      if (time.pageable != pageable) continue;
       double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
       if (time.pageable && known(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * smaller(1.0, pinned_ns / time.ns);
@@ -236,7 +251,7 @@ class finding_rules : private kernel_rules {
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
-    entitle(before, copies_title(all[0], all[1], rule.apart));
+    entitle(before, copies_title(all[0], all[1], pageable));
     return true;
   }
   /// "The host copies 18.0 KiB to the GPU in 11 copies a step, with no kernel at the same time for
@@ -612,25 +627,24 @@ inline constexpr finding_rule finding_rules::rules[] = {
      "cudaMemcpyAsync",
      deciding::nothing, &finding_rules::managed_memory, finding_part::kernels},
     {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
-     deciding::nothing, &finding_rules::idle, finding_part::launches, idle_cause::launch},
+     deciding::nothing, &finding_rules::launch_bound, finding_part::launches},
     {"wait-in-step",
      "wait once a step, or use events between streams: the host can launch ahead meanwhile",
-     deciding::nothing, &finding_rules::idle, finding_part::waits, idle_cause::wait},
+     deciding::nothing, &finding_rules::wait_in_step, finding_part::waits},
     {"allocation-in-step",
      "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
-     deciding::nothing, &finding_rules::idle, finding_part::allocations, idle_cause::allocation},
+     deciding::nothing, &finding_rules::allocation_in_step, finding_part::allocations},
     {"host-work", "move the work to the GPU or to another thread, or launch the next kernels first",
-     deciding::nothing, &finding_rules::idle, finding_part::host_work, idle_cause::host_work,
-     false},
+     deciding::nothing, &finding_rules::host_work, finding_part::host_work},
     {"gap-between-ranges",
      "mark what the program does there with a range; move it to another thread, or launch first",
-     deciding::nothing, &finding_rules::idle, finding_part::host_work, idle_cause::host_work, true},
+     deciding::nothing, &finding_rules::gap_between_ranges, finding_part::host_work},
     {"pageable-copy",
      "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
-     deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, true},
+     deciding::nothing, &finding_rules::pageable_copy, finding_part::copies},
     {"copy-in-step",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
-     deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, false},
+     deciding::nothing, &finding_rules::copy_in_step, finding_part::copies},
     {"serialised-streams",
      "remove events, the default stream and host waits between independent streams",
      deciding::nothing, &finding_rules::serialised_streams, finding_part::order},
