@@ -98,6 +98,9 @@ struct range_limit {
   double fraction() const noexcept {
     return time_ns > 0.0 ? detail::smaller(1.0, roof_ns / time_ns) : 0.0;
   }
+  /// "87 %", and "87 % of its peak".
+  std::string percent_text() const { return detail::fixed_string(100.0 * fraction(), 0) + " %"; }
+  std::string use_text() const { return percent_text() + " of its peak"; }
   bool is_above_roof() const noexcept { return kind == limiter::above_roof; }
   double use(gpu_unit unit) const noexcept {
     if (!(time_ns > 0.0) || !detail::is_finite(units[unit])) return 0.0;
@@ -419,7 +422,7 @@ class roofline_builder {
     if (!limit.is_above_roof()) limit.kind = limiter_of(position, limit);
     limit.text = to_string(limit.kind);
     if (limit.kind == limiter::unit)
-      limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
+      limit.text = sentence(limit.roof) << ' ' << limit.percent_text();
     if (limit.kind != limiter::latency) return;
     limit.stall = longest_stall(counters_, position, counter_scope::total);
     if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);

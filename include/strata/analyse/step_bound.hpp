@@ -220,11 +220,10 @@ class step_bound : private step_view {
     range_limit const& limit = in_.roofline.limits[row];
     if (limit.text.empty()) return text << ".";
     text << "; limiter: ";
-    if (limit.kind == limiter::unit)
-      return text << limit.roof << " at " << percent(limit.fraction()) << " of its peak.";
+    if (limit.kind == limiter::unit) return text << limit.roof << " at " << limit.use_text() << ".";
     if (limit.stall.empty()) return text << limit.text << ".";
-    return text << "latency, no unit above " << percent(limit.fraction()) << " of its peak ("
-                << limit.roof << "). Its warps most often " << stall_text(limit.stall) << ".";
+    return text << "latency, no unit above " << limit.use_text() << " (" << limit.roof
+                << "). Its warps most often " << stall_text(limit.stall) << ".";
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {

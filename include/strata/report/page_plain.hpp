@@ -111,7 +111,8 @@ class page_plain {
   std::string limiter_text(std::size_t row) const {
     if (row >= input_.roofline.limits.size()) return {};
     range_limit const& limit = input_.roofline.limits[row];
-    return limit.kind == limiter::unit ? limit.text + " of its peak" : limit.text;
+    if (limit.kind != limiter::unit) return limit.text;
+    return sentence(limit.roof) << ' ' << limit.use_text();
   }
   void write_cell(std::string_view text) {
     out_.write("<td>");
