@@ -182,21 +182,21 @@ class finding_rules : private kernel_rules {
   std::string idle_title(idle_cause cause, idle_work const& all) const {
     std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
                             << " idle for " << time(all.ns) << " of " << in_.steps.one_whole();
-    std::string const idle = gpu + " while ";
+    std::string const idle = sentence(gpu) << " " << entry_of(cause).meanwhile;
     switch (cause) {
       case idle_cause::launch:  // before a kernel is launched, and before it begins
-        if (!(all.kernels > 0.0)) return idle + "the host launches";
-        if (all.kernels < 1.5) return idle + "the host launches a kernel of " + time(all.kernel_ns);
+        if (!(all.kernels > 0.0)) return gpu + " while the host launches";
+        if (all.kernels < 1.5)
+          return gpu + " while the host launches a kernel of " + time(all.kernel_ns);
         return sentence(gpu) << " between " << count(all.kernels, "kernel", "kernels") << " of "
                              << time(all.kernel_ns / all.kernels) << ", launched one by one";
       case idle_cause::wait:
-        return idle + "the host, which waited for it, launches what comes next";
+        return gpu + " while the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
-        if (!(all.allocations > 0.0)) return idle + "the host frees memory";
-        return sentence(idle) << "the host allocates and frees memory, "
-                              << count(all.allocations, "time", "times") << in_whole();
+        if (!(all.allocations > 0.0)) return gpu + " while the host frees memory";
+        return sentence(idle) << ", " << count(all.allocations, "time", "times") << in_whole();
       default:  // host_work: no other cause has this look
-        return idle + "the program computes on the CPU";
+        return idle;
     }
   }
 

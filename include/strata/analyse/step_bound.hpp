@@ -234,28 +234,17 @@ class step_bound : private step_view {
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
   std::string bound_by_host(std::string const& whole, double busy) const {
-    struct host_bound {
-      std::string_view name;
-      std::string_view cause;
-    };
-    // By idle_cause.
-    constexpr host_bound bounds[] = {
-        {"Launch-bound", "waiting for kernel launches"},
-        {"CPU-bound", "while the program computes on the CPU"},
-        {"Wait-bound", "since the host waits for the GPU before it launches more"},
-        {"Allocation-bound", "while the host allocates and frees memory"},
-        {"Copy-bound", "while the host copies"},
-        {"Queue-bound", "between pieces of work that were launched already"}};
     std::string const idle = sentence(gpus())
                              << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
                              << percent(1.0 - busy) << " of the " << whole;
-    for (std::size_t i = 0; i < std::size(bounds); ++i) {
+    for (std::size_t i = 0; i < std::size(idle_cause_table); ++i) {
       auto const cause = static_cast<idle_cause>(i);
       if (in_.steps.idle_of(cause) < 0.5 * in_.steps.active_idle_ns()) continue;
       bool const pages = cause == idle_cause::host_work && awaits_pages();
-      return sentence(bounds[i].name)
+      return sentence(entry_of(cause).bound)
              << ": " << idle << ", mostly "
-             << (pages ? "while the CPU waits for pages of managed memory" : bounds[i].cause)
+             << (pages ? "while the CPU waits for pages of managed memory"
+                       : entry_of(cause).meanwhile)
              << ".";
     }
     return sentence("Idle: ") << idle << ", for several causes.";

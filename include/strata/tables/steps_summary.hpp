@@ -24,11 +24,25 @@ enum class idle_cause : std::uint8_t {
   device  ///< nothing that matters: the device began queued work late
 };
 
-constexpr std::string_view to_string(idle_cause cause) noexcept {
-  constexpr std::string_view names[] = {"launch",     "host work", "wait",
-                                        "allocation", "copy",      "device"};
-  return names[static_cast<std::size_t>(cause)];
+/// A cause as reports name it, what it makes of a step, and when the device is idle of it.
+struct idle_cause_entry {
+  std::string_view name;
+  std::string_view bound;
+  std::string_view meanwhile;
+};
+/// By idle_cause.
+inline constexpr idle_cause_entry idle_cause_table[] = {
+    {"launch", "Launch-bound", "waiting for kernel launches"},
+    {"host work", "CPU-bound", "while the program computes on the CPU"},
+    {"wait", "Wait-bound", "since the host waits for the GPU before it launches more"},
+    {"allocation", "Allocation-bound", "while the host allocates and frees memory"},
+    {"copy", "Copy-bound", "while the host copies"},
+    {"device", "Queue-bound", "between pieces of work that were launched already"}};
+
+constexpr idle_cause_entry const& entry_of(idle_cause cause) noexcept {
+  return idle_cause_table[static_cast<std::size_t>(cause)];
 }
+constexpr std::string_view to_string(idle_cause cause) noexcept { return entry_of(cause).name; }
 
 /// Time of a mean step in which the device was idle for one cause in one range itself.
 struct idle_time {
