@@ -39,7 +39,8 @@ def ran(code, *words):
 page = (root / "docs/reference/command.md").read_text(encoding="utf-8")
 usage = ran(0, "--help").stdout
 commands = re.findall(r"^  (\w+) {2,}[A-Z]", usage.split("Subcommands:")[1], re.M)
-that(commands == "run report compare ranks trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
+declared = re.findall(r"^subcommand_pointer make_(\w+)\(\);", (root / "tools/command.hpp").read_text(encoding="utf-8"), re.M)
+that(len(declared) >= 10 and sorted(commands) == sorted(declared), f"subcommands: {commands}, of {declared}")
 for name in commands:
     that(f"strata {name}" in page, f"docs/reference/command.md: nothing on strata {name}")
     for option in re.findall(r"--[a-z-]+", ran(0, name, "--help").stdout):
@@ -81,11 +82,14 @@ for member in re.findall(r"^\d\. `(\w+)`", skill, re.M):
     that(member in members, f"SKILL.md: the answer has no {member}")
 
 # trace: the files that report makes.
+formats = (root / "include/strata/session/report_formats.hpp").read_text(encoding="utf-8")
+timelines = dict(re.findall(r'\{report_format::\w+,\s+"(\w+)",[^}]*?timeline,\s+"trace\.([\w.-]+)"\}', formats))
+that(len(timelines) >= 2, f"timelines: {timelines}")
 for recording in recordings:
     folder = pathlib.Path(f"trace-{recording.stem}")
     shutil.rmtree(folder, ignore_errors=True)
-    ran(0, "report", recording, "--formats", "trace+perfetto", "--out", folder)
-    for name in ("json", "perfetto-trace"):
+    ran(0, "report", recording, "--formats", "+".join(timelines), "--out", folder)
+    for name in timelines.values():
         told = ran(0, "trace", recording, "--out", f"one.{name}").stderr
         that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
@@ -227,9 +231,13 @@ for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
 for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Largest part, the host launches,
     queued work begins late, the host copies, the program computes, roof, declared work, best case, noise, verdict,
-    SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace,
-    Wait-bound, CPU-bound, Queue-bound, Allocation-bound, Copy-bound, host times only, unrecorded, all""".split(","):
+    SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, host times only, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
+causes = (root / "include/strata/tables/steps_summary.hpp").read_text(encoding="utf-8")
+bounds = re.findall(r'^    \{"[\w ]+", "([\w-]+)", "', causes, re.M)
+that(len(bounds) >= 6, f"what bounds a step: {bounds}")
+for word in bounds:
+    has_topic(word, "the answer")
 for word in ("the host waits, then launches", "all, a step", *commands):
     has_topic(word, "the outputs")
 
