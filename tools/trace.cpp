@@ -39,8 +39,10 @@ class trace_command final : public subcommand {
       problem = is_json ? strata::write_trace(out, tables.input()).problem
                         : strata::write_perfetto(out, tables.input()).problem;
     });
-    for (std::string const& recorded_problem : recorded.problems)
-      std::fprintf(stderr, "strata trace: %s\n", recorded_problem.c_str());
+    for (std::string const& recorded_problem : recorded.problems) {
+      bool const is_in_timeline = recorded_problem.compare(0, 8, "counters") != 0;
+      if (is_in_timeline) std::fprintf(stderr, "strata trace: %s\n", recorded_problem.c_str());
+    }
     if (!problem.empty()) std::fprintf(stderr, "strata trace: %s\n", problem.c_str());
     bool const is_told = is_json || ends_in(".perfetto-trace") || ends_in(".pftrace");
     if (written)

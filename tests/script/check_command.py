@@ -147,6 +147,9 @@ whole = next(recording for recording in recordings if recording.stem == "llama-d
 that("formats=" not in json.loads(ran(0, "explain", whole, "--json").stdout)["settings"]
      and "more: strata report" not in ran(0, "explain", whole).stdout,
      "explain names a command for a file that is there")
+counted = next(recording for recording in recordings if recording.stem == "pytorch-decode")
+that(any(told.startswith("counters: ") for told in json.loads(ran(0, "explain", counted, "--json").stdout)["problems"])
+     and "counters: " not in ran(0, "trace", counted, "--out", "x.json").stderr, "a timeline is told what was not counted")
 that("next          strata run --out after-the-change " in ran(0, "explain", whole).stdout,
      "explain does not say when the next run is")
 that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")

@@ -549,17 +549,10 @@ struct pass_plan {
   }
 
   status no_sass_beside_graphs() const {
-    vec<std::string> const lost = lost_keys();
-    vec<std::string> kept;
-    for (resolved_metric const& metric : set.metrics)
-      if (!lost.contains(metric.key)) kept.push_back(metric.key);
     return {errc::not_supported,
-            sentence("counters: without ")
-                << shortened(lost)
-                << ", since counting that instruments kernels and this program uses CUDA graphs, "
-                   "which that breaks; counted: "
-                << (kept.empty() ? std::string("nothing") : shortened(kept))
-                << "; switch graphs off to count all (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
+            sentence("counters: beside CUDA graphs what instruments kernels is not counted: ")
+                << shortened(lost_keys())
+                << "; switch graphs off to count it (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
   }
 };
 
