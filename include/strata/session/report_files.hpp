@@ -283,8 +283,10 @@ class report_files {
     bool const broken = files_.refused();
     bool const whole = !broken && !source.steps.empty() && !files_.in_wanted().empty();
     bool const is_last = options_->reports_windows() ? whole : !files_.in_wanted().empty();
-    if (is_last && source.environment.rank < 0)
-      files_.wanted().link_latest(machine::absolute(options_->out));
+    std::int32_t const rank = source.environment.rank;
+    bool const is_watched = options_->openmetrics || options_->otlp;  // by its path
+    if (is_last && (rank < 0 || is_watched))
+      files_.wanted().link_latest(machine::absolute(place(options_->out, rank)));
     if (earlier == nullptr) return;
     if (whole) earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
     if (broken)

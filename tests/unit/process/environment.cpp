@@ -456,6 +456,13 @@ TEST_CASE("ranks have directories of their own and a column") {
       CHECK(rank == value);
     }
   }
+  // What a monitor reads has the same path in each run.
+  for (char const* const last : {"rank2", "rank2-2"}) {
+    (void)scenario("return", "host,formats=openmetrics,out=" + folder / "watched", {"RANK=2"});
+    CHECK(fs::read_symlink(folder / "watched/rank2-latest") == last);
+    CHECK(fs::exists(folder / "watched/rank2-latest/metrics.prom"));
+  }
+  CHECK_FALSE(fs::exists(folder / "RANK/rank0-latest"));
   // srun starts torchrun on each node, which starts a process for each GPU.
   std::string rank = "?";
   (void)scenario("return", "host,formats=csv,out=" + folder / "both",
