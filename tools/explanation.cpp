@@ -10,8 +10,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "markdown.hpp"
 
@@ -194,16 +198,51 @@ class explainer {
     return " " + most.rule->needs_as(quoted(most.rule->range), " ");
   }
 
+  /// Whether the file of trigger= is that of strata run --idle.
+  bool waits_for_attach() const {
+    std::string const name(inner::without_folder(before_.trigger));
+    std::size_t const end = name.rfind(".trigger");
+    return name.compare(0, 7, "strata-") == 0 && end != name.npos && end + 8 == name.size();
+  }
+
+  /// The keys of the recorded run, as words of a shell: the last of each, without those that strata
+  /// run has by itself or by an option, or that the next run has anew.
+  std::string words_of_keys(bool counts_anew) const {
+    std::string_view const others[] = {"trace", "on", "1", "formats", "out", "step", "library"};
+    std::vector<std::pair<std::string, std::string>> words;
+    std::string_view text = source_.environment.options;
+    while (!text.empty()) {
+      std::size_t const comma = (std::min)(text.find(','), text.size());
+      std::string const item(inner::trimmed(text.substr(0, comma)));
+      text.remove_prefix((std::min)(comma + 1, text.size()));
+      std::string const key(inner::trimmed(item.substr(0, item.find_first_of("=:"))));
+      bool const is_all_trace = key == "trace" && item != key;
+      bool const is_other =
+          std::find(std::begin(others), std::end(others), key) != std::end(others);
+      bool const is_idle = key == "trigger" && waits_for_attach();
+      bool const is_anew = counts_anew && (key == "counters" || key == "kernels" || key == "host");
+      strata::vec<std::string> problems;
+      (void)strata::options::parse(item, problems);
+      if (item.empty() || (is_other && !is_all_trace) || is_idle || is_anew || !problems.empty())
+        continue;
+      auto const has_key = [&key](auto const& word) { return word.first == key; };
+      words.erase(std::remove_if(words.begin(), words.end(), has_key), words.end());
+      words.emplace_back(key, item);
+    }
+    std::string all;
+    for (auto const& word : words) all += " " + shell_word(word.second);
+    return all;
+  }
+
   void add_next() {
     // strata run is for programs with and without Strata in them.
     std::string const keys = deciding_words();
     std::string run = keys.empty() ? "strata run --out after-the-change" : "strata run --out next";
+    if (!before_.library.empty()) run += " --library " + shell_word(before_.library);
+    if (waits_for_attach()) run += " --idle";
     if (!before_.step.empty()) run += " --steps " + shell_word(before_.step);
-    for (auto const& [key, steps] :
-         {std::pair("skip", before_.skip), std::pair("warmup", before_.warmup),
-          std::pair("active", before_.active)})
-      if (steps != 0) run += std::string(" ") + key + "=" + std::to_string(steps);
-    made_.next.push_back(run + keys + " -- " + line_of(source_.environment.command, 200));
+    run += words_of_keys(!keys.empty()) + keys;
+    made_.next.push_back(run + " -- " + line_of(source_.environment.command, 1000));
     made_.next.push_back("strata report " + line_of(file_, 200) + " --formats html");
   }
 

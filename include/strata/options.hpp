@@ -86,6 +86,8 @@ struct options {
   /// The file of this device's measured ceilings, which become roofs; `off` for none, empty for the
   /// one that `<strata/ceilings.hpp>` keeps.
   std::string ceilings;
+  /// The preloaded library of `strata run --library`, for the next command of an answer.
+  std::string library;
   bool help = false;          ///< print the keys, record nothing
   bool list_metrics = false;  ///< print what can be counted, record nothing
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's

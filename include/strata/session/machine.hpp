@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
@@ -176,15 +178,26 @@ class machine {
     return {};
   }
 
-  /// The command line as the process has it; with blanks between the arguments.
+  /// The command line, as a shell takes it.
   static std::string command() {
     std::string text = read("/proc/thread-self/cmdline", 65'536);  // also where main has ended
     if (text.empty()) text = read("/proc/self/cmdline", 65'536);   // Linux before 3.17
-    while (!text.empty() && text.back() == '\0') text.pop_back();
-    for (char& c : text) {
-      if (c == '\0') c = ' ';
+    if (!text.empty() && text.back() == '\0') text.pop_back();
+    std::string words;
+    for (std::size_t begin = 0; begin < text.size();) {
+      std::size_t const end = smaller(text.find('\0', begin), text.size());
+      if (begin != 0) words += ' ';
+      words += shell_word(std::string_view(text).substr(begin, end - begin));
+      begin = end + 1;
     }
-    return text;
+    return words;
+  }
+  static std::string shell_word(std::string_view word) {
+    constexpr std::string_view special = " \t\n\"'`$&|;<>()[]{}*?!#~\\";
+    if (!word.empty() && word.find_first_of(special) == word.npos) return std::string(word);
+    std::string quoted = "'";
+    for (char const letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+    return quoted + "'";
   }
 
   static std::string cpu() {

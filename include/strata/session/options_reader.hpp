@@ -114,6 +114,7 @@ class options_reader {
       {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
       {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
        "this machine's"},
+      {"library", "=FILE", "set by strata run --library, for the next command of an answer", ""},
       {"help", "", "print the keys and columns on stdout; record nothing", ""},
   };
 
@@ -167,6 +168,7 @@ class options_reader {
       {"trigger", &options::trigger, "a file, as in trigger=/tmp/profile-now"},
       {"ceilings", &options::ceilings, "a file, or off"},
       {"chip", &options::chip, {}},
+      {"library", &options::library, {}},
   };
 
   /// The bit of the row with this name; 0 where there is none.
