@@ -13,8 +13,12 @@
 #include <mutex>
 #include <random>
 #include <strata/annotate/process.hpp>
+#include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -85,6 +89,16 @@ std::size_t count_of(std::vector<std::size_t> const& counts, std::size_t wanted)
   std::size_t whole = 0;
   for (std::size_t const each : counts) whole += each == wanted ? 1u : 0u;
   return whole;
+}
+
+/// Of the kernels, or of other work, those that a step launched.
+template <class Records>
+std::size_t count_in_steps(profile const& p, Records const& records) {
+  std::size_t count = 0;
+  for (strata::launch_record const& call : p.launches)
+    for (auto const& each : records)
+      if (call.step != strata::no_step && each.correlation == call.correlation) ++count;
+  return count;
 }
 
 /// Steps are numbered in the order of their begins, and none overlaps the one before.
@@ -220,14 +234,16 @@ TEST_CASE("step=graph: windows are of such steps") {
     launch("sample");
     bool const in_window = token >= 7 + 2 && token < 7 + 6;
     CAPTURE(token);
-    CHECK((fake_callback_enabled("cuLaunchKernel") != 0) == in_window);
+    bool const is_beginning = token < 7;
+    CHECK((fake_callback_enabled("cuLaunchKernel") != 0) == (is_beginning || in_window));
     CHECK(fake_callback_enabled("cuGraphLaunch") != 0);
   }
   profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.steps.size() == 3);
   CHECK(p.steps[0].step == 3);
-  CHECK(p.kernels.size() == 6);
+  CHECK(count_in_steps(p, p.kernels) == 6);
+  CHECK(p.kernels.size() == 14 + 6);
   CHECK(are_all(launches_by_step(p), 1));
   CHECK(fake_callback_enabled("cuGraphLaunch") == 0);
 }
@@ -307,6 +323,7 @@ TEST_CASE("step=auto: windows and sums are as with STRATA_STEP()") {
   auto const run = [](std::string const& keys, bool edited) {
     traced s(keys);
     int first = -1;
+    bool waits = false;  // for a window
     for (int i = 0; i < 100; ++i) {
       if (edited && i >= 40) {
         STRATA_STEP();
@@ -314,7 +331,9 @@ TEST_CASE("step=auto: windows and sums are as with STRATA_STEP()") {
       } else {
         train();
       }
-      if (first < 0 && fake_kind_enabled(fake::kernels) != 0) first = i;
+      bool const is_open = fake_kind_enabled(fake::kernels) != 0;
+      if (first < 0 && waits && is_open) first = i;
+      waits = waits || !is_open;
     }
     CHECK(first > 0);
     CHECK(fake_kind_enabled(fake::kernels) == 0);
@@ -327,23 +346,38 @@ TEST_CASE("step=auto: windows and sums are as with STRATA_STEP()") {
   REQUIRE(found.steps.size() == 4);
   CHECK(found.steps.size() == by_hand.steps.size());
   CHECK(found.steps[0].step == 6);
-  CHECK(found.kernels.size() == by_hand.kernels.size());
-  CHECK(found.launches.size() == by_hand.launches.size());
-  CHECK(found.synchronizations.size() == by_hand.synchronizations.size());
+  CHECK(count_in_steps(found, found.kernels) == by_hand.kernels.size());
+  CHECK(count_in_steps(found, found.launches) == by_hand.launches.size());
+  CHECK(count_in_steps(found, found.synchronizations) == by_hand.synchronizations.size());
+  // Rows have the start-up, and means have not.
+  CHECK(found.kernels.size() > by_hand.kernels.size());
+  strata::call_tree const tree(found);
+  strata::call_tree const folded(found, strata::folding::by_name);
+  strata::steps_summary const steps = strata::make_steps(found, folded, tree.rows());
+  CHECK(steps.count == 4);
+  strata::detail::step_amounts const means(tree.rows(), steps);
+  CHECK(means.work(0).kernels == doctest::Approx(launches_in_step));
+  CHECK(steps.outside_gpu_ns > 0);
   CHECK(launches_by_step(found) == launches_by_step(by_hand));
 }
 
 TEST_CASE("step=auto: outside of windows calls leave nothing") {
   traced s("step=auto,skip=1000,active=1");
-  for (int i = 0; i < 100; ++i) train();
+  for (int i = 0; i < 40; ++i) train();
+  CHECK(fake_callback_enabled("cuLaunchKernel") != 0);
+  CHECK(fake_callback_enabled("cuMemcpyHtoDAsync_v2") == 0);
+  CHECK(fake_kind_enabled(fake::kernels) == 0);
+  for (int i = 0; i < 60; ++i) train();
   CHECK(fake_callback_enabled("cuLaunchKernel") != 0);
   CHECK(fake_callback_enabled("cuMemcpyHtoDAsync_v2") == 0);
   CHECK(fake_kind_enabled(fake::kernels) == 0);
   profile const& p = s.profile();
   CHECK(fake_callback_enabled("cuLaunchKernel") == 0);
   CHECK(fake_callback_enabled("cuStreamSynchronize") == 0);
-  CHECK(p.launches.empty());
-  CHECK(p.cost.callbacks == 0);
+  CHECK(p.launches.size() >= 26 * (launches_in_step + 1));
+  CHECK(p.launches.size() <= 28 * (launches_in_step + 1));
+  for (strata::launch_record const& each : p.launches) CHECK(each.step == strata::no_step);
+  CHECK(p.cost.callbacks < 2 * 29 * (launches_in_step + 1));
 }
 
 TEST_CASE("step=auto: what is not traced is no record, although it is followed") {
@@ -367,8 +401,61 @@ TEST_CASE("step=auto: without a period it says so, and records all of it") {
   CHECK(p.kernels.size() == 5000);
   CHECK(has_problem(
       p,
-      "step=auto: no period was found in 5000 launches, so that there are no steps: name "
-      "the step with step=NAME"));
+      "step=auto: no period was found in 5000 launches, so that there are no steps: the whole run "
+      "is shown; name the step with step=NAME"));
+}
+
+TEST_CASE(
+    "a program without steps is recorded as a whole, though windows or counters wait for them") {
+  for (std::string const keys :
+       {"step=auto,skip=5,warmup=1,active=4", "step=sync,every=50", "step=graph,skip=1,active=2"}) {
+    CAPTURE(keys);
+    traced s(keys);
+    std::mt19937 random(1);
+    for (int i = 0; i < 300; ++i) {
+      STRATA_RANGE("part");
+      launch(("kernel" + std::to_string(random() % 100)).c_str());
+      if (random() % 7 == 0) (void)fake_sync(3, 7, 10);
+    }
+    profile const& p = s.profile();
+    CHECK_FALSE(p.has_steps);
+    CHECK(p.kernels.size() == 300);
+    CHECK(p.ranges.size() == 300);
+    CHECK(p.cost.seconds_in_window > 0);
+    CHECK(p.problems.size() == 1);
+    CHECK(has_problem(p, "so that there are no steps: the whole run is shown; name the step with"));
+  }
+  fake::counting counted(std::string(fake::hbm_read), "step=auto");
+  for (int i = 0; i < 12; ++i) launch("once");
+  profile const& p = counted.profile();
+  CHECK(p.kernels.size() == 12);
+  CHECK(has_problem(p,
+                    "step=auto: no period was found in 12 launches, so that there are no steps: "
+                    "the whole run is shown, without counters; name the step with step=NAME"));
+}
+
+TEST_CASE("of a long program without steps the beginning is recorded") {
+  constexpr std::uint32_t most = strata::detail::step_patience::most_launches;
+  for (std::string const key : {"step=auto", "step=graph"}) {
+    CAPTURE(key);
+    traced s("log=1024,buffers=1024," + key + ",skip=5,active=4");
+    std::mt19937 random(1);
+    char const* const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
+    for (std::uint32_t i = 1; i < most; ++i) launch(names[random() % 10]);
+    CHECK(fake_kind_enabled(fake::kernels) != 0);
+    for (int i = 0; i < 1000; ++i) {
+      if (i % 100 == 0) usleep(1000);
+      launch(names[random() % 10]);
+    }
+    CHECK(fake_kind_enabled(fake::kernels) == 0);
+    CHECK((fake_callback_enabled("cuLaunchKernel") != 0) == (key == "step=auto"));
+    profile const& p = s.profile();
+    CHECK_FALSE(p.has_steps);
+    CHECK(p.kernels.size() == most - 1);
+    CHECK(has_problem(p,
+                      "so that there are no steps: the first 100000 launches are shown, and what "
+                      "follows was not recorded; name the step with step=NAME"));
+  }
 }
 
 TEST_CASE("step=auto: an evaluation is outside of steps") {
@@ -620,7 +707,7 @@ TEST_CASE("step=auto: windows and counters of steps that threads launch in turns
     for (std::size_t i = 0; i < 60; ++i) runtime.run(i % 4, &train);
     profile const& p = s.profile();
     REQUIRE(p.steps.size() == 4);
-    CHECK(p.kernels.size() == 4 * launches_in_step);
+    CHECK(count_in_steps(p, p.kernels) == 4 * launches_in_step);
     CHECK(are_all(launches_by_step(p), launches_in_step));
   }
   fake::counting s(std::string(fake::hbm_read) + "+" + fake::l2_bytes, "step=auto");

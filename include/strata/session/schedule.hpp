@@ -191,8 +191,12 @@ inline status missing_range(std::string_view step, vec<std::string> const& names
   return {errc::bad_argument, text};
 }
 
+/// What is recorded of a run that waits in vain for calls that are steps.
+enum class without_steps : unsigned char { nothing, beginning, all };
+
 /// `step=graph`, `sync` or `auto`, and no calls into the driver are steps.
-inline status missing_call_steps(std::string_view step, call_steps_seen const& seen) {
+inline status missing_call_steps(std::string_view step, call_steps_seen const& seen,
+                                 without_steps recorded, bool never_counted) {
   sentence text("step=");
   text << step << ": ";
   if (step == "graph") {
@@ -204,7 +208,14 @@ inline status missing_call_steps(std::string_view step, call_steps_seen const& s
   } else {
     text << "no period was found in " << seen.launches << " launches";
   }
-  text << ", so that there are no steps: name the step with step=NAME";
+  text << ", so that there are no steps";
+  if (recorded == without_steps::all) text << ": the whole run is shown";
+  if (recorded == without_steps::beginning)
+    text << ": the first " << step_patience::most_launches << " launches are shown"
+         << ", and what follows was not recorded";
+  bool const has_data = recorded != without_steps::nothing;
+  if (has_data && never_counted) text << ", without counters";
+  text << (has_data ? "; name the step with step=NAME" : ": name the step with step=NAME");
   return {errc::bad_argument, text};
 }
 
@@ -231,19 +242,22 @@ inline status doubtful_call_steps(std::string_view step, call_steps_seen const& 
 
 /// There are no steps with `step=`.
 inline status missing_named_steps(options const& wanted, vec<std::string> const& names,
-                                  call_steps_seen const& seen) {
-  return wanted.steps_are_calls() ? missing_call_steps(wanted.step, seen)
+                                  call_steps_seen const& seen,
+                                  without_steps recorded = without_steps::nothing,
+                                  bool never_counted = false) {
+  return wanted.steps_are_calls() ? missing_call_steps(wanted.step, seen, recorded, never_counted)
                                   : missing_range(wanted.step, names);
 }
 
 /// Where the program's steps did not reach what the options ask for. `steps`: how many there were.
 inline status missing_steps(options const& wanted, schedule const& plan, bool never_counted,
-                            profile const& made, std::uint32_t steps,
-                            call_steps_seen const& seen = {}) {
+                            profile const& made, std::uint32_t steps, call_steps_seen const& seen,
+                            without_steps recorded) {
   bool const windows = wanted.reports_windows();
   if (windows && made.steps.empty())
     return {errc::limit, "the program ended before the window had a whole step"};
-  if (!wanted.step.empty() && !made.has_steps) return missing_named_steps(wanted, made.names, seen);
+  if (!wanted.step.empty() && !made.has_steps)
+    return missing_named_steps(wanted, made.names, seen, recorded, never_counted);
   if (wanted.has_schedule() && !made.has_steps) {
     return {errc::bad_argument,
             never_counted ? "counters= needs STRATA_STEP() around each step, and the program has "

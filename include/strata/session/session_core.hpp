@@ -53,7 +53,7 @@ namespace detail {
 class session_core {
  public:
   explicit session_core(strata::options const& wanted)
-      : options_(wanted), steps_{step_plan(options_), {}} {
+      : options_(wanted), steps_{step_plan(options_), {}, without_steps::all} {
     counting_.emplace(options_, problems_.all(), device_trace::control());
     cpu_counters_.emplace();
   }
@@ -254,7 +254,12 @@ class session_core {
     problems_.say_now(windows_.open(options_));
     if (windows_.used()) machine::describe(reports_.environment);
     open_collectors(recorder);
-    if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
+    if (!options_.has_schedule()) {
+      open_window(phase::active);
+    } else if (options_.steps_are_calls() && !windows_.used()) {
+      steps_.recorded = without_steps::all;
+      (void)record_window(phase::active);  // until the first step, or the end where none comes
+    }
     listen(recorder);
     keep(hang_.dog.start(options_.watchdog_s));
     start_.took_ns = monotonic_ns() - begin;
@@ -263,7 +268,7 @@ class session_core {
   }
 
   void listen(detail::recorder& recorder) noexcept {
-    detail::recorder::step_hooks const hooks{&step_begins, &step_ends, this};
+    detail::recorder::step_hooks const hooks{&step_begins, &step_ends, this, &steps_are_missing};
     if (options_.steps_are_calls()) return recorder.listen(hooks, &activity_collector::leave_steps);
     recorder.listen(hooks, options_.step);
   }
@@ -402,6 +407,7 @@ class session_core {
     }
     if (options_.has_schedule()) {
       phase const is = steps_.plan.made().of(step);
+      if (is == phase::skip && window_ == window_state::open) close_window();  // of the beginning
       open_window(is);
       bool const counts =
           step >= steps_.plan.made().steps_before_counting() && !options_.counters.empty();
@@ -409,6 +415,18 @@ class session_core {
       if (skips) steps_.unrecorded.begin();
     }
     counting_->begin_step(step >= steps_.plan.made().steps_before_counting());
+  }
+
+  /// The beginning was recorded for long enough. Returns: false where its window stays open until
+  /// its work has arrived.
+  static bool steps_are_missing(void* context) noexcept {
+    auto& self = *static_cast<session_core*>(context);
+    bool const is_beginning = self.options_.has_schedule() && !self.windows_.used() &&
+                              detail::recorder::instance().steps_begun() == 0;
+    if (!is_beginning) return true;
+    self.steps_.recorded = without_steps::beginning;
+    self.attempt([&] { self.close_window(); });
+    return self.window_ == window_state::closed;
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -480,25 +498,29 @@ class session_core {
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
 
   void open_window(phase now) {
-    if (now == phase::skip) return;
+    if (now == phase::skip || !record_window(now)) return;
+    if (now == phase::active) {
+      keep(cpu_counters_->begin());
+    } else {
+      cpu_counters_->end();
+    }
+  }
+  /// The same without the CPU's counters. Returns: whether the window is open.
+  bool record_window(phase now) {
     detail::recorder& recorder = detail::recorder::instance();
     bool const begins = window_ != window_state::open;
     if (begins) {
       window_ = window_state::closed;
       keep(trace_.begin_window());
     }
-    if (trace_.leaves_window_out()) return;
+    if (trace_.leaves_window_out()) return false;
     if (options_.verbose && begins && options_.has_schedule())
       problem_log::say("a window of steps begins");
     window_ = window_state::open;
     recorder.state().warming.store(now == phase::warmup);
     if (!recorder.record(now == phase::active))
       (void)problems_.short_of_memory(problem_log::left_out);
-    if (now == phase::active) {
-      keep(cpu_counters_->begin());
-    } else {
-      cpu_counters_->end();
-    }
+    return true;
   }
 
   void close_window() {
@@ -568,7 +590,7 @@ class session_core {
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, steps_.plan.made(), counting_->never_began(), profile_,
-                       recorder.steps_begun(), trace_.seen_steps()));
+                       recorder.steps_begun(), trace_.seen_steps(), steps_.recorded));
     if (options_.steps_are_calls()) say_steps();
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
@@ -605,6 +627,7 @@ class session_core {
   struct planned_steps {
     step_plan plan;
     unrecorded_steps unrecorded;
+    without_steps recorded;
   };
   /// What a session needs whose windows are reported one by one.
   struct window_reports {

@@ -93,6 +93,29 @@ struct call_steps_seen {
   bool ends_with_wait = false;
 };
 
+/// How long a session waits for its first step: in launches, as long as one may begin. Threads:
+/// any.
+class step_patience {
+ public:
+  /// Chosen: six times the 16,384 that the steps of the most uneven loop need to be found, and at
+  /// some 200 bytes and 1 us a launch 20 MB and 0.1 s.
+  static constexpr std::uint32_t most_launches = 100'000;
+
+  bool lasts() const noexcept { return left_.load(memory_order_relaxed) != 0; }
+  /// A step begins.
+  void end() noexcept { left_.store(0, memory_order_relaxed); }
+  /// Another launch. Returns: whether it was the last.
+  bool ends_with_launch() noexcept {
+    std::uint32_t left = left_.load(memory_order_relaxed);
+    return left != 0 && left_.compare_exchange_strong(left, left - 1) && left == 1;
+  }
+  /// The session cannot end the beginning yet, as work has not arrived.
+  void prolong() noexcept { left_.store(100, memory_order_relaxed); }
+
+ private:
+  atomic<std::uint32_t> left_{most_launches};
+};
+
 /// `step=graph`, `step=sync`, `step=auto`: begins and ends steps at calls of the program into the
 /// driver. The calls of a thread are looked at by themselves, and where there are several threads,
 /// first as one stream, whose steps they may launch in turns. The stream drives the steps while its
@@ -129,6 +152,7 @@ class call_steps {
   void begins(cupti::step_call kind, cupti::api_data const& call) noexcept {
     bool const is_graph = kind == cupti::step_call::graph_launch;
     if (kind == cupti::step_call::wait || call.function_params == nullptr) return;
+    if (STRATA_DETAIL_UNLIKELY(seen_.patience.lasts())) wait_for_steps();
     if (wanted_ == step_calls::graph && !is_graph) return;
     thread_recorder const* const self = thread_recorder::current();
     lane* own = self == nullptr ? nullptr : lane_of(self);
@@ -316,6 +340,12 @@ class call_steps {
   }
   STRATA_DETAIL_END_CODE
 
+  /// Before a launch while no step has begun.
+  STRATA_DETAIL_COLD void wait_for_steps() noexcept {
+    if (!seen_.patience.ends_with_launch() || in_forked_child()) return;
+    if (capture_guard::capturing() || !recorder::instance().miss_steps()) seen_.patience.prolong();
+  }
+
   /// Null beyond the limit of threads.
   STRATA_DETAIL_COLD lane* new_lane() noexcept {
     if (in_forked_child()) return nullptr;  // locks may be held by threads that it has not
@@ -441,7 +471,10 @@ class call_steps {
       all.end_step();
     }
     bool const begun = change == step_change::next && all.begin_step();
-    if (begun) add_one(seen_.steps);
+    if (begun) {
+      add_one(seen_.steps);
+      seen_.patience.end();
+    }
     if (wanted_ == step_calls::graph) seen_.found.store(graphs_.chosen(), memory_order_relaxed);
     driver_.store(begun ? next_driver : nullptr, memory_order_release);
     self.changes = false;
@@ -472,6 +505,7 @@ class call_steps {
   graph_choice graphs_;
   system_mutex loops_mutex_;
   struct seen_by_all {
+    step_patience patience;
     atomic<std::uint64_t> steps{0};
     atomic<std::uint32_t> found{0};
     atomic<bool> ends_with_wait{false};

@@ -37,6 +37,7 @@ class recorder {
     void (*begin)(void* context, std::uint32_t step) noexcept = nullptr;
     void (*end)(void* context, std::uint32_t step) noexcept = nullptr;
     void* context = nullptr;
+    bool (*missing)(void* context) noexcept = nullptr;  ///< see miss_steps
   };
 
   /// Ranges that left the logs and wait to be streamed.
@@ -319,6 +320,14 @@ class recorder {
     }
     if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
     stepping_.thread.store(0, memory_order_release);
+  }
+
+  /// So much was launched, and no step has begun. Returns: whether the session needs no other call.
+  bool miss_steps() noexcept {
+    if (locks_of_this_thread() != 0) return false;  // a signal handler's
+    system_lock lock(step_mutex_);
+    if (!stepping_.on || stepping_.hooks.missing == nullptr) return true;
+    return stepping_.hooks.missing(stepping_.hooks.context);
   }
 
   STRATA_DETAIL_END_CODE
