@@ -43,6 +43,7 @@ exit_code refuse(char const* command, std::string const& what, std::string const
 
 using subcommand_pointer = std::unique_ptr<subcommand>;
 subcommand_pointer make_run();
+subcommand_pointer make_attach();
 subcommand_pointer make_report();
 subcommand_pointer make_compare();
 subcommand_pointer make_ranks();

@@ -26,8 +26,9 @@ exit_code refuse(char const* command, std::string const& what, std::string const
 
 std::vector<subcommand_pointer> make_all() {
   std::vector<subcommand_pointer> commands;
-  for (auto* const make : {&make_run, &make_report, &make_compare, &make_ranks, &make_trace,
-                           &make_ledger, &make_explain, &make_metrics, &make_ceilings, &make_help})
+  for (auto* const make :
+       {&make_run, &make_attach, &make_report, &make_compare, &make_ranks, &make_trace,
+        &make_ledger, &make_explain, &make_metrics, &make_ceilings, &make_help})
     commands.push_back(make());
   return commands;
 }

@@ -190,7 +190,8 @@ class run_command final : public subcommand {
            "of which those of the environment come first. strata help lists them.\n\n"
            "  strata run -- python3 train.py\n"
            "  strata run --steps 'Train step' --counters findings -- python3 train.py\n"
-           "  strata run --for 30s --out run1 sort=order -- ./server 8080\n\n"
+           "  strata run --for 30s --out run1 sort=order -- ./server 8080\n"
+           "  strata run --idle -- ./server 8080     # strata attach PID records a window\n\n"
            "A program that is killed leaves a recording: strata report takes its folder.\n"
            "The exit code is the program's; 126: it cannot be run; 127: there is none.";
   }
@@ -215,6 +216,8 @@ class run_command final : public subcommand {
     };
     takes.option("--for", take, "a time such as 30s, 5m or 2h",
                  "how long it is recorded: then the report comes, and the program goes on");
+    takes.flag("--idle", idle_,
+               "record nothing until strata attach PID asks for a window of 10 steps (active=10)");
     takes.option("--library", library_, "libstrata_inject.so, where it is not beside this command");
     takes.rest("KEY=VALUE", keys_, 0, "more keys of STRATA=, such as skip=10");
   }
@@ -223,6 +226,7 @@ class run_command final : public subcommand {
   exit_code run() override {
     if (program_ == nullptr || *program_ == nullptr) return refuse_no_program();
     std::string request = "trace,formats=table+csv+json+trace+recording";
+    if (idle_) request += ",step=auto,active=10,trigger=" + trigger_file();
     if (char const* const given = std::getenv("STRATA")) request += std::string(",") + given;
     if (!add("counters", counters_) || !add("step", steps_) || !add("every", every_) ||
         !is_one_value(out_))
@@ -270,6 +274,21 @@ class run_command final : public subcommand {
     return problems.empty();
   }
 
+  /// A file of this process, which is to be the program's.
+  static std::string trigger_file() {
+    std::string folder = "/tmp";
+    for (char const* const variable : {"TMPDIR", "XDG_RUNTIME_DIR"}) {
+      std::error_code error;
+      char const* const value = std::getenv(variable);
+      bool const is_folder = value != nullptr && *value == '/' && fs::is_directory(value, error);
+      if (is_folder && std::strchr(value, ',') == nullptr) folder = value;
+    }
+#if defined(__linux__)
+    folder += "/strata-" + std::to_string(getpid());
+#endif
+    return folder + ".trigger";
+  }
+
   /// The folder of the files by its whole path: the program may change its own before it records.
   std::string folder_from_root(std::string const& request) const {
     strata::vec<std::string> said;
@@ -300,7 +319,8 @@ class run_command final : public subcommand {
       refuse(name(), program.path,
              "It is linked statically, and no library can be loaded into it: nothing of it is "
              "recorded, but the programs that it starts are.");
-    set_environment(library.path, request);
+    bool const is_named = !library_.empty() && library.path.find(',') == library.path.npos;
+    set_environment(library.path, is_named ? request + ",library=" + library.path : request);
     (void)execv(program.path.c_str(), program_);
     std::string why = std::strerror(errno);
     if (errno == ENOEXEC) why = "It is no program of this machine: begin a script with #!/bin/sh.";
@@ -317,6 +337,7 @@ class run_command final : public subcommand {
   std::string steps_;
   std::string out_;
   std::string every_;
+  bool idle_ = false;
   std::string library_;
   std::vector<std::string> keys_;
   unsigned long seconds_ = 0;

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -65,7 +66,11 @@ all_keys = given("--counters", "hbm+l1", "--steps", "Train step", "--out", "o", 
 that(all_keys == f"{usual},sort=order,sync,counters=hbm+l1,step=Train step,every=9,for=120,out={here}/o", f"the keys: {all_keys}")
 that(given("skip=2", STRATA="skip=1,host")["STRATA"] == f"{usual},skip=1,host,skip=2,{usual_out}", "keys of the environment do not come first")
 that(given(LD_PRELOAD=str(library))["LD_PRELOAD"] == f"{library}:{library}", "another preloaded library is lost")
-that(given("--library", library)["LD_PRELOAD"] == str(library), "--library is not taken")
+that(given("--library", library) == {**dict.fromkeys(names, str(library)), "STRATA": f"{usual},{usual_out},library={library}"},
+     "--library is not taken")
+runtime = {"TMPDIR": "/tmp", "XDG_RUNTIME_DIR": str(here)}
+idle = given("--idle", "active=3", STRATA="skip=1", **runtime)["STRATA"]
+that(re.fullmatch(rf"{re.escape(usual)},step=auto,active=10,trigger={here}/strata-\d+\.trigger,skip=1,active=3,{usual_out}", idle), f"--idle: {idle}")
 
 for place in ("~/o", "/o"):
     that(given("--out", place)["STRATA"].endswith(f",out={place}"), f"--out {place} has another place")
@@ -159,6 +164,42 @@ def rows(folder, name):
         return list(csv.DictReader(file))
 
 
+def attach(code, pid, told=None, **options):
+    done = subprocess.run([str(program), "attach", str(pid)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, **options)
+    said = f"strata attach: {pid}: {told}\n" if told else ""
+    that(done.returncode == code and done.stderr == said and bool(done.stdout) == (code == 0), f"strata attach {pid}: {done}")
+    return done.stdout
+
+
+def attached_to(code, told, *words, **more):
+    """A process that sleeps, and what is said of it."""
+    child = subprocess.Popen([*map(str, words), "sleep", "60"], env={**environment, **more}, stderr=subprocess.DEVNULL)
+    while b"sleep" not in pathlib.Path(f"/proc/{child.pid}/comm").read_bytes():
+        time.sleep(0.01)
+    try:
+        return attach(code, child.pid, told)
+    finally:
+        child.kill()
+        child.wait()
+
+
+cure = "start it by strata run --idle -- PROGRAM"
+attach(2, "soon", "It is no process id: a number, such as 1234.")
+attach(2, 0, "It is no process id: a number, such as 1234.")
+attach(2, 999999999, "There is no such process: pgrep -a NAME lists those of a name.")
+attached_to(2, f"It does not run under Strata: {cure}")
+attached_to(2, f"It does not run under Strata: {cure}", STRATA="off")
+attached_to(2, f"It waits for nothing, as it has no trigger=: {cure}", program, "run", "--")
+told = attached_to(0, None, STRATA="trigger=touched,out=below")
+that(told.endswith(f" begins where its next step ends; the report: {here}/below\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
+child = subprocess.Popen(["sleep", "60"], env={**environment, "STRATA": f"trigger={here}/none/file"})
+told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
+that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")
+if as_nobody:
+    attach(2, child.pid, "You may not look at it: be the user who started it, or root.", **as_nobody)
+child.kill()
+child.wait()
 with_fakes = {**environment, "STRATA_CUPTI": str(fakes / "libcupti.so.13"), "STRATA_LIBCUDA": str(fakes / "libcuda.so.1"),
               "FAKE_CUPTI_FILE": str(fakes / "libcupti.so.13"), "FAKE_CUDA_FILE": str(fakes / "libcuda.so.1")}
 
@@ -205,6 +246,31 @@ if with_stand_ins:
     out, err = child.communicate()
     that(child.returncode == -signal.SIGINT and "wrote" not in err, f"after its report it ends by {child.returncode}: {out}{err}")
     that([row["count"] for row in rows("out", "kernels")] == ["3"], "kernels of --for 1s")
+    # A program without a period: all of it is recorded, though counters wait for steps, and it is said.
+    shutil.rmtree("out", ignore_errors=True)
+    ran(5, "--steps", "auto", "--counters", "findings", "--out", "out", "--library", library, "sort=order", "--", fake_program, "init", "context",
+        "work=3", env=with_fakes)
+    answer = json.loads(subprocess.run([str(program), "explain", "out", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
+    that([row["count"] for row in rows("out", "kernels")] == ["3"] and answer["bound"] != "Nothing was recorded: see problems."
+         and any("so that there are no steps: the whole run is shown, without counters; " in told for told in answer["problems"]),
+         f"a program without a period: {answer}")
+    # The next command is what works: library, keys and words of the program as they were.
+    that(answer["next"][0].startswith(f"strata run --out next --library {library} --steps auto sort=order counters=findings -- {fake_program} "),
+         f"the next command: {answer['next']}")
+    # strata attach: a window of a process that records nothing until then.
+    child = subprocess.Popen([str(program), "run", "--idle", "--out", "attached", "--steps", "own", "active=2", "--", str(fake_program.with_name("injected_ranges")),
+                              "init", "context", *["work=2"] * 3, "handler", "wait", *["work=2"] * 6],
+                             env={**with_fakes, **runtime}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    while "ready" not in child.stdout.readline():
+        pass
+    time.sleep(0.2)  # it looks at the file ten times a second
+    attach(0, child.pid)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate()
+    that(child.returncode == 5 and sorted(os.listdir("attached")) == ["001"] and [row["count"] for row in rows("attached/001", "kernels")] == ["4"],
+         f"strata attach: exit code {child.returncode}: {out}{err}")
+    answer = json.loads(subprocess.run([str(program), "explain", "attached/001", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
+    that(" --idle --steps own active=2 counters=findings -- " in answer["next"][0], f"the next command after strata attach: {answer['next']}")
 else:
     print("LEFT OUT: recordings, which need the stand-ins of the ring fake")
 
@@ -248,7 +314,7 @@ shutil.rmtree("marked")
 ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "marked.py", env=python)
 answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
 that(answer["next"][0]
-     == f"strata run --out after-the-change --steps 'bl*'\\''k' -- {sys.executable} marked.py",
+     == f"strata run --out after-the-change --steps 'bl*'\\''k' host -- {sys.executable} marked.py",
      f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
 # Children that multiprocessing forks record nothing: the first that has a range says so.
