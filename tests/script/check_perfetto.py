@@ -6,7 +6,7 @@ The file is decoded with Perfetto's own definitions, which the Python package pe
 build/perfetto), and read as Perfetto's trace processor reads it: state by sequence, clocks, interned texts, slices by
 time, work of GPUs. There is no unknown field; every reference is known; slices have both ends, arrows too. Each kernel
 has what the tabs for compute ask of it. Beside a trace.json: processes, tracks, slices, arguments, marks, counters and
-the number of arrows are equal.
+the number of arrows are equal. Perfetto's trace processor reads both, where the machine has it.
 Exit status: 0, or 1 with what is wrong; 77 without the package.
 """
 import collections
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -327,9 +328,9 @@ def check_beside(trace, path):
             arguments = {k: v for k, v in arguments.items() if k != "mangled" or v != e["name"]}
         return Slice(processes[e["pid"]], track, e.get("cat", ""), e["name"], ns(e["ts"]), end, arguments)
 
-    ends = {e["id"]: ns(e["ts"]) for e in events if e["ph"] == "e"}
+    ends = {e["id2"]["local"]: ns(e["ts"]) for e in events if e["ph"] == "e"}
     slices = [of(e, tracks[e["pid"], e["tid"]], ns(e["ts"]) + ns(e["dur"])) for e in events if e["ph"] == "X"]
-    slices += [of(e, "NVTX ranges", ends[e["id"]]) for e in events if e["ph"] == "b"]
+    slices += [of(e, "NVTX ranges", ends[e["id2"]["local"]]) for e in events if e["ph"] == "b"]
     marks = [of(e, "", ns(e["ts"])) for e in events if e["ph"] == "i"]
     counters = [(processes[e["pid"]], e["name"], ns(e["ts"]), float(*e["args"].values())) for e in events if e["ph"] == "C"]
     for what, found, wanted in (("slices", trace.slices, slices), ("marks", trace.marks, marks),
@@ -359,11 +360,38 @@ def is_good(path, beside):
         print(f"{path}: {line}")
     if len(trace.wrong) > MOST_SHOWN:
         print(f"{path}: and {len(trace.wrong) - MOST_SHOWN} more")
+    for file in filter(None, (path, beside)):
+        if not processor_agrees(trace, file):
+            trace.wrong.append("the trace processor differs")
     if not trace.wrong:
         print(f"{path}: good: {trace.packets} packets, {len(trace.slices)} slices on {len(trace.tracks)} tracks, "
               f"{len(trace.work)} of them on {len(trace.gpus)} GPUs, {len(trace.flows)} arrows, "
               f"{len(trace.marks)} marks, {len(trace.counters)} values of counters")
     return not trace.wrong
+
+
+# What Perfetto's trace processor is asked of a file: how many slices, arrows, values of counters and errors it has.
+COUNTS = """SELECT (SELECT count(*) FROM slice), (SELECT count(*) FROM flow), (SELECT count(*) FROM counter),
+  (SELECT count(*) FROM slice WHERE dur < 0 OR name IS NULL),
+  (SELECT count(*) FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0);"""
+
+
+def processor_agrees(trace, path):
+    """Whether Perfetto's trace processor, where it is here, reads of a file what is in it, without an error."""
+    program = os.environ.get("STRATA_TEST_TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
+    if not program:
+        print("LEFT OUT: the trace processor: STRATA_TEST_TRACE_PROCESSOR=trace_processor_shell")
+        return True
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as query:
+        query.write(COUNTS)
+        query.flush()
+        done = subprocess.run([program, "-q", query.name, path], capture_output=True, text=True, check=False)
+    wanted = [len(trace.slices) + len(trace.marks), len(trace.flows), len(trace.counters), 0, 0]
+    found = [int(cell) for cell in done.stdout.strip().splitlines()[-1].split(",")] if done.returncode == 0 else done.stderr[-300:]
+    print(f"{path}: by the trace processor {found} slices and marks, arrows, values of counters, broken slices, errors")
+    if found != wanted:
+        print(f"{path}: not {wanted}")
+    return found == wanted
 
 
 def recording_is_good(folder):

@@ -617,11 +617,11 @@ inline contents from_json(std::string const& document) {
     if (phase == "f") ends.push_back({of.track, of.begin, e["id"].get<std::uint64_t>()});
     if (phase == "b") {
       of.track = "NVTX ranges";
-      spans[e["id"].get<std::uint64_t>()] = of;
+      spans[e["id2"]["local"].get<std::uint64_t>()] = of;
     }
     if (phase == "e") {
-      spans[e["id"].get<std::uint64_t>()].end = of.begin;
-      made.slices.push_back(spans[e["id"].get<std::uint64_t>()]);
+      spans[e["id2"]["local"].get<std::uint64_t>()].end = of.begin;
+      made.slices.push_back(spans[e["id2"]["local"].get<std::uint64_t>()]);
     }
   }
   std::multimap<std::pair<std::string, std::int64_t>, std::size_t> at;  // slices by track and end

@@ -161,7 +161,7 @@ class trace_events {
   void wait(synchronization_record const& record) {
     sink_.begin(event_name(record.kind), trace_categories::synchronization);
     sink_.integer(trace_keys::correlation, record.correlation);
-    sink_.integer(trace_keys::stream, record.stream);
+    if (record.stream != no_stream) sink_.integer(trace_keys::stream, record.stream);
   }
 
   trace_arrows arrows_of(trace_slice const& slice) const {
@@ -185,7 +185,9 @@ class trace_events {
 /// A sink: Chrome trace events, one a line.
 class trace_json final : public trace_sink {
  public:
-  trace_json(text_writer& out, vec<std::string> const& texts) : out_(out) {
+  /// `texts`: what is given by number. No event is before `earliest`: viewers drop negative times.
+  trace_json(text_writer& out, vec<std::string> const& texts, std::int64_t earliest)
+      : out_(out), origin_(earliest < 0 ? earliest : 0) {
     quoted_.resize(texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       text_writer quoted(quoted_[i]);
@@ -261,7 +263,7 @@ class trace_json final : public trace_sink {
   void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) override {
     out_.write("},\"ph\":\"X\"");
     out_.write(place_);
-    time(",\"ts\":", begin);
+    time(",\"ts\":", begin - origin_);
     time(",\"dur\":", end - begin);
     out_.put('}');
     for (std::uint32_t i = arrows.first; i <= arrows.last; ++i) {
@@ -275,14 +277,14 @@ class trace_json final : public trace_sink {
 
   void async(std::int64_t begin, std::int64_t end, std::uint64_t number,
              std::string_view name) override {
-    out_.write("},\"ph\":\"b\",\"id\":");
-    out_.integer(number);
+    out_.write("},\"ph\":\"b\"");
+    local_id(number);
     end_at(begin);
     separate();
     out_.write("{\"name\":");
     write_json_string(out_, name);
-    out_.write(",\"cat\":\"nvtx\",\"ph\":\"e\",\"id\":");
-    out_.integer(number);
+    out_.write(",\"cat\":\"nvtx\",\"ph\":\"e\"");
+    local_id(number);
     end_at(end);
   }
 
@@ -325,7 +327,7 @@ class trace_json final : public trace_sink {
     write_json_string(out_, counter_);
     out_.write(",\"ph\":\"C\"");
     out_.write(place_);
-    time(",\"ts\":", at);
+    time(",\"ts\":", at - origin_);
     out_.write(",\"args\":{");
   }
 
@@ -339,9 +341,16 @@ class trace_json final : public trace_sink {
     out_.microseconds(ns);
   }
 
+  /// Of this process: a global one has no process.
+  void local_id(std::uint64_t number) {
+    out_.write(",\"id2\":{\"local\":");
+    out_.integer(number);
+    out_.put('}');
+  }
+
   void end_at(std::int64_t ns) {
     out_.write(place_);
-    time(",\"ts\":", ns);
+    time(",\"ts\":", ns - origin_);
     out_.put('}');
   }
 
@@ -379,6 +388,7 @@ class trace_json final : public trace_sink {
   }
 
   text_writer& out_;
+  std::int64_t origin_;
   vec<std::string> quoted_;
   std::string place_;
   std::string counter_;  ///< the name of the counter that follows
@@ -558,15 +568,15 @@ inline trace_summary write_events(trace_sink& sink, table_input const& input,
 }  // namespace detail
 
 /// trace.json: Chrome trace events, for Perfetto and chrome://tracing. Times are microseconds since
-/// the session began, exact to the ns. The first process is the host with a track a thread; each
-/// device is a process with a track a stream.
-/// Cost: 32 bytes an event that is written, besides the profile.
+/// the session began, or since the first event before it, exact to the ns. The first process is the
+/// host with a track a thread; each device is a process with a track a stream. Cost: 32 bytes an
+/// event that is written, besides the profile.
 inline trace_summary write_trace(detail::text_writer& out, table_input const& input,
                                  trace_options const& options = {}) {
   profile const& source = input.source;
   detail::trace_labels const labels(input, options.mangled_names);
   detail::trace_plan plan(input, labels, options.max_events);
-  detail::trace_json sink(out, labels.texts());
+  detail::trace_json sink(out, labels.texts(), plan.earliest());
   out.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
   trace_summary const summary = detail::write_events(sink, input, labels, plan, options);
   out.write("\n],\n\"otherData\":");
