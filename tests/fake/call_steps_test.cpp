@@ -95,7 +95,7 @@ std::size_t count_of(std::vector<std::size_t> const& counts, std::size_t wanted)
 template <class Records>
 std::size_t count_in_steps(profile const& p, Records const& records) {
   std::size_t count = 0;
-  for (strata::launch_record const& call : p.launches)
+  for (strata::driver_call_record const& call : p.launches)
     for (auto const& each : records)
       if (call.step != strata::no_step && each.correlation == call.correlation) ++count;
   return count;
@@ -376,7 +376,7 @@ TEST_CASE("step=auto: outside of windows calls leave nothing") {
   CHECK(fake_callback_enabled("cuStreamSynchronize") == 0);
   CHECK(p.launches.size() >= 26 * (launches_in_step + 1));
   CHECK(p.launches.size() <= 28 * (launches_in_step + 1));
-  for (strata::launch_record const& each : p.launches) CHECK(each.step == strata::no_step);
+  for (strata::driver_call_record const& each : p.launches) CHECK(each.step == strata::no_step);
   CHECK(p.cost.callbacks < 2 * 29 * (launches_in_step + 1));
 }
 
