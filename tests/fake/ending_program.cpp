@@ -221,7 +221,10 @@ struct last_words {
 }  // namespace
 
 int main(int, char** words) {
-  std::atexit([] { say("exit handler\n"); });
+  std::atexit([] {
+    usleep(20'000);  // what exits beside this thread ends the process before
+    say("exit handler\n");
+  });
   // A static one is destroyed after CUPTI.
   static std::unique_ptr<strata::session> outliving;
   std::unique_ptr<strata::session> local;

@@ -42,6 +42,20 @@ struct apart_work {
   void* context;
 };
 
+#if defined(__linux__)
+/// For a thread that began after main had ended. The last thread of the program may be in exit()
+/// since then: it counts as ended, so that the C library would take the end of this one for the
+/// last, and call exit() beside it. Returns: only where another thread of Strata's exits.
+inline void end_with_program() noexcept {
+  program_threads program;
+  while (!program.have_ended()) {
+    timespec const pause = program.pause(1'000'000'000);
+    (void)::nanosleep(&pause, nullptr);
+  }
+  program_threads::end_process();
+}
+#endif
+
 /// Does a thing in a thread of Strata's own, that of a call which may never come back. The thread
 /// is not waited for: what it uses has to live as long as the process. Threads: any.
 /// Returns: false where no thread can be started.
@@ -51,15 +65,13 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
   void* (*const run)(void*) = [](void* context) -> void* {
     name_thread("strata-drain");
     own_thread const counted;
+    bool const is_late = main_has_ended();
     {
       guest const as_guest;
       apart_work const work = *static_cast<apart_work*>(context);
       work.body(work.context);
     }
-    // The end of the last thread ends the process, and main may have ended before: then another
-    // thread is in exit(), and ends the process when the report is written.
-    bool const ends = block().phase.load() != process_phase::running;
-    while (ends && main_has_ended()) (void)::pause();
+    if (is_late) end_with_program();
     return nullptr;
   };
   if (start_thread(made, run, &what)) {
@@ -75,15 +87,7 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
 /// pthread_exit. Threads: any.
 inline void end_with_last_thread() noexcept {
 #if defined(__linux__)
-  static apart_work ends{[](void*) noexcept {
-                           program_threads program;
-                           while (!program.have_ended()) {
-                             timespec const pause = program.pause(1'000'000'000);
-                             (void)::nanosleep(&pause, nullptr);
-                           }
-                           program_threads::end_process();
-                         },
-                         nullptr};
+  static apart_work ends{[](void*) noexcept { end_with_program(); }, nullptr};
   static atomic<bool> begun{false};
   if (!begun.exchange(true)) (void)do_apart(ends);
 #endif
