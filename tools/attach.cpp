@@ -3,6 +3,7 @@
 #include <strata/options.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <iterator>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #if defined(__linux__)
 #include <fcntl.h>
@@ -49,26 +51,37 @@ class attach_command final : public subcommand {
     if (!is_number) return refuse(name(), pid_, "It is no process id: a number, such as 1234.");
     if (::kill(static_cast<pid_t>(std::stol(pid_)), 0) != 0 && errno == ESRCH)
       return refuse(name(), pid_, "There is no such process: pgrep -a NAME lists those of a name.");
-    std::ifstream file("/proc/" + pid_ + "/environ", std::ios::binary);
-    std::string const all{std::istreambuf_iterator<char>(file), {}};
-    if (file.bad() || !file.is_open())
+    // strata run becomes the program within milliseconds, and a program loads its libraries first.
+    for (int tenths = 0; tenths < 50 && !(session().enabled && records()); ++tenths) {
+      if (tenths == 10 && !session().enabled) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    if (!std::ifstream("/proc/" + pid_ + "/environ").is_open())
       return refuse(name(), pid_, "You may not look at it: be the user who started it, or root.");
-    strata::options const session = session_of(all);
+    strata::options const session = this->session();
     if (!session.enabled)
       return refuse(name(), pid_,
-                    "It does not run under Strata: start it by strata run --idle -- PROGRAM");
+                    "It does not run under Strata, or has renamed itself: start it by strata run "
+                    "--idle -- PROGRAM, or touch the file of its trigger=");
     if (session.trigger.empty())
       return refuse(name(), pid_,
                     "It waits for nothing, as it has no trigger=: start it by strata run --idle -- "
                     "PROGRAM");
-    return touch(path_of(session.trigger), path_of(session.out));
+    if (!records()) {
+      (void)refuse(name(), pid_,
+                   "Strata has not begun in it, as it has no CUDA context and no range yet; a "
+                   "program that it started has a process id of its own: pgrep -a NAME");
+      return exit_code::found;
+    }
+    return touch(session);
   }
 
  private:
-  /// What the variable STRATA says among those of a process, each of which ends with a 0.
-  static strata::options session_of(std::string const& all) {
+  /// What the variable STRATA of the process says.
+  strata::options session() const {
+    std::ifstream file("/proc/" + pid_ + "/environ", std::ios::binary);
+    std::string const text = '\0' + std::string{std::istreambuf_iterator<char>(file), {}};
     std::string const wanted = std::string("\0STRATA=", 8);
-    std::string const text = '\0' + all;
     std::size_t const found = text.find(wanted);
     strata::vec<std::string> said_by_the_process;
     if (found != text.npos)
@@ -78,25 +91,52 @@ class attach_command final : public subcommand {
     return none;
   }
 
-  /// A path of the process, which may have another folder than this one.
+  /// Whether a session has begun: one of its threads has the name "strata".
+  bool records() const {
+    std::error_code error;
+    for (fs::directory_iterator task("/proc/" + pid_ + "/task", error), end; !error && task != end;
+         task.increment(error)) {
+      std::string thread_name;
+      std::getline(std::ifstream(task->path() / "comm"), thread_name);
+      if (thread_name == "strata") return true;
+    }
+    return false;
+  }
+
+  /// A path of the process as it reads it, which may have another folder and another root.
   fs::path path_of(std::string const& path) const {
     std::error_code error;
     return fs::read_symlink("/proc/" + pid_ + "/cwd", error) / path;
   }
+  fs::path reached(std::string const& path) const {
+    fs::path const of_process = "/proc/" + pid_;
+    bool const is_absolute = fs::path(path).is_absolute();
+    return is_absolute ? of_process / "root" / fs::path(path).relative_path()
+                       : of_process / "cwd" / path;
+  }
 
-  exit_code touch(fs::path const& file, fs::path const& out) const {
+  /// A file that is there is opened, whoever made it; no link is followed to make one.
+  static int open_or_make(fs::path const& file) {
+    constexpr int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     constexpr mode_t of_its_user = 0600;
-    int const opened =
-        ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, of_its_user);
+    int const opened = ::open(file.c_str(), flags);
+    if (opened >= 0 || errno != ENOENT) return opened;
+    return ::open(file.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW, of_its_user);
+  }
+
+  exit_code touch(strata::options const& session) const {
+    int const opened = open_or_make(reached(session.trigger));
     bool const is_touched = opened >= 0 && ::futimens(opened, nullptr) == 0;
     std::string const why = std::strerror(errno);
     if (opened >= 0) (void)::close(opened);
     if (!is_touched) {
-      (void)refuse(name(), file.string(), "It cannot be touched: " + why + ".");
+      (void)refuse(name(), path_of(session.trigger).string(), "It cannot be touched: " + why + ".");
       return exit_code::found;
     }
-    std::printf("strata attach: a window of %s begins where its next step ends; the report: %s\n",
-                pid_.c_str(), out.c_str());
+    std::printf(
+        "strata attach: a window of %s begins where its next step ends; its report is a folder "
+        "in %s\n",
+        pid_.c_str(), path_of(session.out).c_str());
     return exit_code::fine;
   }
 #else

@@ -453,9 +453,31 @@ TEST_CASE("of a long program without steps the beginning is recorded") {
     CHECK_FALSE(p.has_steps);
     CHECK(p.kernels.size() == most - 1);
     CHECK(has_problem(p,
-                      "so that there are no steps: the first 100000 launches are shown, and what "
-                      "follows was not recorded; name the step with step=NAME"));
+                      "so that there are no steps: the beginning is shown, of 100000 launches at "
+                      "most, and what follows was not recorded; name the step with step=NAME"));
   }
+}
+
+TEST_CASE("half of the logs is kept for the steps, whatever came before") {
+  traced s("log=2,step=auto,skip=50,active=4");
+  for (int i = 0; i < 200'000; ++i) {
+    STRATA_RANGE("early");
+  }
+  for (int i = 0; i < 200; ++i) train();
+  profile const& p = s.profile();
+  CHECK(p.losses.ranges_summed > 0);
+  CHECK(p.losses.launches_summed == 0);
+  REQUIRE(p.steps.size() == 4);
+  CHECK(are_all(launches_by_step(p), launches_in_step));
+}
+
+TEST_CASE("where the schedule left no step, what came before the first one is shown as that") {
+  traced s("step=auto,skip=5000,active=4");
+  for (int i = 0; i < 200; ++i) train();
+  profile const& p = s.profile();
+  CHECK(p.steps.empty());
+  CHECK(p.kernels.size() > 0);
+  CHECK(has_problem(p, "lower skip, warmup or every; what is shown came before the first step"));
 }
 
 TEST_CASE("step=auto: an evaluation is outside of steps") {
@@ -735,6 +757,9 @@ TEST_CASE("STRATA_STEP() is none beside such steps, and a later session has its 
     }
     CHECK(are_all(launches_by_step(s.profile()), launches_in_step));
     CHECK(s.profile().steps.size() < 99);
+    CHECK(has_problem(s.profile(),
+                      "STRATA_STEP() of the program is not used with step=auto: leave "
+                      "step= out to use it"));
   }
   traced s;
   {
@@ -742,6 +767,7 @@ TEST_CASE("STRATA_STEP() is none beside such steps, and a later session has its 
     train();
   }
   CHECK(s.profile().steps.size() == 1);
+  CHECK_FALSE(has_problem(s.profile(), "is not used"));
 }
 
 TEST_CASE("counters are of such steps, whose passes begin and end within callbacks") {

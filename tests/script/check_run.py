@@ -172,11 +172,9 @@ def attach(code, pid, told=None, **options):
     return done.stdout
 
 
-def attached_to(code, told, *words, **more):
+def attached_to(code, told, *words, sleeper="sleep", **more):
     """A process that sleeps, and what is said of it."""
-    child = subprocess.Popen([*map(str, words), "sleep", "60"], env={**environment, **more}, stderr=subprocess.DEVNULL)
-    while b"sleep" not in pathlib.Path(f"/proc/{child.pid}/comm").read_bytes():
-        time.sleep(0.01)
+    child = subprocess.Popen([*map(str, words), sleeper, "60"], env={**environment, **more}, stderr=subprocess.DEVNULL)
     try:
         return attach(code, child.pid, told)
     finally:
@@ -188,12 +186,16 @@ cure = "start it by strata run --idle -- PROGRAM"
 attach(2, "soon", "It is no process id: a number, such as 1234.")
 attach(2, 0, "It is no process id: a number, such as 1234.")
 attach(2, 999999999, "There is no such process: pgrep -a NAME lists those of a name.")
-attached_to(2, f"It does not run under Strata: {cure}")
-attached_to(2, f"It does not run under Strata: {cure}", STRATA="off")
+attached_to(2, f"It does not run under Strata, or has renamed itself: {cure}, or touch the file of its trigger=")
+attached_to(2, f"It does not run under Strata, or has renamed itself: {cure}, or touch the file of its trigger=", STRATA="off")
 attached_to(2, f"It waits for nothing, as it has no trigger=: {cure}", program, "run", "--")
-told = attached_to(0, None, STRATA="trigger=touched,out=below")
-that(told.endswith(f" begins where its next step ends; the report: {here}/below\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
-child = subprocess.Popen(["sleep", "60"], env={**environment, "STRATA": f"trigger={here}/none/file"})
+attached_to(1, "Strata has not begun in it, as it has no CUDA context and no range yet; a program that it started has a process id "
+               "of its own: pgrep -a NAME", STRATA="trigger=touched,out=below")
+that(not pathlib.Path("touched").exists(), "a file is touched that nobody looks at")
+shutil.copy(shutil.which("sleep"), "strata")  # its thread has the name of a session's
+told = attached_to(0, None, sleeper="./strata", STRATA="trigger=touched,out=below")
+that(told.endswith(f" begins where its next step ends; its report is a folder in {here}/below\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
+child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"trigger={here}/none/file"})
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
 that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")
 if as_nobody:

@@ -401,6 +401,7 @@ class page_writer {
     json_.array("captured");
     for (std::size_t i = 0; i < input_.folded.size(); ++i) {
       for (captured_work const& work : input_.folded[i].captured) {
+        if (!(folded_mean_.captured_ns(work) > 0.0)) continue;
         json_.array();
         json_.integer({}, rows.place(work.launching_row));
         json_.integer({}, rows.place(i));

@@ -182,7 +182,7 @@ class machine {
   static std::string command() {
     std::string text = read("/proc/thread-self/cmdline", 65'536);  // also where main has ended
     if (text.empty()) text = read("/proc/self/cmdline", 65'536);   // Linux before 3.17
-    if (!text.empty() && text.back() == '\0') text.pop_back();
+    while (!text.empty() && text.back() == '\0') text.pop_back();  // many where it renamed itself
     std::string words;
     for (std::size_t begin = 0; begin < text.size();) {
       std::size_t const end = smaller(text.find('\0', begin), text.size());

@@ -211,7 +211,7 @@ inline status missing_call_steps(std::string_view step, call_steps_seen const& s
   text << ", so that there are no steps";
   if (recorded == without_steps::all) text << ": the whole run is shown";
   if (recorded == without_steps::beginning)
-    text << ": the first " << step_patience::most_launches << " launches are shown"
+    text << ": the beginning is shown, of " << step_patience::most_launches << " launches at most"
          << ", and what follows was not recorded";
   bool const has_data = recorded != without_steps::nothing;
   if (has_data && never_counted) text << ", without counters";
@@ -238,6 +238,12 @@ inline status doubtful_call_steps(std::string_view step, call_steps_seen const& 
   if (2 * seen.in_steps >= seen.launches && seen.found <= 1) return {};
   return {errc::limit, describe_call_steps(step, seen) +
                            ": the steps speak of these alone; step=NAME names others"};
+}
+
+/// `step=graph`, `sync` or `auto` where the program says itself what its steps are.
+inline status unused_steps(std::string_view step) {
+  return {errc::bad_argument, sentence("STRATA_STEP() of the program is not used with step=")
+                                  << step << ": leave step= out to use it"};
 }
 
 /// There are no steps with `step=`.
@@ -269,7 +275,10 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
     return {errc::bad_argument, sentence("the schedule left no step: the program had ")
                                     << steps << ", and the first one to keep is step "
                                     << plan.first_kept()
-                                    << " (counted from 0): lower skip, warmup or every"};
+                                    << " (counted from 0): lower skip, warmup or every"
+                                    << (wanted.steps_are_calls() && !windows
+                                            ? "; what is shown came before the first step"
+                                            : "")};
   }
   if (!never_counted) return {};
   return {errc::limit,

@@ -259,6 +259,7 @@ class session_core {
     } else if (options_.steps_are_calls() && !windows_.used()) {
       steps_.recorded = without_steps::all;
       (void)record_window(phase::active);  // until the first step, or the end where none comes
+      recorder.keep_half();
     }
     listen(recorder);
     keep(hang_.dog.start(options_.watchdog_s));
@@ -406,6 +407,7 @@ class session_core {
       step = windows_.position(step);
     }
     if (options_.has_schedule()) {
+      detail::recorder::instance().release_half();
       phase const is = steps_.plan.made().of(step);
       if (is == phase::skip && window_ == window_state::open) close_window();  // of the beginning
       open_window(is);
@@ -423,7 +425,7 @@ class session_core {
     auto& self = *static_cast<session_core*>(context);
     bool const is_beginning = self.options_.has_schedule() && !self.windows_.used() &&
                               detail::recorder::instance().steps_begun() == 0;
-    if (!is_beginning) return true;
+    if (!is_beginning || self.window_ == window_state::closed) return true;
     self.steps_.recorded = without_steps::beginning;
     self.attempt([&] { self.close_window(); });
     return self.window_ == window_state::closed;
@@ -592,6 +594,7 @@ class session_core {
     keep(missing_steps(options_, steps_.plan.made(), counting_->never_began(), profile_,
                        recorder.steps_begun(), trace_.seen_steps(), steps_.recorded));
     if (options_.steps_are_calls()) say_steps();
+    if (recorder.has_unused_steps()) keep(unused_steps(options_.step));
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
     keep(lasting_steps(options_.step, profile_.losses.ranges_ended_elsewhere));

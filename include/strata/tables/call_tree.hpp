@@ -233,23 +233,29 @@ class call_tree_builder {
       std::uint32_t const capturing = layout_.row_of(sums.captured_by);
       if (capturing == launching) continue;
       add_graph_kernels(rows_[capturing].self, sums);
-      add_captured(rows_[capturing].captured, {launching, sums.kernel_ns});
+      rows_[capturing].captured.push_back({launching, sums.kernel_ns});
       for (std::uint32_t row = capturing; !layout_.contains(row, launching);
            row = layout_.parent(row))
         add_graph_kernels(rows_[row].total, sums);
     }
+    for (range_row& row : rows_) merge_captured(row.captured);
   }
   static void add_graph_kernels(device_work& work, graph_kernel_sums const& more) noexcept {
     work.graph_kernels += more.kernels;
     work.graph_kernel_ns = add_saturated(work.graph_kernel_ns, more.kernel_ns);
   }
-  static void add_captured(vec<captured_work>& to, captured_work const& more) {
-    for (captured_work& known : to) {
-      if (known.launching_row != more.launching_row) continue;
-      known.kernel_ns = add_saturated(known.kernel_ns, more.kernel_ns);
-      return;
+  /// One for each launching row.
+  static void merge_captured(vec<captured_work>& works) {
+    works.sort([](captured_work const& a, captured_work const& b) {
+      return a.launching_row < b.launching_row;
+    });
+    std::size_t kept = 0;
+    for (captured_work const work : works) {
+      bool const is_same = kept > 0 && works[kept - 1].launching_row == work.launching_row;
+      if (!is_same) works[kept++] = {work.launching_row, 0};
+      works[kept - 1].kernel_ns = add_saturated(works[kept - 1].kernel_ns, work.kernel_ns);
     }
-    to.push_back(more);
+    works.resize(kept);
   }
 
   /// What a row did together with all below it.

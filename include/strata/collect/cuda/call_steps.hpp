@@ -102,7 +102,7 @@ class step_patience {
   static constexpr std::uint32_t most_launches = 100'000;
 
   bool lasts() const noexcept { return left_.load(memory_order_relaxed) != 0; }
-  /// A step begins.
+  /// A step begins, or the logs have no more room.
   void end() noexcept { left_.store(0, memory_order_relaxed); }
   /// Another launch. Returns: whether it was the last.
   bool ends_with_launch() noexcept {
@@ -342,8 +342,11 @@ class call_steps {
 
   /// Before a launch while no step has begun.
   STRATA_DETAIL_COLD void wait_for_steps() noexcept {
-    if (!seen_.patience.ends_with_launch() || in_forked_child()) return;
-    if (capture_guard::capturing() || !recorder::instance().miss_steps()) seen_.patience.prolong();
+    recorder& all = recorder::instance();
+    bool const is_last = seen_.patience.ends_with_launch() || !all.logs_are_whole();
+    if (!is_last || in_forked_child()) return;
+    if (capture_guard::capturing() || !all.miss_steps()) return seen_.patience.prolong();
+    seen_.patience.end();
   }
 
   /// Null beyond the limit of threads.

@@ -59,6 +59,7 @@ class recorder {
     own_lock const lock(mutex_);
     stepping_.begun.store(0, memory_order_relaxed);
     stepping_.elsewhere.store(0, memory_order_relaxed);
+    stepping_.unused.store(false, memory_order_relaxed);
     state_.step.store(no_step, memory_order_relaxed);
     state_.of_steps.store(nullptr, memory_order_relaxed);
     return forget_records(log_bytes);
@@ -96,6 +97,16 @@ class recorder {
     install_listener(&call_step_listener);
   }
 
+  /// Half of the memory of the logs is kept for what follows, until `release_half` or a pause.
+  void keep_half() noexcept {
+    std::int64_t const half = state_.budget.limit() / 2;
+    kept_bytes_.store(half);
+    state_.budget.charge(static_cast<std::size_t>(half));
+  }
+  void release_half() noexcept {
+    state_.budget.give(static_cast<std::size_t>(kept_bytes_.exchange(0)));
+  }
+
   /// Whether ranges that begin from now on are recorded.
   /// Returns: false where they should be, and there is no memory to say from when on.
   bool record(bool on) noexcept {
@@ -106,6 +117,7 @@ class recorder {
     }
     time_.recorded_ns += on ? -monotonic_ns() : monotonic_ns();
     if (!on) time_.periods.end(state_.clock.now());
+    if (!on) release_half();
     state_.session.store(on ? session() : 0, memory_order_release);
     return true;
   }
@@ -338,6 +350,8 @@ class recorder {
   std::uint64_t take_steps_elsewhere() noexcept {
     return stepping_.elsewhere.exchange(0, memory_order_relaxed);
   }
+  /// Whether the program has STRATA_STEP() and calls into the driver are the steps.
+  bool has_unused_steps() const noexcept { return stepping_.unused.load(memory_order_relaxed); }
   std::uint32_t steps_begun() const noexcept { return stepping_.begun.load(memory_order_relaxed); }
 
   static std::uint64_t thread_id() noexcept {
@@ -386,6 +400,7 @@ class recorder {
     atomic<std::uint32_t> begun{0};
     atomic<std::uint64_t> thread{0};     // that is in a step, 0: none
     atomic<std::uint64_t> elsewhere{0};  // steps of other threads meanwhile
+    atomic<bool> unused{false};          // STRATA_STEP() was called, and calls are the steps
     struct open_step {
       std::int64_t begin = 0;
       std::uint32_t worker = 0;  // the ordinal of the thread that has the step's work
@@ -411,6 +426,7 @@ class recorder {
   STRATA_DETAIL_COLD_CODE
 
   std::uint32_t forget_records(std::int64_t log_bytes) noexcept {
+    kept_bytes_.store(0);
     state_.budget.set(log_bytes);
     state_.names.limit_bytes(static_cast<std::size_t>(log_bytes) / 4);
     std::uint32_t const number = session_.fetch_add(1) + 1;
@@ -554,6 +570,11 @@ class recorder {
     if (ranges.drives(own)) ranges.end(all, *own);
   }
   static bool no_step_begin() noexcept { return false; }
+  static bool unused_step_begin() noexcept {
+    atomic<bool>& unused = instance().stepping_.unused;
+    if (!unused.load(memory_order_relaxed)) unused.store(true, memory_order_relaxed);
+    return false;
+  }
 
   static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
@@ -587,8 +608,9 @@ class recorder {
                                                 &on_listens};
 
   /// With steps that are calls into the driver, beside which STRATA_STEP() is none.
-  static constexpr listener call_step_listener{
-      &on_begin, &on_pop, &no_step_begin, []() noexcept {}, &on_current, &on_inherit, &on_listens};
+  static constexpr listener call_step_listener{&on_begin,        &on_pop,     &unused_step_begin,
+                                               []() noexcept {}, &on_current, &on_inherit,
+                                               &on_listens};
 
   recorder_state state_;
   system_mutex mutex_;
@@ -597,6 +619,7 @@ class recorder {
   known_threads known_threads_;
   step_log steps_;
   atomic<bool> owned_{false};
+  atomic<std::int64_t> kept_bytes_{0};
   atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   stepping stepping_;
