@@ -10,8 +10,8 @@ const icicleDepth = 12;
 const narrowPart = 1;
 
 /**
- * Kernels in graphs, by the place of the range that launched them: of each range that captured some,
- * and of those above it, the GPU time of these kernels in a mean step.
+ * Kernels in graphs, by the place of the range that launched them: of each range that captured
+ * some, and of those above it, the GPU time of these kernels in a mean step.
  */
 function readCaptured(pairs, rows) {
   const byLauncher = new Map();
@@ -52,9 +52,9 @@ const icicleAmount = (row, kind) => kind.amount(row) || 0;
 function icicleChildren({row, own, times}, kind) {
   const launched = own && kind.amount === gpuTimeOf && captured.get(row.place) || new Map();
   const inner = addedTimes([times, launched]);
-  const tops = Array.from(launched.keys(), place => folded.rows[place])
+  const highest = Array.from(launched.keys(), place => folded.rows[place])
     .filter(top => !launched.has(top.parent) && top.parent !== row.place);
-  return row.children.concat(tops).map(child => {
+  return row.children.concat(highest).map(child => {
     const isBelow = child.parent === row.place;
     const amount = (own && isBelow ? icicleAmount(child, kind) : 0) + (inner.get(child.place) || 0);
     return {row: child, amount, own: own && isBelow, times: inner};
@@ -63,8 +63,9 @@ function icicleChildren({row, own, times}, kind) {
 }
 
 /**
- * The boxes of a row and of those below it: {row, amount, depth, begin, end} with parts of the whole
- * from 0 to 1. Children that take longer together than the row, as in several threads, share it.
+ * The boxes of a row and of those below it: {row, amount, depth, begin, end} with parts of the
+ * whole from 0 to 1. Children that take longer together than the row, as in several threads, share
+ * it.
  */
 function icicleBoxes(top, kind, least) {
   const boxes = [];
@@ -87,8 +88,9 @@ function icicleBoxes(top, kind, least) {
 
 /** The whole of a kind: of the row at the top, or of what is below it where it has none itself. */
 function icicleWhole(top, kind) {
-  const inGraphs = kind.amount === gpuTimeOf ? capturedForOthers(top.place).get(top.place) || 0 : 0;
-  return icicleAmount(top, kind) + inGraphs || sum(top.children, child => icicleAmount(child, kind));
+  const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+  const own = icicleAmount(top, kind) + (times.get(top.place) || 0);
+  return own || sum(top.children, child => icicleAmount(child, kind));
 }
 
 function describeBox({row, amount}, kind, whole) {
@@ -176,8 +178,9 @@ function icicle() {
   const inGraphs = captured.size
     ? " The kernels of a graph lie below the range that launched it, in those that captured them."
     : "";
-  const about = "Ranges from the top down, each as wide as its part." + inGraphs + " A click chooses a range in all"
-    + " figures and in the address of the page; a double click shows only what is below it.";
+  const about = "Ranges from the top down, each as wide as its part." + inGraphs
+    + " A click chooses a range in all figures and in the address of the page; a double click"
+    + " shows only what is below it.";
   section("icicle", "Where the " + unit + " goes", about,
     el("div", {class: "controls"},
       choices.length > 1 ? picker("Width by", choices, setKind) : null,

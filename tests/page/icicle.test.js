@@ -7,8 +7,8 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js", "report/shares.js", "report/icicle.js"],
-  ["folded", "shareKinds", "readCaptured", "captured", "icicleBoxes", "icicleAmount", "icicleWhole"],
-  data);
+  ["folded", "shareKinds", "readCaptured", "captured", "icicleBoxes", "icicleAmount",
+    "icicleWhole"], data);
 const [gpu] = page.shareKinds;
 const {rows} = page.folded;
 

@@ -2776,9 +2776,9 @@ const icicleAmount = (row, kind) => kind.amount(row) || 0;
 function icicleChildren({row, own, times}, kind) {
 const launched = own && kind.amount === gpuTimeOf && captured.get(row.place) || new Map();
 const inner = addedTimes([times, launched]);
-const tops = Array.from(launched.keys(), place => folded.rows[place])
+const highest = Array.from(launched.keys(), place => folded.rows[place])
 .filter(top => !launched.has(top.parent) && top.parent !== row.place);
-return row.children.concat(tops).map(child => {
+return row.children.concat(highest).map(child => {
 const isBelow = child.parent === row.place;
 const amount = (own && isBelow ? icicleAmount(child, kind) : 0) + (inner.get(child.place) || 0);
 return {row: child, amount, own: own && isBelow, times: inner};
@@ -2804,8 +2804,9 @@ visit({row: top, amount: icicleWhole(top, kind), own: true, times}, 0, 0, 1);
 return boxes;
 }
 function icicleWhole(top, kind) {
-const inGraphs = kind.amount === gpuTimeOf ? capturedForOthers(top.place).get(top.place) || 0 : 0;
-return icicleAmount(top, kind) + inGraphs || sum(top.children, child => icicleAmount(child, kind));
+const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+const own = icicleAmount(top, kind) + (times.get(top.place) || 0);
+return own || sum(top.children, child => icicleAmount(child, kind));
 }
 function describeBox({row, amount}, kind, whole) {
 const limit = limitOf(row);
@@ -2888,8 +2889,9 @@ const choices = shareKinds.map((kind, i) => [i, kind.name]);
 const inGraphs = captured.size
 ? " The kernels of a graph lie below the range that launched it, in those that captured them."
 : "";
-const about = "Ranges from the top down, each as wide as its part." + inGraphs + " A click chooses a range in all"
-+ " figures and in the address of the page; a double click shows only what is below it.";
+const about = "Ranges from the top down, each as wide as its part." + inGraphs
++ " A click chooses a range in all figures and in the address of the page; a double click"
++ " shows only what is below it.";
 section("icicle", "Where the " + unit + " goes", about,
 el("div", {class: "controls"},
 choices.length > 1 ? picker("Width by", choices, setKind) : null,

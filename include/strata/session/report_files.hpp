@@ -380,7 +380,7 @@ class report_files {
     }
     files_.add(made);
     for (format_turn const turn :
-         {format_turn::small, format_turn::page, format_turn::recording, format_turn::timeline}) {
+         {format_turn::brief, format_turn::page, format_turn::recording, format_turn::timeline}) {
       for (report_format_entry const& format : report_formats)
         if (format.turn == turn && writes(format)) write_format(format, source, input);
     }

@@ -32,7 +32,7 @@ enum class format_source : std::uint8_t { profile, tables, answer };
 /// becomes full keeps what fits.
 enum class format_turn : std::uint8_t {
   printed,  ///< after all files
-  small,
+  brief,
   page,
   recording,
   timeline
@@ -54,8 +54,8 @@ struct report_format_entry {
 inline constexpr report_format_entry report_formats[] = {
     {report_format::table, "table", &options::table, format_source::answer, format_turn::printed,
      nullptr},
-    {report_format::csv, "csv", &options::csv, format_source::tables, format_turn::small, nullptr},
-    {report_format::json, "json", &options::json, format_source::answer, format_turn::small,
+    {report_format::csv, "csv", &options::csv, format_source::tables, format_turn::brief, nullptr},
+    {report_format::json, "json", &options::json, format_source::answer, format_turn::brief,
      "findings.json"},
     {report_format::trace, "trace", &options::chrome_trace, format_source::tables,
      format_turn::timeline, "trace.json"},
@@ -66,8 +66,8 @@ inline constexpr report_format_entry report_formats[] = {
     {report_format::recording, "recording", &options::recording, format_source::profile,
      format_turn::recording, nullptr},
     {report_format::openmetrics, "openmetrics", &options::openmetrics, format_source::answer,
-     format_turn::small, "metrics.prom"},
-    {report_format::otlp, "otlp", &options::otlp, format_source::answer, format_turn::small,
+     format_turn::brief, "metrics.prom"},
+    {report_format::otlp, "otlp", &options::otlp, format_source::answer, format_turn::brief,
      "metrics.otlp.json"}};
 
 /// All names of formats.
