@@ -51,14 +51,9 @@ class attach_command final : public subcommand {
     if (!is_number) return refuse(name(), pid_, "It is no process id: a number, such as 1234.");
     if (::kill(static_cast<pid_t>(std::stol(pid_)), 0) != 0 && errno == ESRCH)
       return refuse(name(), pid_, "There is no such process: pgrep -a NAME lists those of a name.");
-    // strata run becomes the program within milliseconds, and a program loads its libraries first.
-    for (int tenths = 0; tenths < 50 && !(session().enabled && records()); ++tenths) {
-      if (tenths == 10 && !session().enabled) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    strata::options const session = await_session();
     if (!std::ifstream("/proc/" + pid_ + "/environ").is_open())
       return refuse(name(), pid_, "You may not look at it: be the user who started it, or root.");
-    strata::options const session = this->session();
     if (!session.enabled)
       return refuse(name(), pid_,
                     "It does not run under Strata, or has renamed itself: start it by strata run "
@@ -77,6 +72,17 @@ class attach_command final : public subcommand {
   }
 
  private:
+  /// What STRATA says in the process, once a session has begun there or was waited for: strata run
+  /// becomes the program within milliseconds, and a program loads its libraries first.
+  strata::options await_session() const {
+    for (int tenths = 0;; ++tenths) {
+      strata::options const found = session();
+      int const most_tenths = found.enabled ? 50 : 10;
+      if (tenths >= most_tenths || (found.enabled && records())) return found;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
   /// What the variable STRATA of the process says.
   strata::options session() const {
     std::ifstream file("/proc/" + pid_ + "/environ", std::ios::binary);

@@ -36,11 +36,7 @@ std::string line_of(std::string_view text, std::size_t columns = 300) {
 }
 
 /// A name as a shell takes it.
-std::string quoted(std::string const& name) {
-  std::string word = "'";
-  for (char const letter : line_of(name)) word += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return word + "'";
-}
+std::string quoted(std::string const& name) { return inner::shell_quoted(line_of(name)); }
 
 /// One word of a shell's command.
 std::string shell_word(std::string const& text) {

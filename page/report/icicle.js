@@ -41,6 +41,10 @@ function addedTimes(maps) {
 const capturedForOthers = top => addedTimes(Array.from(captured)
   .filter(([launching]) => !isWithin(launching, top)).map(([, times]) => times));
 
+/** Of what counts in the GPU time of a range at the top: the kernels that others launched. */
+const timesAtTop = (top, kind) =>
+  kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+
 /** What a row has of a kind in a mean step, with all below it. */
 const icicleAmount = (row, kind) => kind.amount(row) || 0;
 
@@ -81,15 +85,14 @@ function icicleBoxes(top, kind, least) {
       from = to;
     }
   };
-  const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+  const times = timesAtTop(top, kind);
   visit({row: top, amount: icicleWhole(top, kind), own: true, times}, 0, 0, 1);
   return boxes;
 }
 
 /** The whole of a kind: of the row at the top, or of what is below it where it has none itself. */
 function icicleWhole(top, kind) {
-  const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
-  const own = icicleAmount(top, kind) + (times.get(top.place) || 0);
+  const own = icicleAmount(top, kind) + (timesAtTop(top, kind).get(top.place) || 0);
   return own || sum(top.children, child => icicleAmount(child, kind));
 }
 

@@ -45,7 +45,7 @@ class step_bound : private step_view {
         steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / active_ns()) : 0.0;
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
     std::string whole = is_part ? "run from its first work on the GPU to its last" : steps.whole();
-    if (steps.recording_factor() > 1.0)
+    if (steps.is_slowed())
       whole += sentence(" as it is unrecorded (")
                << time(steps.unrecorded_ns) << "; recorded " << time(steps.mean_ns) << ")";
     if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run();
@@ -64,7 +64,7 @@ class step_bound : private step_view {
   }
   /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
   double active_ns() const noexcept {
-    return in_.steps.recording_factor() > 1.0 ? in_.steps.usual_ns() : in_.steps.active_ns;
+    return in_.steps.is_slowed() ? in_.steps.usual_ns() : in_.steps.active_ns;
   }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.

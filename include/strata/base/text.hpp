@@ -184,6 +184,13 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
+/// Text as one word of a shell, in quotes.
+inline std::string shell_quoted(std::string_view text) {
+  std::string word = "'";
+  for (char const letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return word + "'";
+}
+
 /// A text of parts, as in `sentence("pass ") << pass << " of " << passes`. What is added goes into
 /// the same text: the standard library's + makes one more at each step, and code to destroy it.
 class sentence {

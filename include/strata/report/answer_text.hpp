@@ -35,8 +35,7 @@ inline std::string gain_text(finding const& found, steps_summary const& steps) {
                                 << (share.empty() ? share : sentence(" (") << share << " %)")
                                 << ".";
   std::string base;
-  if (steps.recording_factor() > 1.0)
-    base = sentence(" than ") << time_text(step_ns) << " unrecorded";
+  if (steps.is_slowed()) base = sentence(" than ") << time_text(step_ns) << " unrecorded";
   return sentence("Predicted ")
          << whole << ": " << time_text(found.predicted_step_ns)
          << (share.empty() ? share : sentence(" (") << share << " % shorter" << base << ')')

@@ -2772,6 +2772,8 @@ return all;
 }
 const capturedForOthers = top => addedTimes(Array.from(captured)
 .filter(([launching]) => !isWithin(launching, top)).map(([, times]) => times));
+const timesAtTop = (top, kind) =>
+kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
 const icicleAmount = (row, kind) => kind.amount(row) || 0;
 function icicleChildren({row, own, times}, kind) {
 const launched = own && kind.amount === gpuTimeOf && captured.get(row.place) || new Map();
@@ -2799,13 +2801,12 @@ if (to - from >= least) visit(child, depth + 1, from, to);
 from = to;
 }
 };
-const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
+const times = timesAtTop(top, kind);
 visit({row: top, amount: icicleWhole(top, kind), own: true, times}, 0, 0, 1);
 return boxes;
 }
 function icicleWhole(top, kind) {
-const times = kind.amount === gpuTimeOf ? capturedForOthers(top.place) : new Map();
-const own = icicleAmount(top, kind) + (times.get(top.place) || 0);
+const own = icicleAmount(top, kind) + (timesAtTop(top, kind).get(top.place) || 0);
 return own || sum(top.children, child => icicleAmount(child, kind));
 }
 function describeBox({row, amount}, kind, whole) {

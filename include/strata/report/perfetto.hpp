@@ -30,10 +30,10 @@ namespace detail {
 /// those of `out`. Cost: 64 KB, and a byte for each text.
 class perfetto_writer final : public trace_sink {
  public:
-  /// `texts`: what is given by number. No event is before `earliest`.
+  /// `texts`: what is given by number. The trace begins at `origin`.
   perfetto_writer(text_writer& out, profile const& source, vec<std::string> const& texts,
-                  std::int64_t earliest)
-      : out_(out), texts_(texts), gpus_(source), origin_(earliest < 0 ? earliest : 0) {
+                  std::int64_t origin)
+      : out_(out), texts_(texts), gpus_(source), origin_(origin) {
     known_.texts.resize(texts.size());
   }
   ~perfetto_writer() {
@@ -475,7 +475,7 @@ inline trace_summary write_perfetto(detail::text_writer& out, table_input const&
                                     trace_options const& options = {20'000'000, false}) {
   detail::trace_labels const labels(input, options.mangled_names);
   detail::trace_plan plan(input, labels, options.max_events);
-  detail::perfetto_writer sink(out, input.source, labels.texts(), plan.earliest());
+  detail::perfetto_writer sink(out, input.source, labels.texts(), plan.origin());
   trace_summary const summary = detail::write_events(sink, input, labels, plan, options);
   sink.flush();
   return summary;

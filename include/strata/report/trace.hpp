@@ -185,9 +185,9 @@ class trace_events {
 /// A sink: Chrome trace events, one a line.
 class trace_json final : public trace_sink {
  public:
-  /// `texts`: what is given by number. No event is before `earliest`: viewers drop negative times.
-  trace_json(text_writer& out, vec<std::string> const& texts, std::int64_t earliest)
-      : out_(out), origin_(earliest < 0 ? earliest : 0) {
+  /// `texts`: what is given by number. The trace begins at `origin`: viewers drop times below zero.
+  trace_json(text_writer& out, vec<std::string> const& texts, std::int64_t origin)
+      : out_(out), origin_(origin) {
     quoted_.resize(texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
       text_writer quoted(quoted_[i]);
@@ -576,7 +576,7 @@ inline trace_summary write_trace(detail::text_writer& out, table_input const& in
   profile const& source = input.source;
   detail::trace_labels const labels(input, options.mangled_names);
   detail::trace_plan plan(input, labels, options.max_events);
-  detail::trace_json sink(out, labels.texts(), plan.earliest());
+  detail::trace_json sink(out, labels.texts(), plan.origin());
   out.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
   trace_summary const summary = detail::write_events(sink, input, labels, plan, options);
   out.write("\n],\n\"otherData\":");

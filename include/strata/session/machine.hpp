@@ -194,10 +194,8 @@ class machine {
   }
   static std::string shell_word(std::string_view word) {
     constexpr std::string_view special = " \t\n\"'`$&|;<>()[]{}*?!#~\\";
-    if (!word.empty() && word.find_first_of(special) == word.npos) return std::string(word);
-    std::string quoted = "'";
-    for (char const letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
-    return quoted + "'";
+    bool const is_plain = !word.empty() && word.find_first_of(special) == word.npos;
+    return is_plain ? std::string(word) : shell_quoted(word);
   }
 
   static std::string cpu() {

@@ -162,14 +162,15 @@ struct steps_summary {
     double const factor = p50_ns / unrecorded_ns;
     return factor > least ? factor : 1.0;
   }
+  bool is_slowed() const noexcept { return recording_factor() > 1.0; }
   /// The step as it usually is, without recording, where that is known to be shorter: of it is what
   /// the answer says, and from it goes what findings gain.
-  double usual_ns() const noexcept { return recording_factor() > 1.0 ? unrecorded_ns : mean_ns; }
+  double usual_ns() const noexcept { return is_slowed() ? unrecorded_ns : mean_ns; }
   /// The part of the device's idle time that is the program's, and not what recorded steps take
   /// longer.
   double own_idle_part() const noexcept {
     double const idle_ns = active_idle_ns();
-    if (!(recording_factor() > 1.0) || !(idle_ns > 0.0)) return 1.0;
+    if (!is_slowed() || !(idle_ns > 0.0)) return 1.0;
     return detail::larger(0.0, 1.0 - (active_ns - unrecorded_ns) / idle_ns);
   }
 

@@ -234,7 +234,7 @@ inline void write_heading(text_writer& out, table_input const& input,
 /// Which steps the values of the table are of; empty for a run without steps.
 inline std::string steps_legend(steps_summary const& steps) {
   if (!steps.from_steps) return {};
-  bool const slowed = steps.recording_factor() > 1.0;
+  bool const slowed = steps.is_slowed();
   sentence text("Values are of a mean ");
   text << (slowed ? "recorded step" : "step");
   if (steps.without_first) text << ", without the first, which took " << time_text(steps.first_ns);
