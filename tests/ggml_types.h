@@ -31,6 +31,8 @@ enum ggml_op {
   GGML_OP_FLASH_ATTN_EXT
 };
 
+enum ggml_tensor_flag { GGML_TENSOR_FLAG_INPUT = 1 };
+
 struct ggml_backend_buffer_type;
 struct ggml_backend_buffer;
 using ggml_backend_buffer_type_t = ggml_backend_buffer_type*;
@@ -42,6 +44,7 @@ struct ggml_tensor {
   std::int64_t ne[GGML_MAX_DIMS] = {1, 1, 1, 1};
   std::size_t nb[GGML_MAX_DIMS] = {};
   ggml_op op = GGML_OP_NONE;
+  std::int32_t flags = 0;
   ggml_tensor* src[GGML_MAX_SRC] = {};
   ggml_tensor* view_src = nullptr;
   char name[GGML_MAX_NAME] = {};

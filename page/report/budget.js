@@ -76,7 +76,7 @@ const busyKinds = {
     paint: "var(--c0)",
   },
   launch: {
-    means: "kernels shorter than their launches",
+    means: "short kernels",
     helps: fewerLaunches,
     paint: "var(--c11)",
   },
@@ -319,6 +319,7 @@ function stepDots() {
   const shown = isApart ? groups.slice(1) : groups;
   if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
   const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
+    + (isSlowed ? ", recorded" : "")
     + (isApart ? "; the first is apart" : "");
   return el("div", {id: "each-step"},
     el("p", {class: "heading"}, about),

@@ -18,23 +18,23 @@ function setOfSteps() {
   const apart = summary.without_first
     ? ". The first one is in none of them"
     : "";
-  const slowed = summary.usual_ns < summary.mean_ns
-    ? " Recording slows them: the answer and what is predicted take a step as it is unrecorded, "
-      + time(summary.usual_ns) + "."
-    : "";
-  const kind = slowed ? "recorded step" : "step";
-  return "All numbers of a step are means of " + some(typicalCount, kind) + apart + "." + slowed;
+  const means = "All numbers of a step are means of ";
+  if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
+  return means + some(typicalCount, "recorded step") + apart + ". Recording makes a step "
+    + time(summary.mean_ns) + " long: on this first screen idle time is cut down to a step without "
+    + "recording, " + time(summary.usual_ns) + "; all figures below are of recorded steps.";
 }
 
 function stepTiles() {
   if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
-  const unrecorded = summary.unrecorded_ns
+  const unrecorded = summary.unrecorded_ns && !isSlowed
     ? "; unrecorded " + time(summary.unrecorded_ns)
     : "";
-  const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
+  const spread = (isSlowed ? "recorded: mean " + time(summary.mean_ns) + ", " : "")
+    + "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
   const tiles = [tile({
     name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
-    value: time(summary.mean_ns),
+    value: time(summary.usual_ns),
     note: summary.count > 1 ? spread : null,
   })];
   if (summary.without_first) {
@@ -72,6 +72,20 @@ function machineTile() {
   });
 }
 
+/** What the ranges declare of a step, as parts of what the GPU could do in it. */
+function declaredTiles() {
+  const tiles = [];
+  if (!none(summary.mbu)) {
+    const note = bytes(summary.declared_bytes) + " a step, of HBM's peak";
+    tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
+  }
+  if (!none(summary.mfu)) {
+    const note = rate("FLOP")(summary.declared_flops) + " a step, of the BF16 peak";
+    tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
+  }
+  return tiles;
+}
+
 /** The peak of the device's memory, who held it, and what is never released. */
 function memoryTiles() {
   const recorded = data.memory;
@@ -86,12 +100,21 @@ function memoryTiles() {
   })];
 }
 
-/** That no rule found a gain, and how many could not look for one; null where no GPU worked. */
+/** What would let most of the rules look that could not. */
+function commonestNeed(rules) {
+  const amounts = new Map();
+  for (const {needs} of rules) amounts.set(needs, (amounts.get(needs) || 0) + 1);
+  return [...amounts].sort((a, b) => b[1] - a[1])[0][0];
+}
+
+/** That no rule found a gain, or that some could not look for one; null where no GPU worked. */
 function helpsNothing() {
   if (!(summary.gpu_busy_ns > 0)) return null;
-  const blind = answer.undecided.length;
-  const lack = blind ? "; " + some(blind, "rule lacks", "rules lack") + " data" : "";
-  return el("p", {}, "No rule found anything that would shorten the " + unit + lack + ".");
+  const blind = answer.undecided;
+  const nothing = " found anything that would shorten the " + unit + ".";
+  if (!blind.length) return el("p", {}, "No rule" + nothing);
+  return el("p", {}, "What helps most is not measured: " + commonestNeed(blind) + " would let "
+    + some(blind.length, "more rule", "more rules") + " look. No other one" + nothing);
 }
 
 /** The cause that gains most, its cure, and what the step becomes. */
@@ -123,7 +146,7 @@ function headline() {
     const value = count(summary.tokens_per_second);
     tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
   }
-  tiles.push(...memoryTiles(), machineTile());
+  tiles.push(...declaredTiles(), ...memoryTiles(), machineTile());
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
     largestPart(),

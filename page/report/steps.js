@@ -3,6 +3,9 @@
 
 const unit = hasSteps ? "step" : "run";
 
+/** Whether recorded steps take longer than others: what is predicted is of the others. */
+const isSlowed = summary.usual_ns < summary.mean_ns;
+
 /** Counts and times of the GPU are of one step; counts of the CPU are sums of all steps. */
 const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
 

@@ -23,6 +23,8 @@ struct ggml_run {
     CHECK(end.code == 7);
   }
   call_counts calls() const { return calls_in(folder / "out"); }
+  /// What paths declare in all their calls.
+  call_counts bytes() const { return values_in(folder / "out", "bytes"); }
   std::size_t steps() const { return count_of(content(folder / "out/profile.json"), "\"step\":"); }
 };
 
@@ -57,6 +59,10 @@ TEST_CASE("a token is a step, and layers have ranges where the backend launches 
   CHECK(operations(calls, "prefill") == 12);
   CHECK(operations(calls, "decode") == 24);  // a graph that is launched again has no nodes
   CHECK(p.steps() == 4);                     // the last token's has no end
+  // Seven matrices of 64 x 64, and of the table a row a token.
+  constexpr std::uint64_t matrices = 7 * 64 * 64 * 4;
+  CHECK(p.bytes().at("prefill") == matrices + 5 * 64 * 4);
+  CHECK(p.bytes().at("decode") == 5 * matrices + 6 * 64 * 4);
 }
 
 TEST_CASE("backends of a device that ask of each node once: from its second graph on") {

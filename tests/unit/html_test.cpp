@@ -67,6 +67,15 @@ gpt2_sample with_hostile_names() {
   return s;
 }
 
+/// A run whose recording took so much of its steps' idle time.
+profile slowed_by_recording(double part) {
+  profile made = report_test::gpu_sample().source;
+  steps_summary const steps = page_tables(made).input().steps;
+  made.cost.unrecorded_steps = 5;
+  made.cost.unrecorded_step_ns = steps.mean_ns - part * steps.gpu_idle_ns;
+  return made;
+}
+
 constexpr std::uint32_t many = test::sanitized ? 3'000 : 10'000;
 
 /// So many ranges, each with a long name, a kernel, an allocation and counted values.
@@ -241,6 +250,20 @@ TEST_CASE("the budget of a step adds up to its GPU time and its idle time") {
   CHECK(launch == doctest::Approx(known).epsilon(1e-3));
   for (std::size_t i = 1; i < budget["busy"].size(); i += 3)
     CHECK(budget["busy"][i] < data["views"][0]["rows"].size());
+}
+
+TEST_CASE("the budget of steps that recording slows is of a step without it") {
+  page_tables const recorded(slowed_by_recording(0.0));
+  page_tables const slowed(slowed_by_recording(0.75));
+  auto const parts = [](page_tables const& tables, char const* key) {
+    nlohmann::json const list = nlohmann::json::parse(tables.data())["budget"][key];
+    double sum = 0.0;
+    for (std::size_t i = 2; i < list.size(); i += 3) sum += list[i].get<double>();
+    return sum;
+  };
+  CHECK(parts(slowed, "busy") == doctest::Approx(parts(recorded, "busy")).epsilon(1e-3));
+  CHECK(parts(slowed, "idle") == doctest::Approx(0.25 * parts(recorded, "idle")).epsilon(5e-3));
+  CHECK(slowed.page().find(" (recorded: ") != std::string::npos);  // without script
 }
 
 TEST_CASE("each step has its length on the page; of many, neighbours share a line") {
@@ -655,6 +678,7 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
     }
     write("named.html", named);
   }
+  write("slowed.html", page_tables(slowed_by_recording(0.75)).page());
   write("threads.html", page_tables(threads_of_one_name().made).page());
   write("empty.html", page_tables(profile()).page());
   std::string host;

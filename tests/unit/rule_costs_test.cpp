@@ -345,7 +345,8 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   CAPTURE(busy);
   CHECK(busy.find("GPU-bound") == 0);
   // 350 us of 907.
-  CHECK(busy.find("Most time: mlp, 350 us (39 % of the step).") != std::string::npos);
+  CHECK(busy.find("Most time: mlp, 350 us (39 % of the step), 200 us of it in work.") !=
+        std::string::npos);
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
 
@@ -399,6 +400,38 @@ TEST_CASE("idle time that recording adds is no gain of a finding's") {
   CHECK(half.cost_ns_per_step < 0.6 * whole.cost_ns_per_step);
   CHECK(whole.predicted_step_ns == doctest::Approx(1015e3 - whole.cost_ns_per_step).epsilon(0.02));
   CHECK(half.predicted_step_ns == doctest::Approx(760e3 - half.cost_ns_per_step).epsilon(0.02));
+  // The sentence has the time that the gain is of, and the recorded one.
+  CHECK(whole.title.find("The GPU is idle for 500 us of a step while ") == 0);
+  std::string const own = detail::time_text(half.cost_ns_per_step);
+  CHECK(half.title.find("The GPU is idle for " + own + " of a step (recorded: 500 us) while ") ==
+        0);
+}
+
+TEST_CASE("the sentence: the kernels of one name that have much of the range's time") {
+  auto const bound = [](std::int64_t first, std::int64_t second, std::int64_t third) {
+    program p;
+    p.made.kernel_names.push_back({"other"});
+    std::string const wide = "_Z" + std::to_string(70) + std::string(70, 'k') + "v";
+    p.made.kernel_names.push_back({wide});
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        if (first > 0) p.kernel_of(row, first);
+        if (second > 0) p.kernel_of(row, second).name = 2;
+        if (third > 0) p.kernel_of(row, third).name = 3;
+        if (first > 0) p.kernel_of(row, first);
+      });
+      p.wait();
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  auto const has = [](std::string const& text, std::string const& part) {
+    CAPTURE(text);
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(has(bound(300 * us, 400 * us, 0), " of the step), 600 us of it in work"));
+  CHECK(has(bound(100 * us, 400 * us, 0), " of the step), 400 us of it in other"));
+  CHECK(has(bound(300 * us, 0, 0), " of the step), all of it in work"));
+  CHECK(has(bound(100 * us, 100 * us, 800 * us), "800 us of it in " + std::string(59, 'k')));
 }
 
 TEST_CASE("the sentence: most time is a range's own, and what overlaps counts once") {

@@ -49,7 +49,7 @@ ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t schedule
   if (!is_recorded(ggml)) return compute(scheduler, graph);
   auto const work = ggml_recorded::graph_work::read(graph);
   ggml_recorded::token_step::next(scheduler, work.decodes);
-  strata::scoped_range const range(work.decodes ? "decode" : "prefill",
-                                   strata::tokens(work.tokens));
+  strata::scoped_range const range(work.decodes ? "decode" : "prefill", strata::tokens(work.tokens),
+                                   strata::bytes(work.kept_bytes));
   return compute(scheduler, graph);
 }

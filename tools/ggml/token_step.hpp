@@ -4,6 +4,7 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 
+#include <strata/adapters/ggml_graph.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -16,6 +17,7 @@ namespace ggml_recorded {
 struct graph_work {
   std::int64_t tokens = 0;  // 0: not known
   bool decodes = false;     // each token has an output: one of each sequence
+  double kept_bytes = 0;    // of weights and of the cache that it reads; where somebody listens
 
   /// Source: the rows that llama.cpp takes from the table of tokens first, and those of the last
   /// node, which is the output.
@@ -30,6 +32,9 @@ struct graph_work {
       found.decodes = found.tokens <= most_sequences && nodes[count - 1]->ne[1] == found.tokens;
       break;
     }
+    if (!strata::detail::anyone_listens()) return found;
+    for (int i = 0; i < count; ++i)
+      found.kept_bytes += strata::detail::ggml_work::kept_bytes_of(nodes[i]);
     return found;
   }
 };

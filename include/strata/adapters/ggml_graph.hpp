@@ -333,39 +333,57 @@ class ggml_work {
   }
 
   static double bytes_of(ggml_tensor const* node) noexcept {
-    ggml_tensor const* const a = node->src[0];
-    ggml_tensor const* const b = node->src[1];
     if (ggml_idles(node)) return 0;
-    if (a != nullptr && b != nullptr) {
-      switch (node->op) {
-        case GGML_OP_GET_ROWS:  // of the table only the rows that are named
-          return row_bytes(a, a->ne[0]) * rows(node) + stored(b) + stored(node);
-        case GGML_OP_SET_ROWS:  // a view of all it writes into: only the rows that come
-          return stored(a) + stored(b) + row_bytes(node, node->ne[0]) * rows(a);
-        case GGML_OP_CPY:  // b is where it goes
-          return stored(a) + stored(node);
-        case GGML_OP_MUL_MAT_ID:
-          if (ggml_tensor const* const ids = node->src[2]) {
-            // As many experts as can be different.
-            double const experts = static_cast<double>(a->ne[2]);
-            double const named = elements(ids);
-            double const used = named < experts ? named : experts;
-            return (experts > 0 ? stored(a) / experts * used : 0) + stored(b) + stored(ids) +
-                   stored(node);
-          }
-          break;
-        default:
-          break;
-      }
-    }
-    double sum = stored(node);
-    for (ggml_tensor const* const source : node->src) {
-      if (source != nullptr) sum += stored(source);
-    }
+    double sum = written_bytes(node);
+    for (int i = 0; i < GGML_MAX_SRC; ++i) sum += read_bytes(node, i);
+    return sum;
+  }
+
+  /// Of these, what is read of tensors that no node computes and that are no input: of weights, and
+  /// of the cache of keys and values.
+  static double kept_bytes_of(ggml_tensor const* node) noexcept {
+    if (ggml_idles(node)) return 0;
+    double sum = 0;
+    for (int i = 0; i < GGML_MAX_SRC; ++i)
+      if (node->src[i] != nullptr && is_kept(node->src[i])) sum += read_bytes(node, i);
     return sum;
   }
 
  private:
+  static bool is_kept(ggml_tensor const* tensor) noexcept {
+    ggml_tensor const* const root = tensor->view_src == nullptr ? tensor : tensor->view_src;
+    return root->op == GGML_OP_NONE && (root->flags & GGML_TENSOR_FLAG_INPUT) == 0;
+  }
+  /// What a node writes: of a table into which rows are put, these.
+  static double written_bytes(ggml_tensor const* node) noexcept {
+    bool const puts_rows = node->op == GGML_OP_SET_ROWS && node->src[0] != nullptr;
+    return puts_rows ? row_bytes(node, node->ne[0]) * rows(node->src[0]) : stored(node);
+  }
+  /// What a node reads of its i-th source: of a table only the rows that are named, of experts as
+  /// many as can be different, and nothing of where the result goes.
+  static double read_bytes(ggml_tensor const* node, int i) noexcept {
+    ggml_tensor const* const source = node->src[i];
+    if (source == nullptr) return 0;
+    switch (node->op) {
+      case GGML_OP_GET_ROWS:
+        return i == 0 ? row_bytes(source, source->ne[0]) * rows(node) : stored(source);
+      case GGML_OP_SET_ROWS:
+        return i < 2 ? stored(source) : 0;
+      case GGML_OP_CPY:
+        return i == 0 ? stored(source) : 0;
+      case GGML_OP_MUL_MAT_ID:
+        return i == 0 ? stored(source) * used_experts(node) : stored(source);
+      default:
+        return stored(source);
+    }
+  }
+  /// Their part of all, of a product whose third source names them.
+  static double used_experts(ggml_tensor const* node) noexcept {
+    if (node->src[2] == nullptr) return 1;
+    double const all = static_cast<double>(node->src[0]->ne[2]);
+    double const named = elements(node->src[2]);
+    return named < all ? named / all : 1;
+  }
   static double elements(ggml_tensor const* tensor) noexcept {
     return static_cast<double>(ggml_nelements(tensor));
   }

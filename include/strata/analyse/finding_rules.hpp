@@ -180,8 +180,10 @@ class finding_rules : private kernel_rules {
   /// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
   /// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
   std::string idle_title(idle_cause cause, idle_work const& all) const {
-    std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
-                            << " idle for " << time(all.ns) << " of " << in_.steps.one_whole();
+    std::string gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
+                      << " idle for " << time(in_.steps.own_idle_ns(all.ns)) << " of "
+                      << in_.steps.one_whole();
+    if (in_.steps.is_slowed()) gpu += sentence(" (recorded: ") << time(all.ns) << ")";
     std::string const idle = sentence(gpu) << " " << entry_of(cause).meanwhile;
     switch (cause) {
       case idle_cause::launch:  // before a kernel is launched, and before it begins

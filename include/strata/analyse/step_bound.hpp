@@ -5,13 +5,16 @@
 #include <strata/analyse/finding_context.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/kernel_table.hpp>
 #include <strata/tables/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -216,7 +219,8 @@ class step_bound : private step_view {
     bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
     sentence text(" Most time: ");
     text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
-         << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)");
+         << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)")
+         << longest_kernel_text(row, ns);
     range_limit const& limit = in_.roofline.limits[row];
     if (limit.text.empty()) return text << ".";
     text << "; limiter: ";
@@ -224,6 +228,30 @@ class step_bound : private step_view {
     if (limit.stall.empty()) return text << limit.text << ".";
     return text << "latency, no unit above " << limit.use_text() << " (" << limit.roof
                 << "). Its warps most often " << stall_text(limit.stall) << ".";
+  }
+  /// ", 18.5 ms of it in flash_bprop_kernel": of all kernels of that name in the range itself,
+  /// which takes `range_ns`; "all of it" of a single one. Empty where none has much of its time.
+  std::string longest_kernel_text(std::size_t row, double range_ns) const {
+    constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
+    constexpr std::size_t widest = 60;  // columns of a name
+    flat_map<std::string_view, double> times;
+    double all = 0.0;
+    double most = 0.0;
+    std::string_view longest;
+    for (kernel_row const& kernel : in_.kernels) {
+      if (kernel.path_id != rows_[row].path_id) continue;
+      double const ns = ns_in_step(kernel, rows_[row], in_.steps);
+      double& same = times[kernel.short_name];
+      same += ns;
+      all += ns;
+      if (!(same > most)) continue;
+      most = same;
+      longest = kernel.short_name;
+    }
+    if (longest.empty() || most < much * all) return {};
+    bool const is_all = most > 0.999 * larger(all, range_ns);
+    return sentence(", ") << (is_all ? "all" : time(smaller(most, range_ns))) << " of it in "
+                          << shortened(longest, widest, 0);
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {

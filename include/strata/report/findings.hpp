@@ -98,6 +98,11 @@ class answer_json {
     json_.number("rangeless_busy_ns", steps.rangeless_busy_ns);
     json_.number("tokens", steps.tokens);
     json_.number("tokens_per_second", steps.tokens_per_s);
+    declared_use const& declared = input_.declared;
+    json_.number("declared_bytes", declared.bytes > 0.0 ? declared.bytes : not_a_number);
+    json_.number("declared_flops", declared.flops > 0.0 ? declared.flops : not_a_number);
+    json_.number("mbu", declared.mbu);
+    json_.number("mfu", declared.mfu);
     json_.number("outside_ns", steps.outside_ns);
     json_.number("outside_gpu_ns", steps.outside_gpu_ns);
     json_.end_object();

@@ -37,7 +37,8 @@ inline std::string limiter_name_of_leaf(range_limit const& limit) {
 }
 
 /// Writes the mean step as a budget: GPU time by what limits it and idle time by its cause, each
-/// with the range that it is of. Both add up to `gpu_busy_ns` and `gpu_idle_ns` of the steps.
+/// with the range that it is of. They add up to `gpu_busy_ns` of the steps, and to `gpu_idle_ns` as
+/// it is without recording.
 class page_budget {
  public:
   /// `places`: on the page, by row of the folded tree.
@@ -50,7 +51,7 @@ class page_budget {
     find_busy();
     write_parts("busy", input_.steps.gpu_busy_ns);
     find_idle();
-    write_parts("idle", input_.steps.gpu_idle_ns);
+    write_parts("idle", input_.steps.own_idle_ns(input_.steps.gpu_idle_ns));
     json_.end_object();
     write_steps();
   }
@@ -92,7 +93,7 @@ class page_budget {
 
   void find_idle() {
     for (idle_time const& time : input_.steps.idle)
-      add(std::string(to_string(time.cause)), time.row, time.ns);
+      add(std::string(to_string(time.cause)), time.row, input_.steps.own_idle_ns(time.ns));
   }
 
   /// Parts that overlap in time share it; what they leave over is not known.

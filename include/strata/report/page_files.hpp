@@ -1483,6 +1483,7 @@ return false;
 inline constexpr std::string_view page_report_steps_js = R"page(<script>
 "use strict";
 const unit = hasSteps ? "step" : "run";
+const isSlowed = summary.usual_ns < summary.mean_ns;
 const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
 const typicalCount = summary.count - (summary.without_first ? 1 : 0);
 function meanSteps(amount = typicalCount) {
@@ -1623,7 +1624,7 @@ helps: "more warps, or more independent work in each",
 paint: "var(--c0)",
 },
 launch: {
-means: "kernels shorter than their launches",
+means: "short kernels",
 helps: fewerLaunches,
 paint: "var(--c11)",
 },
@@ -1831,6 +1832,7 @@ const isApart = summary.without_first && groups.length > 1 && groups[0].amount =
 const shown = isApart ? groups.slice(1) : groups;
 if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
 const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
++ (isSlowed ? ", recorded" : "")
 + (isApart ? "; the first is apart" : "");
 return el("div", {id: "each-step"},
 el("p", {class: "heading"}, about),
@@ -1854,22 +1856,22 @@ return "All numbers are of the whole run: " + why + ".";
 const apart = summary.without_first
 ? ". The first one is in none of them"
 : "";
-const slowed = summary.usual_ns < summary.mean_ns
-? " Recording slows them: the answer and what is predicted take a step as it is unrecorded, "
-+ time(summary.usual_ns) + "."
-: "";
-const kind = slowed ? "recorded step" : "step";
-return "All numbers of a step are means of " + some(typicalCount, kind) + apart + "." + slowed;
+const means = "All numbers of a step are means of ";
+if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
+return means + some(typicalCount, "recorded step") + apart + ". Recording makes a step "
++ time(summary.mean_ns) + " long: on this first screen idle time is cut down to a step without "
++ "recording, " + time(summary.usual_ns) + "; all figures below are of recorded steps.";
 }
 function stepTiles() {
 if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
-const unrecorded = summary.unrecorded_ns
+const unrecorded = summary.unrecorded_ns && !isSlowed
 ? "; unrecorded " + time(summary.unrecorded_ns)
 : "";
-const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
+const spread = (isSlowed ? "recorded: mean " + time(summary.mean_ns) + ", " : "")
++ "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
 const tiles = [tile({
 name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
-value: time(summary.mean_ns),
+value: time(summary.usual_ns),
 note: summary.count > 1 ? spread : null,
 })];
 if (summary.without_first) {
@@ -1903,6 +1905,18 @@ note: hasDevice ? which + data.environment.cpu : null,
 small: true,
 });
 }
+function declaredTiles() {
+const tiles = [];
+if (!none(summary.mbu)) {
+const note = bytes(summary.declared_bytes) + " a step, of HBM's peak";
+tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
+}
+if (!none(summary.mfu)) {
+const note = rate("FLOP")(summary.declared_flops) + " a step, of the BF16 peak";
+tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
+}
+return tiles;
+}
 function memoryTiles() {
 const recorded = data.memory;
 if (!recorded || !(recorded.peak_bytes > 0)) return [];
@@ -1915,11 +1929,18 @@ note: holder ? holder.name + ": " + bytes(holder.value) + " of it" : null,
 more: el("dd", {class: "note"}, neverReleased(memoryTotals(recorded)) || "all was released"),
 })];
 }
+function commonestNeed(rules) {
+const amounts = new Map();
+for (const {needs} of rules) amounts.set(needs, (amounts.get(needs) || 0) + 1);
+return [...amounts].sort((a, b) => b[1] - a[1])[0][0];
+}
 function helpsNothing() {
 if (!(summary.gpu_busy_ns > 0)) return null;
-const blind = answer.undecided.length;
-const lack = blind ? "; " + some(blind, "rule lacks", "rules lack") + " data" : "";
-return el("p", {}, "No rule found anything that would shorten the " + unit + lack + ".");
+const blind = answer.undecided;
+const nothing = " found anything that would shorten the " + unit + ".";
+if (!blind.length) return el("p", {}, "No rule" + nothing);
+return el("p", {}, "What helps most is not measured: " + commonestNeed(blind) + " would let "
++ some(blind.length, "more rule", "more rules") + " look. No other one" + nothing);
 }
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
@@ -1946,7 +1967,7 @@ if (summary.tokens_per_second > 0) {
 const value = count(summary.tokens_per_second);
 tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
 }
-tiles.push(...memoryTiles(), machineTile());
+tiles.push(...declaredTiles(), ...memoryTiles(), machineTile());
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
 largestPart(),

@@ -61,10 +61,11 @@ class page_plain {
     steps_summary const& steps = input_.steps;
     if (!(steps.mean_ns > 0.0)) return {};
     sentence text(steps.from_steps ? "Step: " : "Run: ");
-    text << time_text(steps.mean_ns);
+    text << time_text(steps.usual_ns());
+    if (steps.is_slowed()) text << " (recorded: " << time_text(steps.mean_ns) << ")";
     if (steps.gpu_busy_ns > 0.0)
       text << "; GPU busy for " << time_text(steps.gpu_busy_ns) << ", idle for "
-           << time_text(steps.gpu_idle_ns);
+           << time_text(steps.own_idle_ns(steps.gpu_idle_ns));
     if (steps.without_first) text << "; the first step, apart: " << time_text(steps.first_ns);
     return text << ".";
   }

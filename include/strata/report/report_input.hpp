@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_REPORT_INPUT_HPP
 #define STRATA_REPORT_REPORT_INPUT_HPP
 
+#include <strata/analyse/declared_use.hpp>
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
@@ -28,14 +29,17 @@ struct report_input : table_input {
 
   roofline_table roofline;  ///< of `folded`; empty before find_answer()
   findings_table findings;  ///< of `folded`; empty before find_answer()
+  declared_use declared;    ///< the same
 
-  /// Fills `steps`, `roofline`, `limits` and `findings`. Requires: the tree of `folded`; the
-  /// counters.
+  /// Fills `steps`, `roofline`, `limits`, `declared` and `findings`. Requires: the tree of
+  /// `folded`; the counters.
   void find_answer(call_tree const& folded_tree) {
     find_steps(folded_tree);
     roofline = make_roofline(source, folded, steps, gpu_counters());
     roofs_measured_at = roofline.measured_at;
     show_limits();
+    declared = make_declared_use(folded, steps, roofline);
+    declared_text = declared.text();
     vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
     findings = make_findings(
         {source, folded, by_name, steps, roofline, gpu_counters(), folded_tree, ranges});

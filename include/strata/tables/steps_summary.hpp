@@ -173,6 +173,8 @@ struct steps_summary {
     if (!is_slowed() || !(idle_ns > 0.0)) return 1.0;
     return detail::larger(0.0, 1.0 - (active_ns - unrecorded_ns) / idle_ns);
   }
+  /// Idle time of a recorded step, as it is without recording.
+  double own_idle_ns(double recorded_ns) const noexcept { return recorded_ns * own_idle_part(); }
 
   /// The part of an amount that lies in the steps which `mean_ns` is of.
   double part(step_part const& share) const noexcept {

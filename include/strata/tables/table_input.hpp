@@ -68,6 +68,7 @@ struct table_input {
   steps_summary steps;                                    ///< rows are those of `folded`
   vec<row_limit> limits;             ///< of `folded`; empty where they are not known
   std::string roofs_measured_at;     ///< UTC, ISO 8601; empty: no roof was measured
+  std::string declared_text;         ///< what part of a peak is declared; empty: not known
   row_order sort = row_order::cost;  ///< on the console, and on the page at first
   std::string_view trace_file;       ///< which the page names; empty where none is written
 

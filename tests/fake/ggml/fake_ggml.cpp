@@ -45,6 +45,7 @@ ggml_tensor* new_node(ggml_op operation, char const* name, ggml_tensor* input,
 ggml_cgraph* new_graph(int tokens, int outputs) {
   auto* const graph = new ggml_cgraph;
   ggml_tensor* last = new_tensor(GGML_OP_NONE, "inp_tokens", tokens);
+  last->flags = GGML_TENSOR_FLAG_INPUT;
   bool const embeds = outputs == 0;  // as an encoder of images or sounds
   auto const add = [&](ggml_op operation, char const* name, char const* weight = nullptr) {
     last = new_node(operation, name, last, weight);

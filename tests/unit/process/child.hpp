@@ -161,10 +161,13 @@ inline ending run(texts command, texts more_environment = {}, std::vector<int> c
 /// How many reports were printed.
 inline std::size_t reports_in(ending const& e) { return count_of(e.err, "\ncost: "); }
 
-/// Calls by path, from the file `ranges.csv` of a folder. The names hold neither commas nor quotes.
-inline std::map<std::string, std::uint64_t> calls_in(std::string const& folder,
-                                                     std::string* rank = nullptr) {
-  std::map<std::string, std::uint64_t> calls;
+using call_counts = std::map<std::string, std::uint64_t>;
+
+/// A column by path, from the file `ranges.csv` of a folder. The names hold neither commas nor
+/// quotes.
+inline call_counts values_in(std::string const& folder, std::string const& name,
+                             std::string* rank = nullptr) {
+  call_counts values;
   std::ifstream file(folder + "/ranges.csv");
   std::string line;
   std::map<std::string, std::size_t> column;
@@ -184,12 +187,14 @@ inline std::map<std::string, std::uint64_t> calls_in(std::string const& folder,
     }
     if (rank != nullptr) *rank = cells.at(column.at("rank"));
     std::string const& path = cells.at(column.at("path"));
-    if (!path.empty()) calls[path] = std::stoull(cells.at(column.at("calls")));
+    std::string const& value = cells.at(column.at(name));
+    if (!path.empty() && !value.empty()) values[path] = std::stoull(value);
   }
-  return calls;
+  return values;
 }
-
-using call_counts = std::map<std::string, std::uint64_t>;
+inline call_counts calls_in(std::string const& folder, std::string* rank = nullptr) {
+  return values_in(folder, "calls", rank);
+}
 
 }  // namespace process_test
 

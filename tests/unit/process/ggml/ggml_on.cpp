@@ -167,6 +167,8 @@ TEST_CASE("flops and bytes of nodes, quantised tensors as they are stored") {
     ggml_tensor* const y = g.node(GGML_OP_MUL_MAT, "y", {96, 5}, {w, x});
     CHECK(work::flops_of(y) == 2.0 * 64 * 96 * 5);
     CHECK(work::bytes_of(y) == 96 * (64 / 32 * 18) + 64 * 5 * 4 + 96 * 5 * 4);
+    x->flags = GGML_TENSOR_FLAG_INPUT;
+    CHECK(work::kept_bytes_of(y) == 96 * (64 / 32 * 18));
   }
   SUBCASE("MUL_MAT of heads that share their keys") {  // grouped queries
     ggml_tensor* const k = g.tensor("k", GGML_TYPE_F16, {16, 40, 2});
@@ -182,6 +184,9 @@ TEST_CASE("flops and bytes of nodes, quantised tensors as they are stored") {
     CHECK(work::bytes_of(y) == 96 * (64 / 32 * 34) * 10 + 64 * 5 * 4 + 2 * 5 * 4 + 96 * 2 * 5 * 4);
     w->ne[2] = 4;  // fewer than are named
     CHECK(work::bytes_of(y) == 96 * (64 / 32 * 34) * 4 + 64 * 5 * 4 + 2 * 5 * 4 + 96 * 2 * 5 * 4);
+    w->ne[2] = 16;
+    x->flags = ids->flags = GGML_TENSOR_FLAG_INPUT;
+    CHECK(work::kept_bytes_of(y) == 96 * (64 / 32 * 34) * 10);
   }
   SUBCASE("FLASH_ATTN_EXT: queries, keys and values of other widths") {
     ggml_tensor* const q = g.tensor("q", GGML_TYPE_F32, {24, 5, 8, 3});
@@ -191,6 +196,10 @@ TEST_CASE("flops and bytes of nodes, quantised tensors as they are stored") {
     CHECK(work::flops_of(y) == 2.0 * (5 * 8 * 3) * 40 * (24 + 16));
     CHECK(work::bytes_of(y) ==
           24 * 5 * 8 * 3 * 4 + 24 * 40 * 2 * 3 * 2 + 16 * 40 * 2 * 3 * 2 + 16 * 8 * 5 * 3 * 4);
+    q->op = GGML_OP_ADD;                                                 // that a node computes
+    k->view_src = g.tensor("cache_k", GGML_TYPE_F16, {24, 4096, 2, 3});  // a view of the cache
+    v->view_src = q;
+    CHECK(work::kept_bytes_of(y) == 24 * 40 * 2 * 3 * 2);
   }
   SUBCASE("OUT_PROD") {
     ggml_tensor* const b = g.tensor("b", GGML_TYPE_F32, {48, 5});
@@ -205,6 +214,11 @@ TEST_CASE("flops and bytes of nodes, quantised tensors as they are stored") {
     ggml_tensor* const cache =
         g.node(GGML_OP_SET_ROWS, "cache", {64, 100000}, {x, index}, GGML_TYPE_F16);
     CHECK(work::bytes_of(cache) == 64 * 5 * 4 + 5 * 4 + 64 * 5 * 2);
+    index->flags = x->flags = GGML_TENSOR_FLAG_INPUT;
+    cache->src[2] = table;  // where it goes
+    CHECK(work::bytes_of(cache) == 64 * 5 * 4 + 5 * 4 + 64 * 5 * 2);
+    CHECK(work::kept_bytes_of(read) == 5 * (64 / 32 * 34));
+    CHECK(work::kept_bytes_of(cache) == 0);
   }
   SUBCASE("what is copied is not read at its destination") {
     ggml_tensor* const to = g.tensor("to", GGML_TYPE_F16, {64, 5});
