@@ -140,8 +140,8 @@ class attach_command final : public subcommand {
       return exit_code::found;
     }
     std::printf(
-        "strata attach: a window of %s begins where its next step ends; its report is a folder "
-        "in %s\n",
+        "strata attach: a window of %s begins where its next step ends; its report will be in "
+        "%s-latest\n",
         pid_.c_str(), path_of(session.out).c_str());
     return exit_code::fine;
   }

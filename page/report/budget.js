@@ -28,7 +28,7 @@ const busyKinds = {
     paint: "var(--c4)",
   },
   "L1 with shared memory": {
-    means: "cache and memory of an SM",
+    means: "per SM",
     helps: fewerTurns,
     paint: "var(--c4)",
   },
@@ -71,7 +71,7 @@ const busyKinds = {
     paint: "var(--c12)",
   },
   latency: {
-    means: "waits, no unit at 60 %",
+    means: "no unit reaches 60 %",
     helps: "more warps, or more independent work in each",
     paint: "var(--c0)",
   },
@@ -112,7 +112,7 @@ const idleKinds = {
   },
   wait: {
     name: "the host waits, then launches",
-    helps: "one wait a step; events between streams",
+    helps: "one wait a step",
     paint: "var(--c6)",
   },
   allocation: {
@@ -160,11 +160,74 @@ function describeBudget(part, whole) {
 /** The range that has most of a part; null where that is no range. */
 const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
 
-/** A link to the range that has most of a part; null where that is no range. */
+/** A link to the range that has most of a part. */
 function toMost(part) {
   const range = budgetRange(part);
-  if (!range) return null;
-  return el("span", {class: "most"}, toRow(range, endOfPath(shortTitle(range))));
+  const others = part.ranges.length > 1 ? " + " + (part.ranges.length - 1) : null;
+  return el("span", {class: "most"},
+    range ? toRow(range, endOfPath(shortTitle(range))) : "in no range", others);
+}
+
+// What a rule finds, in the words of the first line.
+const causes = {
+  "exposed-communication": "communication that no kernel hides",
+  "managed-memory": "pages of managed memory",
+  "launch-bound": "kernels that are launched one by one",
+  "wait-in-step": "waits of the host",
+  "allocation-in-step": "allocations",
+  "host-work": "work on the CPU",
+  "gap-between-ranges": "work on the CPU",
+  "pageable-copy": "copies through pageable memory",
+  "copy-in-step": "copies that no kernel hides",
+  "serialised-streams": "streams that run one after the other",
+  "declared-work": "more work than is declared",
+  "fp64-by-accident": "FP64 by accident",
+  uncoalesced: "uncoalesced loads and stores",
+  "register-spills": "register spills",
+  "bank-conflicts": "bank conflicts",
+  "few-blocks": "too few blocks",
+  atomics: "atomics that wait for each other",
+  "fp32-without-tensor": "FP32 products without tensor cores",
+  "extra-traffic": "traffic that is not needed",
+  "tail-wave": "a last wave of few blocks",
+  "low-occupancy": "too few warps",
+  "latency-bound": "loads that wait",
+  "varying-calls": "calls of varying length",
+  "first-step": "a slow first step",
+  "above-roof": "numbers above the roof",
+  untrusted: "lost records",
+  "own-cost": "Strata's own cost",
+};
+
+// The rules that look at what the host does, by what they find; all others look at kernels.
+const rulesOfHost = {
+  launch: ["launch-bound"],
+  "host work": ["host-work", "gap-between-ranges", "managed-memory"],
+  wait: ["wait-in-step"],
+  allocation: ["allocation-in-step"],
+  copy: ["pageable-copy", "copy-in-step"],
+  copies: ["pageable-copy", "copy-in-step"],
+};
+const allRulesOfHost = Object.values(rulesOfHost).flat();
+
+/** The first finding that shortens the step by something of a part: of its kind, in its ranges. */
+function findingOf(part, list) {
+  const own = rulesOfHost[part.what];
+  const places = new Set(part.ranges.map(item => item.range));
+  return list.find(finding => finding.shortens_step
+    && (own ? own.includes(finding.rule) : !part.isIdle && !allRulesOfHost.includes(finding.rule))
+    && finding.ranges.some(item => places.has(item.range)));
+}
+
+/** What helps: as a finding says of the part, and in general where it gains less than a half. */
+function helpsPart(part) {
+  const found = findingOf(part, answer.findings);
+  const general = part.helps ? "in general: " + part.helps : "";
+  if (!found) return general ? el("span", {class: "helps"}, general) : null;
+  const link = el("a", {href: "#findings"}, "finding " + (leadingFindings.indexOf(found) + 1));
+  const gain = found.gain_ns_per_step;
+  if (gain > 0.5 * part.ns) return el("span", {class: "helps"}, link, ": " + found.advice);
+  return el("span", {class: "helps"}, link, " (" + time(gain) + " in all); " + general);
 }
 
 const budgetSwatch = part => el("i", {
@@ -199,7 +262,7 @@ function budgetGroup(title, by, list, whole) {
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
       el("span", {class: "more"},
         toMost(part),
-        part.helps ? el("span", {class: "helps"}, part.helps) : null)))));
+        helpsPart(part))))));
 }
 
 /** What the warps of a range wait for, in the words of the metric that its limiter names. */
@@ -211,42 +274,12 @@ function waitOf(range) {
     + " (" + stall.replace(/_/g, " ") + ")";
 }
 
-/** Why a part is as large as it is, or what would tell it. */
-function whyLarge(part) {
-  if (part.isIdle) return "";
-  if (part.what === "not known") return part.helps;
-  return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
-}
-
 /** The parts of the mean step, busy before idle; null where no GPU worked. */
 function readBudget() {
   if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
   const busy = budgetParts(data.budget.busy, busyKinds, false);
   const idle = budgetParts(data.budget.idle, idleKinds, true);
   return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
-}
-
-/** How long a part takes and what it is, within a sentence. */
-function inWords(part) {
-  const amount = time(part.ns);
-  const isKnown = part.what !== "not known";
-  if (part.isIdle) return amount + " of GPU idle time, " + (isKnown ? "while " : "") + part.name;
-  const isLimiter = isKnown && part.what !== "above the roof";
-  return amount + " of GPU busy time, " + (isLimiter ? "limited by " : "") + part.name;
-}
-
-/** The largest part of the budget in words. */
-function largestPart() {
-  const step = readBudget();
-  if (!step || !step.all.length) return null;
-  const part = step.all.reduce((most, item) => item.ns > most.ns ? item : most);
-  const range = budgetRange(part);
-  const why = whyLarge(part);
-  return el("p", {id: "largest", "data-ns": part.ns},
-    "Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
-    inWords(part),
-    range ? ["; " + time(part.ranges[0].ns) + " of it in ", toRow(range, shortTitle(range))] : null,
-    why ? ": " + why : null, ".");
 }
 
 /** The budget bar with its legend; null where no GPU worked. */
@@ -317,9 +350,9 @@ function stepDots() {
   const groups = stepGroups();
   const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
   const shown = isApart ? groups.slice(1) : groups;
+  if (isSlowed) return null;  // they are longer than the step that all else is of
   if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
   const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
-    + (isSlowed ? ", recorded" : "")
     + (isApart ? "; the first is apart" : "");
   return el("div", {id: "each-step"},
     el("p", {class: "heading"}, about),

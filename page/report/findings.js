@@ -14,6 +14,10 @@ const toRow = (place, text) => el("a", {
 
 const hasCost = finding => finding.cost_ns_per_step > 0;
 
+/** Those that shorten the step, and doubts about the numbers: the list begins with them. */
+const leadingFindings =
+  answer.findings.filter(finding => finding.shortens_step || !hasCost(finding));
+
 /** Columns and values; those of another range name it. */
 const evidence = finding => finding.evidence.map((item, i) => [
   i ? "; " : "",
@@ -29,7 +33,7 @@ function gainShare(finding) {
   return share >= 0.05 ? shareText(share) : "";
 }
 
-/** The step without the cause, as the console says it. */
+/** The step without the cause. */
 function afterwards(finding) {
   if (!hasCost(finding)) return "";
   if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
@@ -39,7 +43,7 @@ function afterwards(finding) {
     return most + (share && " (" + share + ")") + ". ";
   }
   const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-  return "Predicted " + unit + ": " + time(finding.predicted_step_ns)
+  return "Predicted " + unit + ", at best: " + time(finding.predicted_step_ns)
     + (share && " (" + share + " shorter)") + others;
 }
 
@@ -63,11 +67,18 @@ function otherRanges(finding) {
 }
 
 /** The range of a finding, and how many more have its cause; null for the whole step. */
+/** How many ranges of a finding its line names. */
+const namedRanges = 5;
+
 function placesOf(finding) {
   if (!finding.path) return null;
-  const others = some(finding.ranges.length - 1, "more range", "more ranges");
-  const more = finding.ranges.length > 1 ? " and " + others : "";
-  return [toRow(finding.range, shortPath(finding.path)), more + ": "];
+  const named = finding.ranges.length > namedRanges ? [finding] : finding.ranges;
+  const inRanges = named.filter(item => item.path);
+  const links = inRanges.map((item, i) =>
+    [i ? ", " : "", toRow(item.range, i ? shortTitle(item.range) : shortPath(item.path))]);
+  const more = finding.ranges.length - named.length;
+  const others = more > 0 ? some(more, "more range", "more ranges") : "between ranges";
+  return [links, (more > 0 || inRanges.length < named.length ? " and " + others : "") + ": "];
 }
 
 function findingTitle(finding) {
@@ -138,9 +149,8 @@ function aboutFindings(list) {
 
 function findings() {
   if (!answer.findings.length && !answer.bound && !answer.undecided.length) return;
-  const helps = finding => finding.shortens_step || !hasCost(finding);
-  const list = answer.findings.filter(helps);
-  const others = answer.findings.filter(finding => !helps(finding));
+  const list = leadingFindings;
+  const others = answer.findings.filter(finding => !list.includes(finding));
   const rest = list.slice(openFindings);
   section("findings", "Findings", aboutFindings(list),
     list.length ? findingList(list.slice(0, openFindings), 0) : null,

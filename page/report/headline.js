@@ -18,11 +18,12 @@ function setOfSteps() {
   const apart = summary.without_first
     ? ". The first one is in none of them"
     : "";
-  const means = "All numbers of a step are means of ";
-  if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
-  return means + some(typicalCount, "recorded step") + apart + ". Recording makes a step "
-    + time(summary.mean_ns) + " long: on this first screen idle time is cut down to a step without "
-    + "recording, " + time(summary.usual_ns) + "; all figures below are of recorded steps.";
+  if (!isSlowed)
+    return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+  return "Here a step is as it is without recording, " + time(summary.usual_ns) + ": kernels as in "
+    + some(typicalCount, "recorded step") + apart + ", which take " + time(summary.mean_ns)
+    + ", and their idle time as an estimate, all of it shortened alike. All sections "
+    + "below the findings are of recorded steps.";
 }
 
 function stepTiles() {
@@ -30,8 +31,10 @@ function stepTiles() {
   const unrecorded = summary.unrecorded_ns && !isSlowed
     ? "; unrecorded " + time(summary.unrecorded_ns)
     : "";
+  const fewestOfTail = 20;  // of fewer steps p95 is the longest
+  const tail = typicalCount < fewestOfTail ? ", longest " : ", p95 ";
   const spread = (isSlowed ? "recorded: mean " + time(summary.mean_ns) + ", " : "")
-    + "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
+    + "median " + time(summary.p50_ns) + tail + time(summary.p95_ns) + unrecorded;
   const tiles = [tile({
     name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
     value: time(summary.usual_ns),
@@ -72,15 +75,20 @@ function machineTile() {
   });
 }
 
+/** What the GPUs could do at most, of what ranges declare. */
+const peakOf = (amount, part, name) =>
+  rate(name)(summary["declared_" + amount] / summary[part] / (summary.usual_ns * 1e-9));
+
 /** What the ranges declare of a step, as parts of what the GPU could do in it. */
 function declaredTiles() {
   const tiles = [];
   if (!none(summary.mbu)) {
-    const note = bytes(summary.declared_bytes) + " a step, of HBM's peak";
+    const note = bytes(summary.declared_bytes) + " a step; HBM has " + peakOf("bytes", "mbu", "B/s");
     tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
   }
   if (!none(summary.mfu)) {
-    const note = rate("FLOP")(summary.declared_flops) + " a step, of the BF16 peak";
+    const note = rate("FLOP")(summary.declared_flops) + " a step; BF16 has "
+      + peakOf("flops", "mfu", "FLOP/s");
     tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
   }
   return tiles;
@@ -121,10 +129,40 @@ function helpsNothing() {
 function helpsMost() {
   const first = answer.findings.find(finding => finding.shortens_step);
   if (!first) return helpsNothing();
-  const isLittle = first.gain_ns_per_step < 0.05 * summary.usual_ns;
-  const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
+  const gain = first.gain_ns_per_step / summary.usual_ns;
+  const intro = "What helps most" + (gain < 0.05 ? ", though little: " : ": ");
   return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
     " ", afterwards(first));
+}
+
+/** The cause that gains most, where that is much of the step. */
+function mainCause() {
+  const first = answer.findings.find(finding => finding.shortens_step);
+  if (first && first.gain_ns_per_step > 0.1 * summary.usual_ns)
+    return " Main cause: " + (causes[first.rule] || first.rule) + ".";
+  const isKnown = summary.gpu_busy_ns > 0 && (first || !answer.undecided.length);
+  return isKnown ? " No rule has a cure for most of it." : "";
+}
+
+/** The limiters of a tenth of a step or more; "" where the GPU is idle most of the time. */
+function mainLimiters() {
+  const {busy = [], whole = 0} = readBudget() || {};
+  const most = busy.filter(part => part.ns > 0.1 * whole);
+  if (!/^(GPU|Copy)-bound/.test(answer.bound) || !most.length) return "";
+  const shares = most.map(part => (part.what === "not known" ? "not counted" : part.what)
+    + " " + Math.round(100 * part.ns / whole) + " %");
+  const isMixed = most[0].ns < 0.5 * whole;
+  const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
+  return label + shares.join(", ") + ". ";
+}
+
+/** The answer: its first sentence stands out, with the main cause. */
+function bound() {
+  if (!answer.bound) return null;
+  const text = sentence(answer.bound);
+  const [first] = text.match(/^.*?\.(?= |$)/) || [text];
+  const rest = mainLimiters() + text.slice(first.length).trim();
+  return [el("p", {class: "answer"}, first + mainCause()), rest ? el("p", {}, rest) : null];
 }
 
 /** The first letters of a text. */
@@ -148,8 +186,7 @@ function headline() {
   }
   tiles.push(...declaredTiles(), ...memoryTiles(), machineTile());
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
-    answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
-    largestPart(),
+    bound(),
     helpsMost(),
     el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
     el("dl", {class: "tiles"}, tiles)));

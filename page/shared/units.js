@@ -99,4 +99,4 @@ function capital(text) {
 }
 
 /** The same with a full stop. */
-const sentence = text => text ? capital(text) + (/[.!?]$/.test(text) ? "" : ".") : "";
+const sentence = text => text ? capital(text) + (/[.!?\u2026]$/.test(text) ? "" : ".") : "";

@@ -7,8 +7,8 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/budget.js"],
-  ["budgetParts", "describeBudget", "budgetRange", "busyKinds", "idleKinds", "inWords",
-    "stepGroups", "waitOf"],
+  ["budgetParts", "describeBudget", "budgetRange", "busyKinds", "idleKinds",
+    "stepGroups", "findingOf", "waitOf"],
   {
     ...data,
     steps: [0, 1, 900, 900, 1, 2, 700, 760],
@@ -56,17 +56,20 @@ test("steps are read in groups", () => {
   ]);
 });
 
-test("a limiter has the console's name, and plain words beside it", () => {
-  const busy = page.budgetParts(["issue", 3, 5, "latency", 3, 4], page.busyKinds, false);
-  assert.strictEqual(page.inWords(busy[0]),
-    "5 ns of GPU busy time, limited by issue (rate of instructions)");
-  assert.strictEqual(page.inWords(busy[1]),
-    "4 ns of GPU busy time, limited by latency (waits, no unit at 60 %)");
-  const [unknown, copies] = page.budgetParts(["not known", 3, 5, "copies", 3, 4], page.busyKinds);
-  assert.strictEqual(page.inWords(unknown), "5 ns of GPU busy time, limiter not counted");
-  assert.strictEqual(page.inWords(copies), "4 ns of GPU busy time, limited by copies (by the GPU)");
-  const [idle] = page.budgetParts(["launch", 3, 5], page.idleKinds, true);
-  assert.strictEqual(page.inWords(idle), "5 ns of GPU idle time, while the host launches");
+test("a part has the first finding of its kind that is of its ranges", () => {
+  const finding = (rule, range, shortens = true) =>
+    ({rule, shortens_step: shortens, ranges: [{range: 9}, {range}]});
+  const list = [finding("launch-bound", 3), finding("atomics", 4, false), finding("atomics", 4),
+    finding("copy-in-step", 4), finding("gap-between-ranges", 0)];
+  const found = (what, range, isIdle) =>
+    page.findingOf({what, isIdle, ranges: [{range: 8}, {range}]}, list);
+  assert.strictEqual(found("latency", 4, false), list[2]);
+  assert.strictEqual(found("latency", 3, false), undefined);
+  assert.strictEqual(found("copies", 4, false), list[3]);
+  assert.strictEqual(found("launch", 3, true), list[0]);
+  assert.strictEqual(found("launch", 3, false), list[0]);
+  assert.strictEqual(found("host work", 0, true), list[4]);
+  assert.strictEqual(found("device", 4, true), undefined);
 });
 
 test("what warps wait for is in the words of the metric that the limiter names", () => {

@@ -11,7 +11,7 @@ const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/range_columns.js", "report/budget.js", "report/kernels.js"],
   ["recordedColumns", "countedLabels", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
-    "helpOf", "useOf", "folded"],
+    "helpOf", "useOf", "folded", "causes", "rulesOfHost"],
   {...data, answer: {...data.answer, limits: [
     {range: 3, limiter: "HBM 80 %", kind: "unit", unit: "HBM", time_ns: 10, time_at_roof_ns: 8},
     {range: 4, limiter: "latency: wait", kind: "latency", time_ns: 10, time_at_roof_ns: 4},
@@ -81,4 +81,12 @@ test("in a sentence a limiter has its use, of what it is a part, and what helps"
   assert.strictEqual(page.helpOf(of(3)), page.busyKinds.HBM.helps);
   assert.strictEqual(page.helpOf(of(4)), page.busyKinds.latency.helps);
   assert.strictEqual(page.helpOf(of(2)), "");
+});
+
+test("each rule has its cause in words", () => {
+  const table = read("analyse/finding_rules.hpp");
+  const rules = [...table.matchAll(/^ {4}\{"([a-z0-9-]+)",/gm)].map(([, rule]) => rule);
+  assert.ok(rules.length > 20);
+  assert.deepStrictEqual(Object.keys(page.causes).sort(), rules.sort());
+  for (const rule of Object.values(page.rulesOfHost).flat()) assert.ok(rules.includes(rule), rule);
 });

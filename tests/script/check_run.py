@@ -194,7 +194,7 @@ attached_to(1, "Strata has not begun in it, as it has no CUDA context and no ran
 that(not pathlib.Path("touched").exists(), "a file is touched that nobody looks at")
 shutil.copy(shutil.which("sleep"), "strata")  # its thread has the name of a session's
 told = attached_to(0, None, sleeper="./strata", STRATA="trigger=touched,out=below")
-that(told.endswith(f" begins where its next step ends; its report is a folder in {here}/below\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
+that(told.endswith(f" begins where its next step ends; its report will be in {here}/below-latest\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
 child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"trigger={here}/none/file"})
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
 that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")

@@ -442,8 +442,9 @@ TEST_CASE("copies of a range in both directions go together") {
   finding const* const found = a.find("copy-in-step");
   REQUIRE(found != nullptr);
   REQUIRE(found->ranges.size() == 2);
-  CHECK(found->title.find("The host copies 32.0 MiB to the GPU in 1 copy and 32.0 MiB from the GPU "
-                          "in 1 copy a step, with no kernel at the same time for 4.00 ms") == 0);
+  CHECK(found->title.find("32.0 MiB go to the GPU in 1 copy at 16.8 GB/s, 32.0 MiB come from the "
+                          "GPU in 1 copy at 16.8 GB/s a step, with no kernel at the same time for "
+                          "4.00 ms") == 0);
   CHECK(found->cost_ns_per_step > 4000 * us);
   CHECK(found->predicted_step_ns < 0.06 * a.steps().mean_ns);
   answer const b(copying(true, true, true).made);
@@ -464,7 +465,7 @@ TEST_CASE("copies at the same time take no longer than one of them") {
   finding const* const found = a.find("copy-in-step");
   REQUIRE(found != nullptr);
   INFO(found->title);
-  REQUIRE(found->title.find(" and 32.0 MiB from the GPU ") != std::string::npos);
+  REQUIRE(found->title.find(", 32.0 MiB come from the GPU ") != std::string::npos);
   CHECK(found->title.find("with no kernel at the same time for 2.00 ms") != std::string::npos);
 }
 
@@ -1354,7 +1355,7 @@ TEST_CASE("without steps the start of a program is apart from its device work") 
   std::string const bound = answer(p.made).input.findings.bound;
   INFO(bound);
   CHECK(bound.find("GPU-bound: the GPU is busy 100 % of the run from its first work on the GPU to "
-                   "its last. Most time: mlp, 1.00 s (100 % of it)") == 0);
+                   "its last. Longest range: mlp, 1.00 s (100 % of it)") == 0);
   CHECK(bound.find("91 % of the run.") != std::string::npos);
 }
 
@@ -1471,7 +1472,8 @@ TEST_CASE("two GPUs that work one after the other work in turns") {
   };
   std::string const half = with_second(600 * us);
   CAPTURE(half);
-  CHECK(half.find("They work in turns: none for more than 50 %") != std::string::npos);
+  CHECK(half.find("GPU-bound: the 2 GPUs, in turns, are busy ") == 0);
+  CHECK(half.find(" of the step. Each is busy for 50 % of it at most.") != std::string::npos);
   CHECK(with_second(20 * us).find("in turns") == std::string::npos);  // one does all
 }
 

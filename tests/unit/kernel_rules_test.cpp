@@ -521,7 +521,8 @@ TEST_CASE("fp32-without-tensor: what a library takes for it in TF32") {
       "FP32 matrix product at 80 % of FP32 peak; the unused tensor cores have 7.4 times that peak "
       "in TF32");
   CHECK(a.input.roofline.limits[1].text == "FMA 80 %");
-  CHECK(a.input.findings.bound.find("; limiter: FMA at 80 % of its peak.") != std::string::npos);
+  CHECK(a.input.findings.bound.find("; its limiter: FMA at 80 % of its peak.") !=
+        std::string::npos);
   p.hbm(p.attention, 0.3);  // the bytes stay
   CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(above_hbm(0.3)));
   p.set(p.attention, "sm__inst_executed_pipe_tensor.sum", 1e6);  // no proof of a product
@@ -867,7 +868,7 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
         std::string::npos);
   std::string const bound = answer(p.made).input.findings.bound;
   CAPTURE(bound);
-  CHECK(bound.find("; limiter: latency, no unit above 25 % of its peak (issue). Its warps most "
+  CHECK(bound.find("; its limiter: latency, no unit above 25 % of its peak (issue). Its warps most "
                    "often wait for L1, "
                    "L2 or device memory (long scoreboard).") != std::string::npos);
   CHECK(a.input.roofline.limits[1].text == "latency: long scoreboard");

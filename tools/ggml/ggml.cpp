@@ -48,8 +48,8 @@ ggml_status ggml_backend_sched_graph_compute_async(ggml_backend_sched_t schedule
       ggml_behind::require(ggml.compute_all, "ggml_backend_sched_graph_compute_async");
   if (!is_recorded(ggml)) return compute(scheduler, graph);
   auto const work = ggml_recorded::graph_work::read(graph);
-  ggml_recorded::token_step::next(scheduler, work.decodes);
+  ggml_recorded::token_step::next(scheduler, work.decodes);  // it may begin a window
   strata::scoped_range const range(work.decodes ? "decode" : "prefill", strata::tokens(work.tokens),
-                                   strata::bytes(work.kept_bytes));
+                                   strata::bytes(ggml_recorded::kept_bytes(graph)));
   return compute(scheduler, graph);
 }

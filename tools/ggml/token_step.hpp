@@ -17,7 +17,6 @@ namespace ggml_recorded {
 struct graph_work {
   std::int64_t tokens = 0;  // 0: not known
   bool decodes = false;     // each token has an output: one of each sequence
-  double kept_bytes = 0;    // of weights and of the cache that it reads; where somebody listens
 
   /// Source: the rows that llama.cpp takes from the table of tokens first, and those of the last
   /// node, which is the output.
@@ -32,12 +31,19 @@ struct graph_work {
       found.decodes = found.tokens <= most_sequences && nodes[count - 1]->ne[1] == found.tokens;
       break;
     }
-    if (!strata::detail::anyone_listens()) return found;
-    for (int i = 0; i < count; ++i)
-      found.kept_bytes += strata::detail::ggml_work::kept_bytes_of(nodes[i]);
     return found;
   }
 };
+
+/// What a graph reads of weights and of the cache; 0 where nobody listens.
+inline double kept_bytes(ggml_cgraph* graph) {
+  double sum = 0;
+  if (!strata::detail::anyone_listens()) return sum;
+  ggml_tensor* const* const nodes = ggml_graph_nodes(graph);
+  int const count = ggml_graph_n_nodes(graph);
+  for (int i = 0; i < count; ++i) sum += strata::detail::ggml_work::kept_bytes_of(nodes[i]);
+  return sum;
+}
 
 /// The step of a decoded token, to the next graph of its scheduler, in whichever thread, or of its
 /// thread. Threads: any; a token beside another's, of other schedulers and threads, has none.

@@ -197,6 +197,11 @@ class finding_context : protected step_view {
     for (std::size_t i = before; i < made_.findings.size(); ++i) made_.findings[i].title = title;
   }
 
+  /// The same of what to try.
+  void advise(std::size_t before, std::string_view advice) {
+    for (std::size_t i = before; i < made_.findings.size(); ++i) made_.findings[i].advice = advice;
+  }
+
   /// Makes one finding of what a rule added since there were `before`: one cause in several ranges.
   /// A title that only the first of them has says so; of several cures the rule's is left.
   void settle(std::size_t before, finding_rule const& rule) {
@@ -222,7 +227,7 @@ class finding_context : protected step_view {
     }
     finding made = std::move(causes[0]);
     for (finding const& cause : causes)
-      if (cause.advice != made.advice) made.advice = rule.advice;
+      if (cause.advice != made.advice) made.advice = rule.advice;  // of several cures
     for (std::size_t i = 1; i < causes.size(); ++i)
       if (causes[i].title != made.title) {
         made.title += sentence(" (") << in_range(made.path) << ")";

@@ -61,7 +61,14 @@ class finding_rules : private kernel_rules {
       all.add(work);
       prove_idle(add(rule, idle.row, idle.ns, {}), idle, work);
     }
-    entitle(before, idle_title(cause, all));
+    bool const between = place == idle_place::between_ranges;
+    entitle(before, idle_title(cause, all) + (between ? ", in no range" : ""));
+    // Work that is launched first hides no more than it takes.
+    if (cause == idle_cause::host_work && all.ns > in_.steps.gpu_busy_ns)
+      advise(before, between ? "mark what the program does there with a range, and make that "
+                               "faster: the GPU has too little work to hide it"
+                             : "make it faster, or move it to the GPU, which has too little work "
+                               "to hide it");
     return true;
   }
   /// Idle time of the GPU, and what the host does of its ranges themselves in a step.
@@ -180,10 +187,9 @@ class finding_rules : private kernel_rules {
   /// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
   /// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
   std::string idle_title(idle_cause cause, idle_work const& all) const {
-    std::string gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
-                      << " idle for " << time(in_.steps.own_idle_ns(all.ns)) << " of "
-                      << in_.steps.one_whole();
-    if (in_.steps.is_slowed()) gpu += sentence(" (recorded: ") << time(all.ns) << ")";
+    std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
+                            << " idle for " << time(in_.steps.own_idle_ns(all.ns)) << " of "
+                            << in_.steps.one_whole();
     std::string const idle = sentence(gpu) << " " << entry_of(cause).meanwhile;
     switch (cause) {
       case idle_cause::launch:  // before a kernel is launched, and before it begins
@@ -193,7 +199,7 @@ class finding_rules : private kernel_rules {
         return sentence(gpu) << " between " << count(all.kernels, "kernel", "kernels") << " of "
                              << time(all.kernel_ns / all.kernels) << ", launched one by one";
       case idle_cause::wait:
-        return gpu + " while the host, which waited for it, launches what comes next";
+        return gpu + " while the host, after a wait, launches what comes next";
       case idle_cause::allocation:
         if (!(all.allocations > 0.0)) return gpu + " while the host frees memory";
         return sentence(idle) << ", " << count(all.allocations, "time", "times") << in_whole();
@@ -232,8 +238,10 @@ class finding_rules : private kernel_rules {
     double const rates[] = {pinned_rate(false), pinned_rate(true)};
     std::size_t const before = made_.findings.size();
     copy_time all[2];  // by direction, from the GPU and to it
+    double all_idle_ns = 0.0;
     for (copy_time const& time : in_.steps.copies) {
-      double cost = time.alone_ns + idle[time.row];
+      double const idle_ns = idle[time.row];
+      double cost = time.alone_ns + idle_ns;
       idle[time.row] = 0.0;
       if (time.pageable != pageable) continue;
       double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
@@ -244,6 +252,8 @@ class finding_rules : private kernel_rules {
       sum.bytes += time.bytes;
       sum.count += time.count;
       sum.alone_ns += time.alone_ns;
+      sum.ns += time.ns;
+      all_idle_ns += idle_ns;
       finding& made = add(rule, time.row, cost, {});
       prove(made, time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
       prove(made, "gpu_copy_self_ns", time.ns, "ns");
@@ -253,21 +263,27 @@ class finding_rules : private kernel_rules {
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
-    entitle(before, copies_title(all[0], all[1], pageable));
+    std::string const idle_text =
+        is_worth(all_idle_ns) ? ", and an idle GPU for " + time(all_idle_ns) : std::string();
+    entitle(before, copies_title(all[0], all[1], pageable) + idle_text);
+    double const alone_ns = all[0].alone_ns + all[1].alone_ns;
+    if (!pageable && alone_ns > in_.steps.gpu_busy_ns - in_.steps.copies_alone_ns)
+      advise(before, "copy less, or leave the data on the GPU: kernels are too short to hide it");
     return true;
   }
-  /// "The host copies 18.0 KiB to the GPU in 11 copies a step, with no kernel at the same time for
-  /// 9.08 us".
+  /// "18.0 KiB go to the GPU in 11 copies a step, with no kernel at the same time for 9.08 us".
   std::string copies_title(copy_time const& from, copy_time const& to, bool pageable) const {
     // Those at the same time count once.
     double const alone_ns = smaller(from.alone_ns + to.alone_ns, in_.steps.copies_alone_ns);
     sentence title;
-    title << "The host copies ";
-    if (to.count > 0.0)
-      title << bytes_text(to.bytes) << " to the GPU in " << count(to.count, "copy", "copies");
-    if (to.count > 0.0 && from.count > 0.0) title << " and ";
-    if (from.count > 0.0)
-      title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
+    auto const say = [&](copy_time const& sum, char const* direction) {
+      title << bytes_text(sum.bytes) << direction << count(sum.count, "copy", "copies");
+      if (sum.ns > 0.0 && sum.bytes >= 1 << 20)
+        title << " at " << fixed_string(sum.bytes / sum.ns, 1) << " GB/s";
+    };
+    if (to.count > 0.0) say(to, " go to the GPU in ");
+    if (to.count > 0.0 && from.count > 0.0) title << ", ";
+    if (from.count > 0.0) say(from, " come from the GPU in ");
     title << in_whole() << (pageable ? " through pageable memory" : "")
           << ", with no kernel at the same time for " << time(alone_ns);
     return title;

@@ -47,15 +47,13 @@ class step_bound : private step_view {
     double const busy =
         steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / active_ns()) : 0.0;
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
-    std::string whole = is_part ? "run from its first work on the GPU to its last" : steps.whole();
-    if (steps.is_slowed())
-      whole += sentence(" as it is unrecorded (")
-               << time(steps.unrecorded_ns) << "; recorded " << time(steps.mean_ns) << ")";
-    if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run();
+    std::string const whole =
+        is_part ? "run from its first work on the GPU to its last" : steps.whole();
+    if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run() + slowed_text();
     if (!steps.has_timeline)
       return sentence(busy_text(whole, busy))
              << " Why it is idle otherwise is not known: raise buffers= or log=.";
-    return bound_by_host(whole, busy) + rest_of_run();
+    return bound_by_host(whole, busy) + rest_of_run() + slowed_text();
   }
 
  private:
@@ -68,6 +66,12 @@ class step_bound : private step_view {
   /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
   double active_ns() const noexcept {
     return in_.steps.is_slowed() ? in_.steps.usual_ns() : in_.steps.active_ns;
+  }
+
+  std::string slowed_text() const {
+    if (!in_.steps.is_slowed()) return {};
+    return sentence(" All this without recording: a step takes ")
+           << time(in_.steps.unrecorded_ns) << ", with it " << time(in_.steps.mean_ns) << ".";
   }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.
@@ -182,13 +186,15 @@ class step_bound : private step_view {
       if (own_busy_ns(row) > own_busy_ns(longest)) longest = row;
     bool const many = in_.roofline.devices > 1;
     bool const copying = copies_alone_ns() > 0.5 * in_.steps.active_busy_ns;
+    std::string const turns = turns_text();
+    std::string const whom = many && turns.empty() ? "at least one of " : "";
+    char const* const is = many && !turns.empty() ? ", in turns, are" : " is";
     std::string const text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
-                             << (many ? "at least one of " : "") << gpus() << " is busy "
-                             << percent(busy) << " of the " << whole
-                             << (copying ? ", mostly with copies." : ".") << turns_text();
+                             << whom << gpus() << is << " busy " << percent(busy) << " of the "
+                             << whole << (copying ? ", mostly with copies." : ".") << turns;
     return longest == 0 ? text : text + most_time(longest);
   }
-  /// " They work in turns: none for more than 47 % of it." Empty where they work beside each other.
+  /// " Each is busy for 47 % of it at most." Empty where they work beside each other.
   std::string turns_text() const {
     // Times the part in which one of them works; chosen: what they do at once is little.
     constexpr double in_turns = 1.1;
@@ -202,14 +208,13 @@ class step_bound : private step_view {
     }
     bool const is_shared = sum - most > least_part * sum;
     if (!is_shared || sum > in_turns * in_.steps.active_busy_ns) return {};
-    return sentence(" They work in turns: none for more than ")
-           << percent(most / active_ns()) << " of it.";
+    return sentence(" Each is busy for ") << percent(most / active_ns()) << " of it at most.";
   }
   double own_busy_ns(std::size_t row) const {
     device_work const& own = rows_[row].self;
     return own_ns_per_step(row, static_cast<double>(own.kernel_ns + own.copy_ns));
   }
-  /// " Most time: block[*]/mlp/up, 452 us (17 % of the step); limiter: HBM 76 %."
+  /// " Longest range: block[*]/mlp/up, 452 us (17 % of the step); its limiter: HBM 76 %."
   std::string most_time(std::size_t row) const {
     // What overlaps counts once.
     double const busy_ns = in_.steps.busy_ns(rows_[row]);
@@ -217,21 +222,28 @@ class step_bound : private step_view {
     device_work const& own = rows_[row].self;
     device_work const& all = rows_[row].total;
     bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
-    sentence text(" Most time: ");
+    sentence text(" Longest range: ");
     text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
          << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)")
-         << longest_kernel_text(row, ns);
+         << limiter_text(in_.roofline.limits[row]) << ".";
     range_limit const& limit = in_.roofline.limits[row];
-    if (limit.text.empty()) return text << ".";
-    text << "; limiter: ";
-    if (limit.kind == limiter::unit) return text << limit.roof << " at " << limit.use_text() << ".";
-    if (limit.stall.empty()) return text << limit.text << ".";
-    return text << "latency, no unit above " << limit.use_text() << " (" << limit.roof
-                << "). Its warps most often " << stall_text(limit.stall) << ".";
+    if (limit.kind == limiter::latency && !limit.stall.empty())
+      text << " Its warps most often " << stall_text(limit.stall) << ".";
+    return text << longest_kernel_text(row);
   }
-  /// ", 18.5 ms of it in flash_bprop_kernel": of all kernels of that name in the range itself,
-  /// which takes `range_ns`; "all of it" of a single one. Empty where none has much of its time.
-  std::string longest_kernel_text(std::size_t row, double range_ns) const {
+  /// "; its limiter: HBM at 76 % of its peak"; empty where it is not known.
+  static std::string limiter_text(range_limit const& limit) {
+    if (limit.text.empty()) return {};
+    if (limit.kind == limiter::unit)
+      return sentence("; its limiter: ") << limit.roof << " at " << limit.use_text();
+    bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
+    if (!has_use) return "; its limiter: " + limit.text;
+    return sentence("; its limiter: latency, no unit above ")
+           << limit.use_text() << " (" << limit.roof << ")";
+  }
+  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms (41 % of the step).": all kernels of that
+  /// name in the range itself; of a single one its name. Empty where none has much of its time.
+  std::string longest_kernel_text(std::size_t row) const {
     constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
     constexpr std::size_t widest = 60;  // columns of a name
     flat_map<std::string_view, double> times;
@@ -249,9 +261,13 @@ class step_bound : private step_view {
       longest = kernel.short_name;
     }
     if (longest.empty() || most < much * all) return {};
-    bool const is_all = most > 0.999 * larger(all, range_ns);
-    return sentence(", ") << (is_all ? "all" : time(smaller(most, range_ns))) << " of it in "
-                          << shortened(longest, widest, 0);
+    std::string const name = shortened(longest, widest, 0);
+    char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
+    if (times.size() == 1) return sentence(" Its kernel: ") << name << end;
+    double const ns = smaller(most, active_ns());
+    return sentence(" Its longest kernel: ")
+           << name << ", " << time(ns) << " (" << percent(ns / active_ns())
+           << (in_.steps.from_steps ? " of the step)." : " of it).");
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {

@@ -1047,7 +1047,7 @@ function capital(text) {
 const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
 return first + text.slice(1);
 }
-const sentence = text => text ? capital(text) + (/[.!?]$/.test(text) ? "" : ".") : "";
+const sentence = text => text ? capital(text) + (/[.!?\u2026]$/.test(text) ? "" : ".") : "";
 </script>
 )page"sv;
 inline constexpr std::string_view page_shared_axis_js = R"page(<script>
@@ -1576,7 +1576,7 @@ helps: fewerTurns,
 paint: "var(--c4)",
 },
 "L1 with shared memory": {
-means: "cache and memory of an SM",
+means: "per SM",
 helps: fewerTurns,
 paint: "var(--c4)",
 },
@@ -1619,7 +1619,7 @@ helps: "less traffic; overlap with kernels",
 paint: "var(--c12)",
 },
 latency: {
-means: "waits, no unit at 60 %",
+means: "no unit reaches 60 %",
 helps: "more warps, or more independent work in each",
 paint: "var(--c0)",
 },
@@ -1657,7 +1657,7 @@ paint: "var(--c13)",
 },
 wait: {
 name: "the host waits, then launches",
-helps: "one wait a step; events between streams",
+helps: "one wait a step",
 paint: "var(--c6)",
 },
 allocation: {
@@ -1700,8 +1700,63 @@ return (part.isIdle ? "GPU idle: " : "GPU busy: ") + part.name + "\n" + time(par
 const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
 function toMost(part) {
 const range = budgetRange(part);
-if (!range) return null;
-return el("span", {class: "most"}, toRow(range, endOfPath(shortTitle(range))));
+const others = part.ranges.length > 1 ? " + " + (part.ranges.length - 1) : null;
+return el("span", {class: "most"},
+range ? toRow(range, endOfPath(shortTitle(range))) : "in no range", others);
+}
+const causes = {
+"exposed-communication": "communication that no kernel hides",
+"managed-memory": "pages of managed memory",
+"launch-bound": "kernels that are launched one by one",
+"wait-in-step": "waits of the host",
+"allocation-in-step": "allocations",
+"host-work": "work on the CPU",
+"gap-between-ranges": "work on the CPU",
+"pageable-copy": "copies through pageable memory",
+"copy-in-step": "copies that no kernel hides",
+"serialised-streams": "streams that run one after the other",
+"declared-work": "more work than is declared",
+"fp64-by-accident": "FP64 by accident",
+uncoalesced: "uncoalesced loads and stores",
+"register-spills": "register spills",
+"bank-conflicts": "bank conflicts",
+"few-blocks": "too few blocks",
+atomics: "atomics that wait for each other",
+"fp32-without-tensor": "FP32 products without tensor cores",
+"extra-traffic": "traffic that is not needed",
+"tail-wave": "a last wave of few blocks",
+"low-occupancy": "too few warps",
+"latency-bound": "loads that wait",
+"varying-calls": "calls of varying length",
+"first-step": "a slow first step",
+"above-roof": "numbers above the roof",
+untrusted: "lost records",
+"own-cost": "Strata's own cost",
+};
+const rulesOfHost = {
+launch: ["launch-bound"],
+"host work": ["host-work", "gap-between-ranges", "managed-memory"],
+wait: ["wait-in-step"],
+allocation: ["allocation-in-step"],
+copy: ["pageable-copy", "copy-in-step"],
+copies: ["pageable-copy", "copy-in-step"],
+};
+const allRulesOfHost = Object.values(rulesOfHost).flat();
+function findingOf(part, list) {
+const own = rulesOfHost[part.what];
+const places = new Set(part.ranges.map(item => item.range));
+return list.find(finding => finding.shortens_step
+&& (own ? own.includes(finding.rule) : !part.isIdle && !allRulesOfHost.includes(finding.rule))
+&& finding.ranges.some(item => places.has(item.range)));
+}
+function helpsPart(part) {
+const found = findingOf(part, answer.findings);
+const general = part.helps ? "in general: " + part.helps : "";
+if (!found) return general ? el("span", {class: "helps"}, general) : null;
+const link = el("a", {href: "#findings"}, "finding " + (leadingFindings.indexOf(found) + 1));
+const gain = found.gain_ns_per_step;
+if (gain > 0.5 * part.ns) return el("span", {class: "helps"}, link, ": " + found.advice);
+return el("span", {class: "helps"}, link, " (" + time(gain) + " in all); " + general);
 }
 const budgetSwatch = part => el("i", {
 class: part.isIdle ? "idle" : null,
@@ -1733,7 +1788,7 @@ el("span", {class: "amount"}, time(part.ns)),
 el("span", {class: "amount"}, percent(100 * part.ns / whole)),
 el("span", {class: "more"},
 toMost(part),
-part.helps ? el("span", {class: "helps"}, part.helps) : null)))));
+helpsPart(part))))));
 }
 function waitOf(range) {
 const {stall} = answer.limits.find(item => item.range === range) || {};
@@ -1742,35 +1797,11 @@ const counted = folded.metrics.find(item => item.key === "stall_" + stall + "_sh
 return "its warps " + (counted ? counted.meaning.replace(/^.*warps that /, "") : "wait")
 + " (" + stall.replace(/_/g, " ") + ")";
 }
-function whyLarge(part) {
-if (part.isIdle) return "";
-if (part.what === "not known") return part.helps;
-return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
-}
 function readBudget() {
 if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
 const busy = budgetParts(data.budget.busy, busyKinds, false);
 const idle = budgetParts(data.budget.idle, idleKinds, true);
 return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
-}
-function inWords(part) {
-const amount = time(part.ns);
-const isKnown = part.what !== "not known";
-if (part.isIdle) return amount + " of GPU idle time, " + (isKnown ? "while " : "") + part.name;
-const isLimiter = isKnown && part.what !== "above the roof";
-return amount + " of GPU busy time, " + (isLimiter ? "limited by " : "") + part.name;
-}
-function largestPart() {
-const step = readBudget();
-if (!step || !step.all.length) return null;
-const part = step.all.reduce((most, item) => item.ns > most.ns ? item : most);
-const range = budgetRange(part);
-const why = whyLarge(part);
-return el("p", {id: "largest", "data-ns": part.ns},
-"Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
-inWords(part),
-range ? ["; " + time(part.ranges[0].ns) + " of it in ", toRow(range, shortTitle(range))] : null,
-why ? ": " + why : null, ".");
 }
 function budget() {
 const step = readBudget();
@@ -1830,9 +1861,9 @@ function stepDots() {
 const groups = stepGroups();
 const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
 const shown = isApart ? groups.slice(1) : groups;
+if (isSlowed) return null;  // they are longer than the step that all else is of
 if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
 const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
-+ (isSlowed ? ", recorded" : "")
 + (isApart ? "; the first is apart" : "");
 return el("div", {id: "each-step"},
 el("p", {class: "heading"}, about),
@@ -1856,19 +1887,22 @@ return "All numbers are of the whole run: " + why + ".";
 const apart = summary.without_first
 ? ". The first one is in none of them"
 : "";
-const means = "All numbers of a step are means of ";
-if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
-return means + some(typicalCount, "recorded step") + apart + ". Recording makes a step "
-+ time(summary.mean_ns) + " long: on this first screen idle time is cut down to a step without "
-+ "recording, " + time(summary.usual_ns) + "; all figures below are of recorded steps.";
+if (!isSlowed)
+return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+return "Here a step is as it is without recording, " + time(summary.usual_ns) + ": kernels as in "
++ some(typicalCount, "recorded step") + apart + ", which take " + time(summary.mean_ns)
++ ", and their idle time as an estimate, all of it shortened alike. All sections "
++ "below the findings are of recorded steps.";
 }
 function stepTiles() {
 if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
 const unrecorded = summary.unrecorded_ns && !isSlowed
 ? "; unrecorded " + time(summary.unrecorded_ns)
 : "";
+const fewestOfTail = 20;  // of fewer steps p95 is the longest
+const tail = typicalCount < fewestOfTail ? ", longest " : ", p95 ";
 const spread = (isSlowed ? "recorded: mean " + time(summary.mean_ns) + ", " : "")
-+ "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) + unrecorded;
++ "median " + time(summary.p50_ns) + tail + time(summary.p95_ns) + unrecorded;
 const tiles = [tile({
 name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
 value: time(summary.usual_ns),
@@ -1905,14 +1939,17 @@ note: hasDevice ? which + data.environment.cpu : null,
 small: true,
 });
 }
+const peakOf = (amount, part, name) =>
+rate(name)(summary["declared_" + amount] / summary[part] / (summary.usual_ns * 1e-9));
 function declaredTiles() {
 const tiles = [];
 if (!none(summary.mbu)) {
-const note = bytes(summary.declared_bytes) + " a step, of HBM's peak";
+const note = bytes(summary.declared_bytes) + " a step; HBM has " + peakOf("bytes", "mbu", "B/s");
 tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
 }
 if (!none(summary.mfu)) {
-const note = rate("FLOP")(summary.declared_flops) + " a step, of the BF16 peak";
+const note = rate("FLOP")(summary.declared_flops) + " a step; BF16 has "
++ peakOf("flops", "mfu", "FLOP/s");
 tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
 }
 return tiles;
@@ -1945,10 +1982,34 @@ return el("p", {}, "What helps most is not measured: " + commonestNeed(blind) + 
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
 if (!first) return helpsNothing();
-const isLittle = first.gain_ns_per_step < 0.05 * summary.usual_ns;
-const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
+const gain = first.gain_ns_per_step / summary.usual_ns;
+const intro = "What helps most" + (gain < 0.05 ? ", though little: " : ": ");
 return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
 " ", afterwards(first));
+}
+function mainCause() {
+const first = answer.findings.find(finding => finding.shortens_step);
+if (first && first.gain_ns_per_step > 0.1 * summary.usual_ns)
+return " Main cause: " + (causes[first.rule] || first.rule) + ".";
+const isKnown = summary.gpu_busy_ns > 0 && (first || !answer.undecided.length);
+return isKnown ? " No rule has a cure for most of it." : "";
+}
+function mainLimiters() {
+const {busy = [], whole = 0} = readBudget() || {};
+const most = busy.filter(part => part.ns > 0.1 * whole);
+if (!/^(GPU|Copy)-bound/.test(answer.bound) || !most.length) return "";
+const shares = most.map(part => (part.what === "not known" ? "not counted" : part.what)
++ " " + Math.round(100 * part.ns / whole) + " %");
+const isMixed = most[0].ns < 0.5 * whole;
+const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
+return label + shares.join(", ") + ". ";
+}
+function bound() {
+if (!answer.bound) return null;
+const text = sentence(answer.bound);
+const [first] = text.match(/^.*?\.(?= |$)/) || [text];
+const rest = mainLimiters() + text.slice(first.length).trim();
+return [el("p", {class: "answer"}, first + mainCause()), rest ? el("p", {}, rest) : null];
 }
 const beginning = (text, most) => text.length > most ? text.slice(0, most) + "\u2026" : text;
 function headline() {
@@ -1969,8 +2030,7 @@ tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
 }
 tiles.push(...declaredTiles(), ...memoryTiles(), machineTile());
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
-answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
-largestPart(),
+bound(),
 helpsMost(),
 el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
 el("dl", {class: "tiles"}, tiles)));
@@ -1988,6 +2048,8 @@ showRow(place);
 },
 }, text || titleOf(place));
 const hasCost = finding => finding.cost_ns_per_step > 0;
+const leadingFindings =
+answer.findings.filter(finding => finding.shortens_step || !hasCost(finding));
 const evidence = finding => finding.evidence.map((item, i) => [
 i ? "; " : "",
 item.path !== finding.path ? item.path + " " : null,
@@ -2008,7 +2070,7 @@ const most = "At most " + time(finding.cost_ns_per_step) + " of the " + unit;
 return most + (share && " (" + share + ")") + ". ";
 }
 const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-return "Predicted " + unit + ": " + time(finding.predicted_step_ns)
+return "Predicted " + unit + ", at best: " + time(finding.predicted_step_ns)
 + (share && " (" + share + " shorter)") + others;
 }
 function gainOf(finding) {
@@ -2027,11 +2089,16 @@ range.path ? toRow(range.range, shortPath(range.path)) : titleOf(0),
 ]);
 return el("p", {class: "evidence"}, "In: ", list, ".");
 }
+const namedRanges = 5;
 function placesOf(finding) {
 if (!finding.path) return null;
-const others = some(finding.ranges.length - 1, "more range", "more ranges");
-const more = finding.ranges.length > 1 ? " and " + others : "";
-return [toRow(finding.range, shortPath(finding.path)), more + ": "];
+const named = finding.ranges.length > namedRanges ? [finding] : finding.ranges;
+const inRanges = named.filter(item => item.path);
+const links = inRanges.map((item, i) =>
+[i ? ", " : "", toRow(item.range, i ? shortTitle(item.range) : shortPath(item.path))]);
+const more = finding.ranges.length - named.length;
+const others = more > 0 ? some(more, "more range", "more ranges") : "between ranges";
+return [links, (more > 0 || inRanges.length < named.length ? " and " + others : "") + ": "];
 }
 function findingTitle(finding) {
 const title = finding.path ? finding.title : sentence(finding.title).replace(/\.$/, "");
@@ -2091,9 +2158,8 @@ return [list.length ? found : nothing, more].filter(Boolean).join(" ");
 }
 function findings() {
 if (!answer.findings.length && !answer.bound && !answer.undecided.length) return;
-const helps = finding => finding.shortens_step || !hasCost(finding);
-const list = answer.findings.filter(helps);
-const others = answer.findings.filter(finding => !helps(finding));
+const list = leadingFindings;
+const others = answer.findings.filter(finding => !list.includes(finding));
 const rest = list.slice(openFindings);
 section("findings", "Findings", aboutFindings(list),
 list.length ? findingList(list.slice(0, openFindings), 0) : null,
