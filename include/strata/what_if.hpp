@@ -180,7 +180,7 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     double const least = now - detail::most_gain(cause, steps);
     double const gain = now - detail::smaller(now, detail::larger(then, least));
     double const own = detail::is_of_host(cause) ? steps.own_idle_part() : 1.0;
-    cause.predicted_step_ns = steps.usual_ns() - gain * own;
+    cause.predicted_step_ns = detail::larger(0.0, steps.usual_ns() - gain * own);
     cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, gain) * own;
   }
   double const usual = steps.usual_ns();

@@ -158,76 +158,59 @@ function describeBudget(part, whole) {
 }
 
 /** The range that has most of a part; null where that is no range. */
-const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
+const budgetRange = part => part.ranges[0] && part.ranges[0].range > 0 ? part.ranges[0].range : null;
 
-/** A link to the range that has most of a part. */
+/** The range that has most of a part, and how many others have the rest. */
 function toMost(part) {
   const range = budgetRange(part);
+  if (!part.ranges.length || part.ranges[0].range < 0) return null;  // not on the page
   const others = part.ranges.length > 1 ? " + " + (part.ranges.length - 1) : null;
   return el("span", {class: "most"},
     range ? toRow(range, endOfPath(shortTitle(range))) : "in no range", others);
 }
 
-// What a rule finds, in the words of the first line.
-const causes = {
-  "exposed-communication": "communication that no kernel hides",
-  "managed-memory": "pages of managed memory",
-  "launch-bound": "kernels that are launched one by one",
-  "wait-in-step": "waits of the host",
-  "allocation-in-step": "allocations",
-  "host-work": "work on the CPU",
-  "gap-between-ranges": "work on the CPU",
-  "pageable-copy": "copies through pageable memory",
-  "copy-in-step": "copies that no kernel hides",
-  "serialised-streams": "streams that run one after the other",
-  "declared-work": "more work than is declared",
-  "fp64-by-accident": "FP64 by accident",
-  uncoalesced: "uncoalesced loads and stores",
-  "register-spills": "register spills",
-  "bank-conflicts": "bank conflicts",
-  "few-blocks": "too few blocks",
-  atomics: "atomics that wait for each other",
-  "fp32-without-tensor": "FP32 products without tensor cores",
-  "extra-traffic": "traffic that is not needed",
-  "tail-wave": "a last wave of few blocks",
-  "low-occupancy": "too few warps",
-  "latency-bound": "loads that wait",
-  "varying-calls": "calls of varying length",
-  "first-step": "a slow first step",
-  "above-roof": "numbers above the roof",
-  untrusted: "lost records",
-  "own-cost": "Strata's own cost",
+// The part of a step that findings have, by cause of idle time, or by a limiter that is the host's.
+const findingParts = {
+  launch: "launches",
+  "host work": "host work",
+  wait: "waits",
+  allocation: "allocations",
+  copy: "copies",
+  copies: "copies",
 };
+const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kernels");
 
-// The rules that look at what the host does, by what they find; all others look at kernels.
-const rulesOfHost = {
-  launch: ["launch-bound"],
-  "host work": ["host-work", "gap-between-ranges", "managed-memory"],
-  wait: ["wait-in-step"],
-  allocation: ["allocation-in-step"],
-  copy: ["pageable-copy", "copy-in-step"],
-  copies: ["pageable-copy", "copy-in-step"],
-};
-const allRulesOfHost = Object.values(rulesOfHost).flat();
-
-/** The first finding that shortens the step by something of a part: of its kind, in its ranges. */
-function findingOf(part, list) {
-  const own = rulesOfHost[part.what];
+/** What a part gains by a finding: as much of the gain as its ranges have of the cost. */
+function gainOfPart(part, finding) {
   const places = new Set(part.ranges.map(item => item.range));
-  return list.find(finding => finding.shortens_step
-    && (own ? own.includes(finding.rule) : !part.isIdle && !allRulesOfHost.includes(finding.rule))
-    && finding.ranges.some(item => places.has(item.range)));
+  const cost = sum(finding.ranges, item => item.cost_ns_per_step);
+  const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
+  return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
 }
 
-/** What helps: as a finding says of the part, and in general where it gains less than a half. */
+/** The finding that gains a part most: {finding, gain}; null where none does. */
+function findingOf(part, list) {
+  const kind = findingPart(part);
+  const found = list.filter(item => item.shortens_step && item.part === kind)
+    .map(finding => ({finding, gain: gainOfPart(part, finding)}))
+    .sort((a, b) => b.gain - a.gain)[0];
+  return found && found.gain > 0 ? found : null;
+}
+
+/** From what part of a part's time on a finding is its cure; of less, what helps in general. */
+const cures = 0.2;
+
+/** What helps a part. */
 function helpsPart(part) {
   const found = findingOf(part, answer.findings);
   const general = part.helps ? "in general: " + part.helps : "";
   if (!found) return general ? el("span", {class: "helps"}, general) : null;
-  const link = el("a", {href: "#findings"}, "finding " + (leadingFindings.indexOf(found) + 1));
-  const gain = found.gain_ns_per_step;
-  if (gain > 0.5 * part.ns) return el("span", {class: "helps"}, link, ": " + found.advice);
-  return el("span", {class: "helps"}, link, " (" + time(gain) + " in all); " + general);
+  const {finding, gain} = found;
+  const place = leadingFindings.indexOf(finding) + 1;
+  const isCure = gain > cures * part.ns;
+  return el("span", {class: "helps", "data-finding": place, "data-gain": gain},
+    el("a", {href: "#findings"}, "finding " + place), " (" + time(gain) + ")",
+    isCure ? ": " + finding.advice : "; " + general);
 }
 
 const budgetSwatch = part => el("i", {
@@ -348,9 +331,9 @@ const fewestDots = 5;
 /** The steps beside each other; a first one that is apart is in a tile, and none of them. */
 function stepDots() {
   const groups = stepGroups();
+  if (isSlowed) return null;  // they are longer than the step that all else is of
   const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
   const shown = isApart ? groups.slice(1) : groups;
-  if (isSlowed) return null;  // they are longer than the step that all else is of
   if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
   const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
     + (isApart ? "; the first is apart" : "");

@@ -66,17 +66,18 @@ function otherRanges(finding) {
   return el("p", {class: "evidence"}, "In: ", list, ".");
 }
 
-/** The range of a finding, and how many more have its cause; null for the whole step. */
 /** How many ranges of a finding its line names. */
 const namedRanges = 5;
 
+/** The ranges of a finding, the first alone where they are many; null for the whole step. */
 function placesOf(finding) {
   if (!finding.path) return null;
-  const named = finding.ranges.length > namedRanges ? [finding] : finding.ranges;
+  const all = [...new Map(finding.ranges.map(item => [item.range, item])).values()];
+  const named = all.length > namedRanges ? [finding] : all;
   const inRanges = named.filter(item => item.path);
   const links = inRanges.map((item, i) =>
     [i ? ", " : "", toRow(item.range, i ? shortTitle(item.range) : shortPath(item.path))]);
-  const more = finding.ranges.length - named.length;
+  const more = all.length - named.length;
   const others = more > 0 ? some(more, "more range", "more ranges") : "between ranges";
   return [links, (more > 0 || inRanges.length < named.length ? " and " + others : "") + ": "];
 }

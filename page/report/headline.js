@@ -18,12 +18,10 @@ function setOfSteps() {
   const apart = summary.without_first
     ? ". The first one is in none of them"
     : "";
-  if (!isSlowed)
-    return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
-  return "Here a step is as it is without recording, " + time(summary.usual_ns) + ": kernels as in "
-    + some(typicalCount, "recorded step") + apart + ", which take " + time(summary.mean_ns)
-    + ", and their idle time as an estimate, all of it shortened alike. All sections "
-    + "below the findings are of recorded steps.";
+  const means = "All numbers of a step are means of ";
+  if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
+  return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time is "
+    + "an estimate: all of it is shortened alike, to a step without recording.";
 }
 
 function stepTiles() {
@@ -75,20 +73,16 @@ function machineTile() {
   });
 }
 
-/** What the GPUs could do at most, of what ranges declare. */
-const peakOf = (amount, part, name) =>
-  rate(name)(summary["declared_" + amount] / summary[part] / (summary.usual_ns * 1e-9));
-
 /** What the ranges declare of a step, as parts of what the GPU could do in it. */
 function declaredTiles() {
   const tiles = [];
   if (!none(summary.mbu)) {
-    const note = bytes(summary.declared_bytes) + " a step; HBM has " + peakOf("bytes", "mbu", "B/s");
+    const note = bytes(summary.declared_bytes) + " a step; HBM has " + rate("B/s")(summary.mbu_peak);
     tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
   }
   if (!none(summary.mfu)) {
     const note = rate("FLOP")(summary.declared_flops) + " a step; BF16 has "
-      + peakOf("flops", "mfu", "FLOP/s");
+      + rate("FLOP/s")(summary.mfu_peak);
     tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
   }
   return tiles;
@@ -127,42 +121,53 @@ function helpsNothing() {
 
 /** The cause that gains most, its cure, and what the step becomes. */
 function helpsMost() {
-  const first = answer.findings.find(finding => finding.shortens_step);
-  if (!first) return helpsNothing();
-  const gain = first.gain_ns_per_step / summary.usual_ns;
-  const intro = "What helps most" + (gain < 0.05 ? ", though little: " : ": ");
-  return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
-    " ", afterwards(first));
+  if (!bestFinding) return helpsNothing();
+  const isLittle = bestFinding.gain_ns_per_step < little * summary.usual_ns;
+  const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
+  return el("p", {}, intro, placesOf(bestFinding), sentence(bestFinding.title), " ",
+    sentence(bestFinding.advice), " ", afterwards(bestFinding));
 }
+
+/** Parts of a step: from what on a cause or a limiter is named, below what a gain is little. */
+const much = 0.1;
+const little = 0.05;
+
+/** The finding that gains most. */
+const bestFinding = answer.findings.find(finding => finding.shortens_step);
+
+/** Whether the answer is of what bounds the step, and not that nothing is known of it. */
+const isBound = /^([A-Z][a-z]+|GPU|CPU)-bound: |^Idle: /.test(answer.bound || "");
 
 /** The cause that gains most, where that is much of the step. */
-function mainCause() {
-  const first = answer.findings.find(finding => finding.shortens_step);
-  if (first && first.gain_ns_per_step > 0.1 * summary.usual_ns)
-    return " Main cause: " + (causes[first.rule] || first.rule) + ".";
-  const isKnown = summary.gpu_busy_ns > 0 && (first || !answer.undecided.length);
-  return isKnown ? " No rule has a cure for most of it." : "";
+function mostToGain() {
+  if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns)
+    return " Most to gain: " + bestFinding.cause + ".";
+  const blind = answer.undecided.length;
+  return " No rule has a cure for much of it"
+    + (blind ? "; " + some(blind, "rule lacks", "rules lack") + " data." : ".");
 }
 
-/** The limiters of a tenth of a step or more; "" where the GPU is idle most of the time. */
+/** The limiters with much of a step; "" where the GPU is idle most of the time. */
 function mainLimiters() {
   const {busy = [], whole = 0} = readBudget() || {};
-  const most = busy.filter(part => part.ns > 0.1 * whole);
-  if (!/^(GPU|Copy)-bound/.test(answer.bound) || !most.length) return "";
+  const most = busy.filter(part => part.ns > much * whole);
+  const all = sum(busy, part => part.ns);
+  if (all < 0.5 * whole || !most.length) return "";
   const shares = most.map(part => (part.what === "not known" ? "not counted" : part.what)
     + " " + Math.round(100 * part.ns / whole) + " %");
-  const isMixed = most[0].ns < 0.5 * whole;
+  const isMixed = most.length > 1 && most[0].ns < 0.5 * all;
   const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
   return label + shares.join(", ") + ". ";
 }
 
-/** The answer: its first sentence stands out, with the main cause. */
+/** The answer: its first sentence stands out, with what there is to gain. */
 function bound() {
   if (!answer.bound) return null;
   const text = sentence(answer.bound);
+  if (!isBound) return el("p", {class: "answer"}, text);
   const [first] = text.match(/^.*?\.(?= |$)/) || [text];
   const rest = mainLimiters() + text.slice(first.length).trim();
-  return [el("p", {class: "answer"}, first + mainCause()), rest ? el("p", {}, rest) : null];
+  return [el("p", {class: "answer"}, first + mostToGain()), rest ? el("p", {}, rest) : null];
 }
 
 /** The first letters of a text. */

@@ -56,20 +56,35 @@ test("steps are read in groups", () => {
   ]);
 });
 
-test("a part has the first finding of its kind that is of its ranges", () => {
-  const finding = (rule, range, shortens = true) =>
-    ({rule, shortens_step: shortens, ranges: [{range: 9}, {range}]});
-  const list = [finding("launch-bound", 3), finding("atomics", 4, false), finding("atomics", 4),
-    finding("copy-in-step", 4), finding("gap-between-ranges", 0)];
-  const found = (what, range, isIdle) =>
-    page.findingOf({what, isIdle, ranges: [{range: 8}, {range}]}, list);
-  assert.strictEqual(found("latency", 4, false), list[2]);
-  assert.strictEqual(found("latency", 3, false), undefined);
-  assert.strictEqual(found("copies", 4, false), list[3]);
-  assert.strictEqual(found("launch", 3, true), list[0]);
-  assert.strictEqual(found("launch", 3, false), list[0]);
-  assert.strictEqual(found("host work", 0, true), list[4]);
-  assert.strictEqual(found("device", 4, true), undefined);
+test("a part has the finding of its kind that gains it most, by the cost of its ranges", () => {
+  const finding = (part, ranges, gain, shortens = true) => ({
+    part,
+    shortens_step: shortens,
+    gain_ns_per_step: gain,
+    ranges: ranges.map(([range, cost]) => ({range, cost_ns_per_step: cost})),
+  });
+  const launches = finding("launches", [[3, 10], [0, 30]], 20);
+  const atomics = finding("kernels", [[4, 60], [5, 20]], 40);
+  const spills = finding("kernels", [[5, 30]], 30);
+  const copies = finding("copies", [[4, 8]], 8);
+  const list = [launches, finding("kernels", [[4, 90]], 90, false), atomics, spills, copies];
+  const found = (what, ranges, isIdle) =>
+    page.findingOf({what, isIdle, ns: 100, ranges: ranges.map(range => ({range}))}, list);
+  assert.deepStrictEqual(found("latency", [4], false), {finding: atomics, gain: 30});
+  assert.deepStrictEqual(found("latency", [4, 5], false), {finding: atomics, gain: 40});
+  assert.deepStrictEqual(found("HBM", [5], false), {finding: spills, gain: 30});
+  assert.strictEqual(found("latency", [3], false), null);
+  assert.deepStrictEqual(found("copies", [4], false), {finding: copies, gain: 8});
+  assert.deepStrictEqual(found("launch", [0], true), {finding: launches, gain: 15});
+  assert.deepStrictEqual(found("launch", [3], false), {finding: launches, gain: 5});
+  assert.strictEqual(found("device", [4], true), null);
+});
+
+test("no part gains more than it takes", () => {
+  const finding =
+    {part: "waits", shortens_step: true, gain_ns_per_step: 90, ranges: [{range: 2, cost_ns_per_step: 9}]};
+  const part = {what: "wait", isIdle: true, ns: 50, ranges: [{range: 2}]};
+  assert.strictEqual(page.findingOf(part, [finding]).gain, 50);
 });
 
 test("what warps wait for is in the words of the metric that the limiter names", () => {

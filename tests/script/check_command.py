@@ -232,8 +232,8 @@ rules = "".join((root / "include/strata/analyse" / name).read_text(encoding="utf
                 for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
-for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Main cause, No single limiter, Limiter,
-    in general, in no range, at best, without recording, block[*], window, SM, the host launches,
+for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,
+    in general, in no range, at best, without recording, Its longest kernel, Each runs kernels, block[*], window, SM, the host launches,
     queued work begins late, the host copies, the program computes, roof, declared work, best case, noise, verdict,
     SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, host times only, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")

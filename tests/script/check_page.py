@@ -408,25 +408,30 @@ class Page:
             told = self.run("(cause => sentence(cause.title) + ' ' + sentence(cause.advice))(answer.findings.find(one => one.shortens_step))")
             self.expect("What helps most" in tiles and told in tiles, "what helps most is not in the headline")
             self.expect((", though little: " in tiles) == (first["gain_ns_per_step"] < 0.05 * step), "how much helps what helps most")
-            self.expect(("Main cause: " in tiles) == (first["gain_ns_per_step"] > 0.1 * step), "the main cause is in the first line")
+            self.expect(("Most to gain: " in tiles) == (first["gain_ns_per_step"] > 0.1 * step), "what there is to gain is in the first line")
         else:
             none = "What helps most is not measured: " if self.run("answer.undecided.length > 0") else "No rule found anything that would shorten"
             self.expect((none in tiles) == self.run("summary.gpu_busy_ns > 0"), "the headline of no finding")
         if self.run("summary.from_steps && summary.count > 1"):
             self.expect(self.run("time(summary.usual_ns)") in tiles and self.run("(typicalCount < 20 ? ', longest ' : ', p95 ') + time(summary.p95_ns)") in tiles, "the mean step and its note")
             if self.run("summary.usual_ns < summary.mean_ns"):
-                self.expect(self.run("'recorded: mean ' + time(summary.mean_ns)") in tiles and "a step is as it is without recording" in tiles, "what recording slows")
+                self.expect(self.run("'recorded: mean ' + time(summary.mean_ns)") in tiles and "shortened alike, to a step without recording" in tiles, "what recording slows")
         elif not self.run("summary.from_steps"):
             self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
         self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_second > 0"), "tokens of layers")
 
     def check_first_screen(self):
-        """What helps each part, of a finding its own words, and the memory, by the data."""
-        for link in self.run("[...document.querySelectorAll('#budget .helps a')].map(a => a.parentNode.textContent)"):
-            place, advice = re.split(": | for ", link.removeprefix("finding "), maxsplit=1)
-            shown = self.run(f"[...document.querySelectorAll('.findings li')][{int(place) - 1}].textContent")
-            said = advice.split(";")[0] if " for " in link else self.run(f"sentence({json.dumps(advice)})")
-            self.expect(said in shown, f"what helps is not in that finding: {link}")
+        """What helps each part, the best finding among it, and the memory, by the data."""
+        shown = self.run("[...document.querySelectorAll('#budget [data-finding]')].map(p => [p.dataset.finding, p.dataset.gain, p.textContent])")
+        for place, gain, text in shown:
+            found = self.run(f"leadingFindings[{int(place) - 1}]")
+            self.expect(text.startswith(f"finding {place} ({self.run(f'time({gain})')})"), f"what a finding gains a part: {text}")
+            self.expect(0 < float(gain) <= found["gain_ns_per_step"] * 1.001, f"a part gains more than all: {text}")
+            self.expect(found["advice"] in text or "; in general: " in text or text.endswith("; "), f"what helps a part: {text}")
+        linked = {int(place) for place, _, _ in shown}
+        for place, found in enumerate(self.run("leadingFindings") if self.has("#budget") else [], 1):
+            is_of_part = found["part"] != "none" and found["shortens_step"]
+            self.expect(place in linked or not is_of_part or place > 1, f"no part has the finding that gains most: {found['rule']}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
         self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")

@@ -99,6 +99,12 @@ TEST_CASE("declared use: of a step as it is without recording, and of all GPUs")
   CHECK(answer(p.made).input.declared.mbu == near_to(recorded / 0.9 / 2));
 }
 
+TEST_CASE("declared use: more than the peak is no part of it") {
+  program p = two_ranges();
+  declare(p, p.attention, 1e11, 0);
+  CHECK_FALSE(detail::is_finite(answer(p.made).input.declared.mbu));
+}
+
 TEST_CASE("declared use: a run without steps is no step") {
   program p = two_ranges();
   declare(p, p.attention, 1e9, 0);

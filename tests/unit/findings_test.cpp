@@ -442,9 +442,10 @@ TEST_CASE("copies of a range in both directions go together") {
   finding const* const found = a.find("copy-in-step");
   REQUIRE(found != nullptr);
   REQUIRE(found->ranges.size() == 2);
-  CHECK(found->title.find("32.0 MiB go to the GPU in 1 copy at 16.8 GB/s, 32.0 MiB come from the "
-                          "GPU in 1 copy at 16.8 GB/s a step, with no kernel at the same time for "
-                          "4.00 ms") == 0);
+  CHECK(found->title.find(
+            "32.0 MiB a step go to the GPU in 1 copy, at 16.8 GB/s, and 32.0 MiB a step come "
+            "from the GPU in 1 copy, at 16.8 GB/s, with no kernel at the same time for "
+            "4.00 ms") == 0);
   CHECK(found->cost_ns_per_step > 4000 * us);
   CHECK(found->predicted_step_ns < 0.06 * a.steps().mean_ns);
   answer const b(copying(true, true, true).made);
@@ -465,7 +466,7 @@ TEST_CASE("copies at the same time take no longer than one of them") {
   finding const* const found = a.find("copy-in-step");
   REQUIRE(found != nullptr);
   INFO(found->title);
-  REQUIRE(found->title.find(", 32.0 MiB come from the GPU ") != std::string::npos);
+  REQUIRE(found->title.find(", and 32.0 MiB a step come from the GPU ") != std::string::npos);
   CHECK(found->title.find("with no kernel at the same time for 2.00 ms") != std::string::npos);
 }
 
@@ -1473,8 +1474,29 @@ TEST_CASE("two GPUs that work one after the other work in turns") {
   std::string const half = with_second(600 * us);
   CAPTURE(half);
   CHECK(half.find("GPU-bound: the 2 GPUs, in turns, are busy ") == 0);
-  CHECK(half.find(" of the step. Each is busy for 50 % of it at most.") != std::string::npos);
+  CHECK(half.find(" of the step. Each runs kernels for 50 % of it at most.") != std::string::npos);
   CHECK(with_second(20 * us).find("in turns") == std::string::npos);  // one does all
+}
+
+TEST_CASE("two GPUs that work beside each other do not work in turns, however long one copies") {
+  program p;
+  p.made.environment.devices.push_back(p.made.environment.devices[0]);
+  p.made.environment.devices[1].ordinal = 1;
+  p.run(20, [&] {
+    p.in(p.other,
+         [&](std::uint32_t at) { p.copy_of(at, copy_kind::host_to_device, 600 * us, false); });
+    p.in(p.mlp, [&](std::uint32_t at) {
+      std::int64_t const free = p.free;
+      p.kernel_of(at, 300 * us);
+      p.free = free;
+      p.kernel_of(at, 300 * us).device = 1;
+    });
+    p.wait();
+  });
+  std::string const bound = answer(p.made).input.findings.bound;
+  CAPTURE(bound);
+  CHECK(bound.find("at least one of the 2 GPUs is busy") != std::string::npos);
+  CHECK(bound.find("in turns") == std::string::npos);
 }
 
 TEST_CASE("above-roof: the evidence is of one GPU, where two work at a time") {

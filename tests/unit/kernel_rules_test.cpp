@@ -666,7 +666,7 @@ TEST_CASE("tail-wave: the SMs that the last wave leaves idle") {
   answer const a(p.made);
   a.first_is("tail-wave", "attention");
   CHECK(a.findings()[0].title ==
-        "work has 1.06 waves of blocks: the last one leaves 94 % of the SMs idle");
+        "work has 1.06 waves of blocks: the last one leaves 94 % of the room for blocks idle");
   p.use(p.attention, "issue", 0.59);
   CHECK(cost_of(p.made, "tail-wave") == exactly(above(0.59)));
   p.use(p.attention, "issue", 0.601);  // no kernel that waits
@@ -691,7 +691,8 @@ TEST_CASE("tail-wave: launches of whole waves have no tail, though their mean ha
     if (made == nullptr) continue;
     // Of a launch of 1,600, the median: not of their mean, 1,567.
     CHECK(made->cost_ns_per_step > 0.0);
-    CHECK(made->title == "work has 1.52 waves of blocks: the last one leaves 48 % of the SMs idle");
+    CHECK(made->title ==
+          "work has 1.52 waves of blocks: the last one leaves 48 % of the room for blocks idle");
   }
 }
 

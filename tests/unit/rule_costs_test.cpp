@@ -294,7 +294,7 @@ TEST_CASE("means of whole numbers are whole in sentences") {
   answer const a(p.made);
   finding const* const found = a.find("pageable-copy");
   REQUIRE(found != nullptr);
-  CHECK(found->title.find("32.0 MiB go to the GPU in 1 copy at 41.9 GB/s a step") == 0);
+  CHECK(found->title.find("32.0 MiB a step go to the GPU in 1 copy, at 41.9 GB/s") == 0);
 }
 
 TEST_CASE("the console says which keys would decide most of the rules that are open") {
@@ -427,8 +427,10 @@ TEST_CASE("the sentence: the kernels of one name that have much of the range's t
     CAPTURE(text);
     CHECK(text.find(part) != std::string::npos);
   };
-  says(bound(300 * us, 400 * us, 0), " of the step). Its longest kernel: work, 600 us (60 % of ");
-  says(bound(100 * us, 400 * us, 0), " of the step). Its longest kernel: other, 400 us (66 % of ");
+  says(bound(300 * us, 400 * us, 0),
+       " of the step). Its longest kernel: work, 600 us (60 % of its kernels' time).");
+  says(bound(100 * us, 400 * us, 0),
+       " of the step). Its longest kernel: other, 400 us (67 % of its kernels' time).");
   says(bound(300 * us, 0, 0), " of the step). Its kernel: work.");
   says(bound(100 * us, 100 * us, 800 * us), "kernel: " + std::string(59, 'k'));
 }
@@ -678,4 +680,48 @@ TEST_CASE(
   CHECK(found(0.0));
   CHECK(found(0.019));
   CHECK_FALSE(found(0.021));
+}
+
+TEST_CASE("a slowed step: copies have their idle time without recording, and nothing is negative") {
+  auto const found = [](double unrecorded_ns) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.other, [&](std::uint32_t row) {
+        p.copy_of(row, copy_kind::host_to_device, 100 * us, false, 1u << 25);
+        p.now += 300 * us;
+      });
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 500 * us); });
+      p.wait();
+    });
+    for (driver_call_record& call : p.made.launches)
+      if (call.kind == api_kind::copy) call.end += 200 * us;
+    p.made.cost.unrecorded_steps = 5;
+    p.made.cost.unrecorded_step_ns = unrecorded_ns;
+    answer const a(p.made);
+    finding const* const made = a.find("copy-in-step");
+    REQUIRE(made != nullptr);
+    CHECK(made->predicted_step_ns >= 0.0);
+    return made->title;
+  };
+  std::string const recorded = found(0.0);
+  std::string const slowed = found(700e3);
+  CAPTURE(recorded);
+  CAPTURE(slowed);
+  CHECK(recorded.find(", and an idle GPU for 2") != std::string::npos);
+  CHECK(slowed.find(", and an idle GPU for ") != std::string::npos);
+  CHECK(slowed != recorded);
+}
+
+TEST_CASE("a step without recording that cannot be is not believed") {
+  auto const factor = [](double unrecorded_ns) {
+    program p = one_kernel();
+    p.made.cost.unrecorded_steps = 5;
+    p.made.cost.unrecorded_step_ns = unrecorded_ns;
+    return answer(p.made).steps().recording_factor();
+  };
+  CHECK(factor(0.0) == 1.0);
+  CHECK(factor(-5e5) == 1.0);
+  CHECK(factor(1e-300) == 1.0);
+  CHECK(factor(800e3) == 1.0);  // of 1 ms of work
+  CHECK(factor(950e3) > 1.0);
 }

@@ -339,8 +339,8 @@ class ggml_work {
     return sum;
   }
 
-  /// Of these, what is read of tensors that no node computes and that are no input: of weights, and
-  /// of the cache of keys and values.
+  /// Of these, what is read of the device's tensors that no node computes and that are no input: of
+  /// weights, and of the cache of keys and values.
   static double kept_bytes_of(ggml_tensor const* node) noexcept {
     if (ggml_idles(node)) return 0;
     double sum = 0;
@@ -352,7 +352,8 @@ class ggml_work {
  private:
   static bool is_kept(ggml_tensor const* tensor) noexcept {
     ggml_tensor const* const root = tensor->view_src == nullptr ? tensor : tensor->view_src;
-    return root->op == GGML_OP_NONE && (root->flags & GGML_TENSOR_FLAG_INPUT) == 0;
+    bool const is_of_host = root->buffer != nullptr && ggml_backend_buffer_is_host(root->buffer);
+    return root->op == GGML_OP_NONE && (root->flags & GGML_TENSOR_FLAG_INPUT) == 0 && !is_of_host;
   }
   /// What a node writes: of a table into which rows are put, these.
   static double written_bytes(ggml_tensor const* node) noexcept {

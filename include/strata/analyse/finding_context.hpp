@@ -36,6 +36,7 @@ class finding_rules;
 /// A rule as documentation and reports name it.
 struct finding_rule {
   std::string_view id;
+  std::string_view cause;
   std::string_view advice;
   deciding needs;  ///< the counters without which `look` is false
   bool (finding_rules::*look)(finding_rule const&);
@@ -176,6 +177,7 @@ class finding_context : protected step_view {
     made.row = row;
     made.path = rows_[row].path;
     made.cost_ns_per_step = smaller(cost, step_ns_);
+    made.cause = rule.cause;
     made.advice = rule.advice;
     made.part = rule.part;
     made_.findings.push_back(std::move(made));
@@ -227,7 +229,7 @@ class finding_context : protected step_view {
     }
     finding made = std::move(causes[0]);
     for (finding const& cause : causes)
-      if (cause.advice != made.advice) made.advice = rule.advice;  // of several cures
+      if (cause.advice != made.advice) made.advice = rule.advice;
     for (std::size_t i = 1; i < causes.size(); ++i)
       if (causes[i].title != made.title) {
         made.title += sentence(" (") << in_range(made.path) << ")";

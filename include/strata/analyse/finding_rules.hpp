@@ -63,8 +63,9 @@ class finding_rules : private kernel_rules {
     }
     bool const between = place == idle_place::between_ranges;
     entitle(before, idle_title(cause, all) + (between ? ", in no range" : ""));
-    // Work that is launched first hides no more than it takes.
-    if (cause == idle_cause::host_work && all.ns > in_.steps.gpu_busy_ns)
+    // The GPU's work hides no more than it takes.
+    double const own_ns = in_.steps.own_idle_ns(all.ns);
+    if (cause == idle_cause::host_work && own_ns > in_.steps.gpu_busy_ns)
       advise(before, between ? "mark what the program does there with a range, and make that "
                                "faster: the GPU has too little work to hide it"
                              : "make it faster, or move it to the GPU, which has too little work "
@@ -263,28 +264,32 @@ class finding_rules : private kernel_rules {
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
-    std::string const idle_text =
-        is_worth(all_idle_ns) ? ", and an idle GPU for " + time(all_idle_ns) : std::string();
-    entitle(before, copies_title(all[0], all[1], pageable) + idle_text);
-    double const alone_ns = all[0].alone_ns + all[1].alone_ns;
+    // Copies at the same time count once.
+    double const alone_ns = smaller(all[0].alone_ns + all[1].alone_ns, in_.steps.copies_alone_ns);
+    std::string title = copies_title(all[0], all[1], alone_ns, pageable);
+    double const idle_ns = in_.steps.own_idle_ns(all_idle_ns);
+    if (is_worth(idle_ns)) title += ", and an idle GPU for " + time(idle_ns);
+    entitle(before, title);
     if (!pageable && alone_ns > in_.steps.gpu_busy_ns - in_.steps.copies_alone_ns)
       advise(before, "copy less, or leave the data on the GPU: kernels are too short to hide it");
     return true;
   }
-  /// "18.0 KiB go to the GPU in 11 copies a step, with no kernel at the same time for 9.08 us".
-  std::string copies_title(copy_time const& from, copy_time const& to, bool pageable) const {
-    // Those at the same time count once.
-    double const alone_ns = smaller(from.alone_ns + to.alone_ns, in_.steps.copies_alone_ns);
+  /// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, with no kernel at the same time for
+  /// 610 us".
+  std::string copies_title(copy_time const& from, copy_time const& to, double alone_ns,
+                           bool pageable) const {
+    constexpr double large = 1 << 20;  // bytes: a rate of less is that of its launch
     sentence title;
     auto const say = [&](copy_time const& sum, char const* direction) {
-      title << bytes_text(sum.bytes) << direction << count(sum.count, "copy", "copies");
-      if (sum.ns > 0.0 && sum.bytes >= 1 << 20)
-        title << " at " << fixed_string(sum.bytes / sum.ns, 1) << " GB/s";
+      title << bytes_text(sum.bytes) << in_whole() << direction
+            << count(sum.count, "copy", "copies");
+      if (sum.ns > 0.0 && sum.bytes >= large * sum.count)
+        title << ", at " << fixed_string(sum.bytes / sum.ns, 1) << " GB/s";
     };
     if (to.count > 0.0) say(to, " go to the GPU in ");
-    if (to.count > 0.0 && from.count > 0.0) title << ", ";
+    if (to.count > 0.0 && from.count > 0.0) title << ", and ";
     if (from.count > 0.0) say(from, " come from the GPU in ");
-    title << in_whole() << (pageable ? " through pageable memory" : "")
+    title << (pageable ? " through pageable memory" : "")
           << ", with no kernel at the same time for " << time(alone_ns);
     return title;
   }
@@ -637,68 +642,80 @@ class finding_rules : private kernel_rules {
 // In the order in which they look: what explains a range's kernels comes before what only says
 // that they are slow.
 inline constexpr finding_rule finding_rules::rules[] = {
-    {"exposed-communication",
+    {"exposed-communication", "communication that no kernel hides",
      "overlap collectives with computation, send less, or ask strata ranks who is waited for",
      deciding::nothing, &finding_rules::exposed_communication, finding_part::kernels},
-    {"managed-memory",
+    {"managed-memory", "pages of managed memory",
      "prefetch it (cudaMemPrefetchAsync), advise where it is read, or copy once with "
      "cudaMemcpyAsync",
      deciding::nothing, &finding_rules::managed_memory, finding_part::kernels},
-    {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
+    {"launch-bound", "kernels launched one by one",
+     "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
      deciding::nothing, &finding_rules::launch_bound, finding_part::launches},
-    {"wait-in-step",
+    {"wait-in-step", "waits of the host",
      "wait once a step, or use events between streams: the host can launch ahead meanwhile",
      deciding::nothing, &finding_rules::wait_in_step, finding_part::waits},
-    {"allocation-in-step",
+    {"allocation-in-step", "allocations",
      "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
      deciding::nothing, &finding_rules::allocation_in_step, finding_part::allocations},
-    {"host-work", "move the work to the GPU or to another thread, or launch the next kernels first",
+    {"host-work", "work on the CPU",
+     "move the work to the GPU or to another thread, or launch the next kernels first",
      deciding::nothing, &finding_rules::host_work, finding_part::host_work},
-    {"gap-between-ranges",
+    {"gap-between-ranges", "work on the CPU",
      "mark what the program does there with a range; move it to another thread, or launch first",
      deciding::nothing, &finding_rules::gap_between_ranges, finding_part::host_work},
-    {"pageable-copy",
+    {"pageable-copy", "copies through pageable memory",
      "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
      deciding::nothing, &finding_rules::pageable_copy, finding_part::copies},
-    {"copy-in-step",
+    {"copy-in-step", "copies that no kernel hides",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &finding_rules::copy_in_step, finding_part::copies},
-    {"serialised-streams",
+    {"serialised-streams", "streams that run one after the other",
      "remove events, the default stream and host waits between independent streams",
      deciding::nothing, &finding_rules::serialised_streams, finding_part::order},
-    {"declared-work", "look for work that is done twice, or correct what the range declares",
-     deciding::nothing, &finding_rules::declared_work, finding_part::kernels_below},
-    {"fp64-by-accident", "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower",
-     deciding::findings, &finding_rules::fp64_by_accident, finding_part::kernels},
-    {"uncoalesced", "let the threads of a warp access neighbouring addresses, or change the layout",
+    {"declared-work", "more work than is declared",
+     "look for work that is done twice, or correct what the range declares", deciding::nothing,
+     &finding_rules::declared_work, finding_part::kernels_below},
+    {"fp64-by-accident", "FP64 by accident",
+     "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower", deciding::findings,
+     &finding_rules::fp64_by_accident, finding_part::kernels},
+    {"uncoalesced", "uncoalesced loads and stores",
+     "let the threads of a warp access neighbouring addresses, or change the layout",
      deciding::findings, &finding_rules::uncoalesced, finding_part::kernels},
-    {"register-spills", "use fewer variables a thread, __launch_bounds__, or constant indices",
-     deciding::findings, &finding_rules::register_spills, finding_part::kernels},
-    {"bank-conflicts", "pad or swizzle the arrays in shared memory", deciding::findings,
-     &finding_rules::bank_conflicts, finding_part::kernels},
-    {"few-blocks", "split the work into more blocks, or run several such kernels at a time",
-     deciding::nothing, &finding_rules::few_blocks, finding_part::kernels},
-    {"atomics", "reduce within warps and blocks first, or spread the atomics over addresses",
+    {"register-spills", "register spills",
+     "use fewer variables a thread, __launch_bounds__, or constant indices", deciding::findings,
+     &finding_rules::register_spills, finding_part::kernels},
+    {"bank-conflicts", "bank conflicts", "pad or swizzle the arrays in shared memory",
+     deciding::findings, &finding_rules::bank_conflicts, finding_part::kernels},
+    {"few-blocks", "too few blocks",
+     "split the work into more blocks, or run several such kernels at a time", deciding::nothing,
+     &finding_rules::few_blocks, finding_part::kernels},
+    {"atomics", "atomics that wait for each other",
+     "reduce within warps and blocks first, or spread the atomics over addresses",
      deciding::findings, &finding_rules::atomics, finding_part::kernels},
-    {"fp32-without-tensor", "allow TF32, or use BF16", deciding::findings,
-     &finding_rules::fp32_without_tensor, finding_part::kernels},
-    {"extra-traffic", "fuse kernels, or tile so that L2 and L1 keep what is read again",
-     deciding::hbm, &finding_rules::extra_traffic, finding_part::kernels},
-    {"tail-wave", "choose tiles so that the blocks fill whole waves, or a persistent kernel",
-     deciding::findings, &finding_rules::tail_wave, finding_part::kernels},
-    {"low-occupancy", "use smaller tiles: fewer registers or less shared memory",
+    {"fp32-without-tensor", "FP32 products without tensor cores", "allow TF32, or use BF16",
+     deciding::findings, &finding_rules::fp32_without_tensor, finding_part::kernels},
+    {"extra-traffic", "traffic that is not needed",
+     "fuse kernels, or tile so that L2 and L1 keep what is read again", deciding::hbm,
+     &finding_rules::extra_traffic, finding_part::kernels},
+    {"tail-wave", "a last wave of few blocks",
+     "choose tiles so that the blocks fill whole waves, or a persistent kernel", deciding::findings,
+     &finding_rules::tail_wave, finding_part::kernels},
+    {"low-occupancy", "too few warps", "use smaller tiles: fewer registers or less shared memory",
      deciding::findings, &finding_rules::low_occupancy, finding_part::kernels},
-    {"latency-bound", "keep more loads in flight: more warps, several elements a thread",
-     deciding::findings, &finding_rules::latency_bound, finding_part::kernels},
-    {"varying-calls", "look at the slow calls in the trace: locks, page faults, other processes",
-     deciding::nothing, &finding_rules::varying_calls, finding_part::none},
-    {"first-step", "leave it out with warmup=1, or load modules and plans before the loop",
+    {"latency-bound", "loads that wait",
+     "keep more loads in flight: more warps, several elements a thread", deciding::findings,
+     &finding_rules::latency_bound, finding_part::kernels},
+    {"varying-calls", "",
+     "look at the slow calls in the trace: locks, page faults, other processes", deciding::nothing,
+     &finding_rules::varying_calls, finding_part::none},
+    {"first-step", "", "leave it out with warmup=1, or load modules and plans before the loop",
      deciding::nothing, &finding_rules::first_step, finding_part::none},
-    {"above-roof", "check the units of flops() and bytes(), and the clocks of counted steps",
+    {"above-roof", "", "check the units of flops() and bytes(), and the clocks of counted steps",
      deciding::nothing, &finding_rules::above_roof, finding_part::none},
-    {"untrusted", "raise buffers= and log=, or record fewer steps", deciding::nothing,
+    {"untrusted", "", "raise buffers= and log=, or record fewer steps", deciding::nothing,
      &finding_rules::untrusted, finding_part::none},
-    {"own-cost", "mark fewer small ranges, or trace less: trace=kernels", deciding::nothing,
+    {"own-cost", "", "mark fewer small ranges, or trace less: trace=kernels", deciding::nothing,
      &finding_rules::own_cost, finding_part::none},
 };
 

@@ -41,6 +41,11 @@ enum class finding_part : std::uint8_t {
   allocations,
   order  ///< the times in which streams wait for each other
 };
+constexpr std::string_view to_string(finding_part part) noexcept {
+  constexpr std::string_view names[] = {"none",      "kernels", "kernels",     "copies", "launches",
+                                        "host work", "waits",   "allocations", "kernels"};
+  return names[static_cast<std::size_t>(part)];
+}
 
 /// A range that a cause is found in.
 struct finding_range {
@@ -60,6 +65,7 @@ struct finding {
   double cost_ns_per_step = 0.0;  ///< the most that could be gained; 0: the numbers are in doubt
   vec<finding_range> ranges;      ///< all of them, that range first
   vec<finding_evidence> evidence;
+  std::string_view cause;   ///< in a few words; "" where it never shortens a step
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
   finding_part part = finding_part::none;  ///< of the ranges

@@ -497,9 +497,11 @@ class kernel_rules : protected finding_context {
                                           << " has " << fixed_string(last.waves, 2)
                                           << " waves of blocks: the last one leaves "
                                           << percent(rounded_up(last.waves) - last.waves)
-                                          << " of the SMs idle");
-          prove(made, "blocks_mean", kernel.blocks_mean, "");
-          prove(made, "blocks_at_a_time", kernel.blocks_mean / waves_of(kernel), "");
+                                          << " of the room for blocks idle");
+          double const at_a_time = kernel.blocks_mean / waves_of(kernel);
+          bool const is_mean = last.waves == waves_of(kernel);
+          prove(made, is_mean ? "blocks_mean" : "blocks_median", last.waves * at_a_time, "");
+          prove(made, "blocks_at_a_time", at_a_time, "");
         });
   }
 

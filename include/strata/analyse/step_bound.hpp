@@ -49,14 +49,16 @@ class step_bound : private step_view {
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
     std::string const whole =
         is_part ? "run from its first work on the GPU to its last" : steps.whole();
-    if (busy >= gpu_bound) return bound_by_work(whole, busy) + rest_of_run() + slowed_text();
-    if (!steps.has_timeline)
-      return sentence(busy_text(whole, busy))
-             << " Why it is idle otherwise is not known: raise buffers= or log=.";
-    return bound_by_host(whole, busy) + rest_of_run() + slowed_text();
+    return bound_by(whole, busy, busy >= gpu_bound) + slowed_text();
   }
 
  private:
+  std::string bound_by(std::string const& whole, double busy, bool works) const {
+    if (works) return bound_by_work(whole, busy) + rest_of_run();
+    if (in_.steps.has_timeline) return bound_by_host(whole, busy) + rest_of_run();
+    return sentence(busy_text(whole, busy))
+           << " Why it is idle otherwise is not known: raise buffers= or log=.";
+  }
   /// Whether a window began, as none does where no step is found.
   bool was_recorded() const noexcept {
     profile const& source = in_.source;
@@ -194,7 +196,7 @@ class step_bound : private step_view {
                              << whole << (copying ? ", mostly with copies." : ".") << turns;
     return longest == 0 ? text : text + most_time(longest);
   }
-  /// " Each is busy for 47 % of it at most." Empty where they work beside each other.
+  /// " Each runs kernels for 47 % of it at most." Empty where they work beside each other.
   std::string turns_text() const {
     // Times the part in which one of them works; chosen: what they do at once is little.
     constexpr double in_turns = 1.1;
@@ -207,8 +209,9 @@ class step_bound : private step_view {
       most = larger(most, busy);
     }
     bool const is_shared = sum - most > least_part * sum;
-    if (!is_shared || sum > in_turns * in_.steps.active_busy_ns) return {};
-    return sentence(" Each is busy for ") << percent(most / active_ns()) << " of it at most.";
+    double const together = in_.steps.active_busy_ns - in_.steps.copies_alone_ns;
+    if (!is_shared || sum > in_turns * together) return {};
+    return sentence(" Each runs kernels for ") << percent(most / active_ns()) << " of it at most.";
   }
   double own_busy_ns(std::size_t row) const {
     device_work const& own = rows_[row].self;
@@ -222,52 +225,55 @@ class step_bound : private step_view {
     device_work const& own = rows_[row].self;
     device_work const& all = rows_[row].total;
     bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
+    flat_map<std::string_view, double> const kernels = kernels_of(row);
     sentence text(" Longest range: ");
     text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
          << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)")
-         << limiter_text(in_.roofline.limits[row]) << ".";
+         << limiter_text(in_.roofline.limits[row], kernels.size() > 1) << ".";
     range_limit const& limit = in_.roofline.limits[row];
     if (limit.kind == limiter::latency && !limit.stall.empty())
       text << " Its warps most often " << stall_text(limit.stall) << ".";
-    return text << longest_kernel_text(row);
+    return text << longest_kernel_text(kernels);
   }
   /// "; its limiter: HBM at 76 % of its peak"; empty where it is not known.
-  static std::string limiter_text(range_limit const& limit) {
+  static std::string limiter_text(range_limit const& limit, bool is_mean) {
     if (limit.text.empty()) return {};
     if (limit.kind == limiter::unit)
       return sentence("; its limiter: ") << limit.roof << " at " << limit.use_text();
     bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
     if (!has_use) return "; its limiter: " + limit.text;
     return sentence("; its limiter: latency, no unit above ")
-           << limit.use_text() << " (" << limit.roof << ")";
+           << limit.use_text() << " (" << limit.roof << ')'
+           << (is_mean ? " in the mean of its kernels" : "");
   }
-  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms (41 % of the step).": all kernels of that
-  /// name in the range itself; of a single one its name. Empty where none has much of its time.
-  std::string longest_kernel_text(std::size_t row) const {
+  /// The names of the kernels of a range itself, with their times.
+  flat_map<std::string_view, double> kernels_of(std::size_t row) const {
+    flat_map<std::string_view, double> times;
+    for (kernel_row const& kernel : in_.kernels)
+      if (kernel.path_id == rows_[row].path_id)
+        times[kernel.short_name] += ns_in_step(kernel, rows_[row], in_.steps);
+    return times;
+  }
+  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms (60 % of its kernels' time).": all of that
+  /// name; of a single one its name. Empty where none has much of the time.
+  static std::string longest_kernel_text(flat_map<std::string_view, double> const& times) {
     constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
     constexpr std::size_t widest = 60;  // columns of a name
-    flat_map<std::string_view, double> times;
     double all = 0.0;
     double most = 0.0;
     std::string_view longest;
-    for (kernel_row const& kernel : in_.kernels) {
-      if (kernel.path_id != rows_[row].path_id) continue;
-      double const ns = ns_in_step(kernel, rows_[row], in_.steps);
-      double& same = times[kernel.short_name];
-      same += ns;
-      all += ns;
-      if (!(same > most)) continue;
-      most = same;
-      longest = kernel.short_name;
+    for (auto const& kernel : times.entries()) {
+      all += kernel.second;
+      if (!(kernel.second > most)) continue;
+      most = kernel.second;
+      longest = kernel.first;
     }
     if (longest.empty() || most < much * all) return {};
     std::string const name = shortened(longest, widest, 0);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
     if (times.size() == 1) return sentence(" Its kernel: ") << name << end;
-    double const ns = smaller(most, active_ns());
-    return sentence(" Its longest kernel: ")
-           << name << ", " << time(ns) << " (" << percent(ns / active_ns())
-           << (in_.steps.from_steps ? " of the step)." : " of it).");
+    return sentence(" Its longest kernel: ") << name << ", " << time(most) << " ("
+                                             << percent(most / all) << " of its kernels' time).";
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {

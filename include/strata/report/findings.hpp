@@ -102,7 +102,9 @@ class answer_json {
     json_.number("declared_bytes", declared.bytes > 0.0 ? declared.bytes : not_a_number);
     json_.number("declared_flops", declared.flops > 0.0 ? declared.flops : not_a_number);
     json_.number("mbu", declared.mbu);
+    json_.number("mbu_peak", declared.bytes_per_s);
     json_.number("mfu", declared.mfu);
+    json_.number("mfu_peak", declared.flops_per_s);
     json_.number("outside_ns", steps.outside_ns);
     json_.number("outside_gpu_ns", steps.outside_gpu_ns);
     json_.end_object();
@@ -115,6 +117,8 @@ class answer_json {
     json_.text("rule", found.rule);
     json_.text("path", name(found.path));
     if (page_ != nullptr) range(found.row);
+    json_.text("cause", found.cause);
+    json_.text("part", to_string(found.part));
     json_.text("title", found.title);
     json_.number("cost_ns_per_step", found.cost_ns_per_step);
     json_.number("cost_of_step", step_ns > 0.0 ? found.cost_ns_per_step / step_ns : 0.0);

@@ -107,10 +107,13 @@ class page_budget {
       if (a.ns != b.ns) return a.ns > b.ns;
       return a.name != b.name ? a.name < b.name : a.place < b.place;
     });
-    json_.array(key);  // what, range, ns
+    json_.array(key);  // what, range (-1: of many), ns
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       json_.text({}, parts_[i].name);
-      json_.integer({}, i < most_parts ? parts_[i].place : 0);
+      if (i < most_parts)
+        json_.integer({}, parts_[i].place);
+      else
+        json_.integer({}, -1);
       json_.number({}, parts_[i].ns * factor);
     }
     json_.end_array();

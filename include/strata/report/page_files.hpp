@@ -1697,66 +1697,47 @@ return (part.isIdle ? "GPU idle: " : "GPU busy: ") + part.name + "\n" + time(par
 + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n")
 + (part.helps ? "\nHelps: " + part.helps : "");
 }
-const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
+const budgetRange = part => part.ranges[0] && part.ranges[0].range > 0 ? part.ranges[0].range : null;
 function toMost(part) {
 const range = budgetRange(part);
+if (!part.ranges.length || part.ranges[0].range < 0) return null;  // not on the page
 const others = part.ranges.length > 1 ? " + " + (part.ranges.length - 1) : null;
 return el("span", {class: "most"},
 range ? toRow(range, endOfPath(shortTitle(range))) : "in no range", others);
 }
-const causes = {
-"exposed-communication": "communication that no kernel hides",
-"managed-memory": "pages of managed memory",
-"launch-bound": "kernels that are launched one by one",
-"wait-in-step": "waits of the host",
-"allocation-in-step": "allocations",
-"host-work": "work on the CPU",
-"gap-between-ranges": "work on the CPU",
-"pageable-copy": "copies through pageable memory",
-"copy-in-step": "copies that no kernel hides",
-"serialised-streams": "streams that run one after the other",
-"declared-work": "more work than is declared",
-"fp64-by-accident": "FP64 by accident",
-uncoalesced: "uncoalesced loads and stores",
-"register-spills": "register spills",
-"bank-conflicts": "bank conflicts",
-"few-blocks": "too few blocks",
-atomics: "atomics that wait for each other",
-"fp32-without-tensor": "FP32 products without tensor cores",
-"extra-traffic": "traffic that is not needed",
-"tail-wave": "a last wave of few blocks",
-"low-occupancy": "too few warps",
-"latency-bound": "loads that wait",
-"varying-calls": "calls of varying length",
-"first-step": "a slow first step",
-"above-roof": "numbers above the roof",
-untrusted: "lost records",
-"own-cost": "Strata's own cost",
+const findingParts = {
+launch: "launches",
+"host work": "host work",
+wait: "waits",
+allocation: "allocations",
+copy: "copies",
+copies: "copies",
 };
-const rulesOfHost = {
-launch: ["launch-bound"],
-"host work": ["host-work", "gap-between-ranges", "managed-memory"],
-wait: ["wait-in-step"],
-allocation: ["allocation-in-step"],
-copy: ["pageable-copy", "copy-in-step"],
-copies: ["pageable-copy", "copy-in-step"],
-};
-const allRulesOfHost = Object.values(rulesOfHost).flat();
-function findingOf(part, list) {
-const own = rulesOfHost[part.what];
+const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kernels");
+function gainOfPart(part, finding) {
 const places = new Set(part.ranges.map(item => item.range));
-return list.find(finding => finding.shortens_step
-&& (own ? own.includes(finding.rule) : !part.isIdle && !allRulesOfHost.includes(finding.rule))
-&& finding.ranges.some(item => places.has(item.range)));
+const cost = sum(finding.ranges, item => item.cost_ns_per_step);
+const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
+return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
 }
+function findingOf(part, list) {
+const kind = findingPart(part);
+const found = list.filter(item => item.shortens_step && item.part === kind)
+.map(finding => ({finding, gain: gainOfPart(part, finding)}))
+.sort((a, b) => b.gain - a.gain)[0];
+return found && found.gain > 0 ? found : null;
+}
+const cures = 0.2;
 function helpsPart(part) {
 const found = findingOf(part, answer.findings);
 const general = part.helps ? "in general: " + part.helps : "";
 if (!found) return general ? el("span", {class: "helps"}, general) : null;
-const link = el("a", {href: "#findings"}, "finding " + (leadingFindings.indexOf(found) + 1));
-const gain = found.gain_ns_per_step;
-if (gain > 0.5 * part.ns) return el("span", {class: "helps"}, link, ": " + found.advice);
-return el("span", {class: "helps"}, link, " (" + time(gain) + " in all); " + general);
+const {finding, gain} = found;
+const place = leadingFindings.indexOf(finding) + 1;
+const isCure = gain > cures * part.ns;
+return el("span", {class: "helps", "data-finding": place, "data-gain": gain},
+el("a", {href: "#findings"}, "finding " + place), " (" + time(gain) + ")",
+isCure ? ": " + finding.advice : "; " + general);
 }
 const budgetSwatch = part => el("i", {
 class: part.isIdle ? "idle" : null,
@@ -1859,9 +1840,9 @@ return drawing;
 const fewestDots = 5;
 function stepDots() {
 const groups = stepGroups();
+if (isSlowed) return null;  // they are longer than the step that all else is of
 const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
 const shown = isApart ? groups.slice(1) : groups;
-if (isSlowed) return null;  // they are longer than the step that all else is of
 if (!hasSteps || sum(shown, group => group.amount) < fewestDots) return null;
 const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
 + (isApart ? "; the first is apart" : "");
@@ -1887,12 +1868,10 @@ return "All numbers are of the whole run: " + why + ".";
 const apart = summary.without_first
 ? ". The first one is in none of them"
 : "";
-if (!isSlowed)
-return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
-return "Here a step is as it is without recording, " + time(summary.usual_ns) + ": kernels as in "
-+ some(typicalCount, "recorded step") + apart + ", which take " + time(summary.mean_ns)
-+ ", and their idle time as an estimate, all of it shortened alike. All sections "
-+ "below the findings are of recorded steps.";
+const means = "All numbers of a step are means of ";
+if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
+return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time is "
++ "an estimate: all of it is shortened alike, to a step without recording.";
 }
 function stepTiles() {
 if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
@@ -1939,17 +1918,15 @@ note: hasDevice ? which + data.environment.cpu : null,
 small: true,
 });
 }
-const peakOf = (amount, part, name) =>
-rate(name)(summary["declared_" + amount] / summary[part] / (summary.usual_ns * 1e-9));
 function declaredTiles() {
 const tiles = [];
 if (!none(summary.mbu)) {
-const note = bytes(summary.declared_bytes) + " a step; HBM has " + peakOf("bytes", "mbu", "B/s");
+const note = bytes(summary.declared_bytes) + " a step; HBM has " + rate("B/s")(summary.mbu_peak);
 tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
 }
 if (!none(summary.mfu)) {
 const note = rate("FLOP")(summary.declared_flops) + " a step; BF16 has "
-+ peakOf("flops", "mfu", "FLOP/s");
++ rate("FLOP/s")(summary.mfu_peak);
 tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
 }
 return tiles;
@@ -1980,36 +1957,41 @@ return el("p", {}, "What helps most is not measured: " + commonestNeed(blind) + 
 + some(blind.length, "more rule", "more rules") + " look. No other one" + nothing);
 }
 function helpsMost() {
-const first = answer.findings.find(finding => finding.shortens_step);
-if (!first) return helpsNothing();
-const gain = first.gain_ns_per_step / summary.usual_ns;
-const intro = "What helps most" + (gain < 0.05 ? ", though little: " : ": ");
-return el("p", {}, intro, placesOf(first), sentence(first.title), " ", sentence(first.advice),
-" ", afterwards(first));
+if (!bestFinding) return helpsNothing();
+const isLittle = bestFinding.gain_ns_per_step < little * summary.usual_ns;
+const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
+return el("p", {}, intro, placesOf(bestFinding), sentence(bestFinding.title), " ",
+sentence(bestFinding.advice), " ", afterwards(bestFinding));
 }
-function mainCause() {
-const first = answer.findings.find(finding => finding.shortens_step);
-if (first && first.gain_ns_per_step > 0.1 * summary.usual_ns)
-return " Main cause: " + (causes[first.rule] || first.rule) + ".";
-const isKnown = summary.gpu_busy_ns > 0 && (first || !answer.undecided.length);
-return isKnown ? " No rule has a cure for most of it." : "";
+const much = 0.1;
+const little = 0.05;
+const bestFinding = answer.findings.find(finding => finding.shortens_step);
+const isBound = /^([A-Z][a-z]+|GPU|CPU)-bound: |^Idle: /.test(answer.bound || "");
+function mostToGain() {
+if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns)
+return " Most to gain: " + bestFinding.cause + ".";
+const blind = answer.undecided.length;
+return " No rule has a cure for much of it"
++ (blind ? "; " + some(blind, "rule lacks", "rules lack") + " data." : ".");
 }
 function mainLimiters() {
 const {busy = [], whole = 0} = readBudget() || {};
-const most = busy.filter(part => part.ns > 0.1 * whole);
-if (!/^(GPU|Copy)-bound/.test(answer.bound) || !most.length) return "";
+const most = busy.filter(part => part.ns > much * whole);
+const all = sum(busy, part => part.ns);
+if (all < 0.5 * whole || !most.length) return "";
 const shares = most.map(part => (part.what === "not known" ? "not counted" : part.what)
 + " " + Math.round(100 * part.ns / whole) + " %");
-const isMixed = most[0].ns < 0.5 * whole;
+const isMixed = most.length > 1 && most[0].ns < 0.5 * all;
 const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
 return label + shares.join(", ") + ". ";
 }
 function bound() {
 if (!answer.bound) return null;
 const text = sentence(answer.bound);
+if (!isBound) return el("p", {class: "answer"}, text);
 const [first] = text.match(/^.*?\.(?= |$)/) || [text];
 const rest = mainLimiters() + text.slice(first.length).trim();
-return [el("p", {class: "answer"}, first + mainCause()), rest ? el("p", {}, rest) : null];
+return [el("p", {class: "answer"}, first + mostToGain()), rest ? el("p", {}, rest) : null];
 }
 const beginning = (text, most) => text.length > most ? text.slice(0, most) + "\u2026" : text;
 function headline() {
@@ -2092,11 +2074,12 @@ return el("p", {class: "evidence"}, "In: ", list, ".");
 const namedRanges = 5;
 function placesOf(finding) {
 if (!finding.path) return null;
-const named = finding.ranges.length > namedRanges ? [finding] : finding.ranges;
+const all = [...new Map(finding.ranges.map(item => [item.range, item])).values()];
+const named = all.length > namedRanges ? [finding] : all;
 const inRanges = named.filter(item => item.path);
 const links = inRanges.map((item, i) =>
 [i ? ", " : "", toRow(item.range, i ? shortTitle(item.range) : shortPath(item.path))]);
-const more = finding.ranges.length - named.length;
+const more = all.length - named.length;
 const others = more > 0 ? some(more, "more range", "more ranges") : "between ranges";
 return [links, (more > 0 || inRanges.length < named.length ? " and " + others : "") + ": "];
 }

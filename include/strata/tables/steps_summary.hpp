@@ -158,7 +158,11 @@ struct steps_summary {
     // Steps of a program differ by 0.1 to 1.9 % from day to day; a recorded token of llama.cpp
     // takes 1.15 to 1.28 times an unrecorded one (H200, CUDA 13.0). Chosen between them.
     constexpr double least = 1.05;
-    if (!detail::is_finite(unrecorded_ns)) return 1.0;
+    // Of a step without recording that would be much shorter than its work nothing is believed.
+    constexpr double least_of_work = 0.9;  // chosen
+    bool const is_possible = unrecorded_ns > 0.0 && unrecorded_ns < mean_ns &&
+                             unrecorded_ns > least_of_work * active_busy_ns;
+    if (!is_possible) return 1.0;
     double const factor = p50_ns / unrecorded_ns;
     return factor > least ? factor : 1.0;
   }
