@@ -158,7 +158,10 @@ function describeBudget(part, whole) {
 }
 
 /** The range that has most of a part; null where that is no range. */
-const budgetRange = part => part.ranges[0] && part.ranges[0].range > 0 ? part.ranges[0].range : null;
+function budgetRange(part) {
+  const [most] = part.ranges;
+  return most && most.range > 0 ? most.range : null;
+}
 
 /** The range that has most of a part, and how many others have the rest. */
 function toMost(part) {
@@ -180,19 +183,25 @@ const findingParts = {
 };
 const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kernels");
 
-/** What a part gains by a finding: as much of the gain as its ranges have of the cost. */
-function gainOfPart(part, finding) {
+/**
+ * What a part gains by a finding: as much of the gain as its ranges have of the cost. What the host
+ * does is in two parts, one busy and one idle, which share it by their time.
+ */
+function gainOfPart(part, finding, parts) {
   const places = new Set(part.ranges.map(item => item.range));
   const cost = sum(finding.ranges, item => item.cost_ns_per_step);
   const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
-  return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
+  const same = parts.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
+    .filter(item => findingPart(part) !== "kernels" && findingPart(item) === findingPart(part));
+  const share = part.ns / (part.ns + sum(same, item => item.ns));
+  return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * share * own / cost) : 0;
 }
 
-/** The finding that gains a part most: {finding, gain}; null where none does. */
-function findingOf(part, list) {
+/** Of all parts one, and the finding that gains it most: {finding, gain}; null where none does. */
+function findingOf(part, list, parts) {
   const kind = findingPart(part);
   const found = list.filter(item => item.shortens_step && item.part === kind)
-    .map(finding => ({finding, gain: gainOfPart(part, finding)}))
+    .map(finding => ({finding, gain: gainOfPart(part, finding, parts)}))
     .sort((a, b) => b.gain - a.gain)[0];
   return found && found.gain > 0 ? found : null;
 }
@@ -201,8 +210,8 @@ function findingOf(part, list) {
 const cures = 0.2;
 
 /** What helps a part. */
-function helpsPart(part) {
-  const found = findingOf(part, answer.findings);
+function helpsPart(part, parts) {
+  const found = findingOf(part, answer.findings, parts);
   const general = part.helps ? "in general: " + part.helps : "";
   if (!found) return general ? el("span", {class: "helps"}, general) : null;
   const {finding, gain} = found;
@@ -232,7 +241,7 @@ function budgetSegment(part, whole) {
   });
 }
 
-function budgetGroup(title, by, list, whole) {
+function budgetGroup(title, by, list, {all: parts, whole}) {
   if (!list.length) return null;
   const all = sum(list, part => part.ns);
   return el("div", {},
@@ -245,7 +254,7 @@ function budgetGroup(title, by, list, whole) {
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
       el("span", {class: "more"},
         toMost(part),
-        helpsPart(part))))));
+        helpsPart(part, parts))))));
 }
 
 /** What the warps of a range wait for, in the words of the metric that its limiter names. */
@@ -274,8 +283,8 @@ function budget() {
     all.map(part => budgetSegment(part, whole)));
   oneTabStop(bar, "[role=button]")();
   return el("div", {id: "budget"}, bar, el("div", {class: "two"},
-    budgetGroup("GPU busy", "limiter", busy, whole),
-    budgetGroup("GPU idle", "cause", idle, whole)));
+    budgetGroup("GPU busy", "limiter", busy, step),
+    budgetGroup("GPU idle", "cause", idle, step)));
 }
 
 /** Groups of steps that follow each other: number, how many, the shortest and the longest. */

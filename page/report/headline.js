@@ -20,8 +20,8 @@ function setOfSteps() {
     : "";
   const means = "All numbers of a step are means of ";
   if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
-  return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time is "
-    + "an estimate: all of it is shortened alike, to a step without recording.";
+  return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time "
+    + "is an estimate: all of it is shortened alike, to a step without recording.";
 }
 
 function stepTiles() {
@@ -77,7 +77,8 @@ function machineTile() {
 function declaredTiles() {
   const tiles = [];
   if (!none(summary.mbu)) {
-    const note = bytes(summary.declared_bytes) + " a step; HBM has " + rate("B/s")(summary.mbu_peak);
+    const peak = rate("B/s")(summary.mbu_peak);
+    const note = bytes(summary.declared_bytes) + " a step; HBM has " + peak;
     tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
   }
   if (!none(summary.mfu)) {

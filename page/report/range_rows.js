@@ -1,11 +1,11 @@
 "use strict";
 // Which rows the range table shows, and in which order: by search, sorting and folding.
 
-/** The places of the rows whose path has the words, and of all rows above them. */
+/** The places of the rows whose path or label has the words, and of all rows above them. */
 function matchingPlaces(rows, words) {
   const wanted = new Set();
   for (const match of rows) {
-    if (!match.path.toLowerCase().includes(words)) continue;
+    if (!(match.path + "\n" + match.label).toLowerCase().includes(words)) continue;
     for (let row = match; row; row = rows[row.parent]) wanted.add(row.place);
   }
   return wanted;

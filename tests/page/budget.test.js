@@ -67,24 +67,25 @@ test("a part has the finding of its kind that gains it most, by the cost of its 
   const atomics = finding("kernels", [[4, 60], [5, 20]], 40);
   const spills = finding("kernels", [[5, 30]], 30);
   const copies = finding("copies", [[4, 8]], 8);
+  const parts = [{what: "copies", isIdle: false, ns: 100}, {what: "copy", isIdle: true, ns: 300}];
   const list = [launches, finding("kernels", [[4, 90]], 90, false), atomics, spills, copies];
   const found = (what, ranges, isIdle) =>
-    page.findingOf({what, isIdle, ns: 100, ranges: ranges.map(range => ({range}))}, list);
+    page.findingOf({what, isIdle, ns: 100, ranges: ranges.map(range => ({range}))}, list, parts);
   assert.deepStrictEqual(found("latency", [4], false), {finding: atomics, gain: 30});
   assert.deepStrictEqual(found("latency", [4, 5], false), {finding: atomics, gain: 40});
   assert.deepStrictEqual(found("HBM", [5], false), {finding: spills, gain: 30});
   assert.strictEqual(found("latency", [3], false), null);
-  assert.deepStrictEqual(found("copies", [4], false), {finding: copies, gain: 8});
+  assert.deepStrictEqual(found("copies", [4], false), {finding: copies, gain: 2});
   assert.deepStrictEqual(found("launch", [0], true), {finding: launches, gain: 15});
   assert.deepStrictEqual(found("launch", [3], false), {finding: launches, gain: 5});
   assert.strictEqual(found("device", [4], true), null);
 });
 
 test("no part gains more than it takes", () => {
-  const finding =
-    {part: "waits", shortens_step: true, gain_ns_per_step: 90, ranges: [{range: 2, cost_ns_per_step: 9}]};
+  const ranges = [{range: 2, cost_ns_per_step: 9}];
+  const finding = {part: "waits", shortens_step: true, gain_ns_per_step: 90, ranges};
   const part = {what: "wait", isIdle: true, ns: 50, ranges: [{range: 2}]};
-  assert.strictEqual(page.findingOf(part, [finding]).gain, 50);
+  assert.strictEqual(page.findingOf(part, [finding], [part]).gain, 50);
 });
 
 test("what warps wait for is in the words of the metric that the limiter names", () => {

@@ -76,3 +76,9 @@ test("a column has the amount of the run, and that of a mean step", () => {
   assert.strictEqual(column("share").get(block), 100 * 500 / 750);
   assert.strictEqual(column("cpu_instructions").per(block), 15);
 });
+
+test("a search finds what stands in a label, such as the thread of a range", () => {
+  const rows = folded.rows.map(row =>
+    row.label === "load" ? {...row, label: "load (thread loader)"} : row);
+  assert.deepStrictEqual(shown({rows, search: "(Thread loader"}), ["load"]);
+});

@@ -428,9 +428,9 @@ TEST_CASE("the sentence: the kernels of one name that have much of the range's t
     CHECK(text.find(part) != std::string::npos);
   };
   says(bound(300 * us, 400 * us, 0),
-       " of the step). Its longest kernel: work, 600 us (60 % of its kernels' time).");
+       " of the step). Its longest kernel: work, 600 us of its kernels' 1.00 ms.");
   says(bound(100 * us, 400 * us, 0),
-       " of the step). Its longest kernel: other, 400 us (67 % of its kernels' time).");
+       " of the step). Its longest kernel: other, 400 us of its kernels' 600 us.");
   says(bound(300 * us, 0, 0), " of the step). Its kernel: work.");
   says(bound(100 * us, 100 * us, 800 * us), "kernel: " + std::string(59, 'k'));
 }

@@ -254,7 +254,7 @@ class step_bound : private step_view {
         times[kernel.short_name] += ns_in_step(kernel, rows_[row], in_.steps);
     return times;
   }
-  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms (60 % of its kernels' time).": all of that
+  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms of its kernels' 30.8 ms.": all of that
   /// name; of a single one its name. Empty where none has much of the time.
   static std::string longest_kernel_text(flat_map<std::string_view, double> const& times) {
     constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
@@ -272,8 +272,8 @@ class step_bound : private step_view {
     std::string const name = shortened(longest, widest, 0);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
     if (times.size() == 1) return sentence(" Its kernel: ") << name << end;
-    return sentence(" Its longest kernel: ") << name << ", " << time(most) << " ("
-                                             << percent(most / all) << " of its kernels' time).";
+    return sentence(" Its longest kernel: ")
+           << name << ", " << time(most) << " of its kernels' " << time(all) << ".";
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {

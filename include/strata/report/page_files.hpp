@@ -1697,7 +1697,10 @@ return (part.isIdle ? "GPU idle: " : "GPU busy: ") + part.name + "\n" + time(par
 + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n")
 + (part.helps ? "\nHelps: " + part.helps : "");
 }
-const budgetRange = part => part.ranges[0] && part.ranges[0].range > 0 ? part.ranges[0].range : null;
+function budgetRange(part) {
+const [most] = part.ranges;
+return most && most.range > 0 ? most.range : null;
+}
 function toMost(part) {
 const range = budgetRange(part);
 if (!part.ranges.length || part.ranges[0].range < 0) return null;  // not on the page
@@ -1714,22 +1717,25 @@ copy: "copies",
 copies: "copies",
 };
 const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kernels");
-function gainOfPart(part, finding) {
+function gainOfPart(part, finding, parts) {
 const places = new Set(part.ranges.map(item => item.range));
 const cost = sum(finding.ranges, item => item.cost_ns_per_step);
 const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
-return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
+const same = parts.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
+.filter(item => findingPart(part) !== "kernels" && findingPart(item) === findingPart(part));
+const share = part.ns / (part.ns + sum(same, item => item.ns));
+return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * share * own / cost) : 0;
 }
-function findingOf(part, list) {
+function findingOf(part, list, parts) {
 const kind = findingPart(part);
 const found = list.filter(item => item.shortens_step && item.part === kind)
-.map(finding => ({finding, gain: gainOfPart(part, finding)}))
+.map(finding => ({finding, gain: gainOfPart(part, finding, parts)}))
 .sort((a, b) => b.gain - a.gain)[0];
 return found && found.gain > 0 ? found : null;
 }
 const cures = 0.2;
-function helpsPart(part) {
-const found = findingOf(part, answer.findings);
+function helpsPart(part, parts) {
+const found = findingOf(part, answer.findings, parts);
 const general = part.helps ? "in general: " + part.helps : "";
 if (!found) return general ? el("span", {class: "helps"}, general) : null;
 const {finding, gain} = found;
@@ -1756,7 +1762,7 @@ role: "button",
 ...pressed(() => range && showRow(range)),
 });
 }
-function budgetGroup(title, by, list, whole) {
+function budgetGroup(title, by, list, {all: parts, whole}) {
 if (!list.length) return null;
 const all = sum(list, part => part.ns);
 return el("div", {},
@@ -1769,7 +1775,7 @@ el("span", {class: "amount"}, time(part.ns)),
 el("span", {class: "amount"}, percent(100 * part.ns / whole)),
 el("span", {class: "more"},
 toMost(part),
-helpsPart(part))))));
+helpsPart(part, parts))))));
 }
 function waitOf(range) {
 const {stall} = answer.limits.find(item => item.range === range) || {};
@@ -1792,8 +1798,8 @@ const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of 
 all.map(part => budgetSegment(part, whole)));
 oneTabStop(bar, "[role=button]")();
 return el("div", {id: "budget"}, bar, el("div", {class: "two"},
-budgetGroup("GPU busy", "limiter", busy, whole),
-budgetGroup("GPU idle", "cause", idle, whole)));
+budgetGroup("GPU busy", "limiter", busy, step),
+budgetGroup("GPU idle", "cause", idle, step)));
 }
 function stepGroups() {
 const groups = [];
@@ -1870,8 +1876,8 @@ const apart = summary.without_first
 : "";
 const means = "All numbers of a step are means of ";
 if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
-return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time is "
-+ "an estimate: all of it is shortened alike, to a step without recording.";
+return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time "
++ "is an estimate: all of it is shortened alike, to a step without recording.";
 }
 function stepTiles() {
 if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
@@ -1921,7 +1927,8 @@ small: true,
 function declaredTiles() {
 const tiles = [];
 if (!none(summary.mbu)) {
-const note = bytes(summary.declared_bytes) + " a step; HBM has " + rate("B/s")(summary.mbu_peak);
+const peak = rate("B/s")(summary.mbu_peak);
+const note = bytes(summary.declared_bytes) + " a step; HBM has " + peak;
 tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
 }
 if (!none(summary.mfu)) {
@@ -2343,7 +2350,7 @@ inline constexpr std::string_view page_report_range_rows_js = R"page(<script>
 function matchingPlaces(rows, words) {
 const wanted = new Set();
 for (const match of rows) {
-if (!match.path.toLowerCase().includes(words)) continue;
+if (!(match.path + "\n" + match.label).toLowerCase().includes(words)) continue;
 for (let row = match; row; row = rows[row.parent]) wanted.add(row.place);
 }
 return wanted;
