@@ -187,21 +187,21 @@ const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kern
  * What a part gains by a finding: as much of the gain as its ranges have of the cost. What the host
  * does is in two parts, one busy and one idle, which share it by their time.
  */
-function gainOfPart(part, finding, parts) {
+function gainOfPart(part, finding, all) {
   const places = new Set(part.ranges.map(item => item.range));
   const cost = sum(finding.ranges, item => item.cost_ns_per_step);
   const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
-  const same = parts.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
+  const same = all.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
     .filter(item => findingPart(part) !== "kernels" && findingPart(item) === findingPart(part));
   const share = part.ns / (part.ns + sum(same, item => item.ns));
   return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * share * own / cost) : 0;
 }
 
 /** Of all parts one, and the finding that gains it most: {finding, gain}; null where none does. */
-function findingOf(part, list, parts) {
+function findingOf(part, list, all) {
   const kind = findingPart(part);
   const found = list.filter(item => item.shortens_step && item.part === kind)
-    .map(finding => ({finding, gain: gainOfPart(part, finding, parts)}))
+    .map(finding => ({finding, gain: gainOfPart(part, finding, all)}))
     .sort((a, b) => b.gain - a.gain)[0];
   return found && found.gain > 0 ? found : null;
 }
@@ -210,8 +210,8 @@ function findingOf(part, list, parts) {
 const cures = 0.2;
 
 /** What helps a part. */
-function helpsPart(part, parts) {
-  const found = findingOf(part, answer.findings, parts);
+function helpsPart(part, all) {
+  const found = findingOf(part, answer.findings, all);
   const general = part.helps ? "in general: " + part.helps : "";
   if (!found) return general ? el("span", {class: "helps"}, general) : null;
   const {finding, gain} = found;
@@ -241,11 +241,11 @@ function budgetSegment(part, whole) {
   });
 }
 
-function budgetGroup(title, by, list, {all: parts, whole}) {
+function budgetGroup(title, by, list, {all, whole}) {
   if (!list.length) return null;
-  const all = sum(list, part => part.ns);
+  const ns = sum(list, part => part.ns);
   return el("div", {},
-    el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole),
+    el("p", {class: "heading"}, title + " " + time(ns) + ", " + percent(100 * ns / whole),
       el("span", {class: "helps"}, " by " + by + ", with what helps")),
     el("ul", {class: "parts"}, list.map(part => el("li", {},
       budgetSwatch(part),
@@ -254,7 +254,7 @@ function budgetGroup(title, by, list, {all: parts, whole}) {
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
       el("span", {class: "more"},
         toMost(part),
-        helpsPart(part, parts))))));
+        helpsPart(part, all))))));
 }
 
 /** What the warps of a range wait for, in the words of the metric that its limiter names. */

@@ -141,8 +141,9 @@ const isBound = /^([A-Z][a-z]+|GPU|CPU)-bound: |^Idle: /.test(answer.bound || ""
 
 /** The cause that gains most, where that is much of the step. */
 function mostToGain() {
-  if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns)
+  if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns) {
     return " Most to gain: " + bestFinding.cause + ".";
+  }
   const blind = answer.undecided.length;
   return " No rule has a cure for much of it"
     + (blind ? "; " + some(blind, "rule lacks", "rules lack") + " data." : ".");
@@ -154,11 +155,11 @@ function mainLimiters() {
   const most = busy.filter(part => part.ns > much * whole);
   const all = sum(busy, part => part.ns);
   if (all < 0.5 * whole || !most.length) return "";
-  const shares = most.map(part => (part.what === "not known" ? "not counted" : part.what)
+  const named = most.map(part => (part.what === "not known" ? "not counted" : part.what)
     + " " + Math.round(100 * part.ns / whole) + " %");
   const isMixed = most.length > 1 && most[0].ns < 0.5 * all;
   const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
-  return label + shares.join(", ") + ". ";
+  return label + named.join(", ") + ". ";
 }
 
 /** The answer: its first sentence stands out, with what there is to gain. */

@@ -430,7 +430,8 @@ class Page:
             self.expect(found["advice"] in text or "; in general: " in text or text.endswith("; "), f"what helps a part: {text}")
         linked = {int(place) for place, _, _ in shown}
         best = self.run("bestFinding")  # of more than 200 parts the ranges of the shortest are not on the page
-        if best and best["part"] != "none" and self.has("#budget") and not self.run("Object.values(data.budget).flat().includes(-1)"):
+        is_of_part = best and (best["part"] in ("kernels", "copies") or best["part"] != "none" and self.run("summary.gpu_idle_ns > 0"))
+        if is_of_part and self.has("#budget") and not self.run("Object.values(data.budget).flat().includes(-1)"):
             self.expect(self.run("leadingFindings.indexOf(bestFinding) + 1") in linked, f"no part has the finding that gains most: {best['rule']}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))

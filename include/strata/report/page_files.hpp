@@ -1717,25 +1717,25 @@ copy: "copies",
 copies: "copies",
 };
 const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kernels");
-function gainOfPart(part, finding, parts) {
+function gainOfPart(part, finding, all) {
 const places = new Set(part.ranges.map(item => item.range));
 const cost = sum(finding.ranges, item => item.cost_ns_per_step);
 const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
-const same = parts.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
+const same = all.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
 .filter(item => findingPart(part) !== "kernels" && findingPart(item) === findingPart(part));
 const share = part.ns / (part.ns + sum(same, item => item.ns));
 return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * share * own / cost) : 0;
 }
-function findingOf(part, list, parts) {
+function findingOf(part, list, all) {
 const kind = findingPart(part);
 const found = list.filter(item => item.shortens_step && item.part === kind)
-.map(finding => ({finding, gain: gainOfPart(part, finding, parts)}))
+.map(finding => ({finding, gain: gainOfPart(part, finding, all)}))
 .sort((a, b) => b.gain - a.gain)[0];
 return found && found.gain > 0 ? found : null;
 }
 const cures = 0.2;
-function helpsPart(part, parts) {
-const found = findingOf(part, answer.findings, parts);
+function helpsPart(part, all) {
+const found = findingOf(part, answer.findings, all);
 const general = part.helps ? "in general: " + part.helps : "";
 if (!found) return general ? el("span", {class: "helps"}, general) : null;
 const {finding, gain} = found;
@@ -1762,11 +1762,11 @@ role: "button",
 ...pressed(() => range && showRow(range)),
 });
 }
-function budgetGroup(title, by, list, {all: parts, whole}) {
+function budgetGroup(title, by, list, {all, whole}) {
 if (!list.length) return null;
-const all = sum(list, part => part.ns);
+const ns = sum(list, part => part.ns);
 return el("div", {},
-el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole),
+el("p", {class: "heading"}, title + " " + time(ns) + ", " + percent(100 * ns / whole),
 el("span", {class: "helps"}, " by " + by + ", with what helps")),
 el("ul", {class: "parts"}, list.map(part => el("li", {},
 budgetSwatch(part),
@@ -1775,7 +1775,7 @@ el("span", {class: "amount"}, time(part.ns)),
 el("span", {class: "amount"}, percent(100 * part.ns / whole)),
 el("span", {class: "more"},
 toMost(part),
-helpsPart(part, parts))))));
+helpsPart(part, all))))));
 }
 function waitOf(range) {
 const {stall} = answer.limits.find(item => item.range === range) || {};
@@ -1975,8 +1975,9 @@ const little = 0.05;
 const bestFinding = answer.findings.find(finding => finding.shortens_step);
 const isBound = /^([A-Z][a-z]+|GPU|CPU)-bound: |^Idle: /.test(answer.bound || "");
 function mostToGain() {
-if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns)
+if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns) {
 return " Most to gain: " + bestFinding.cause + ".";
+}
 const blind = answer.undecided.length;
 return " No rule has a cure for much of it"
 + (blind ? "; " + some(blind, "rule lacks", "rules lack") + " data." : ".");
@@ -1986,11 +1987,11 @@ const {busy = [], whole = 0} = readBudget() || {};
 const most = busy.filter(part => part.ns > much * whole);
 const all = sum(busy, part => part.ns);
 if (all < 0.5 * whole || !most.length) return "";
-const shares = most.map(part => (part.what === "not known" ? "not counted" : part.what)
+const named = most.map(part => (part.what === "not known" ? "not counted" : part.what)
 + " " + Math.round(100 * part.ns / whole) + " %");
 const isMixed = most.length > 1 && most[0].ns < 0.5 * all;
 const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
-return label + shares.join(", ") + ". ";
+return label + named.join(", ") + ". ";
 }
 function bound() {
 if (!answer.bound) return null;
