@@ -228,11 +228,11 @@ class launch_table {
     atomic<std::uint64_t> id;     // flags, kind, thread and id
   };
   struct page {
-    std::int64_t made;    // the begin of its first call
-    page* last_turn;      // the page that had the same ids before
-    std::uint32_t first;  // id
-    std::uint32_t term;   // of the budget
-    bool kept;            // for the timeline
+    atomic<std::int64_t> made;  // the begin of its first call; a call that comes late reads it
+    page* last_turn;            // the page that had the same ids before
+    std::uint32_t first;        // id
+    std::uint32_t term;         // of the budget
+    bool kept;                  // for the timeline
     bool used;
     char apart[64];  // what all threads read, from what they write
     slot slots[page_launches];
@@ -314,7 +314,7 @@ class launch_table {
   }
 
   static bool is_of_last_turn(page const& at, driver_call_record const& launch) noexcept {
-    if (launch.begin - at.made <= turn_ticks) return false;
+    if (launch.begin - at.made.load(memory_order_relaxed) <= turn_ticks) return false;
     slot const& here = at.slots[launch.correlation % page_launches];
     return here.id.load(memory_order_relaxed) != 0 &&
            launch.begin - here.begin.load(memory_order_relaxed) > turn_ticks;
@@ -345,7 +345,7 @@ class launch_table {
     made->term = budget_->term();
     made->kept = kept;
     made->used = true;
-    made->made = launch.begin;
+    made->made.store(launch.begin, memory_order_relaxed);
     made->last_turn = before;
     if (before != nullptr) beyond_.keep_if([before](page const* other) { return other != before; });
     if (!kept) beyond_.push_back(made);
