@@ -278,8 +278,9 @@ class trace_plan {
   vec<use_track> const& uses() const noexcept { return uses_; }
   /// How many arrows begin at each call into the driver.
   vec<std::uint32_t> const& arrows() const noexcept { return arrows_; }
+  std::int64_t earliest() const noexcept { return earliest_; }
   /// The time 0 of a trace: the begin of the session, or of the first event before it.
-  std::int64_t origin() const noexcept { return earliest_ < 0 ? earliest_ : 0; }
+  std::int64_t origin() const noexcept { return earliest() < 0 ? earliest() : 0; }
   /// What begins here or later is left out.
   std::int64_t cutoff() const noexcept { return cutoff_; }
   std::uint64_t left_out() const noexcept { return left_out_; }

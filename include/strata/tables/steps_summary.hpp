@@ -162,7 +162,7 @@ struct steps_summary {
     constexpr double least_of_work = 0.9;  // chosen
     bool const is_possible = unrecorded_ns > 0.0 && unrecorded_ns < mean_ns &&
                              unrecorded_ns > least_of_work * active_busy_ns;
-    if (!is_possible) return 1.0;
+    if (!detail::is_finite(unrecorded_ns) || !is_possible) return 1.0;
     double const factor = p50_ns / unrecorded_ns;
     return factor > least ? factor : 1.0;
   }
