@@ -3,6 +3,7 @@
 #include "host_session.hpp"
 
 #include <benchmark/benchmark.h>
+#include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/report/page.hpp>
 #include <strata/report/perfetto.hpp>
@@ -12,7 +13,6 @@
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

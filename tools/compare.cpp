@@ -1,8 +1,8 @@
 // strata compare: what changed between runs of a program, by range.
+#include <strata/base/text_writer.hpp>
 #include <strata/compare.hpp>
 #include <strata/recording.hpp>
 #include <strata/report/comparison_files.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 #ifndef STRATA_TOOLS_COMPARE_MARKDOWN_HPP
 #define STRATA_TOOLS_COMPARE_MARKDOWN_HPP
 
+#include <strata/base/text_writer.hpp>
 #include <strata/compare.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstddef>

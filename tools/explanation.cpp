@@ -1,11 +1,11 @@
 #include "explanation.hpp"
 
 #include <strata/options.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/recording.hpp>
 #include <strata/report/answer_text.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/tables/range_paths.hpp>
 #include <strata/tables/table.hpp>
 
 #include <algorithm>
@@ -39,13 +39,7 @@ std::string line_of(std::string_view text, std::size_t columns = 300) {
 std::string quoted(std::string const& name) { return inner::shell_quoted(line_of(name)); }
 
 /// One word of a shell's command.
-std::string shell_word(std::string const& text) {
-  constexpr char plain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-  std::string const word = line_of(text);
-  bool const is_plain = !word.empty() && word.find_first_not_of(plain) == word.npos;
-  return is_plain ? word : quoted(text);
-}
+std::string shell_word(std::string const& text) { return inner::shell_word(line_of(text)); }
 
 std::string path_of(std::string_view path) { return line_of(path, 120); }
 

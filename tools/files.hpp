@@ -2,10 +2,10 @@
 #ifndef STRATA_TOOLS_FILES_HPP
 #define STRATA_TOOLS_FILES_HPP
 
+#include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/recording.hpp>
-#include <strata/tables/recording_format.hpp>
-#include <strata/tables/text_writer.hpp>
+#include <strata/recording/format.hpp>
 
 #include <functional>
 #include <string>

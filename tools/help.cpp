@@ -42,7 +42,6 @@ explained_entry const entries[] = {
 };
 
 constexpr std::string_view any_text = "…";
-constexpr std::string_view columns_head = "Columns of the table:";
 
 std::string in_lower_case(std::string_view text) {
   std::string lower;
@@ -196,7 +195,7 @@ class help_command final : public subcommand {
   /// For each key of STRATA= and its line of the help.
   static void for_each_key(look_at_line const& look) {
     std::string const all = strata::detail::options_reader::help();
-    for_each_line(std::string_view(all).substr(0, all.find(columns_head)), " =[", look);
+    for_each_line(all, " =[", look);
   }
 
   void explain_key() {

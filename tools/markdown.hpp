@@ -2,7 +2,7 @@
 #ifndef STRATA_TOOLS_MARKDOWN_HPP
 #define STRATA_TOOLS_MARKDOWN_HPP
 
-#include <strata/tables/text_writer.hpp>
+#include <strata/base/text_writer.hpp>
 
 #include <string>
 #include <string_view>

@@ -2,10 +2,10 @@
 #include <strata/analyse/profile_file.hpp>
 #include <strata/analyse/rank_comparison.hpp>
 #include <strata/analyse/rank_run.hpp>
+#include <strata/base/text_writer.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/recording.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
 #include <cstddef>

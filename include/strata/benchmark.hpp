@@ -12,14 +12,14 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/statistics.hpp>
+#include <strata/profile/trials.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
-#include <strata/tables/statistics.hpp>
-#include <strata/tables/text_writer.hpp>
-#include <strata/tables/trials.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 //
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
 // each of several shared objects, are harmless. With STRATA_RECORDER defined, too, what is made of
-// a profile beyond tables is left out (<strata/reports.hpp>): the command `strata` makes it later.
+// a profile is left out (<strata/reports.hpp>): the command `strata` makes it of the recording.
 
 #include <strata/base/macros.hpp>
 
@@ -49,13 +49,13 @@
 #endif
 
 #include <strata/c.h>
+#include <strata/base/text_writer.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
-#include <strata/tables/text_writer.hpp>
 
 // The bodies of <strata/c.h>.
 

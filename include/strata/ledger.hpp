@@ -9,6 +9,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/llm.hpp>
 #include <strata/profile.hpp>
@@ -16,7 +17,6 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/steps.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

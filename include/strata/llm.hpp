@@ -3,7 +3,7 @@
 #define STRATA_LLM_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/tables/llm_types.hpp>
+#include <strata/profile/llm_types.hpp>
 
 #include <cstddef>
 #include <cstdio>

@@ -4,7 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/row_order.hpp>
+#include <strata/profile/row_order.hpp>
 
 #include <cstdint>
 #include <string>

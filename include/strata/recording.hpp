@@ -10,12 +10,13 @@
 #include <strata/base/text.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/recording/check.hpp>
+#include <strata/recording/format.hpp>
+#include <strata/recording/parts.hpp>
+#include <strata/recording/reader.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/recording_check.hpp>
-#include <strata/tables/recording_format.hpp>
-#include <strata/tables/recording_parts.hpp>
-#include <strata/tables/recording_reader.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -176,7 +177,9 @@ inline status read_recording_file(std::string const& path, profile& to,
 /// recorded the profile would have done.
 /// Errors: input_output; the table is printed all the same.
 inline status report_recording(profile& recorded, options const& wanted) {
-  return detail::report_files(wanted).write(recorded);
+  options made = wanted;
+  detail::leave_to_command(made);
+  return detail::report_files(made).write(recorded);
 }
 
 STRATA_END

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -10,7 +11,6 @@
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/text_writer.hpp>
 #include <string>
 #include <thread>
 #include <vector>

@@ -10,7 +10,7 @@ from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environme
 SOURCE = HERE / "consumers"
 
 
-def runs(checks, program, prefix=""):
+def runs(checks, program, prefix="", made="ranges.csv"):
     """The program works, says nothing, and leaves nothing behind; asked for a trace, it writes one and works the same."""
     here = pathlib.Path("run").absolute()
     shutil.rmtree(here, ignore_errors=True)
@@ -22,8 +22,8 @@ def runs(checks, program, prefix=""):
     checks.that(not list(here.iterdir()), prefix + "writes nothing without STRATA", str(list(here.iterdir())))
     traced = run([program], cwd=here, env=clean_environment(STRATA="trace,out=traced,formats=csv"))
     checks.that(traced.returncode == 42, prefix + "exit code 42 when traced", traced.stdout + traced.stderr)
-    found = list(here.rglob("ranges.csv"))
-    checks.that(len(found) == 1 and "work" in found[0].read_text(), prefix + "STRATA=trace writes ranges.csv",
+    found = list(here.rglob(made))
+    checks.that(len(found) == 1 and b"work" in found[0].read_bytes(), f"{prefix}STRATA=trace writes {made}",
                 traced.stdout + traced.stderr)
 
 
@@ -186,7 +186,7 @@ def meson(checks, prefix):
     checks.succeeds("configures", ["meson", "setup", "build", source], env=clean_environment(**other_compiler()))
     checks.succeeds("builds", ["meson", "compile", "-C", "build"])
     runs(checks, "build/consumer")
-    runs(checks, "build/recorded", "the recorder: ")
+    runs(checks, "build/recorded", "the recorder: ", made="profile.strata")
 
 
 def pkg_config(checks, prefix):

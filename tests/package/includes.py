@@ -14,14 +14,15 @@ MAY_INCLUDE = {
     "collect/cuda": "base annotate profile collect/host collect/nvtx collect/cuda",
     "collect/counters": "base annotate profile collect/host collect/cuda collect/counters",
     "collect/cpu": "base annotate profile collect/host collect/cpu",
-    # Tables, analysis and reports are pure functions: they reach no collector, no session, no options.
+    "recording": "base profile recording",
+    "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu recording session",
+    # Right of the seam: tables, analysis and reports of a profile at rest, which nothing on the left sees. They are pure
+    # functions: they reach no collector, no session, no options.
     "tables": "base profile tables",
-    "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu tables session",
-    # Right of the seam: reports of a profile at rest, which nothing on the left sees.
     "analyse": "base profile tables analyse",
     "report": "base profile tables analyse report",
     # What stands on both sides.
-    "both": "base annotate profile collect/cuda tables session analyse report both",
+    "both": "base annotate profile collect/cuda recording session tables analyse report both",
     "adapters": "base annotate profile adapters",
 }
 # An injected library is an implementation with entry points of its own.
@@ -34,7 +35,7 @@ PUBLIC = {
     "version.hpp": "base", "status.hpp": "base",
     "range.hpp": "annotate", "inherit.hpp": "annotate", "c.h": "annotate", "nvtx.hpp": "annotate",
     "profile.hpp": "profile",
-    "llm.hpp": "tables", "compare.hpp": "analyse", "what_if.hpp": "analyse",
+    "llm.hpp": "profile", "compare.hpp": "analyse", "what_if.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
     "ledger.hpp": "report", "reports.hpp": "both", "ceilings.hpp": "both",
     "benchmark.hpp": "session", "recording.hpp": "session",
@@ -49,7 +50,7 @@ SHORT = {  # with the reason
     "strata.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
     "session/report_side.hpp": "the seam, which both sides include",
-    "tables/row_order.hpp": "options and tables share it, and neither sees the other",
+    "profile/row_order.hpp": "options and tables share it, and neither sees the other",
 }
 
 # What a range runs in the functions of the program has the program's flags; every other header is exact under
@@ -150,7 +151,7 @@ def main():
     # The seam: what a program with the recorder alone compiles, by the compiler's account.
     told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", INCLUDE / "strata/recorder.cpp"])
     recorder = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
-    right = [n for n in recorder if room_of(n) in ("analyse", "report", "both")]
+    right = [n for n in recorder if room_of(n) in ("tables", "analyse", "report", "both")]
     checks.that(told.returncode == 0 and "strata/session/report_files.hpp" in recorder and not right,
                 "the recorder alone reaches nothing right of the seam", told.stderr + "  " + " ".join(right))
     print(f"recorder.cpp: {len(recorder)} headers")

@@ -8,6 +8,9 @@
 #include <strata/report/page.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/table.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
 // The CPU's counters against a kernel that does what the test says.
+#include <strata/base/text_writer.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
 #include <strata/strata.hpp>
@@ -10,7 +11,6 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,6 @@
 // Hand-made profiles with one thing wrong each, and sound ones.
 #include <doctest/doctest.h>
+#include <strata/base/text_writer.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/report/findings.hpp>
@@ -9,7 +10,6 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

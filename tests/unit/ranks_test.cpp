@@ -4,10 +4,10 @@
 #include <strata/analyse/profile_file.hpp>
 #include <strata/analyse/rank_comparison.hpp>
 #include <strata/analyse/rank_run.hpp>
+#include <strata/base/text_writer.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/recording_format.hpp>
 #include <strata/tables/table_input.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // What a step becomes, of timelines that are computed by hand; and trials that the device timed.
 #include <doctest/doctest.h>
-#include <strata/tables/trials.hpp>
+#include <strata/profile/trials.hpp>
 #include <strata/what_if.hpp>
 
 #include <cstdint>

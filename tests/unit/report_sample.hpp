@@ -3,10 +3,10 @@
 #ifndef STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 #define STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 
+#include <strata/base/text_writer.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/recording_format.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // The mean step of small programs, added up by hand: durations, tokens, streams, copies and idle
 // times.
 #include <doctest/doctest.h>
+#include <strata/base/text_writer.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

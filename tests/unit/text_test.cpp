@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/tables/console_table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cerrno>
 #include <clocale>
@@ -225,6 +225,18 @@ TEST_CASE("CSV cells: each character at the front, within and at the end") {
       if (code == 0) inner.replace(at, 1, "\xEF\xBF\xBD");
       CHECK(cell(text) == (quoted ? '"' + inner + '"' : inner));
     }
+  }
+}
+
+TEST_CASE("a word of a shell is quoted where it needs it") {
+  using strata::detail::shell_word;
+  CHECK(shell_word("--layers=12,attn[0]") == "'--layers=12,attn[0]'");
+  CHECK(shell_word("--layers=12,/a/b:c") == "--layers=12,/a/b:c");
+  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK(shell_word("") == "''");
+  for (char const letter : std::string(" \t\n\"`$&|;<>()*?!#~\\")) {
+    CAPTURE(letter);
+    CHECK(shell_word(std::string("a") + letter) == std::string("'a") + letter + "'");
   }
 }
 

@@ -9,9 +9,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/statistics.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>

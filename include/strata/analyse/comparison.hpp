@@ -4,7 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/range_paths.hpp>
+#include <strata/profile/range_paths.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -15,10 +15,10 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/range_rows.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>

@@ -8,8 +8,8 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/statistics.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/statistics.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/statistics.hpp>
+#include <strata/profile/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -10,13 +10,13 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/statistics.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/statistics.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 

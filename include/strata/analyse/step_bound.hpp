@@ -9,12 +9,12 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

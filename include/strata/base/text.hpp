@@ -191,6 +191,13 @@ inline std::string shell_quoted(std::string_view text) {
   return word + "'";
 }
 
+/// Text as one word of a shell, in quotes where it needs them.
+inline std::string shell_word(std::string_view text) {
+  constexpr std::string_view special = " \t\n\"'`$&|;<>()[]{}*?!#~\\";
+  bool const is_plain = !text.empty() && text.find_first_of(special) == text.npos;
+  return is_plain ? std::string(text) : shell_quoted(text);
+}
+
 /// A text of parts, as in `sentence("pass ") << pass << " of " << passes`. What is added goes into
 /// the same text: the standard library's + makes one more at each step, and code to destroy it.
 class sentence {

@@ -6,11 +6,11 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/tables/console_table.hpp>
-#include <strata/tables/range_paths.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

@@ -7,13 +7,13 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

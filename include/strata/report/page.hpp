@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/page_budget.hpp>
@@ -21,7 +22,6 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

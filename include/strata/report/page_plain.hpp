@@ -5,12 +5,12 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/answer_text.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

@@ -3,7 +3,7 @@
 #define STRATA_REPORT_PAGE_SHELL_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/tables/text_writer.hpp>
+#include <strata/base/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

@@ -5,6 +5,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/page_gaps.hpp>
@@ -16,7 +17,6 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

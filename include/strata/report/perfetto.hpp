@@ -4,13 +4,13 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/deflate.hpp>
 #include <strata/report/perfetto_fields.hpp>
 #include <strata/report/perfetto_gpu.hpp>
 #include <strata/report/protobuf.hpp>
 #include <strata/report/trace.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,8 +3,8 @@
 #define STRATA_REPORT_PROTOBUF_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,12 +8,12 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/answer_text.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/table_input.hpp>
-#include <strata/tables/text_writer.hpp>
 #include <strata/what_if.hpp>
 
 #include <cstddef>

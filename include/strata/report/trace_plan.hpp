@@ -3,15 +3,15 @@
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/profile/range_rows.hpp>
 #include <strata/report/range_projection.hpp>
 #include <strata/report/use_tracks.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/range_rows.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

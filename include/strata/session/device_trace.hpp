@@ -16,10 +16,10 @@
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/range_paths.hpp>
 
 #include <cstdint>
 #include <string>

@@ -6,12 +6,12 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/recording_format.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cerrno>
 #include <cstdint>

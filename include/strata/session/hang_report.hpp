@@ -12,9 +12,9 @@
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/range_rows.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/range_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>

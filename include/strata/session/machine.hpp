@@ -192,11 +192,6 @@ class machine {
     }
     return words;
   }
-  static std::string shell_word(std::string_view word) {
-    constexpr std::string_view special = " \t\n\"'`$&|;<>()[]{}*?!#~\\";
-    bool const is_plain = !word.empty() && word.find_first_of(special) == word.npos;
-    return is_plain ? std::string(word) : shell_quoted(word);
-  }
 
   static std::string cpu() {
     std::string const text = read("/proc/cpuinfo", 4'096);

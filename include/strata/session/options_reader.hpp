@@ -7,9 +7,8 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
+#include <strata/profile/row_order.hpp>
 #include <strata/session/report_formats.hpp>
-#include <strata/tables/range_table.hpp>
-#include <strata/tables/row_order.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +45,7 @@ class options_reader {
     problems_->back() += " Nothing is recorded.";
   }
 
-  /// What `help` prints: the keys, and the columns of the table.
+  /// What `help` prints of the keys.
   static std::string help() {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& row : keys) {
@@ -56,7 +55,7 @@ class options_reader {
       text += line + row.meaning;
       text += *row.fallback == '\0' ? "\n" : std::string(" (") + row.fallback + ")\n";
     }
-    return text + "\nIn brackets: the default.\n\nColumns of the table:\n" + range_table::help();
+    return text + "\nIn brackets: the default.\n";
   }
 
  private:

@@ -6,11 +6,11 @@
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/session/open_folder.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <sys/stat.h>
 
@@ -32,9 +32,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-/// What a file is filled with: refers to a function of a text_writer.
-using file_content = callback<void(text_writer&)>;
 
 /// A directory of its own for the files of one run.
 class output_directory {

@@ -16,13 +16,12 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/columns.hpp>
-#include <strata/tables/recording_format.hpp>
 
 #include <cstddef>
 #include <cstdint>

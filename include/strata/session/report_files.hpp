@@ -8,9 +8,11 @@
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
@@ -18,12 +20,6 @@
 #include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/columns.hpp>
-#include <strata/tables/csv.hpp>
-#include <strata/tables/json.hpp>
-#include <strata/tables/recording_format.hpp>
-#include <strata/tables/table.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -177,16 +173,15 @@ class report_files {
   /// What a report takes from the environment, which one beside the running program leaves alone:
   /// the program may change it.
   struct surroundings {
-    table_options table;
+    console_look look;
     std::string spare;       ///< the place of files that cannot be where they should
     bool on_stdout = false;  ///< the table; else on stderr
     std::string_view out = "STRATA=...,out=";  ///< how the place of the files was given
   };
   static surroundings look_around(bool on_stdout = false) {
     bool const bars = is_terminal(on_stdout);  // what reads a pipe looks for columns
-    table_options const table{terminal_width(on_stdout), has_colors(on_stdout), most_rows,
-                              !has_utf8(), bars};
-    return {table, spare_place(), on_stdout};
+    console_look const look{terminal_width(on_stdout), has_colors(on_stdout), !has_utf8(), bars};
+    return {look, spare_place(), on_stdout};
   }
 
   /// `most_events` of trace.json; 0: the usual limit.
@@ -230,14 +225,18 @@ class report_files {
     stream_ = stream;
     if (earlier != nullptr) number_ = earlier->next();
     status outcome;
-    auto const write_all = [&](table_input const* input) {
-      outcome = write_files(source, input);
-      print(source, input, said, earlier);
+    auto const write_all = [&](made_reports const* reports) {
+      reports_ = reports;
+      outcome = write_files(source);
+      print(source, said, earlier);
+      reports_ = nullptr;
     };
     // A recording is the profile as it is: who wants no more does not pay for tables, which take as
     // much memory as the profile of many ranges.
-    if (wants_format_of(*options_, format_source::tables)) {
-      use_tables(source, write_all);
+    report_side const* const side = installed_reports();
+    if (side != nullptr && wants_format_of(*options_, format_source::tables)) {
+      side->make(source, *options_, most_events_,
+                 [&](made_reports const& reports) { write_all(&reports); });
     } else {
       write_all(nullptr);
     }
@@ -246,26 +245,6 @@ class report_files {
   }
 
  private:
-  static constexpr std::size_t most_rows = 60;
-
-  /// Makes the tables of a profile, and what the reports' side finds in them, for `use`.
-  void use_tables(profile const& source, callback<void(table_input const*)> use) {
-    profile_tables tables(source);
-    table_input& plain = tables.input();
-    plain.sort = options_->sort;
-    plain.trace_file = timeline_file(*options_);
-    bool const shows_answer = wants_format_of(*options_, format_source::answer);
-    if (report_side const* const side = installed_reports()) {
-      side->make(tables, shows_answer, [&](table_input& input, made_reports const* reports) {
-        reports_ = reports;
-        use(&input);
-      });
-    } else {
-      if (shows_answer) plain.find_steps(tables.folded());
-      use(&plain);
-    }
-  }
-
   /// In the folder of temporary files.
   static std::string spare_place() {
     char const* const folder = variable("TMPDIR");
@@ -303,30 +282,18 @@ class report_files {
 
   /// With the recorder alone: the command that makes the rest.
   void say_what_is_left() const {
-    if (files_.has_place()) {
-      std::string const text =
-          sentence("findings, page and timeline are made of the recording: strata report ")
-          << files_.wanted().path();
-      say(text.c_str());
-    } else if (options_->table) {
-      say("findings, page and timeline are made of a recording: add formats=recording, then strata "
-          "report its folder");
-    }
-  }
-
-  /// Where the program has the recorder alone, the recording has the rest.
-  bool writes(report_format_entry const& format) const noexcept {
-    return options_->*format.field ||
-           (format.format == report_format::recording && installed_reports() == nullptr);
+    if (!files_.has_place()) return;
+    std::string const text =
+        sentence("table, findings, page and traces are made of the recording: strata report ")
+        << files_.wanted().path();
+    say(text.c_str());
   }
 
   static std::string place(std::string const& out, int rank) {
     return rank < 0 ? out : sentence(out) << "/rank" << rank;
   }
 
-  /// `input`: null where no tables are wanted.
-  void print(profile const& source, table_input const* input, std::size_t said,
-             kept_reports* earlier) const {
+  void print(profile const& source, std::size_t said, kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
     if (block().phase.load() == process_phase::running && !options_->reports_windows())
@@ -335,13 +302,11 @@ class report_files {
     problems.erase(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (!trace_problem_.empty()) problems.push_back(trace_problem_);
     if (earlier != nullptr) earlier->leave_new(problems);
-    if (options_->table && input != nullptr) {
+    if (options_->table && reports_ != nullptr) {
       std::string table;
       {
         text_writer out(table);
-        table_options shown = around_.table;
-        shown.problems = &problems;
-        write_table(out, *input, shown);
+        reports_->write_table(out, around_.look, problems);
       }
       if (around_.on_stdout) {
         std::fwrite(table.data(), 1, table.size(), stdout);
@@ -365,9 +330,8 @@ class report_files {
     return found;
   }
 
-  /// `input`: null where no tables are wanted.
   /// Errors: input_output, with the files that are not where they should be.
-  status write_files(profile const& source, table_input const* input) {
+  status write_files(profile const& source) {
     if (!wants_files(*options_)) return {};
     status outcome;
     output_directory made;
@@ -382,7 +346,7 @@ class report_files {
     for (format_turn const turn :
          {format_turn::brief, format_turn::page, format_turn::recording, format_turn::timeline}) {
       for (report_format_entry const& format : report_formats)
-        if (format.turn == turn && writes(format)) write_format(format, source, input);
+        if (format.turn == turn && options_->*format.field) write_format(format, source);
     }
     return outcome.ok() ? files_.outcome() : outcome;
   }
@@ -390,36 +354,15 @@ class report_files {
   bool write_file(profile const& source, char const* name, file_content const& content) {
     return files_.write(name, content, [&] { return add_place(source.environment.rank); });
   }
-  void write_file(table_input const& input, char const* name,
-                  void (*fill)(text_writer&, table_input const&)) {
-    (void)write_file(input.source, name, [&](text_writer& out) { fill(out, input); });
-  }
 
-  /// `input`: null where no format is wanted that is made of tables.
-  void write_format(report_format_entry const& format, profile const& source,
-                    table_input const* input) {
+  void write_format(report_format_entry const& format, profile const& source) {
     if (format.format == report_format::recording) return write_profile(source);
-    if (format.format == report_format::csv) write_csv_files(*input);
-    if (reports_ != nullptr && format.made_file != nullptr)
-      (void)write_file(source, format.made_file, [&](text_writer& out) {
-        std::string const problem = reports_->write(format.format, out, most_events_);
-        if (!problem.empty()) trace_problem_ = problem;
-      });
-    if (format.format == report_format::json) write_file(*input, "profile.json", &write_json);
-  }
-
-  void write_csv_files(table_input const& input) {
-    write_file(input, "ranges.csv", &write_ranges_csv);
-    write_file(input, "kernels.csv", &write_kernels_csv);
-    write_file(input, "memory.csv", &write_memory_csv);
-    if (!input.source.spans.empty()) write_file(input, "spans.csv", &write_spans_csv);
-    for (counter_tables const& set : input.counters) {
-      counter_table const& table = set.ranges;
-      (void)write_file(input.source, (table.name + ".csv").c_str(),
-                       [&](text_writer& out) { write_counters_csv(out, input, table); });
-      (void)write_file(input.source, (table.name + "_wide.csv").c_str(),
-                       [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
-    }
+    if (reports_ == nullptr) return;
+    std::string const problem =
+        reports_->write_files(format, [&](char const* name, file_content const& content) {
+          (void)write_file(source, name, content);
+        });
+    if (!problem.empty()) trace_problem_ = problem;
   }
 
   void write_profile(profile const& source) {
@@ -480,7 +423,7 @@ class report_files {
   surroundings around_;
   std::string trace_problem_;              ///< what a trace leaves out
   recording_stream* stream_ = nullptr;     // null where the recording was not begun
-  made_reports const* reports_ = nullptr;  // null with the recorder alone
+  made_reports const* reports_ = nullptr;  // null where none is wanted, or can be made
   int number_ = 1;  // the one that the directory of a window's report asks for
   written_files files_;
   bool stream_gone_ = false;      // with the directory that it was begun in

@@ -3,27 +3,41 @@
 #define STRATA_SESSION_REPORT_SIDE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text_writer.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/options.hpp>
+#include <strata/profile.hpp>
 #include <strata/session/report_formats.hpp>
-#include <strata/tables/table_input.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstdint>
 #include <string>
 
-// The seam: all that a session knows of what is made of a profile beyond tables.
-// <strata/reports.hpp> installs it.
+// The seam: all that a session knows of what is made of a profile. <strata/reports.hpp> installs
+// it.
 
 STRATA_BEGIN
 namespace detail {
 
+/// What shows the table.
+struct console_look {
+  int width = 120;     ///< columns of the terminal, 40 or more
+  bool color = false;  ///< ANSI escapes
+  bool ascii = false;  ///< no letters beyond ASCII
+  bool bars = false;   ///< a person looks at it, no pipe
+};
+
 /// The reports of one profile.
 class made_reports {
  public:
-  /// The `made_file` of a format. `most_events` of trace.json, 0: the usual limit. Returns: a
-  /// sentence where something was left out.
-  virtual std::string write(report_format format, text_writer& out,
-                            std::uint64_t most_events) const = 0;
+  using file_taker = callback<void(char const* name, file_content const& content)>;
+
+  /// Hands over the files of a format, one after another. Returns: a sentence where something was
+  /// left out.
+  virtual std::string write_files(report_format_entry const& format, file_taker take) const = 0;
+  /// `problems`: those that the table tells of.
+  virtual void write_table(text_writer& out, console_look const& look,
+                           vec<std::string> const& problems) const = 0;
 
  protected:
   ~made_reports() = default;
@@ -31,16 +45,24 @@ class made_reports {
 
 /// What the reports' side does for a session.
 struct report_side {
-  using user = callback<void(table_input& input, made_reports const* reports)>;
-
-  /// Finds the answer, if it is wanted, and hands the input that has it to `use`.
-  void (*make)(profile_tables& tables, bool with_answer, user use);
+  /// Makes what `wanted` asks for, as it is sorted there, and hands it to `use`. `most_events` of
+  /// trace.json, 0: the usual limit.
+  void (*make)(profile const& source, options const& wanted, std::uint64_t most_events,
+               callback<void(made_reports const&)> use);
+  /// What `help` says of the columns of the table.
+  std::string (*help_on_columns)();
 };
 
 /// Null in a program that has the recorder alone. Threads: written before main.
 inline report_side const*& installed_reports() noexcept {
   static report_side const* installed = nullptr;
   return installed;
+}
+
+/// The recorder alone makes one file, whatever is wanted: the recording, which has it all.
+inline void leave_to_command(options& wanted) noexcept {
+  if (installed_reports() != nullptr) return;
+  if (wants_format_of(wanted, format_source::profile)) wanted.recording = true;
 }
 
 }  // namespace detail

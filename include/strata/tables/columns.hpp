@@ -4,13 +4,13 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table_input.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,15 +6,15 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/range_rows.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
-#include <strata/tables/range_paths.hpp>
-#include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/step_amounts.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,15 +3,15 @@
 #define STRATA_TABLES_TABLE_INPUT_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/row_order.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/row_order.hpp>
 #include <strata/tables/steps.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

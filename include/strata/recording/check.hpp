@@ -1,11 +1,11 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_RECORDING_CHECK_HPP
-#define STRATA_TABLES_RECORDING_CHECK_HPP
+#ifndef STRATA_RECORDING_CHECK_HPP
+#define STRATA_RECORDING_CHECK_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/tables/recording_format.hpp>
+#include <strata/recording/format.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -154,4 +154,4 @@ class recording_check {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_RECORDING_CHECK_HPP
+#endif  // STRATA_RECORDING_CHECK_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_RANGE_ROWS_HPP
-#define STRATA_TABLES_RANGE_ROWS_HPP
+#ifndef STRATA_PROFILE_RANGE_ROWS_HPP
+#define STRATA_PROFILE_RANGE_ROWS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -420,4 +420,4 @@ class span_sweep {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_RANGE_ROWS_HPP
+#endif  // STRATA_PROFILE_RANGE_ROWS_HPP

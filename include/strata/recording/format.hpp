@@ -1,12 +1,12 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_RECORDING_FORMAT_HPP
-#define STRATA_TABLES_RECORDING_FORMAT_HPP
+#ifndef STRATA_RECORDING_FORMAT_HPP
+#define STRATA_RECORDING_FORMAT_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -524,4 +524,4 @@ inline void write_recording(detail::text_writer& out, profile const& source) {
 
 STRATA_END
 
-#endif  // STRATA_TABLES_RECORDING_FORMAT_HPP
+#endif  // STRATA_RECORDING_FORMAT_HPP

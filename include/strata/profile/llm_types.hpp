@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_LLM_TYPES_HPP
-#define STRATA_TABLES_LLM_TYPES_HPP
+#ifndef STRATA_PROFILE_LLM_TYPES_HPP
+#define STRATA_PROFILE_LLM_TYPES_HPP
 
 #include <strata/base/macros.hpp>
 
@@ -325,4 +325,4 @@ struct utilisation {
 
 STRATA_END
 
-#endif  // STRATA_TABLES_LLM_TYPES_HPP
+#endif  // STRATA_PROFILE_LLM_TYPES_HPP

@@ -1,10 +1,10 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_RECORDING_READER_HPP
-#define STRATA_TABLES_RECORDING_READER_HPP
+#ifndef STRATA_RECORDING_READER_HPP
+#define STRATA_RECORDING_READER_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/recording_format.hpp>
+#include <strata/recording/format.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -231,4 +231,4 @@ class recording_reader {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_RECORDING_READER_HPP
+#endif  // STRATA_RECORDING_READER_HPP

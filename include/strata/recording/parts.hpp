@@ -1,11 +1,11 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_RECORDING_PARTS_HPP
-#define STRATA_TABLES_RECORDING_PARTS_HPP
+#ifndef STRATA_RECORDING_PARTS_HPP
+#define STRATA_RECORDING_PARTS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/status.hpp>
-#include <strata/tables/recording_format.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -126,4 +126,4 @@ inline std::int64_t report_position(std::FILE* file) {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_RECORDING_PARTS_HPP
+#endif  // STRATA_RECORDING_PARTS_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_TRIALS_HPP
-#define STRATA_TABLES_TRIALS_HPP
+#ifndef STRATA_PROFILE_TRIALS_HPP
+#define STRATA_PROFILE_TRIALS_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -9,7 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/statistics.hpp>
+#include <strata/profile/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -285,4 +285,4 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
 
 STRATA_END
 
-#endif  // STRATA_TABLES_TRIALS_HPP
+#endif  // STRATA_PROFILE_TRIALS_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_RANGE_PATHS_HPP
-#define STRATA_TABLES_RANGE_PATHS_HPP
+#ifndef STRATA_PROFILE_RANGE_PATHS_HPP
+#define STRATA_PROFILE_RANGE_PATHS_HPP
 
 // A path is the names of ranges from the outermost on: `block[3]/mlp`. The root of the tree has
 // the empty path. It means what is outside ranges, or the whole step: the owner of the path knows.
@@ -59,4 +59,4 @@ inline bool is_within(std::string_view path, std::string_view whole) noexcept {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_RANGE_PATHS_HPP
+#endif  // STRATA_PROFILE_RANGE_PATHS_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_TEXT_WRITER_HPP
-#define STRATA_TABLES_TEXT_WRITER_HPP
+#ifndef STRATA_BASE_TEXT_WRITER_HPP
+#define STRATA_BASE_TEXT_WRITER_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
@@ -9,6 +9,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <cerrno>
 #include <cstddef>
@@ -619,7 +620,10 @@ inline void write_schema(json_writer& json, char const* name, int version) {
   json.end_object();
 }
 
+/// What a file is filled with.
+using file_content = callback<void(text_writer&)>;
+
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_TEXT_WRITER_HPP
+#endif  // STRATA_BASE_TEXT_WRITER_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_TABLES_ROW_ORDER_HPP
-#define STRATA_TABLES_ROW_ORDER_HPP
+#ifndef STRATA_PROFILE_ROW_ORDER_HPP
+#define STRATA_PROFILE_ROW_ORDER_HPP
 
 #include <strata/base/macros.hpp>
 
@@ -19,4 +19,4 @@ inline constexpr std::string_view row_order_names[] = {"cost", "order", "name"};
 
 STRATA_END_SWITCH
 
-#endif  // STRATA_TABLES_ROW_ORDER_HPP
+#endif  // STRATA_PROFILE_ROW_ORDER_HPP
