@@ -108,7 +108,9 @@ class help_command final : public subcommand {
     std::string topic;
     for (std::string const& word : words_) topic += (topic.empty() ? "" : " ") + word;
     if (topic.empty()) {
-      std::fputs(strata::detail::options_reader::help().c_str(), stdout);
+      std::string const keys = strata::detail::options_reader::help();
+      std::string const columns = strata::detail::range_table::help();
+      std::fputs((keys + "\nColumns of the table:\n" + columns).c_str(), stdout);
       return exit_code::fine;
     }
     wanted_ = plain_name(topic);

@@ -11,15 +11,15 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/statistics.hpp>
-#include <strata/profile/trials.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/session/trials.hpp>
 
 #include <cstddef>
 #include <cstdint>

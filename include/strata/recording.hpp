@@ -175,11 +175,12 @@ inline status read_recording_file(std::string const& path, profile& to,
 
 /// Prints and writes what the options ask for (`formats`, `out`, `sort`), as the session that
 /// recorded the profile would have done.
-/// Errors: input_output; the table is printed all the same.
+/// Errors: input_output; the table is printed all the same. not_supported with the recorder alone.
 inline status report_recording(profile& recorded, options const& wanted) {
-  options made = wanted;
-  detail::leave_to_command(made);
-  return detail::report_files(made).write(recorded);
+  if (detail::installed_reports() == nullptr)
+    return {errc::not_supported,
+            "this program has the recorder alone: strata report makes reports of a recording"};
+  return detail::report_files(wanted).write(recorded);
 }
 
 STRATA_END

@@ -1,7 +1,7 @@
 // How paths of ranges are written, and what stands for an empty one.
 #include <doctest/doctest.h>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/range_rows.hpp>
+#include <strata/tables/range_rows.hpp>
 
 using namespace strata;
 

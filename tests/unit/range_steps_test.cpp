@@ -221,5 +221,5 @@ TEST_CASE("no range of that name: a sentence, with the name that was meant") {
   }
   stepped far("no such thing");
   loop(1);
-  CHECK(far.says("has all names in ranges.csv"));
+  CHECK(far.says("has all names in its report"));
 }

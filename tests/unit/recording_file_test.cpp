@@ -1,5 +1,6 @@
 // What formats=recording writes is a profile again, whatever becomes of its bytes.
 #include <strata/recording.hpp>
+#include <strata/session.hpp>
 
 #include <doctest/doctest.h>
 
@@ -105,6 +106,16 @@ std::vector<std::string> files_of(profile& of, std::string const& folder) {
   return names;
 }
 
+/// For its scope this program has the recorder alone.
+class without_reports {
+ public:
+  without_reports() { detail::installed_reports() = nullptr; }
+  ~without_reports() { detail::installed_reports() = before_; }
+
+ private:
+  detail::report_side const* before_ = detail::installed_reports();
+};
+
 std::string problem_of(std::string_view bytes) {
   profile p;
   p.end = 42;
@@ -148,6 +159,32 @@ constexpr char const* changed = "It is not whole, or was changed: copy it again 
 constexpr char const* no_profile = "Its content is not that of a profile: record it again.";
 
 }  // namespace
+
+TEST_CASE("reports of a recording need the reports' side") {
+  test::work_folder here;
+  profile of = report_test::gpu_sample().source;
+  options wanted;
+  wanted.out = here / "out";
+  without_reports const none;
+  CHECK(report_recording(of, wanted).code() == errc::not_supported);
+  CHECK_FALSE(test::fs::exists(wanted.out));
+}
+
+TEST_CASE("a session in code with the recorder alone writes where it reports, and only there") {
+  test::work_folder here;
+  without_reports const none;
+  options wanted;
+  wanted.trace = false;
+  wanted.out = here / "out";
+  session run(wanted);
+  REQUIRE(run.start().ok());
+  (void)run.profile();
+  CHECK_FALSE(run.options().recording);
+  CHECK_FALSE(test::fs::exists(wanted.out));
+  CHECK(run.report().ok());
+  CHECK(test::fs::exists(wanted.out + "/profile.strata"));
+  CHECK_FALSE(test::fs::exists(wanted.out + "/ranges.csv"));
+}
 
 TEST_CASE("every report of a recording is that of the profile, to the last byte") {
   test::quiet_stderr const quiet;

@@ -1,6 +1,6 @@
 // What a step becomes, of timelines that are computed by hand; and trials that the device timed.
 #include <doctest/doctest.h>
-#include <strata/profile/trials.hpp>
+#include <strata/session/trials.hpp>
 #include <strata/what_if.hpp>
 
 #include <cstdint>

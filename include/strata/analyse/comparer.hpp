@@ -7,10 +7,10 @@
 #include <strata/analyse/profile_file.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/statistics.hpp>
 #include <strata/tables/columns.hpp>
 
 #include <cmath>

@@ -16,9 +16,9 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/range_rows.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>

@@ -5,11 +5,11 @@
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/statistics.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>

@@ -5,8 +5,8 @@
 #include <strata/analyse/rank_run.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -7,12 +7,12 @@
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/statistics.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_names.hpp>

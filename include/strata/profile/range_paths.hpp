@@ -7,8 +7,11 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/profile/records.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,6 +30,12 @@ inline std::string path_label(std::string_view path) {
 /// The same within a sentence: "in block[3]/mlp", or "outside ranges".
 inline std::string in_range(std::string_view path) {
   return path.empty() ? std::string("outside ranges") : "in " + std::string(path);
+}
+
+/// The name of a range with its index: `block[3]`, or `block[*]` for any.
+inline std::string name_with_index(std::string name, std::int64_t index) {
+  if (index == any_index) return name + "[*]";
+  return index == no_index ? name : sentence(name) << '[' << index << ']';
 }
 
 /// `block[3]/mlp` as `block[*]/mlp`.

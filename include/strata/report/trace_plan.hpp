@@ -6,12 +6,12 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/profile/range_rows.hpp>
 #include <strata/report/range_projection.hpp>
 #include <strata/report/use_tracks.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>

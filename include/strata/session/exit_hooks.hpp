@@ -96,7 +96,7 @@ class exit_hooks {
       std::abort();
     });
 #if defined(__linux__)
-    pthread_atfork(nullptr, nullptr, [] { leave_signals(); });
+    pthread_atfork([] { instance().forked_by.store(getpid()); }, nullptr, [] { leave_signals(); });
     watch_signals();
 #endif
   }
@@ -121,6 +121,7 @@ class exit_hooks {
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
 #if defined(__linux__)
     atomic<bool> watches{false};
+    atomic<pid_t> forked_by{0};
     atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
     atomic<long> reporter{0};                    // that thread, as Linux numbers it
     sigset_t mask{};                             // of the thread that installed the hooks
@@ -259,6 +260,9 @@ class exit_hooks {
   }
 
 #if defined(__linux__)
+  /// The process that recorded.
+  static pid_t recorder() noexcept { return static_cast<pid_t>(block().owner.load()); }
+
   /// Whether a process has ended with all of its threads, and nobody has waited for it.
   static bool has_ended(pid_t process) noexcept {
     char path[40];
@@ -274,9 +278,10 @@ class exit_hooks {
   /// as after daemon().
   static void say_lost() noexcept {
 #if defined(__linux__)
-    auto const recorder = static_cast<pid_t>(block().owner.load());
     static atomic<bool> said{false};
-    bool const gone = kill(recorder, 0) != 0 || has_ended(recorder);
+    // A child gets another parent once each thread of its parent is about to end.
+    bool const is_orphan = instance().forked_by.load() == recorder() && getppid() != recorder();
+    bool const gone = is_orphan || kill(recorder(), 0) != 0 || has_ended(recorder());
     if (instance().shared->reported.load() || !gone || said.exchange(true)) return;
     say("the process that recorded ended without a report, by _exit, daemon() or a signal, and a "
         "forked child records nothing: let the first range come after daemon()");

@@ -113,7 +113,7 @@ class growing_file {
     file_ = nullptr;
     constexpr char const* short_of_memory =
         "the recording ends early, since memory is short: free some, or lower log= and buffers=; "
-        "the tables go on";
+        "the session goes on";
     (void)if_memory_allows([this] { problem_ = {errc::limit, short_of_memory}; });
     say(short_of_memory);
   }

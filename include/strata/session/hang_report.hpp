@@ -13,7 +13,6 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/range_rows.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>

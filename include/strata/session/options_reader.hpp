@@ -45,7 +45,7 @@ class options_reader {
     problems_->back() += " Nothing is recorded.";
   }
 
-  /// What `help` prints of the keys.
+  /// What `help` prints: the keys.
   static std::string help() {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& row : keys) {
@@ -114,7 +114,7 @@ class options_reader {
       {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
        "this machine's"},
       {"library", "=FILE", "set by strata run --library, for the next command of an answer", ""},
-      {"help", "", "print the keys and columns on stdout; record nothing", ""},
+      {"help", "", "print the keys on stdout; record nothing", ""},
   };
 
   // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.

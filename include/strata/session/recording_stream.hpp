@@ -121,7 +121,7 @@ class recording_stream {
     if (tracing_) activity_buffers::instance().set_streaming(on);
   }
 
-  /// The file ends early; the tables go on.
+  /// The file ends early; the session goes on.
   void end_early() noexcept {
     file_.end_early();
     set_streaming(false);

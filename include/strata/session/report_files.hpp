@@ -10,6 +10,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/recording/format.hpp>
@@ -122,6 +123,14 @@ class written_files {
   /// One was written in the first place, by somebody else.
   void add_written(char const* name) { places_.front().files.emplace_back(name); }
 
+  /// Where a file is; nothing where it could not be written.
+  std::string folder_of(std::string_view name) const {
+    for (place const& here : places_)
+      for (std::string const& file : here.files)
+        if (file == name) return here.directory.path();
+    return {};
+  }
+
   output_directory const& wanted() const noexcept { return places_.front().directory; }
   vec<std::string> const& in_wanted() const noexcept { return places_.front().files; }
   bool has_place() const noexcept { return !places_.empty(); }
@@ -187,7 +196,11 @@ class report_files {
   /// `most_events` of trace.json; 0: the usual limit.
   explicit report_files(options const& wanted, std::uint64_t most_events = 0,
                         surroundings const& around = look_around())
-      : options_(&wanted), most_events_(most_events), around_(around) {}
+      : options_(wanted), most_events_(most_events), around_(around) {
+    // Without reports the recording is the one file, whatever is wanted: it has it all.
+    bool const makes_recording = installed_reports() == nullptr && wants_any_format(wanted);
+    if (makes_recording) options_.recording = true;
+  }
 
   /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
@@ -234,8 +247,8 @@ class report_files {
     // A recording is the profile as it is: who wants no more does not pay for tables, which take as
     // much memory as the profile of many ranges.
     report_side const* const side = installed_reports();
-    if (side != nullptr && wants_format_of(*options_, format_source::tables)) {
-      side->make(source, *options_, most_events_,
+    if (side != nullptr && wants_format_of(options_, format_source::tables)) {
+      side->make(source, options_, most_events_,
                  [&](made_reports const& reports) { write_all(&reports); });
     } else {
       write_all(nullptr);
@@ -255,19 +268,20 @@ class report_files {
   void finish(profile const& source, status const& outcome, kept_reports* earlier) {
     if (!outcome.ok()) say(in_terms_of_caller(outcome.message()).c_str());
     files_.say_written();
-    if (installed_reports() == nullptr) say_what_is_left();
+    bool const is_first = earlier == nullptr || number_ == 1;
+    if (installed_reports() == nullptr && is_first) say_what_is_left();
     if (!files_.has_place()) return;
     files_.remove_empty();
     // A window that the end of the program cut off takes no whole one's place.
     bool const broken = files_.refused();
     bool const whole = !broken && !source.steps.empty() && !files_.in_wanted().empty();
-    bool const is_last = options_->reports_windows() ? whole : !files_.in_wanted().empty();
+    bool const is_last = options_.reports_windows() ? whole : !files_.in_wanted().empty();
     std::int32_t const rank = source.environment.rank;
-    bool const is_watched = options_->openmetrics || options_->otlp;  // by its path
+    bool const is_watched = options_.openmetrics || options_.otlp;  // by its path
     if (is_last && (rank < 0 || is_watched))
-      files_.wanted().link_latest(machine::absolute(place(options_->out, rank)));
+      files_.wanted().link_latest(machine::absolute(place(options_.out, rank)));
     if (earlier == nullptr) return;
-    if (whole) earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
+    if (whole) earlier->add(files_.wanted(), files_.in_wanted(), options_.keep);
     if (broken)
       output_directory::remove(files_.wanted().path(), files_.in_wanted(), files_.wanted().which());
   }
@@ -282,10 +296,11 @@ class report_files {
 
   /// With the recorder alone: the command that makes the rest.
   void say_what_is_left() const {
-    if (!files_.has_place()) return;
+    std::string const folder = files_.folder_of(growing_file::name);
+    if (folder.empty()) return;
     std::string const text =
         sentence("table, findings, page and traces are made of the recording: strata report ")
-        << files_.wanted().path();
+        << shell_word(folder);
     say(text.c_str());
   }
 
@@ -296,13 +311,13 @@ class report_files {
   void print(profile const& source, std::size_t said, kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
-    if (block().phase.load() == process_phase::running && !options_->reports_windows())
+    if (block().phase.load() == process_phase::running && !options_.reports_windows())
       flush_output();
     vec<std::string> problems = source.problems;
     problems.erase(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (!trace_problem_.empty()) problems.push_back(trace_problem_);
     if (earlier != nullptr) earlier->leave_new(problems);
-    if (options_->table && reports_ != nullptr) {
+    if (options_.table && reports_ != nullptr) {
       std::string table;
       {
         text_writer out(table);
@@ -322,7 +337,7 @@ class report_files {
   /// Another place for files that cannot be written: the folder of temporary files, once. Not for
   /// a window: the next one may have room.
   bool add_place(int rank) {
-    if (options_->reports_windows() || asked_for_place_) return false;
+    if (options_.reports_windows() || asked_for_place_) return false;
     asked_for_place_ = true;
     output_directory made;
     bool const found = made.make(place(around_.spare, rank)).ok();
@@ -332,13 +347,13 @@ class report_files {
 
   /// Errors: input_output, with the files that are not where they should be.
   status write_files(profile const& source) {
-    if (!wants_files(*options_)) return {};
+    if (!wants_files(options_)) return {};
     status outcome;
     output_directory made;
     stream_gone_ = stream_ != nullptr && stream_->file().has_gone();
     if (stream_ != nullptr && !stream_gone_) {
       made = stream_->file().directory();
-    } else if (!make_directory(*options_, source.environment.rank, around_.spare, made, outcome,
+    } else if (!make_directory(options_, source.environment.rank, around_.spare, made, outcome,
                                number_)) {
       return outcome;
     }
@@ -346,7 +361,7 @@ class report_files {
     for (format_turn const turn :
          {format_turn::brief, format_turn::page, format_turn::recording, format_turn::timeline}) {
       for (report_format_entry const& format : report_formats)
-        if (format.turn == turn && options_->*format.field) write_format(format, source);
+        if (format.turn == turn && options_.*format.field) write_format(format, source);
     }
     return outcome.ok() ? files_.outcome() : outcome;
   }
@@ -418,7 +433,7 @@ class report_files {
     return 120;
   }
 
-  options const* options_;
+  options options_;
   std::uint64_t most_events_;
   surroundings around_;
   std::string trace_problem_;              ///< what a trace leaves out

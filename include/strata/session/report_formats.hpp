@@ -48,7 +48,7 @@ struct report_format_entry {
   flag_field field;
   format_source made_of;
   format_turn turn;
-  char const* made_file;  ///< the file that the reports' side makes; null: it makes none
+  char const* made_file;  ///< the one that is made of the answer or is a trace; null: there is none
 };
 
 inline constexpr report_format_entry report_formats[] = {
@@ -78,6 +78,12 @@ inline std::string format_names(char const* between) {
     names += format.name;
   }
   return names;
+}
+
+inline bool wants_any_format(options const& wanted) noexcept {
+  for (report_format_entry const& format : report_formats)
+    if (wanted.*format.field) return true;
+  return false;
 }
 
 /// Whether any of the formats that are wanted is made of this, or of more.

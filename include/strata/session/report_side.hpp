@@ -19,12 +19,12 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What shows the table.
+/// How the console shows text.
 struct console_look {
   int width = 120;     ///< columns of the terminal, 40 or more
   bool color = false;  ///< ANSI escapes
-  bool ascii = false;  ///< no letters beyond ASCII
-  bool bars = false;   ///< a person looks at it, no pipe
+  bool ascii = false;  ///< lines and bars of ASCII, and ? for letters that it lacks
+  bool bars = false;   ///< beside shares: for a terminal, not for a pipe
 };
 
 /// The reports of one profile.
@@ -49,20 +49,12 @@ struct report_side {
   /// trace.json, 0: the usual limit.
   void (*make)(profile const& source, options const& wanted, std::uint64_t most_events,
                callback<void(made_reports const&)> use);
-  /// What `help` says of the columns of the table.
-  std::string (*help_on_columns)();
 };
 
 /// Null in a program that has the recorder alone. Threads: written before main.
 inline report_side const*& installed_reports() noexcept {
   static report_side const* installed = nullptr;
   return installed;
-}
-
-/// The recorder alone makes one file, whatever is wanted: the recording, which has it all.
-inline void leave_to_command(options& wanted) noexcept {
-  if (installed_reports() != nullptr) return;
-  if (wants_format_of(wanted, format_source::profile)) wanted.recording = true;
 }
 
 }  // namespace detail

@@ -184,7 +184,7 @@ inline status missing_range(std::string_view step, vec<std::string> const& names
   sentence text("step=");
   text << step << ": no range of that name began, so that there are no steps";
   if (best.empty()) {
-    text << ": a run without step= has all names in ranges.csv";
+    text << ": a run without step= has all names in its report";
   } else {
     text << "; did you mean " << best.front() << '?';
   }

@@ -29,7 +29,6 @@
 #include <strata/session/problem_log.hpp>
 #include <strata/session/recording_stream.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/session/report_side.hpp>
 #include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/session/watchdog.hpp>
@@ -240,7 +239,6 @@ class session_core {
     start_.refusal = take_ownership(options_);
     if (!start_.refusal.ok()) return start_.refusal;
     state_ = run_state::running;
-    leave_to_command(options_);
     silence_children();
     problems_.clear();
     detail::recorder& recorder = detail::recorder::instance();

@@ -9,11 +9,12 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/range_rows.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/migrations.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/record_sums.hpp>
 #include <strata/tables/work_parts.hpp>
 

@@ -7,12 +7,12 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/range_rows.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/step_amounts.hpp>
 
 #include <cstddef>

@@ -6,7 +6,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/range_rows.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/range_rows.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -10,9 +10,9 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/range_rows.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
+#include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 

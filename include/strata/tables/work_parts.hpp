@@ -6,9 +6,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/range_rows.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/launch_index.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>

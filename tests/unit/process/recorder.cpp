@@ -51,6 +51,25 @@ TEST_CASE("the recorder alone writes a recording, and names the command for the 
   }
 }
 
+TEST_CASE(
+    "the command that the recorder alone names can be pasted, and is of a recording that is "
+    "there") {
+  work_folder here;
+  ending const spaced = recorded("csv", here / "my run");
+  CHECK(has(spaced.err, for_the_rest + ("'" + (here / "my run") + "'\n")));
+
+  ending const elsewhere =
+      run({program("scenarios_recorder"), "return"},
+          {"STRATA=host,formats=csv,out=/proc/none", "TMPDIR=" + (here / "spare")});
+  CHECK(has(elsewhere.err, for_the_rest + (here / "spare/strata-out") + "\n"));
+
+  ending const nowhere = run({program("scenarios_recorder"), "return"},
+                             {"STRATA=host,formats=csv,out=/proc/none", "TMPDIR=/proc/none"});
+  CHECK(nowhere.code == 5);
+  CHECK(has(nowhere.err, "cannot write /proc/none"));
+  CHECK_FALSE(has(nowhere.err, for_the_rest));
+}
+
 TEST_CASE("of the recording of the recorder alone come all reports") {
   work_folder here;
   std::string const out = here / "run";

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_PROFILE_RANGE_ROWS_HPP
-#define STRATA_PROFILE_RANGE_ROWS_HPP
+#ifndef STRATA_TABLES_RANGE_ROWS_HPP
+#define STRATA_TABLES_RANGE_ROWS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -108,12 +108,6 @@ struct range_row {
 };
 
 namespace detail {
-
-/// The name of a range with its index: `block[3]`, or `block[*]` for any.
-inline std::string name_with_index(std::string name, std::int64_t index) {
-  if (index == any_index) return name + "[*]";
-  return index == no_index ? name : sentence(name) << '[' << index << ']';
-}
 
 /// What the calls of a row said about their work: sums, and the shape and note of the last call.
 class row_details {
@@ -420,4 +414,4 @@ class span_sweep {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_PROFILE_RANGE_ROWS_HPP
+#endif  // STRATA_TABLES_RANGE_ROWS_HPP

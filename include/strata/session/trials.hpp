@@ -1,15 +1,15 @@
 #include <strata/version.hpp>
-#ifndef STRATA_PROFILE_TRIALS_HPP
-#define STRATA_PROFILE_TRIALS_HPP
+#ifndef STRATA_SESSION_TRIALS_HPP
+#define STRATA_SESSION_TRIALS_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -285,4 +285,4 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
 
 STRATA_END
 
-#endif  // STRATA_PROFILE_TRIALS_HPP
+#endif  // STRATA_SESSION_TRIALS_HPP

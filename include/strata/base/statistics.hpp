@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_PROFILE_STATISTICS_HPP
-#define STRATA_PROFILE_STATISTICS_HPP
+#ifndef STRATA_BASE_STATISTICS_HPP
+#define STRATA_BASE_STATISTICS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -205,4 +205,4 @@ inline common_change change_in_common(vec<estimate> const& changes) {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_PROFILE_STATISTICS_HPP
+#endif  // STRATA_BASE_STATISTICS_HPP
