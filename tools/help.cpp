@@ -110,7 +110,7 @@ class help_command final : public subcommand {
     if (topic.empty()) {
       std::string const keys = strata::detail::options_reader::help();
       std::string const columns = strata::detail::range_table::help();
-      std::fputs((keys + "\nColumns of the table:\n" + columns).c_str(), stdout);
+      std::fputs((keys + "\nColumns:\n" + columns).c_str(), stdout);
       return exit_code::fine;
     }
     wanted_ = plain_name(topic);

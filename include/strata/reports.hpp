@@ -117,7 +117,7 @@ class session_reports final : public made_reports {
   std::uint64_t most_events_;  // of trace.json; 0: the usual limit
 };
 
-inline constexpr report_side all_reports{&session_reports::make};
+inline constexpr report_side all_reports{&session_reports::make, &range_table::help};
 
 /// Lets sessions make reports. Threads: before main.
 inline void install_reports() noexcept { installed_reports() = &all_reports; }

@@ -14,6 +14,7 @@
 #include <strata/session/metric_lists.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/options_reader.hpp>
+#include <strata/session/report_side.hpp>
 #include <strata/session/session_core.hpp>
 #include <strata/status.hpp>
 
@@ -108,7 +109,10 @@ class environment_session {
       for (std::string const& problem : problems) say(problem.c_str());
     }
     if (wanted.help) {
-      std::fputs(options_reader::help().c_str(), stdout);
+      std::string text = options_reader::help();
+      if (report_side const* const side = installed_reports())
+        text += "\nColumns:\n" + side->help_on_columns();
+      std::fputs(text.c_str(), stdout);
       std::fflush(stdout);
       return false;
     }

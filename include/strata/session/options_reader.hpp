@@ -114,7 +114,7 @@ class options_reader {
       {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
        "this machine's"},
       {"library", "=FILE", "set by strata run --library, for the next command of an answer", ""},
-      {"help", "", "print the keys on stdout; record nothing", ""},
+      {"help", "", "print these lines on stdout; record nothing", ""},
   };
 
   // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.
