@@ -407,16 +407,19 @@ TEST_CASE("idle time that recording adds is no gain of a finding's") {
 }
 
 TEST_CASE("the sentence: the kernels of one name that have much of the range's time") {
-  auto const bound = [](std::int64_t first, std::int64_t second, std::int64_t third) {
+  auto const bound = [](std::int64_t first, std::int64_t second, std::int64_t third,
+                        std::int64_t of_template = 0) {
     program p;
     p.made.kernel_names.push_back({"other"});
     std::string const wide = "_Z" + std::to_string(70) + std::string(70, 'k') + "v";
     p.made.kernel_names.push_back({wide});
+    p.made.kernel_names.push_back({"_Z4workIfEvv"});
     p.run(8, [&] {
       p.in(p.attention, [&](std::uint32_t row) {
         if (first > 0) p.kernel_of(row, first);
         if (second > 0) p.kernel_of(row, second).name = 2;
         if (third > 0) p.kernel_of(row, third).name = 3;
+        if (of_template > 0) p.kernel_of(row, of_template).name = 4;
         if (first > 0) p.kernel_of(row, first);
       });
       p.wait();
@@ -432,6 +435,8 @@ TEST_CASE("the sentence: the kernels of one name that have much of the range's t
   says(bound(100 * us, 400 * us, 0),
        " of the step). Its longest kernel: other, 400 us of its kernels' 600 us.");
   says(bound(300 * us, 0, 0), " of the step). Its kernel: work.");
+  says(bound(200 * us, 500 * us, 0, 300 * us),
+       " of the step). Its longest kernel: work, 700 us of its kernels' 1.20 ms.");
   says(bound(100 * us, 100 * us, 800 * us), "kernel: " + std::string(59, 'k'));
 }
 
