@@ -4,7 +4,6 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
-#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
@@ -25,7 +24,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>

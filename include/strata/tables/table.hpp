@@ -210,7 +210,7 @@ inline std::string device_text(table_input const& input) {
   }
   if (!input.roofs_measured_at.empty())
     add("roofs measured on this device " + input.roofs_measured_at.substr(0, 10));
-  if (steps.tokens_per_s > 0.0)
+  if (is_positive(steps.tokens_per_s))
     add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
   add(input.declared_text);
   if (steps.from_steps && steps.outside_ns > 0.0)
