@@ -109,8 +109,7 @@ class help_command final : public subcommand {
     for (std::string const& word : words_) topic += (topic.empty() ? "" : " ") + word;
     if (topic.empty()) {
       std::string const keys = strata::detail::options_reader::help();
-      std::string const columns = strata::detail::range_table::help();
-      std::fputs((keys + "\nColumns:\n" + columns).c_str(), stdout);
+      std::fputs((keys + strata::detail::range_table::help()).c_str(), stdout);
       return exit_code::fine;
     }
     wanted_ = plain_name(topic);

@@ -110,8 +110,7 @@ class environment_session {
     }
     if (wanted.help) {
       std::string text = options_reader::help();
-      if (report_side const* const side = installed_reports())
-        text += "\nColumns:\n" + side->help_on_columns();
+      if (report_side const* const side = installed_reports()) text += side->help_on_columns();
       std::fputs(text.c_str(), stdout);
       std::fflush(stdout);
       return false;

@@ -198,7 +198,8 @@ class report_files {
                         surroundings const& around = look_around())
       : options_(wanted), most_events_(most_events), around_(around) {
     // Without reports the recording is the one file, whatever is wanted: it has it all.
-    bool const makes_recording = installed_reports() == nullptr && wants_any_format(wanted);
+    bool const makes_recording =
+        installed_reports() == nullptr && wants_format_of(wanted, format_source::profile);
     if (makes_recording) options_.recording = true;
   }
 

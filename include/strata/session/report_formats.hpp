@@ -80,12 +80,6 @@ inline std::string format_names(char const* between) {
   return names;
 }
 
-inline bool wants_any_format(options const& wanted) noexcept {
-  for (report_format_entry const& format : report_formats)
-    if (wanted.*format.field) return true;
-  return false;
-}
-
 /// Whether any of the formats that are wanted is made of this, or of more.
 inline bool wants_format_of(options const& wanted, format_source least) noexcept {
   for (report_format_entry const& format : report_formats)

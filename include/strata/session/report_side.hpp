@@ -49,7 +49,7 @@ struct report_side {
   /// trace.json, 0: the usual limit.
   void (*make)(profile const& source, options const& wanted, std::uint64_t most_events,
                callback<void(made_reports const&)> use);
-  /// A line for each column of the table.
+  /// The part of the help on the columns of the table.
   std::string (*help_on_columns)();
 };
 

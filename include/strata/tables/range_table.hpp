@@ -132,9 +132,9 @@ class range_table {
     }
   }
 
-  /// What the columns mean whose headers do not say it, a line each.
+  /// A part of the help: what the columns mean whose headers do not say it, a line each.
   static std::string help() {
-    std::string text;
+    std::string text = "\nColumns:\n";
     for (range_console_column const& known : range_console_columns)
       if (!known.shown.legend.empty()) text += sentence("  ") << known.shown.legend << '\n';
     return text;
