@@ -163,7 +163,7 @@ void say(char const* text) { (void)!write(1, text, std::string(text).size()); }
 void exit_on_small_stack() {
   pthread_attr_t small;
   pthread_attr_init(&small);
-  if (pthread_attr_setstacksize(&small, 32 << 10) != 0) _exit(9);
+  if (pthread_attr_setstacksize(&small, 20 << 10) != 0) _exit(9);
   auto const leave = [](void*) -> void* { std::exit(7); };
   pthread_t thread{};
   if (pthread_create(&thread, &small, leave, nullptr) == 0) pthread_join(thread, nullptr);
