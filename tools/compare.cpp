@@ -52,15 +52,15 @@ bool read_side(std::vector<std::string> const& paths, std::deque<strata::profile
     if (profiles.empty())
       return refuse_run(
           path, "Neither the folder nor a folder in it has a profile.json or profile.strata.");
-    for (std::string const& each : profiles) {
+    for (std::string const& profile_path : profiles) {
       std::string text;
-      std::string problem = read_profile(each, text);
+      std::string problem = read_profile(profile_path, text);
       files.emplace_back();
       if (problem.empty()) problem = files.back().read(std::move(text));
-      if (!problem.empty()) return refuse_run(each, problem);
+      if (!problem.empty()) return refuse_run(profile_path, problem);
       side.push_back(&files.back());
-      auto const rank = [](strata::profile_file const& of) {
-        return of.number("environment", "rank", -1);
+      auto const rank = [](strata::profile_file const& profile) {
+        return profile.number("environment", "rank", -1);
       };
       if (rank(*side.back()) != rank(*side[0]))
         return refuse_run(path, "It has profiles of several ranks: give the folder of one rank.");
@@ -97,10 +97,10 @@ std::string slower_index(strata::comparison const& c, strata::compared_range con
   return "  " + text;
 }
 
-std::string mark(strata::comparison const& c, strata::compared_range const& of) {
-  if (of.verdict == strata::range_verdict::slower) return "  SLOWER";
-  if (of.slower) return slower_index(c, of);
-  switch (of.verdict) {
+std::string mark(strata::comparison const& c, strata::compared_range const& range) {
+  if (range.verdict == strata::range_verdict::slower) return "  SLOWER";
+  if (range.slower) return slower_index(c, range);
+  switch (range.verdict) {
     case strata::range_verdict::accepted:
       return "  accepted";
     case strata::range_verdict::unsure:
@@ -121,23 +121,24 @@ void print_times(strata::comparison const& c) {
   std::size_t unsure = 0;
   std::size_t accepted = 0;
   std::size_t once = 0;
-  for (strata::compared_range const& each : c.ranges) {
-    if (!is_changed(each)) {
+  for (strata::compared_range const& range : c.ranges) {
+    if (!is_changed(range)) {
       ++unchanged;
       continue;
     }
-    if (&each >= c.ranges.begin() + most && !each.slower) {
+    if (&range >= c.ranges.begin() + most && !range.slower) {
       ++left_out;
       continue;
     }
-    unsure += !each.slower && each.verdict == strata::range_verdict::unsure;
-    accepted += !each.slower && each.verdict == strata::range_verdict::accepted;
-    range_line const line(each);
-    once += each.once;
-    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", each.change_ms(), line.before_ms,
-                line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
-                strata::detail::console_text(line.time).c_str(), each.once ? ", once" : "",
-                mark(c, each).c_str());
+    unsure += !range.slower && range.verdict == strata::range_verdict::unsure;
+    accepted += !range.slower && range.verdict == strata::range_verdict::accepted;
+    range_line const line(range);
+    once += range.once;
+    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", range.change_ms(), line.before_ms,
+                line.after_ms, line.change.c_str(),
+                strata::detail::console_text(range.path).c_str(),
+                strata::detail::console_text(line.time).c_str(), range.once ? ", once" : "",
+                mark(c, range).c_str());
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
   if (unchanged > 0) std::printf("unchanged: %zu\n", unchanged);
@@ -146,10 +147,10 @@ void print_times(strata::comparison const& c) {
   if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
 }
 
-strata::compared_column const* find_column(strata::compared_range const& of,
+strata::compared_column const* find_column(strata::compared_range const& range,
                                            std::string_view name) {
-  for (strata::compared_column const& each : of.columns)
-    if (each.name == name) return &each;
+  for (strata::compared_column const& column : range.columns)
+    if (column.name == name) return &column;
   return nullptr;
 }
 
@@ -163,8 +164,8 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
   }
   for (std::string const& name : names) {
     bool found = false;
-    for (strata::compared_range const& each : c.ranges)
-      found = found || find_column(each, name) != nullptr;
+    for (strata::compared_range const& range : c.ranges)
+      found = found || find_column(range, name) != nullptr;
     if (!found) {
       refuse(command_name, name,
              "No range of all profiles has this column: --range PATH prints those of one.");
@@ -173,13 +174,13 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
     std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
   }
   std::puts(" range (factors of a mean step, after / before)");
-  for (strata::compared_range const& each : c.ranges) {
+  for (strata::compared_range const& range : c.ranges) {
     for (std::string const& name : names) {
-      strata::compared_column const* const column = find_column(each, name);
+      strata::compared_column const* const column = find_column(range, name);
       std::string const text = column == nullptr ? "-" : factor(column->before, column->after);
       std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), text.c_str());
     }
-    std::printf(" %s\n", strata::detail::console_text(each.path).c_str());
+    std::printf(" %s\n", strata::detail::console_text(range.path).c_str());
   }
   return true;
 }
@@ -194,11 +195,12 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
   std::printf(
       "%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
       c.before_steps > 0 && c.after_steps > 0 && !range->once ? "a mean step" : "of the whole run");
-  for (strata::compared_column const& each : range->columns)
-    if (each.before != 0 || each.after != 0)
-      std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(each.name).c_str(),
-                  value_text(each, each.before).c_str(), value_text(each, each.after).c_str(),
-                  factor(each.before, each.after).c_str());
+  for (strata::compared_column const& column : range->columns)
+    if (column.before != 0 || column.after != 0)
+      std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(column.name).c_str(),
+                  value_text(column, column.before).c_str(),
+                  value_text(column, column.after).c_str(),
+                  factor(column.before, column.after).c_str());
   return true;
 }
 

@@ -31,20 +31,20 @@ struct range_line {
   double after_ms;
   std::string change;
 
-  explicit range_line(strata::compared_range const& of) {
-    bool const judged = of.verdict != strata::range_verdict::unjudged;
-    time = (judged ? of.judged_gpu : of.gpu) ? "GPU" : "host";
-    if (!of.thread.empty()) time += ", " + of.thread;
-    before_ms = judged ? of.judged_before_ms : of.before_ms;
-    after_ms = judged ? of.judged_after_ms : of.after_ms;
-    if (judged) change = change_text(of.change, of.noise);
+  explicit range_line(strata::compared_range const& range) {
+    bool const judged = range.verdict != strata::range_verdict::unjudged;
+    time = (judged ? range.judged_gpu : range.gpu) ? "GPU" : "host";
+    if (!range.thread.empty()) time += ", " + range.thread;
+    before_ms = judged ? range.judged_before_ms : range.before_ms;
+    after_ms = judged ? range.judged_after_ms : range.after_ms;
+    if (judged) change = change_text(range.change, range.noise);
   }
 };
 
 /// Whether the change of a range is more than 0 in lines of four decimals.
-inline bool is_changed(strata::compared_range const& of) {
+inline bool is_changed(strata::compared_range const& range) {
   constexpr double least_ms = 0.00005;
-  return of.slower || std::abs(of.change_ms()) >= least_ms;
+  return range.slower || std::abs(range.change_ms()) >= least_ms;
 }
 
 /// The verdict, the ten largest changes and the notes.
@@ -63,12 +63,12 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
   if (c.before_steps > 0 && c.after_steps > 0)
     row("*step*, median", c.before_ms, c.after_ms,
         c.noise > 0 ? change_text(c.change, c.noise) : change_text(c.change), "");
-  for (strata::compared_range const& each : c.ranges) {
-    if (!is_changed(each) || (!each.slower && ++lines > 10)) continue;
-    range_line const line(each);
-    std::string const once = each.once ? ", of the run" : "";
-    row(plain_markdown(each.path) + " (" + line.time + once + ")", line.before_ms, line.after_ms,
-        line.change, each.slower ? "**slower**" : to_string(each.verdict));
+  for (strata::compared_range const& range : c.ranges) {
+    if (!is_changed(range) || (!range.slower && ++lines > 10)) continue;
+    range_line const line(range);
+    std::string const once = range.once ? ", of the run" : "";
+    row(plain_markdown(range.path) + " (" + line.time + once + ")", line.before_ms, line.after_ms,
+        line.change, range.slower ? "**slower**" : to_string(range.verdict));
   }
   if (c.noisy_times > 0)
     out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +

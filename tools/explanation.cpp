@@ -184,7 +184,7 @@ class explainer {
   /// The keys that would decide most rules, as words of a shell; empty where none would.
   std::string deciding_words() const {
     inner::most_deciding const most(input_.findings.undecided);
-    if (most.rule == nullptr || most.rule->by == strata::deciding::no_graphs) return {};
+    if (most.rule == nullptr || most.rule->decider == strata::deciding::no_graphs) return {};
     return " " + most.rule->needs_as(quoted(most.rule->range), " ");
   }
 

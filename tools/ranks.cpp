@@ -269,17 +269,17 @@ void write_ranges(strata::detail::json_writer& json, strata::rank_comparison con
 }
 
 void write_result(strata::detail::text_writer& out, strata::rank_comparison const& made,
-                  told_ranks const& told) {
+                  told_ranks const& summary) {
   strata::detail::json_writer json(out);
   json.object();
   json.line();
   strata::detail::write_schema(json, "strata.ranks", 1);
   json.line();
   json.text("verdict", verdict_name(made.verdict));
-  json.text("answer", told.answer);
+  json.text("answer", summary.answer);
   json.line();
   json.array("notes");
-  for (std::string const& note : told.notes) json.text({}, note);
+  for (std::string const& note : summary.notes) json.text({}, note);
   json.end_array();
   json.line();
   json.boolean("by_step", made.by_step);
@@ -323,17 +323,17 @@ class ranks_command final : public subcommand {
     if (made.steps == 0)
       return refuse(name(), paths_.front(),
                     "The ranks have no step in common: record the same steps with active=.");
-    told_.answer = answer_of(made);
-    add_notes(made, told_.notes);
+    summary_.answer = answer_of(made);
+    add_notes(made, summary_.notes);
     if (made.by_step && is_uneven)
-      told_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
-    auto const write = [&](strata::detail::text_writer& out) { write_result(out, made, told_); };
+      summary_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
+    auto const write = [&](strata::detail::text_writer& out) { write_result(out, made, summary_); };
     if (!write_file(name(), json_, write)) return exit_code::unusable;
-    std::printf("%s\n", told_.answer.c_str());
+    std::printf("%s\n", summary_.answer.c_str());
     print_ranks(made);
     print_ranges(made);
     std::puts("");
-    for (std::string const& note : told_.notes) std::printf("note: %s\n", note.c_str());
+    for (std::string const& note : summary_.notes) std::printf("note: %s\n", note.c_str());
     switch (made.verdict) {
       case strata::rank_verdict::stands_out:
         return exit_code::found;
@@ -391,7 +391,7 @@ class ranks_command final : public subcommand {
       if (problem.empty()) continue;
       if (!anyway_)
         return refuse_run(paths_.front(), problem + ", or compare these with --anyway.");
-      told_.notes.push_back("Compared all the same: " + problem + ".");
+      summary_.notes.push_back("Compared all the same: " + problem + ".");
     }
     return true;
   }
@@ -400,7 +400,7 @@ class ranks_command final : public subcommand {
   std::string json_;
   bool anyway_ = false;
   strata::vec<strata::rank_run> runs_;
-  told_ranks told_;
+  told_ranks summary_;
 };
 
 }  // namespace

@@ -120,8 +120,8 @@ found_file find_library(std::string const& wish) {
     places = {own / STRATA_LIBRARY_FOLDER / library_name, own / library_name,
               own / "../libexec/strata" / library_name, own / "inject" / library_name};
   found_file found{wish.empty() ? library_name : wish, {}, exit_code::unusable};
-  for (fs::path const& place : places) {
-    fs::path const file = fs::canonical(place, error);
+  for (fs::path const& candidate : places) {
+    fs::path const file = fs::canonical(candidate, error);
     if (error || !fs::is_regular_file(file, error)) continue;
     found.path = file.string();
     if (found.path.find_first_of(" :") != found.path.npos) {
@@ -196,9 +196,9 @@ class run_command final : public subcommand {
            "The exit code is the program's; 126: it cannot be run; 127: there is none.";
   }
   void declare(arguments& takes) override {
-    auto const text = [](std::string& to) {
-      return [&to](std::string const& given) {
-        to = given;
+    auto const text = [](std::string& field) {
+      return [&field](std::string const& given) {
+        field = given;
         return true;
       };
     };

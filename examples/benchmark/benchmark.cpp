@@ -37,10 +37,10 @@ int main() {
     copies.trials = 5;
     for (std::size_t const bytes : {1u << 20, 1u << 22, 1u << 24}) {
       std::vector<char> from(bytes, 1);
-      std::vector<char> to(bytes);
+      std::vector<char> target(bytes);
       copies.x = {"bytes", static_cast<std::int64_t>(bytes)};
       copies.bytes = 2.0 * static_cast<double>(bytes);  // read and written
-      auto const copy = [&] { std::memcpy(to.data(), from.data(), bytes); };
+      auto const copy = [&] { std::memcpy(target.data(), from.data(), bytes); };
       copies.cold = false;
       all.run("copy", copy, copies);
       copies.cold = true;  // other data fill the caches ahead of each trial

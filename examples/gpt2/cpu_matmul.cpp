@@ -29,7 +29,7 @@ inline lanes load(float const* from) {
   std::memcpy(&v, from, sizeof v);
   return v;
 }
-inline void store(float* to, lanes v) { std::memcpy(to, &v, sizeof v); }
+inline void store(float* target, lanes v) { std::memcpy(target, &v, sizeof v); }
 
 // Adds in[Rows][k] * panel[k][tile_columns] to a tile of the result.
 template <std::size_t Rows>

@@ -13,10 +13,10 @@ namespace llm = strata::llm;
 namespace {
 
 /// All calls of a step; of the moved bytes only the result is written.
-strata::byte_need need(char const* ranges, double calls, llm::cost const& each,
+strata::byte_need need(char const* ranges, double calls, llm::cost const& call_cost,
                        double logits = 0.0) {
-  strata::byte_need made = strata::need_of(ranges, calls * each, logits);
-  made.written = calls * each.elements * 4;
+  strata::byte_need made = strata::need_of(ranges, calls * call_cost, logits);
+  made.written = calls * call_cost.elements * 4;
   return made;
 }
 
@@ -50,9 +50,10 @@ void print_mfu(dimensions const& d, llm::model const& m, strata::profile const& 
   auto const tokens = static_cast<double>(d.T);
   std::printf("\nA step is a forward pass, a third of what the conventions count: %.4f ms\n",
               seconds * 1e3);
-  for (llm::convention const& each : {llm::full_square, llm::causal_half, llm::weights_only}) {
-    double const flops = llm::forward_flops(m, tokens, each) * static_cast<double>(d.rows());
-    llm::utilisation const made{"MFU", flops / seconds / peak, each, {peak, "FP32", false}};
+  for (llm::convention const& convention :
+       {llm::full_square, llm::causal_half, llm::weights_only}) {
+    double const flops = llm::forward_flops(m, tokens, convention) * static_cast<double>(d.rows());
+    llm::utilisation const made{"MFU", flops / seconds / peak, convention, {peak, "FP32", false}};
     std::printf("  %.0f operations: %s\n", flops, llm::describe(made).text);
   }
 }

@@ -55,37 +55,38 @@ inline void judge_ceiling(device_ceiling& ceiling) {
 /// Measures all ceilings of one device.
 class ceilings_bench {
  public:
-  explicit ceilings_bench(measured_ceilings& ceilings) : to_(ceilings) {}
+  explicit ceilings_bench(measured_ceilings& ceilings) : ceilings_(ceilings) {}
 
   void run(int device) {
     std::int64_t const begin = monotonic_ns();
     ceiling_runs runs;
     if (!runs.open(device)) {
-      to_.outcome = status(errc::unavailable, runs.problem());
+      ceilings_.outcome = status(errc::unavailable, runs.problem());
       return;
     }
     driver_library const& driver = driver_library::get();
-    to_.device = machine::describe_device(driver, runs.device());
-    if (to_.device.multiprocessors == 0) {
-      to_.outcome = status(errc::unavailable, "libcuda does not tell how many SMs the device has");
+    ceilings_.device = machine::describe_device(driver, runs.device());
+    if (ceilings_.device.multiprocessors == 0) {
+      ceilings_.outcome =
+          status(errc::unavailable, "libcuda does not tell how many SMs the device has");
       return;
     }
-    to_.driver_version = static_cast<std::uint32_t>(driver.version);
-    capability_ = to_.device.capability();
+    ceilings_.driver_version = static_cast<std::uint32_t>(driver.version);
+    capability_ = ceilings_.device.capability();
     runs_ = &runs;
     measure_compute("warm-up", kernel::fma("f32"), fma_work(1));  // clocks rise
-    to_.device.ceilings.clear();
+    ceilings_.device.ceilings.clear();
     measure_memory();
     measure_compute("FP32", kernel::fma("f32"), fma_work(1));
     measure_compute("FP64", kernel::fma("f64"), fma_work(1));
     measure_compute("FP16", kernel::fma("f16x2"), fma_work(2));
     bool const large = capability_ >= 90;
     double const f64 = large ? 2.0 * 16 * 8 * 16 : 2.0 * 8 * 8 * 4;
-    if (device_peak(to_.device, "FP64 tensor") > 0.0)
+    if (device_peak(ceilings_.device, "FP64 tensor") > 0.0)
       measure_compute("FP64 tensor", kernel::mma_f64(large), mma_work(f64));
     for (tensor_kind const& kind : tensor_kinds) measure_tensor(kind);
-    to_.device.measured_at = machine::time_text(realtime_ns());
-    to_.seconds = 1e-9 * static_cast<double>(monotonic_ns() - begin);
+    ceilings_.device.measured_at = machine::time_text(realtime_ns());
+    ceilings_.seconds = 1e-9 * static_cast<double>(monotonic_ns() - begin);
   }
 
  private:
@@ -100,11 +101,11 @@ class ceilings_bench {
     device_ceiling made;
     made.name = std::string(name);
     made.memory = memory;
-    made.theory = device_peak(to_.device, roof_of(name));
+    made.theory = device_peak(ceilings_.device, roof_of(name));
     runs_->measure(work, made);
     if (work.distance > 0 && made.samples > 0) runs_->measure_copy(made);
     judge_ceiling(made);
-    to_.device.ceilings.push_back(std::move(made));
+    ceilings_.device.ceilings.push_back(std::move(made));
   }
 
   void measure_compute(std::string_view name, std::string&& text, double of_block,
@@ -121,7 +122,7 @@ class ceilings_bench {
     made.name = std::string(name);
     made.memory = memory;
     made.refused = std::move(why);
-    to_.device.ceilings.push_back(std::move(made));
+    ceilings_.device.ceilings.push_back(std::move(made));
   }
 
   void measure_memory() {
@@ -146,7 +147,7 @@ class ceilings_bench {
       work.size = copies ? all / 2 : all;
       work.distance = copies ? all / 2 : 0;
       work.blocks_of_sm = traffic.blocks_of_sm;
-      if (all >= 8 * to_.device.l2_bytes)
+      if (all >= 8 * ceilings_.device.l2_bytes)
         measure(traffic.name, true, work);
       else
         refuse(traffic.name, true,
@@ -159,7 +160,8 @@ class ceilings_bench {
     work.text = kernel::read("cg", 4);
     work.blocks_of_sm = 4;
     work.size = work.step;
-    while (24 * to_.device.multiprocessors * work.size <= to_.device.l2_bytes) work.size *= 2;
+    while (24 * ceilings_.device.multiprocessors * work.size <= ceilings_.device.l2_bytes)
+      work.size *= 2;
     work.start = work.size;
     measure("L2 read", true, work);
     work.blocks_of_sm = 0;
@@ -169,15 +171,15 @@ class ceilings_bench {
     measure("L1 read", true, work);
     work.text = kernel::read("shared", 4);
     measure("shared read", true, work);
-    for (device_ceiling& ceiling : to_.device.ceilings)
+    for (device_ceiling& ceiling : ceilings_.device.ceilings)
       if (ceiling.name == "L2 read") judge_l2(ceiling);
   }
 
   /// No attribute tells its speed: it lies between those of HBM and L1.
   void judge_l2(device_ceiling& l2) {
     if (!l2.refused.empty()) return;
-    double const l1 = measured_peak(to_.device, "L1");
-    if (l2.rate < measured_peak(to_.device, "HBM"))
+    double const l1 = measured_peak(ceilings_.device, "L1");
+    if (l2.rate < measured_peak(ceilings_.device, "HBM"))
       l2.refused = "it is slower than HBM: something else ran";
     else if (l1 > 0.0 && l2.rate > 0.75 * l1)
       l2.refused = "it is nearly as fast as L1: the loads did not go to L2";
@@ -198,7 +200,7 @@ class ceilings_bench {
     }
   }
 
-  measured_ceilings& to_;
+  measured_ceilings& ceilings_;
   ceiling_runs* runs_ = nullptr;
   std::uint32_t capability_ = 0;
 };
@@ -247,23 +249,23 @@ inline measured_ceilings measure_cpu_ceilings() {
   vec<float> c(count, 3.0f);
   constexpr double moved = count * sizeof(float);
   vec<device_ceiling>& list = made.device.ceilings;
-  float* const to = a.data();
+  float* const target = a.data();
   float const* const from = b.data();
   float const* const other = c.data();
   list.push_back(detail::cpu_ceiling("CPU copy", true, 2.0 * moved,
-                                     [&] { std::memcpy(to, from, count * sizeof(float)); }));
+                                     [&] { std::memcpy(target, from, count * sizeof(float)); }));
   list.push_back(detail::cpu_ceiling("CPU triad", true, 3.0 * moved, [&] {
-    for (std::size_t i = 0; i < count; ++i) to[i] = from[i] + 0.5f * other[i];
+    for (std::size_t i = 0; i < count; ++i) target[i] = from[i] + 0.5f * other[i];
   }));
   constexpr std::size_t lanes = 64;
   constexpr std::size_t rounds = 200'000;
   list.push_back(detail::cpu_ceiling("CPU FP32", false, 2.0 * lanes * rounds, [&] {
     float sums[lanes];
-    float const by = other[0] / 4.0f;  // not known to the compiler
+    float const factor = other[0] / 4.0f;  // not known to the compiler
     for (std::size_t i = 0; i < lanes; ++i) sums[i] = from[i];
     for (std::size_t round = 0; round < rounds; ++round)
-      for (std::size_t i = 0; i < lanes; ++i) sums[i] = sums[i] * by + 0.25f;
-    for (std::size_t i = 0; i < lanes; ++i) to[i] = sums[i];
+      for (std::size_t i = 0; i < lanes; ++i) sums[i] = sums[i] * factor + 0.25f;
+    for (std::size_t i = 0; i < lanes; ++i) target[i] = sums[i];
   }));
   made.seconds = 1e-9 * static_cast<double>(detail::monotonic_ns() - begin);
   return made;

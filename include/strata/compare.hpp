@@ -64,7 +64,7 @@ inline bool read_percentage(std::string_view text, double& share) {
 /// `forward/block[*],gpu,10%,exact GELU`. The column is `step` (then the path is empty), `host` or
 /// `gpu`; a path with a comma is in quotes; empty lines and those that begin with `#` are none.
 /// Errors: the sentence that is returned; nothing where all lines are read.
-inline std::string read_accepted(std::string_view text, vec<accepted_regression>& to) {
+inline std::string read_accepted(std::string_view text, vec<accepted_regression>& accepted) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     std::size_t const end = detail::smaller(text.find('\n'), text.size());
     std::string_view line = detail::trimmed(text.substr(0, end));
@@ -86,7 +86,7 @@ inline std::string read_accepted(std::string_view text, vec<accepted_regression>
     if (!detail::read_percentage(limit, regression.limit))
       return where + "the limit is a percentage such as 10%.";
     if (reason.empty()) return where + "the reason is missing.";
-    to.push_back(std::move(regression));
+    accepted.push_back(std::move(regression));
   }
   return {};
 }

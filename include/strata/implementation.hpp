@@ -131,30 +131,32 @@ STRATA_DETAIL_BODY options options::parse(std::string_view text, vec<std::string
   return made;
 }
 
-STRATA_DETAIL_BODY std::size_t counter_passes::passes() const noexcept { return of_->passes(); }
+STRATA_DETAIL_BODY std::size_t counter_passes::passes() const noexcept {
+  return collector_->passes();
+}
 STRATA_DETAIL_BODY std::size_t counter_passes::passes_done() const noexcept {
-  return of_->passes_done();
+  return collector_->passes_done();
 }
 STRATA_DETAIL_BODY bool counter_passes::done() const noexcept {
-  return detail::in_forked_child() || of_->done();
+  return detail::in_forked_child() || collector_->done();
 }
 // In a forked child no pass begins or ends: the profiler is the parent's.
 STRATA_DETAIL_BODY void counter_passes::begin_pass() {
-  if (!detail::in_forked_child()) (void)of_->begin_pass();
+  if (!detail::in_forked_child()) (void)collector_->begin_pass();
 }
 STRATA_DETAIL_BODY void counter_passes::end_pass() noexcept {
-  if (!detail::in_forked_child()) of_->stop_pass();
+  if (!detail::in_forked_child()) collector_->stop_pass();
 }
 STRATA_DETAIL_BODY void counter_passes::accept_pass() {
-  if (!detail::in_forked_child()) (void)of_->accept_pass();
+  if (!detail::in_forked_child()) (void)collector_->accept_pass();
 }
 STRATA_DETAIL_BODY status counter_passes::replay_once(body_function* call, void* body) {
-  if (!detail::in_forked_child()) return of_->replay_once(call, body);
+  if (!detail::in_forked_child()) return collector_->replay_once(call, body);
   call(body);
   return detail::child_is_silent();
 }
 STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* call, void* body) {
-  if (!detail::in_forked_child()) return of_->replay_all(call, body);
+  if (!detail::in_forked_child()) return collector_->replay_all(call, body);
   call(body);
   return detail::child_is_silent();
 }

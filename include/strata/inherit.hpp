@@ -70,9 +70,9 @@ class range_handle {
  private:
   friend class inherit;
   friend range_handle current() noexcept;
-  explicit constexpr range_handle(std::uint32_t position) noexcept : place_(position) {}
+  explicit constexpr range_handle(std::uint32_t position) noexcept : handle_(position) {}
 
-  std::uint32_t place_ = 0;
+  std::uint32_t handle_ = 0;
 };
 
 /// The innermost range of the calling thread; an empty handle outside of ranges, or while no
@@ -91,8 +91,8 @@ class inherit {
  public:
   [[nodiscard]] explicit inherit(range_handle const& from) noexcept {
     detail::listener const* active = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(active != nullptr) && from.place_ != 0)
-      token_ = active->inherit(from.place_);
+    if (STRATA_DETAIL_UNLIKELY(active != nullptr) && from.handle_ != 0)
+      token_ = active->inherit(from.handle_);
   }
   ~inherit() {
     if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);

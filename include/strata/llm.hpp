@@ -71,8 +71,8 @@ constexpr double stored(layer const& l) noexcept {
   if (l.latent > 0) return l.latent + l.rotated;
   return l.kv_heads * (l.value_is_key ? l.head_size : l.head_size + l.values());
 }
-constexpr double numbers(layer const& l, key_tokens const& of) noexcept {
-  return (of.own + of.compressed) * stored(l) + of.indexed * l.index_size;
+constexpr double numbers(layer const& l, key_tokens const& keys) noexcept {
+  return (keys.own + keys.compressed) * stored(l) + keys.indexed * l.index_size;
 }
 constexpr double kv_bytes(model const& m, pass const& p, double count) noexcept {
   return count * (p.cache ? m.bits.kv : m.bits.activations) / 8;
@@ -518,25 +518,27 @@ constexpr double hardware_flops(model const& m, double tokens, convention const&
 /// `tokens`: the length of a sequence; `all_tokens`: those of all sequences of the step, which took
 /// `seconds`.
 constexpr utilisation mfu(model const& m, double tokens, double all_tokens, double seconds,
-                          convention const& by, peak const& of) noexcept {
-  return {"MFU", training_flops(m, tokens, by) * all_tokens / seconds / of.per_second, by, of};
+                          convention const& convention, peak const& peak) noexcept {
+  return {"MFU", training_flops(m, tokens, convention) * all_tokens / seconds / peak.per_second,
+          convention, peak};
 }
 /// Hardware FLOP utilisation: with the operations that are done again.
 constexpr utilisation hfu(model const& m, double tokens, double all_tokens, double seconds,
-                          convention const& by, recomputation again, peak const& of) noexcept {
-  double const flops = hardware_flops(m, tokens, by, again);
-  return {"HFU", flops * all_tokens / seconds / of.per_second, by, of};
+                          convention const& convention, recomputation again,
+                          peak const& peak) noexcept {
+  double const flops = hardware_flops(m, tokens, convention, again);
+  return {"HFU", flops * all_tokens / seconds / peak.per_second, convention, peak};
 }
 namespace detail {
 inline constexpr std::string_view without_weights = "0 bytes of weights + KV";
 }
 
 /// Model bandwidth utilisation: weights and KV cache that a pass has to move.
-constexpr utilisation mbu(cost const& needed, double seconds, peak const& of) noexcept {
-  return {"MBU", (needed.weight_bytes + needed.kv_bytes) / seconds / of.per_second,
+constexpr utilisation mbu(cost const& needed, double seconds, peak const& peak) noexcept {
+  return {"MBU", (needed.weight_bytes + needed.kv_bytes) / seconds / peak.per_second,
           convention{needed.weight_bytes > 0 ? "weights + KV" : detail::without_weights,
                      attended::all, 0, true},
-          of};
+          peak};
 }
 
 struct sentence {

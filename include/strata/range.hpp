@@ -153,12 +153,12 @@ class scoped_range {
 
   /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
   template <std::size_t Size, class... Details>
-  [[nodiscard]] scoped_range(detail::name_place<true> place, char const (&name)[Size],
+  [[nodiscard]] scoped_range(detail::name_place<true> location, char const (&name)[Size],
                              Details const&... details) noexcept {
     detail::listener const* active = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(active != nullptr)) {
       token_ = detail::begin_with(
-          active, &place.site.name,
+          active, &location.site.name,
           Size == 1 ? detail::unnamed_range : detail::text_span{name, Size - 1}, false, details...);
     }
   }

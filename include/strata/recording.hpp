@@ -71,7 +71,7 @@ inline void take_records(profile& reported, profile& streamed) {
 }
 
 /// Reads the parts of a recording.
-inline status read_parts(recording_parts parts, std::size_t size, profile& to,
+inline status read_parts(recording_parts parts, std::size_t size, profile& target,
                          recording_view wanted) {
   recording_reader reader(size);
   profile streamed;
@@ -102,7 +102,7 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
   if (has_records && left_out != 0) made.problems.push_back(describe_left_out(left_out));
   if (!has_report) made.problems.push_back(describe_cut(made));
-  to = std::move(made);
+  target = std::move(made);
   return {};
 }
 
@@ -110,14 +110,14 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& to,
 
 /// Makes a profile of a recording's bytes, whatever they are.
 /// Errors: bad_argument: they are no recording, of a newer Strata, not whole, or were changed.
-inline status read_recording(std::string_view bytes, profile& to,
+inline status read_recording(std::string_view bytes, profile& target,
                              recording_view wanted = recording_view::report) {
   std::size_t line = 0;
   int version = 0;
   status const known = detail::read_first_line(bytes, line, version);
   if (!known.ok()) return known;
   detail::recording_parts const parts(bytes.substr(0, line), bytes.substr(line), version);
-  return detail::read_parts(parts, bytes.size(), to, wanted);
+  return detail::read_parts(parts, bytes.size(), target, wanted);
 }
 
 namespace detail {
@@ -142,7 +142,7 @@ inline bool read_wanted(std::FILE* file, recording_view wanted, std::size_t most
 }
 
 /// `most`: bytes that are read; of pieces the first ones.
-inline status read_recording_file(std::string const& path, profile& to, recording_view wanted,
+inline status read_recording_file(std::string const& path, profile& target, recording_view wanted,
                                   std::size_t most) {
   std::FILE* const file = std::fopen(path.c_str(), "rb");
   if (file == nullptr)
@@ -161,16 +161,16 @@ inline status read_recording_file(std::string const& path, profile& to, recordin
     if (!has_pieces) return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
     text.resize(most);
   }
-  return read_recording(text, to, wanted);
+  return read_recording(text, target, wanted);
 }
 
 }  // namespace detail
 
 /// The same of a file. Of pieces the first GiB is read.
 /// Errors: input_output: it cannot be opened or read, or its report has more than 1 GiB.
-inline status read_recording_file(std::string const& path, profile& to,
+inline status read_recording_file(std::string const& path, profile& target,
                                   recording_view wanted = recording_view::report) {
-  return detail::read_recording_file(path, to, wanted, std::size_t{1} << 30);
+  return detail::read_recording_file(path, target, wanted, std::size_t{1} << 30);
 }
 
 /// Prints and writes what the options ask for (`formats`, `out`, `sort`), as the session that

@@ -125,31 +125,31 @@ class STRATA_DETAIL_EXPORT counter_passes {
    public:
     pass(pass const&) = delete;
     pass& operator=(pass const&) = delete;
-    ~pass() { of_->end_pass(); }
+    ~pass() { owner_->end_pass(); }
 
    private:
     friend class counter_passes;
-    explicit pass(counter_passes& of) : of_(&of) { of.begin_pass(); }
-    counter_passes* of_;
+    explicit pass(counter_passes& owner) : owner_(&owner) { owner.begin_pass(); }
+    counter_passes* owner_;
   };
 
   class iterator {
    public:
     pass operator*() {
       ran_ = true;
-      return pass(*of_);
+      return pass(*owner_);
     }
     iterator& operator++() {
-      of_->accept_pass();
+      owner_->accept_pass();
       return *this;
     }
     /// Whether the body runs (again). It runs once when nothing can be counted.
-    bool operator!=(iterator const&) const noexcept { return !ran_ || !of_->done(); }
+    bool operator!=(iterator const&) const noexcept { return !ran_ || !owner_->done(); }
 
    private:
     friend class counter_passes;
-    explicit iterator(counter_passes& of) : of_(&of) {}
-    counter_passes* of_;
+    explicit iterator(counter_passes& owner) : owner_(&owner) {}
+    counter_passes* owner_;
     bool ran_ = false;
   };
 
@@ -185,14 +185,14 @@ class STRATA_DETAIL_EXPORT counter_passes {
     (*static_cast<Call*>(call))();
   }
 
-  explicit counter_passes(counter_collector& of) noexcept : of_(&of) {}
+  explicit counter_passes(counter_collector& collector) noexcept : collector_(&collector) {}
   void begin_pass();
   void end_pass() noexcept;
   void accept_pass();
   status replay_once(body_function* run, void* body);
   status replay_all(body_function* run, void* body);
 
-  counter_collector* of_;
+  counter_collector* collector_;
 };
 
 /// Collects while it runs, then makes a profile and its reports.

@@ -18,7 +18,7 @@
 
 using strata::errc;
 using strata::expand_metrics;
-using strata::metric_place;
+using strata::metric_location;
 using strata::metric_set;
 using strata::pass_layout;
 using strata::detail::chip_metrics;
@@ -243,7 +243,7 @@ TEST_CASE("configurations: one call a group, and the culprit is named") {
   REQUIRE(host.configure(set, pass_layout::cheap_ranges_apart, all).ok());
   auto const groups = strata::group_metrics(set, pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 4);
-  CHECK(groups[0].place == metric_place::memory);
+  CHECK(groups[0].location == metric_location::memory);
   CHECK(all[0].passes() == 3);
   CHECK(all[1].passes() == 1);
   CHECK(all[2].passes() == 1);

@@ -1,5 +1,5 @@
 """The shape of the code, as clang sees it: functions are short, classes have few data members, a line has one statement
-and one declaration, and what is done stands in statements, not in operators."""
+and one declaration, what is done stands in statements, not in operators, and a name says what it names."""
 import collections
 import concurrent.futures
 import importlib
@@ -11,7 +11,10 @@ from common import INCLUDE, ROOT, Checks, headers, left_out, skip
 
 LONGEST = 60  # lines of a function's body, its braces included
 MOST_MEMBERS = 15  # data members of a class; a record, whose members are all public, has one for each of its columns
-KINDS = ("function", "class", "statements", "declarations", "operator")
+KINDS = ("function", "class", "statements", "declarations", "operator", "name")
+EMPTY_NAMES = set("at by dear each of place to told".split())
+# Peers of the standard library, and what users of the library write.
+KEPT_NAMES = {"vec::at", "counter_table::at", "kernel_counter_table::at", "scoped_sums::at", "utilisation::by", "utilisation::of"}
 GENERATED = {"include/strata/report/page_files.hpp"}
 GGML = ROOT / "tests/fake/ggml"  # a stand-in for its headers
 CLI11 = [ROOT / ".deps/cli11", pathlib.Path("/usr/include"), pathlib.Path("/usr/local/include")]
@@ -73,6 +76,14 @@ bool sound(bool c) {{
 class busy {{  // class
   int one_more_;
 {members}}};
+struct spans {{
+  int at(int) const;  // name
+  int to_ = 0;  // name
+}};
+int count(int of) {{  // name
+  auto const told = of + 1;  // name
+  return told;
+}}
 void lengthy() {{  // function
 {statements}}}
 """
@@ -107,6 +118,8 @@ class Shapes:
                        kind.DECL_REF_EXPR, kind.NULL_STMT, kind.BREAK_STMT, kind.CONTINUE_STMT}
         self.holders = self.classes | {kind.NAMESPACE, kind.LINKAGE_SPEC, kind.TRANSLATION_UNIT}
         self.variables = {kind.VAR_DECL, kind.FIELD_DECL}
+        self.named = self.variables | self.functions | self.classes | {
+            kind.PARM_DECL, kind.ENUM_DECL, kind.ENUM_CONSTANT_DECL, kind.TEMPLATE_NON_TYPE_PARAMETER}
         self.wrappers = {kind.UNEXPOSED_EXPR, kind.PAREN_EXPR, kind.CSTYLE_CAST_EXPR}
         self.texts = {}
         self.found = []
@@ -189,8 +202,16 @@ class Shapes:
                     self.add("declarations", next_one, "two declarations in one")
             self.one_a_line("declarations", variables)
 
+    def name(self, cursor):
+        if cursor.kind not in self.named or cursor.spelling.rstrip("_") not in EMPTY_NAMES:
+            return
+        owner = cursor.semantic_parent
+        if f"{owner.spelling if owner else ''}::{cursor.spelling}" not in KEPT_NAMES:
+            self.add("name", cursor, f"{cursor.spelling} does not say what it is")
+
     def visit(self, cursor, parent=None):
         children = list(cursor.get_children())
+        self.name(cursor)
         if cursor.kind in self.functions:
             for body in children:
                 if body.kind == self.kind.COMPOUND_STMT:

@@ -319,11 +319,11 @@ TEST_CASE(
   CHECK(detail::residency_of(kernel, sm).occupancy == 60 / 64.0);
   kernel.registers_per_thread = 41;  // 1,312 a warp are 1,536: 8.53 blocks, not 9.99
   CHECK(detail::residency_of(kernel, sm).blocks == 8);
-  CHECK(detail::residency_of(kernel, sm).by == "registers");
+  CHECK(detail::residency_of(kernel, sm).limiter == "registers");
   kernel.static_shared_bytes = 9'000;
   kernel.dynamic_shared_bytes = 5'000;  // with 1,024: 6.66 blocks, not 7.14
   CHECK(detail::residency_of(kernel, sm).blocks == 6);
-  CHECK(detail::residency_of(kernel, sm).by == "shared memory");
+  CHECK(detail::residency_of(kernel, sm).limiter == "shared memory");
 }
 
 // --- what the host did ---

@@ -18,7 +18,7 @@ using strata::expand_metrics;
 using strata::find_metric;
 using strata::metric_combine;
 using strata::metric_level;
-using strata::metric_place;
+using strata::metric_location;
 using strata::metric_set;
 using strata::pass_layout;
 using strata::resolve_metrics;
@@ -320,17 +320,17 @@ TEST_CASE("edit distance") {
 
 TEST_CASE("places of counters") {
   using strata::place_of;
-  CHECK(place_of("dram__bytes_read.sum") == metric_place::memory);
-  CHECK(place_of("lts__t_sectors.sum") == metric_place::memory);
-  CHECK(place_of("gpc__cycles_elapsed.avg") == metric_place::memory);
-  CHECK(place_of("l1tex__t_bytes.sum") == metric_place::sm);
-  CHECK(place_of("SM_C.TriageCompute.smsp__warps_active.sum") == metric_place::sm);
-  CHECK(place_of("smsp__sass_inst_executed_op_global_ld.sum") == metric_place::sass);
+  CHECK(place_of("dram__bytes_read.sum") == metric_location::memory);
+  CHECK(place_of("lts__t_sectors.sum") == metric_location::memory);
+  CHECK(place_of("gpc__cycles_elapsed.avg") == metric_location::memory);
+  CHECK(place_of("l1tex__t_bytes.sum") == metric_location::sm);
+  CHECK(place_of("SM_C.TriageCompute.smsp__warps_active.sum") == metric_location::sm);
+  CHECK(place_of("smsp__sass_inst_executed_op_global_ld.sum") == metric_location::sass);
   CHECK(place_of("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained") ==
-        metric_place::anywhere);
-  CHECK(place_of("gpu__time_duration.sum") == metric_place::anywhere);
-  CHECK(place_of("pcie__read_bytes.sum") == metric_place::device_wide);
-  CHECK(place_of("nvlrx__bytes.sum") == metric_place::device_wide);
+        metric_location::anywhere);
+  CHECK(place_of("gpu__time_duration.sum") == metric_location::anywhere);
+  CHECK(place_of("pcie__read_bytes.sum") == metric_location::device_wide);
+  CHECK(place_of("nvlrx__bytes.sum") == metric_location::device_wide);
 }
 
 TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
@@ -339,36 +339,36 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   };
   auto all = groups("hbm+l1+flops+links", pass_layout::fewest_passes);
   REQUIRE(all.size() == 3);
-  CHECK(all[0].place == metric_place::memory);
-  CHECK(all[1].place == metric_place::device_wide);
-  CHECK(all[2].place == metric_place::sass);
+  CHECK(all[0].location == metric_location::memory);
+  CHECK(all[1].location == metric_location::device_wide);
+  CHECK(all[2].location == metric_location::sass);
   CHECK(std::count(all[0].counters.begin(), all[0].counters.end(),
                    "sm__warps_active.avg.peak_sustained") == 1);
 
   all = groups("hbm+l1+flops+links", pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 4);
-  CHECK(all[1].place == metric_place::sm);
+  CHECK(all[1].location == metric_location::sm);
   CHECK(std::count(all[0].counters.begin(), all[0].counters.end(), "gpu__time_duration.sum") == 1);
 
   // Constants and time go with what is there.
   all = groups("achieved_occupancy", pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 1);
-  CHECK(all[0].place == metric_place::sm);
+  CHECK(all[0].location == metric_location::sm);
   all = groups("time_ns+pcie_read_bytes+nvlink_receive_bytes", pass_layout::fewest_passes);
   REQUIRE(all.size() == 1);
-  CHECK(all[0].place == metric_place::device_wide);
+  CHECK(all[0].location == metric_location::device_wide);
   // Links refuse constants, also their own: they are counted apart, and time with them.
   all = groups("time_ns+links", pass_layout::fewest_passes);
   REQUIRE(all.size() == 2);
-  CHECK(all[0].place == metric_place::memory);
-  CHECK(all[1].place == metric_place::device_wide);
+  CHECK(all[0].location == metric_location::memory);
+  CHECK(all[1].location == metric_location::device_wide);
   for (std::string const& each : all[1].counters) CHECK(each.find("peak") == std::string::npos);
   all = groups("time_ns+flops", pass_layout::fewest_passes);
   REQUIRE(all.size() == 2);
-  CHECK(all[0].place == metric_place::memory);
+  CHECK(all[0].location == metric_location::memory);
   all = groups("flops+fp32_peak_per_cycle", pass_layout::fewest_passes);
   REQUIRE(all.size() == 2);
-  CHECK(all[0].place == metric_place::memory);
+  CHECK(all[0].location == metric_location::memory);
   all = groups("links+l2_peak_bytes_per_cycle", pass_layout::fewest_passes);
   CHECK(all.size() == 2);
   all = groups("time_ns", pass_layout::fewest_passes);
@@ -383,7 +383,7 @@ TEST_CASE("what instruments kernels stands alone, in every preset") {
       CAPTURE(preset.name);
       metric_set const set = resolve_metrics(expand_metrics(preset.name), everything);
       for (auto const& group : strata::group_metrics(set, layout)) {
-        bool const apart = group.place == metric_place::sass;
+        bool const apart = group.location == metric_location::sass;
         for (std::string const& name : group.counters)
           CHECK(strata::instruments_kernels(name) == apart);
       }

@@ -48,7 +48,7 @@ TEST_CASE("the driver's attributes are the limits, whatever the compute capabili
   CHECK(sm.reserved_shared_bytes == 2048.0);
   residency const fits = residency_of(kernel(2.0, 64, 97'952), sm);
   CHECK(fits.blocks == 3.0);
-  CHECK(fits.by == "shared memory");
+  CHECK(fits.limiter == "shared memory");
   CHECK(residency_of(kernel(2.0, 128, 0), sm).blocks == 8.0);  // 8,192 registers a warp
 }
 
@@ -75,20 +75,20 @@ TEST_CASE("registers, shared memory or warps limit the blocks of a kernel") {
   sm_limits const sm = limits_of(with_capability(9, 0));
   residency const by_registers = residency_of(kernel(8.0, 168, 0), sm);
   CHECK(by_registers.blocks == 1.0);  // 43,008 of 65,536 registers
-  CHECK(by_registers.by == "registers");
+  CHECK(by_registers.limiter == "registers");
   CHECK(by_registers.occupancy == 8.0 / 64.0);
   residency const by_shared = residency_of(kernel(4.0, 32, 100 * 1024), sm);
   CHECK(by_shared.blocks == 2.0);
-  CHECK(by_shared.by == "shared memory");
+  CHECK(by_shared.limiter == "shared memory");
   residency const free = residency_of(kernel(8.0, 32, 1024), sm);
   CHECK(free.blocks == 8.0);
-  CHECK(free.by.empty());
+  CHECK(free.limiter.empty());
   CHECK(free.occupancy == 1.0);
 }
 
 TEST_CASE("of a multiprocessor that is not known nothing is said") {
   residency const fits = residency_of(kernel(8.0, 168, 1024), sm_limits{});
   CHECK(fits.blocks == 0.0);
-  CHECK(fits.by.empty());
+  CHECK(fits.limiter.empty());
   CHECK(std::isnan(fits.occupancy));
 }

@@ -559,7 +559,7 @@ TEST_CASE("launches: partial warps count whole, and streams of a thread are no o
     detail::cupti::api_data call{};
     call.function_params = &params;
     call.function_name = name;
-    CHECK(detail::launch_shape::of(call).threads() == 256);
+    CHECK(detail::launch_shape::read(call).threads() == 256);
   }
 }
 
@@ -615,14 +615,14 @@ TEST_CASE("counting steps with other kernels stay so, whatever grids the next on
   ranges.call(ranges.a, 0, 10);
   call_tree const tree(ranges.made);
   detail::pass_agreement const work(ranges.set, tree);
-  auto const all = work.of(0, counter_scope::total, {0, 1, 2});
+  auto const all = work.judge(0, counter_scope::total, {0, 1, 2});
   CHECK(all.what == detail::pass_agreement::kind::inconsistent);
   CHECK(all.launches_min == 2);
   CHECK(all.launches_max == 9);
   CHECK(all.threads_min == 20);
   CHECK(all.threads_max == 90);
   CHECK(all.foreign == 3);
-  CHECK(work.of(0, counter_scope::total, {0, 2}).what == detail::pass_agreement::kind::varying);
+  CHECK(work.judge(0, counter_scope::total, {0, 2}).what == detail::pass_agreement::kind::varying);
 }
 
 TEST_CASE("kernels of rows whose steps launched other numbers have no counted values") {

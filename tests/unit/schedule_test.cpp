@@ -20,7 +20,7 @@ std::string phases_of(std::uint32_t skip, std::uint32_t warmup, std::uint32_t ac
   detail::schedule const s(how);
   std::string text;
   for (std::uint32_t step = 0; step < steps; ++step) {
-    detail::schedule::phase const now = s.of(step);
+    detail::schedule::phase const now = s.phase_of(step);
     text += now == detail::schedule::phase::skip     ? '.'
             : now == detail::schedule::phase::warmup ? 'w'
                                                      : 'a';
@@ -54,11 +54,11 @@ TEST_CASE("a window in each so many steps") {
   detail::schedule const all(wanted);
   for (std::uint32_t step = 0; step<4'000'000; step += step> 1000 ? 99'999 : 1) {
     using phase = detail::schedule::phase;
-    CHECK(one.of(step) == (step % 4 == 3 ? phase::active : phase::skip));
-    CHECK(two.of(step) == (step % 4 > 1    ? phase::active
-                           : step % 4 == 1 ? phase::warmup
-                                           : phase::skip));
-    CHECK(all.of(step) == (step % 10 == 0 ? phase::warmup : phase::active));
+    CHECK(one.phase_of(step) == (step % 4 == 3 ? phase::active : phase::skip));
+    CHECK(two.phase_of(step) == (step % 4 > 1    ? phase::active
+                                 : step % 4 == 1 ? phase::warmup
+                                                 : phase::skip));
+    CHECK(all.phase_of(step) == (step % 10 == 0 ? phase::warmup : phase::active));
   }
 }
 
@@ -83,9 +83,9 @@ TEST_CASE("large numbers do not wrap") {
   how.warmup = 1;
   how.active = 1;
   detail::schedule const s(how);
-  CHECK(s.of(most - 2) == detail::schedule::phase::skip);
-  CHECK(s.of(most - 1) == detail::schedule::phase::warmup);
-  CHECK(s.of(most) == detail::schedule::phase::active);
+  CHECK(s.phase_of(most - 2) == detail::schedule::phase::skip);
+  CHECK(s.phase_of(most - 1) == detail::schedule::phase::warmup);
+  CHECK(s.phase_of(most) == detail::schedule::phase::active);
   CHECK(s.steps_before_counting() == most);
   how.repeat = most;
   CHECK(detail::schedule(how).steps_before_counting() == most);

@@ -43,7 +43,7 @@ class computed_graph {
     if (nodes_ == nullptr) return;
     operation_.end();
     part_.end();
-    place_ = {};
+    position_ = {};
     nodes_ = nullptr;
     if (pass_ == pass::plan) return;
     known_devices::instance().learn(device_, pass_ == pass::launch ? asking::twice : asking::once);
@@ -94,11 +94,11 @@ class computed_graph {
   void begin_node(ggml_tensor const* node) {
     if (!strata::detail::anyone_listens() && !strata::detail::capture_guard::capturing()) return;
     strata::detail::ggml_label const label =
-        strata::detail::ggml_label::of(strata::detail::ggml_name(node));
-    auto const place = strata::detail::ggml_place::of(node, label, place_);
+        strata::detail::ggml_label::parse(strata::detail::ggml_name(node));
+    auto const position = strata::detail::ggml_place::locate(node, label, position_);
     operation_.end();
-    if (place_.role.empty() || place != place_) part_.next(place.role, place.layer);
-    place_ = place;
+    if (position_.role.empty() || position != position_) part_.next(position.role, position.layer);
+    position_ = position;
     strata::detail::next_operation(operation_, node, label);
   }
 
@@ -108,7 +108,7 @@ class computed_graph {
   int next_ = 0;  // where the next node is searched
   pass pass_ = pass::plan;
   asking asks_ = asking::unknown;
-  strata::detail::ggml_place place_;
+  strata::detail::ggml_place position_;
   strata::phases part_;
   strata::phases operation_;
 };

@@ -55,9 +55,9 @@ class ggml_ends {
   what known(std::uint64_t key) noexcept {
     spin_lock lock(mutex_);
     if (keys_ == nullptr) return what::unknown;
-    std::uint64_t const at = place_of(key);
-    if (at == 0) return what::unknown;
-    return (at & 1u) != 0 ? what::last : what::inside;
+    std::uint64_t const entry = place_of(key);
+    if (entry == 0) return what::unknown;
+    return (entry & 1u) != 0 ? what::last : what::inside;
   }
 
   /// A node was followed by another of its part, or was the last of it. What was the last once
@@ -66,13 +66,13 @@ class ggml_ends {
     spin_lock lock(mutex_);
     if (keys_ == nullptr) keys_ = new (std::nothrow) std::uint64_t[size]();
     if (keys_ == nullptr) return;
-    std::uint64_t& at = place_of(key);
-    if (at == 0) {
+    std::uint64_t& entry = place_of(key);
+    if (entry == 0) {
       if (count_ == size / 4 * 3) return;
-      at = key & ~std::uint64_t{1};
+      entry = key & ~std::uint64_t{1};
       ++count_;
     }
-    if (is == what::last) at |= 1u;
+    if (is == what::last) entry |= 1u;
   }
 
  private:
@@ -81,9 +81,10 @@ class ggml_ends {
   /// Where this key is, or else would be. There is always a free place.
   std::uint64_t& place_of(std::uint64_t key) noexcept {
     key &= ~std::uint64_t{1};
-    std::size_t at = static_cast<std::size_t>(key >> 2) % size;
-    while (keys_[at] != 0 && (keys_[at] & ~std::uint64_t{1}) != key) at = (at + 1) % size;
-    return keys_[at];
+    std::size_t index = static_cast<std::size_t>(key >> 2) % size;
+    while (keys_[index] != 0 && (keys_[index] & ~std::uint64_t{1}) != key)
+      index = (index + 1) % size;
+    return keys_[index];
   }
 
   spin_mutex mutex_;
@@ -126,30 +127,31 @@ class ggml_flow {
   /// Takes a node that will be computed into the piece that is asked about.
   /// Returns: whether the node is the last of its part, as far as is known.
   bool take(ggml_tensor const* node, ggml_ends& ends) noexcept {
-    label_ = ggml_label::of(ggml_name(node));
+    label_ = ggml_label::parse(ggml_name(node));
     std::uint64_t const key = ggml_ends::key_of(ggml_name(node), static_cast<int>(node->op));
     bool const other_graph = before_ != 0 && key == first_;
-    ggml_place const place = ggml_place::of(node, label_, other_graph ? ggml_place{} : place_);
-    bool const other_part = other_graph || place != place_;
+    ggml_place const position =
+        ggml_place::locate(node, label_, other_graph ? ggml_place{} : position_);
+    bool const other_part = other_graph || position != position_;
     if (before_ != 0)
       ends.learn(before_, other_part ? ggml_ends::what::last : ggml_ends::what::inside);
     if (before_ != 0 && other_part) {
       part_.end();
       part_open_ = false;
       // What was asked about in another graph, or on another device, is computed by now.
-      if (other_graph || place.device != place_.device) work_ = {};
+      if (other_graph || position.device != position_.device) work_ = {};
     }
     if (first_ == 0) first_ = key;
     before_ = key;
-    place_ = place;
+    position_ = position;
     double const flops = ggml_work::flops_of(node);
     if (work_.empty() || flops > most_flops_) {  // the part that works most names the piece
-      named_ = place;
+      named_ = position;
       most_flops_ = flops;
     }
     work_.add(node);
     ggml_ends::what const known = ends.known(key);
-    last_ = known == ggml_ends::what::unknown ? ggml_role::ends(label_, place.role)
+    last_ = known == ggml_ends::what::unknown ? ggml_role::ends(label_, position.role)
                                               : known == ggml_ends::what::last;
     return last_;
   }
@@ -164,7 +166,7 @@ class ggml_flow {
   void begin_operation(ggml_tensor const* node) noexcept {
     computing_ = true;
     if (work_.empty()) return;
-    if (!part_open_) part_.next(place_.role, place_.layer);
+    if (!part_open_) part_.next(position_.role, position_.layer);
     part_open_ = true;
     piece_.next(ggml_operation(node, label_).name(), work_);
   }
@@ -219,7 +221,7 @@ class ggml_flow {
   void forget() noexcept {
     leave();
     first_ = 0;
-    place_ = {};
+    position_ = {};
   }
 
   std::uint64_t adapter_ = 0;
@@ -231,7 +233,7 @@ class ggml_flow {
   std::uint64_t first_ = 0;   // the graph's first node
   std::uint64_t before_ = 0;  // the node that was taken last
   ggml_label label_;
-  ggml_place place_;
+  ggml_place position_;
   ggml_place named_;
   double most_flops_ = 0;
   ggml_work work_;
@@ -380,10 +382,10 @@ class ggml_node_range {
   [[nodiscard]] explicit ggml_node_range(ggml_tensor const* node) noexcept {
     if (detail::active_listener() == nullptr) return;
     static thread_local detail::ggml_place before;
-    detail::ggml_label const label = detail::ggml_label::of(detail::ggml_name(node));
-    detail::ggml_place const place = detail::ggml_place::of(node, label, before);
-    before = place;
-    part_.next(place.role, place.layer);
+    detail::ggml_label const label = detail::ggml_label::parse(detail::ggml_name(node));
+    detail::ggml_place const position = detail::ggml_place::locate(node, label, before);
+    before = position;
+    part_.next(position.role, position.layer);
     detail::next_operation(operation_, node, label);
   }
 

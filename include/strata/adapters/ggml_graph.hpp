@@ -27,7 +27,7 @@ struct ggml_label {
   std::int64_t layer = no_index;
   bool weight = false;
 
-  static ggml_label of(std::string_view text) noexcept {
+  static ggml_label parse(std::string_view text) noexcept {
     ggml_label found;
     text = text.substr(0, text.find(" ("));
     if (text.substr(0, 4) == "blk.") {
@@ -57,10 +57,10 @@ struct ggml_label {
 
   static std::int64_t leading_number(std::string_view text) noexcept {
     std::int64_t number = 0;
-    std::size_t at = 0;
-    for (; at < text.size() && at < 9 && digit(text[at]); ++at)
-      number = number * 10 + text[at] - '0';
-    return at == 0 ? no_index : number;
+    std::size_t length = 0;
+    for (; length < text.size() && length < 9 && digit(text[length]); ++length)
+      number = number * 10 + text[length] - '0';
+    return length == 0 ? no_index : number;
   }
 
   /// Takes `mark` and the number behind it off the end of the text.
@@ -95,7 +95,7 @@ class ggml_role {
   static constexpr std::string_view output = "output";
   static constexpr std::string_view unknown = "graph";
 
-  static std::string_view of(ggml_label const& label) noexcept {
+  static std::string_view find(ggml_label const& label) noexcept {
     std::string_view base = label.base;
     if (base.empty()) return {};
     if (starts(base, "mtp_")) base.remove_prefix(4);
@@ -221,14 +221,14 @@ struct ggml_place {
   void const* device = nullptr;  // null is the host
 
   /// What the node's name leaves open is taken from its weight's name, then from the node before.
-  static ggml_place of(ggml_tensor const* node, ggml_label const& label,
-                       ggml_place const& before) noexcept {
-    ggml_place found{ggml_role::of(label), label.layer, device_of(node)};
+  static ggml_place locate(ggml_tensor const* node, ggml_label const& label,
+                           ggml_place const& before) noexcept {
+    ggml_place found{ggml_role::find(label), label.layer, device_of(node)};
     for (ggml_tensor const* const source : {node->src[0], node->src[1]}) {
       if (source == nullptr || (!found.role.empty() && found.layer != no_index)) continue;
-      ggml_label const weight = ggml_label::of(ggml_name(source));
+      ggml_label const weight = ggml_label::parse(ggml_name(source));
       if (!weight.weight) continue;
-      if (found.role.empty()) found.role = ggml_role::of(weight);
+      if (found.role.empty()) found.role = ggml_role::find(weight);
       if (found.layer == no_index) found.layer = weight.layer;
     }
     if (found.role.empty()) found.role = before.role.empty() ? ggml_role::unknown : before.role;
@@ -300,15 +300,15 @@ class ggml_work {
   bool empty() const noexcept { return last_ == nullptr; }
 
   /// For ranges. The nodes still have to exist.
-  void apply(range_attributes& to) const noexcept {
+  void apply(range_attributes& attributes) const noexcept {
     if (empty()) return;
-    if (flops_ > 0) to.record.flops = flops_;
-    to.record.bytes = bytes_;
+    if (flops_ > 0) attributes.record.flops = flops_;
+    attributes.record.bytes = bytes_;
     unsigned rank = GGML_MAX_DIMS;
     while (rank > 1 && last_->ne[rank - 1] == 1) --rank;
-    to.record.rank = rank;
+    attributes.record.rank = rank;
     for (unsigned i = 0; i < rank; ++i)
-      to.record.dimensions[i] = static_cast<std::uint32_t>(last_->ne[rank - 1 - i]);
+      attributes.record.dimensions[i] = static_cast<std::uint32_t>(last_->ne[rank - 1 - i]);
   }
 
   static double flops_of(ggml_tensor const* node) noexcept {

@@ -174,13 +174,13 @@ class ledger_builder {
   double calls_of(std::size_t row) const noexcept {
     return static_cast<double>(rows_[row].host.count());
   }
-  static void add_need(byte_need& sum, byte_need const& of, double part) noexcept {
+  static void add_need(byte_need& sum, byte_need const& need, double part) noexcept {
     bool const first = !(sum.all() > 0.0);
-    sum.written = (first ? 0.0 : sum.written) + part * of.written;
-    sum.weights += part * of.weights;
-    sum.kv += part * of.kv;
-    sum.activations += part * of.activations;
-    sum.logits += part * of.logits;
+    sum.written = (first ? 0.0 : sum.written) + part * need.written;
+    sum.weights += part * need.weights;
+    sum.kv += part * need.kv;
+    sum.activations += part * need.activations;
+    sum.logits += part * need.logits;
   }
   bool has_need(std::size_t row) const noexcept {
     return is_by_model_[row] || rows_[row].bytes > 0.0;
@@ -212,42 +212,43 @@ class ledger_builder {
     return taken;
   }
 
-  void explain(ledger_row& of, std::size_t row) const {
-    of.unexplained_bytes = of.hbm_bytes - of.need_bytes;
-    if (of.unexplained_bytes < 0.0) return explain_less(of, row);
-    double const moving = of.need.kv + of.need.activations + of.need.logits;
-    double written =
-        of.by_model ? (is_nan(of.need.written) ? moving : of.need.written) : of.need_bytes;
+  void explain(ledger_row& entry, std::size_t row) const {
+    entry.unexplained_bytes = entry.hbm_bytes - entry.need_bytes;
+    if (entry.unexplained_bytes < 0.0) return explain_less(entry, row);
+    double const moving = entry.need.kv + entry.need.activations + entry.need.logits;
+    double written = entry.by_model ? (is_nan(entry.need.written) ? moving : entry.need.written)
+                                    : entry.need_bytes;
     double stored =
         sector * (value(row, "l2_write_sectors") + zero(value(row, "l2_atomic_sectors")));
     if (is_nan(stored)) stored = sector * value(row, "l1_global_store_sectors");
     if (!is_nan(stored)) {
-      take(of, "write-back", of.hbm_write_bytes - stored);
+      take(entry, "write-back", entry.hbm_write_bytes - stored);
       // What is written beyond the result is read again.
-      double const more = smaller(of.hbm_write_bytes, stored) - written;
-      take(of, value(row, "l2_atomic_sectors") > 0.0 ? "split-K" : "workspace", 2.0 * more);
+      double const more = smaller(entry.hbm_write_bytes, stored) - written;
+      take(entry, value(row, "l2_atomic_sectors") > 0.0 ? "split-K" : "workspace", 2.0 * more);
     }
-    take(of, "uncoalesced", unused(row) * of.hbm_read_bytes);
+    take(entry, "uncoalesced", unused(row) * entry.hbm_read_bytes);
     // HBM read again what L2 was asked for more than once and did not keep.
-    written = smaller(written, of.hbm_write_bytes);
+    written = smaller(written, entry.hbm_write_bytes);
     double const asked = sector * value(row, "l2_read_sectors");
-    if (!is_nan(asked)) take(of, "re-reads", asked - (of.need_bytes - written));
+    if (!is_nan(asked)) take(entry, "re-reads", asked - (entry.need_bytes - written));
   }
   static double zero(double value) noexcept { return is_nan(value) ? 0.0 : value; }
 
   /// Less than the need: results that the next range found in L2, weights too where all of them
   /// fit. What is only declared can be either: as much as L2 holds, in each call. In no case more
   /// than L2 was asked for beyond what HBM moved.
-  void explain_less(ledger_row& of, std::size_t row) const {
+  void explain_less(ledger_row& entry, std::size_t row) const {
     double const calls = larger(1.0, steps_.per_step(calls_of(row), rows_[row].step_call_share));
-    double most = smaller(of.need_bytes, calls * l2_size_);
-    if (of.by_model && of.need_bytes > l2_size_) most = of.need.activations + of.need.logits;
+    double most = smaller(entry.need_bytes, calls * l2_size_);
+    if (entry.by_model && entry.need_bytes > l2_size_)
+      most = entry.need.activations + entry.need.logits;
     double const asked = sector * (value(row, "l2_read_sectors") + value(row, "l2_write_sectors"));
-    if (!is_nan(asked)) most = smaller(most, asked - of.hbm_bytes);
-    double const kept = smaller(-of.unexplained_bytes, most);
+    if (!is_nan(asked)) most = smaller(most, asked - entry.hbm_bytes);
+    double const kept = smaller(-entry.unexplained_bytes, most);
     if (!(kept > 0.0)) return;
-    of.residuals.push_back({"kept in L2", -kept});
-    of.unexplained_bytes += kept;
+    entry.residuals.push_back({"kept in L2", -kept});
+    entry.unexplained_bytes += kept;
   }
 
   /// The part of the sectors of global loads and stores that no thread asked for.

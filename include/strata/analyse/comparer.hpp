@@ -82,12 +82,12 @@ class comparer {
   }
 
   comparison result() {
-    to_.before_runs = before_.size();
-    to_.after_runs = after_.size();
-    for (std::size_t r = 0; r < runs(); ++r) to_.runs.push_back(described(run(r), is_later(r)));
+    result_.before_runs = before_.size();
+    result_.after_runs = after_.size();
+    for (std::size_t r = 0; r < runs(); ++r) result_.runs.push_back(described(run(r), is_later(r)));
     if (before_.empty() || after_.empty()) {
-      to_.reason = "one side has no profile";
-      return std::move(to_);
+      result_.reason = "one side has no profile";
+      return std::move(result_);
     }
     comparability circumstances(before_, after_);
     clocks_ = circumstances.clocks;
@@ -98,7 +98,7 @@ class comparer {
     judge_step();
     decide(circumstances);
     finish();
-    return std::move(to_);
+    return std::move(result_);
   }
 
  private:
@@ -154,17 +154,17 @@ class comparer {
       estimate const typical = typical_logarithm(steps);
       logarithms[is_later(r)].push_back(typical.value);
       step_within_ += typical.variance * weight(r) * weight(r);
-      (is_later(r) ? to_.after_steps : to_.before_steps) += all.size();
+      (is_later(r) ? result_.after_steps : result_.before_steps) += all.size();
       fewest = smaller(fewest, all.size());
     }
     few_ = fewest < fewest_steps;
     steps_a_run_ = static_cast<double>(fewest);
-    if (to_.before_steps > 0) to_.before_ms = std::exp(mean(logarithms[0]));
-    if (to_.after_steps > 0) to_.after_ms = std::exp(mean(logarithms[1]));
+    if (result_.before_steps > 0) result_.before_ms = std::exp(mean(logarithms[0]));
+    if (result_.after_steps > 0) result_.after_ms = std::exp(mean(logarithms[1]));
     double const change = mean(logarithms[1]) - mean(logarithms[0]);
-    if (to_.before_steps > 0 && to_.after_steps > 0) to_.change = std::expm1(change);
+    if (result_.before_steps > 0 && result_.after_steps > 0) result_.change = std::expm1(change);
     if (few_) return;
-    to_.chance = chance_of_more(pooled[0], pooled[1]);
+    result_.chance = chance_of_more(pooled[0], pooled[1]);
     step_ = {change, step_within_};
     if (options_.run_noise > 0) {
       step_.variance += options_.run_noise * options_.run_noise * variance_of_runs();
@@ -173,10 +173,10 @@ class comparer {
       double const of_run = (squares(logarithms[0]) + squares(logarithms[1])) / step_freedom_;
       step_.variance = larger(step_within_, of_run * variance_of_runs());
     }
-    to_.runs_known = options_.run_noise > 0 || runs_known();
-    to_.noise = step_.deviation();
-    double const told = student_quantile(step_alarms, step_freedom_) * step_.deviation();
-    to_.resolution = std::expm1(smaller(told, 100.0));
+    result_.runs_known = options_.run_noise > 0 || runs_known();
+    result_.noise = step_.deviation();
+    double const margin = student_quantile(step_alarms, step_freedom_) * step_.deviation();
+    result_.resolution = std::expm1(smaller(margin, 100.0));
   }
 
   /// What each run has of the range.
@@ -201,15 +201,15 @@ class comparer {
     for (run_range const& range : before_[0].all) {
       bool const indexed = with_folded_indices(range.path) != range.path;
       if (collect(range.path, found))
-        (indexed ? to_.indexed : to_.ranges).push_back(described(range.path, found));
+        (indexed ? result_.indexed : result_.ranges).push_back(described(range.path, found));
       else if (is_missing(after_, range.path))
-        to_.only_before.push_back(range.path);
+        result_.only_before.push_back(range.path);
     }
     for (run_range const& range : before_[0].folded)
-      if (collect(range.path, found)) to_.ranges.push_back(described(range.path, found));
+      if (collect(range.path, found)) result_.ranges.push_back(described(range.path, found));
     for (run_range const& range : after_[0].all)
-      if (is_missing(before_, range.path)) to_.only_after.push_back(range.path);
-    for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
+      if (is_missing(before_, range.path)) result_.only_after.push_back(range.path);
+    for (vec<compared_range>* const list : {&result_.ranges, &result_.indexed})
       for (compared_range& range : *list) {
         collect(range.path, found);
         add_time(range, found, false);
@@ -238,7 +238,7 @@ class comparer {
     for (; node != 0; node = json.next(node)) {
       std::string_view const name = json.key(node);
       column_sum const sum = sum_of_column(name);
-      if (sum == column_sum::place || (several && sum == column_sum::call)) continue;
+      if (sum == column_sum::identity || (several && sum == column_sum::call)) continue;
       add_column(range, name, ending_unit(name), [&](std::size_t r, double& value) {
         value = run(r).sum(*found[r], name);
         if (sum != column_sum::amount) value *= run(r).steps_of(*found[r]);
@@ -292,7 +292,7 @@ class comparer {
       means[is_later(r)] += time.logarithms.back() * weight(r);
       typical[is_later(r)] += time_of_run.typical_ms * weight(r);
     }
-    double const step = larger(to_.before_ms, to_.after_ms);
+    double const step = larger(result_.before_ms, result_.after_ms);
     double const whole = range.once ? step * steps_a_run_ : step;
     double const share = whole > 0 ? std::exp(larger(means[0], means[1])) / whole : 1;
     range.share = larger(range.share, share);
@@ -399,10 +399,10 @@ class comparer {
     double const alone = both_known() ? needed(runs() - 2) : 1e9;
     for (judged_time& time : times_) {
       if (time.gpu != gpu) continue;
-      ++to_.judged_times;
+      ++result_.judged_times;
       if (judge(time, changes.size() < 2 ? common_change() : family.common, beside, alone) >
           2 * limit())
-        ++to_.noisy_times;
+        ++result_.noisy_times;
     }
   }
 
@@ -421,7 +421,7 @@ class comparer {
     double const hidden_alone = alone_needs * std::sqrt(time.of_runs);
     bool const alone = both_known() && (change > limit ? change * hidden > beside * hidden_alone
                                                        : hidden_alone < hidden);
-    double const told = alone ? change : beside;
+    double const effect = alone ? change : beside;
     double const needed = alone ? alone_needs : beside_needs;
     double const noise = alone ? time.of_runs : variance;
     time.noise = std::sqrt(noise);
@@ -431,8 +431,8 @@ class comparer {
     // code: how their ranges differ from each other is no noise.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
     if (!alike) time.noise = std::sqrt(larger(time.within, time.of_runs));
-    if (!(change > limit && told > limit)) return alike ? least : 0;
-    bool const beyond = alike && told > needed * time.noise;
+    if (!(change > limit && effect > limit)) return alike ? least : 0;
+    bool const beyond = alike && effect > needed * time.noise;
     // Code makes most calls slower; of two runs alone nothing distinguishes a few that a busy
     // machine interrupted for milliseconds from a few that are slower.
     bool const most = time.typical > limit;
@@ -443,7 +443,7 @@ class comparer {
     } else if ((beyond || most) && time.result->share >= options_.least_share) {
       time.verdict = range_verdict::unsure;
       time.noise = std::sqrt(noise);
-      double const bearable = told * told / (needed * needed) - (noise - time.within);
+      double const bearable = effect * effect / (needed * needed) - (noise - time.within);
       double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
       if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
     }
@@ -460,17 +460,18 @@ class comparer {
       between = larger(between, family.common.between + family.common.variance);
       freedom += static_cast<double>(family.basis);
     }
-    if (freedom >= 0) to_.common = std::expm1(common);
+    if (freedom >= 0) result_.common = std::expm1(common);
     step_limit_ = limit_of({}, "step");
     if (few_ || !(step_.value > step_limit_)) return;
-    if (to_.runs_known) {
+    if (result_.runs_known) {
       step_slower_ = is_beyond(step_.value, step_.variance, step_freedom_);
       return;
     }
     // One run of each side: what is slower than its ranges are together is no work of the machine.
     double const beside = step_.value - larger(common, 0.0);
     step_slower_ = freedom >= 1 && beside > step_limit_ && common <= step_limit_ &&
-                   to_.chance < step_alarms && is_beyond(beside, step_.variance + between, freedom);
+                   result_.chance < step_alarms &&
+                   is_beyond(beside, step_.variance + between, freedom);
   }
   static bool is_beyond(double change, double variance, double freedom) {
     return change > student_quantile(step_alarms, freedom) * std::sqrt(variance);
@@ -479,24 +480,24 @@ class comparer {
   /// How many steps of each run, or runs of each side, make the noise smaller than `wanted`.
   void advise(double wanted, double chance) {
     if (!(wanted > 0)) return;
-    if (!to_.runs_known || step_within_ >= 0.9 * step_.variance) {
+    if (!result_.runs_known || step_within_ >= 0.9 * step_.variance) {
       double const needed = student_quantile(chance, step_freedom_) / wanted;
       double const steps = steps_a_run_ * step_within_ * needed * needed;
-      if (steps < 1e5) to_.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
+      if (steps < 1e5) result_.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
       return;
     }
     double const of_run = step_.variance / variance_of_runs();
-    for (std::size_t n = 2; n <= 100 && to_.runs_to_decide == 0; ++n) {
+    for (std::size_t n = 2; n <= 100 && result_.runs_to_decide == 0; ++n) {
       double const freedom = options_.run_noise > 0 ? 1e9 : static_cast<double>(2 * n - 2);
       double const noise = std::sqrt(of_run * 2 / static_cast<double>(n));
-      if (student_quantile(chance, freedom) * noise < wanted) to_.runs_to_decide = n;
+      if (student_quantile(chance, freedom) * noise < wanted) result_.runs_to_decide = n;
     }
   }
   std::string advice() const {
-    if (to_.steps_to_decide > 0)
-      return sentence("about ") << to_.steps_to_decide << " steps a run would decide";
-    if (to_.runs_to_decide > 0)
-      return sentence("about ") << to_.runs_to_decide << " runs of each side would decide";
+    if (result_.steps_to_decide > 0)
+      return sentence("about ") << result_.steps_to_decide << " steps a run would decide";
+    if (result_.runs_to_decide > 0)
+      return sentence("about ") << result_.runs_to_decide << " runs of each side would decide";
     return "no number of runs would decide soon, so use a quieter machine or a higher limit";
   }
 
@@ -519,17 +520,17 @@ class comparer {
   }
 
   void note_differences(comparability& circumstances) {
-    to_.notes = std::move(circumstances.notes);
-    if (!runs_known() && std::abs(std::log1p(to_.common)) > limit())
-      to_.notes.push_back("All ranges together take " + fixed_string(1 + to_.common, 3) +
-                          " times as long, so that none is judged by itself.");
+    result_.notes = std::move(circumstances.notes);
+    if (!runs_known() && std::abs(std::log1p(result_.common)) > limit())
+      result_.notes.push_back("All ranges together take " + fixed_string(1 + result_.common, 3) +
+                              " times as long, so that none is judged by itself.");
     if (options_.anyway)
       for (std::string const& obstacle : circumstances.obstacles)
-        to_.notes.push_back("Compared all the same: " + obstacle + ".");
-    if (!to_.only_before.empty() || !to_.only_after.empty())
-      to_.notes.push_back(sentence("Ranges that only one side has: ")
-                          << to_.only_before.size() << " before, " << to_.only_after.size()
-                          << " after.");
+        result_.notes.push_back("Compared all the same: " + obstacle + ".");
+    if (!result_.only_before.empty() || !result_.only_after.empty())
+      result_.notes.push_back(sentence("Ranges that only one side has: ")
+                              << result_.only_before.size() << " before, "
+                              << result_.only_after.size() << " after.");
   }
 
   void decide(comparability& circumstances) {
@@ -540,48 +541,51 @@ class comparer {
     judged_time const* const slowest = worst(range_verdict::slower, slower);
     judged_time const* const noisiest = worst(range_verdict::unsure, unsure);
     double const hidden = student_quantile(0.05, step_freedom_) * step_.deviation();
-    to_.verdict = verdict::inconclusive;
-    if (to_.ranges.empty()) {
-      to_.reason = "the profiles have no range in common";
+    result_.verdict = verdict::inconclusive;
+    if (result_.ranges.empty()) {
+      result_.reason = "the profiles have no range in common";
     } else if (!circumstances.obstacles.empty() && !options_.anyway) {
-      to_.reason = circumstances.obstacles[0];
+      result_.reason = circumstances.obstacles[0];
     } else if (few_) {
-      to_.reason = "a run has fewer than 5 steps, so record more (STRATA_STEP() in the loop)";
+      result_.reason = "a run has fewer than 5 steps, so record more (STRATA_STEP() in the loop)";
     } else if (step_slower_ || slower > 0) {
-      to_.verdict = verdict::regression;
-      if (step_slower_) to_.reason = "the step is " + percent(to_.change) + " slower";
-      if (step_slower_ && slower > 0) to_.reason += "; ";
+      result_.verdict = verdict::regression;
+      if (step_slower_) result_.reason = "the step is " + percent(result_.change) + " slower";
+      if (step_slower_ && slower > 0) result_.reason += "; ";
       if (slower > 0)
-        to_.reason += named(*slowest) + " is " + percent(std::expm1(slowest->change.value)) +
-                      " slower, beyond the limit and noise";
-      if (slower > 1) to_.reason += sentence(", as are ") << slower - 1 << " more times";
-    } else if (step_.value > step_limit_ && !to_.runs_known) {
-      to_.runs_to_decide = 3;
-      to_.reason = "the step is " + percent(to_.change) + " slower and its ranges together " +
-                   percent(to_.common) +
-                   ", as other clocks or other work make them, so record 3 runs of each side";
+        result_.reason += named(*slowest) + " is " + percent(std::expm1(slowest->change.value)) +
+                          " slower, beyond the limit and noise";
+      if (slower > 1) result_.reason += sentence(", as are ") << slower - 1 << " more times";
+    } else if (step_.value > step_limit_ && !result_.runs_known) {
+      result_.runs_to_decide = 3;
+      result_.reason = "the step is " + percent(result_.change) +
+                       " slower and its ranges together " + percent(result_.common) +
+                       ", as other clocks or other work make them, so record 3 runs of each side";
     } else if (step_.value > step_limit_) {
       advise(step_.value, step_alarms);
-      to_.reason = "the step is " + percent(to_.change) + " slower, but its noise is " +
-                   percent(to_.noise) + ": " + advice();
+      result_.reason = "the step is " + percent(result_.change) + " slower, but its noise is " +
+                       percent(result_.noise) + ": " + advice();
     } else if (step_.value + hidden > step_limit_) {
       advise(step_limit_ - larger(step_.value, 0.0), 0.05);
-      to_.reason = "the step's noise of " + percent(to_.noise) + " can hide the limit: " + advice();
+      result_.reason =
+          "the step's noise of " + percent(result_.noise) + " can hide the limit: " + advice();
     } else if (unsure > 0) {
-      to_.steps_to_decide = noisiest->steps_to_decide;
-      if (to_.steps_to_decide == 0) to_.runs_to_decide = larger(before_.size(), after_.size()) + 2;
-      to_.reason = named(*noisiest) + " looks " + percent(std::expm1(noisiest->change.value)) +
-                   " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
-    } else if (std::log1p(to_.common) > limit() && !both_known()) {
-      to_.runs_to_decide = 3;
-      to_.reason =
-          "the step is within the limit, but its ranges together are " + percent(to_.common) +
+      result_.steps_to_decide = noisiest->steps_to_decide;
+      if (result_.steps_to_decide == 0)
+        result_.runs_to_decide = larger(before_.size(), after_.size()) + 2;
+      result_.reason = named(*noisiest) + " looks " + percent(std::expm1(noisiest->change.value)) +
+                       " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
+    } else if (std::log1p(result_.common) > limit() && !both_known()) {
+      result_.runs_to_decide = 3;
+      result_.reason =
+          "the step is within the limit, but its ranges together are " + percent(result_.common) +
           " slower, as other clocks or a change of them all make them, so record 3 runs of "
           "each side";
     } else {
-      to_.verdict = verdict::no_regression;
-      to_.reason = step_.value + hidden < -step_limit_ ? "the step is " + changed_text(to_.change)
-                                                       : "the steps are within the limit";
+      result_.verdict = verdict::no_regression;
+      result_.reason = step_.value + hidden < -step_limit_
+                           ? "the step is " + changed_text(result_.change)
+                           : "the steps are within the limit";
     }
   }
 
@@ -604,7 +608,7 @@ class comparer {
     slower.sort();
     double logarithms = 0;
     double counted = 0;
-    for (compared_range& range : to_.ranges) {
+    for (compared_range& range : result_.ranges) {
       std::size_t const index =
           slower.count_first([&](std::string const& path) { return path < range.path; });
       range.slower = index < slower.size() && slower[index] == range.path;
@@ -613,22 +617,23 @@ class comparer {
       logarithms += judged ? std::log1p(range.change) : std::log(range.after_ms / range.before_ms);
       counted += 1;
     }
-    for (compared_range& range : to_.indexed) range.slower = range.verdict == range_verdict::slower;
-    if (counted > 0) to_.geometric_mean = std::exp(logarithms / counted);
+    for (compared_range& range : result_.indexed)
+      range.slower = range.verdict == range_verdict::slower;
+    if (counted > 0) result_.geometric_mean = std::exp(logarithms / counted);
     write_headline();
     for (accepted_regression const& regression : options_.accepted) report(regression);
-    for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
+    for (vec<compared_range>* const list : {&result_.ranges, &result_.indexed})
       list->sort([](compared_range const& a, compared_range const& b) {
         return std::abs(a.change_ms()) > std::abs(b.change_ms());
       });
   }
 
   void write_headline() {
-    if (to_.before_steps == 0 || to_.after_steps == 0) return;
-    to_.headline = "the step is " + changed_text(to_.change) + ", " +
-                   time_text(to_.before_ms * 1e6) + " before and " + time_text(to_.after_ms * 1e6) +
-                   " after (medians)" +
-                   (is_noise(to_.change, to_.noise) ? ", which its noise can do" : "");
+    if (result_.before_steps == 0 || result_.after_steps == 0) return;
+    result_.headline = "the step is " + changed_text(result_.change) + ", " +
+                       time_text(result_.before_ms * 1e6) + " before and " +
+                       time_text(result_.after_ms * 1e6) + " after (medians)" +
+                       (is_noise(result_.change, result_.noise) ? ", which its noise can do" : "");
   }
 
   void report(accepted_regression const& accepted) {
@@ -647,11 +652,11 @@ class comparer {
       said += " is " + percent(std::expm1(largest)) + " slower, of which up to " +
               percent(accepted.limit) + " is accepted: " + accepted.reason + ".";
     }
-    to_.notes.push_back(std::move(said));
+    result_.notes.push_back(std::move(said));
   }
 
   compare_options const& options_;
-  comparison to_;
+  comparison result_;
   vec<run_ranges> before_;
   vec<run_ranges> after_;
   vec<judged_time> times_;

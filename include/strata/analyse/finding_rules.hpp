@@ -47,21 +47,21 @@ class finding_rules : private kernel_rules {
   }
   enum class idle_place : std::uint8_t { anywhere, in_ranges, between_ranges };
   /// Whether a rule looks at idle time of a row in a place.
-  bool is_in_place(std::uint32_t row, idle_place place) const noexcept {
-    if (place == idle_place::anywhere) return true;
-    return (row == 0) == (place == idle_place::between_ranges) && !migrating_.contains(row);
+  bool is_in_place(std::uint32_t row, idle_place scope) const noexcept {
+    if (scope == idle_place::anywhere) return true;
+    return (row == 0) == (scope == idle_place::between_ranges) && !migrating_.contains(row);
   }
-  bool idle(finding_rule const& rule, idle_cause cause, idle_place place = idle_place::anywhere) {
+  bool idle(finding_rule const& rule, idle_cause cause, idle_place scope = idle_place::anywhere) {
     std::size_t const before = made_.findings.size();
     idle_work all;
     for (idle_time const& idle : in_.steps.idle) {
-      if (idle.cause != cause || !is_worth(idle.ns) || !is_in_place(idle.row, place)) continue;
+      if (idle.cause != cause || !is_worth(idle.ns) || !is_in_place(idle.row, scope)) continue;
       if (cause == idle_cause::launch && launches_graphs(idle.row)) continue;
       idle_work const work = work_beside(idle);
       all.add(work);
       prove_idle(add(rule, idle.row, idle.ns, {}), idle, work);
     }
-    bool const between = place == idle_place::between_ranges;
+    bool const between = scope == idle_place::between_ranges;
     entitle(before, idle_title(cause, all) + (between ? ", in no range" : ""));
     // The GPU's work hides no more than it takes.
     double const own_ns = in_.steps.own_idle_ns(all.ns);
@@ -132,11 +132,11 @@ class finding_rules : private kernel_rules {
     }
     return own;
   }
-  static void add_migrations(own_migrations& to, own_migrations const& more, double factor) {
-    to.to_device_bytes += factor * more.to_device_bytes;
-    to.to_host_bytes += factor * more.to_host_bytes;
-    to.faults += factor * more.faults;
-    to.ns += factor * more.ns;
+  static void add_migrations(own_migrations& sum, own_migrations const& more, double factor) {
+    sum.to_device_bytes += factor * more.to_device_bytes;
+    sum.to_host_bytes += factor * more.to_host_bytes;
+    sum.faults += factor * more.faults;
+    sum.ns += factor * more.ns;
   }
 
   /// Kernels that wait for pages of managed memory, and the host's code that takes them back.
@@ -276,7 +276,7 @@ class finding_rules : private kernel_rules {
   }
   /// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, with no kernel at the same time for
   /// 610 us".
-  std::string copies_title(copy_time const& from, copy_time const& to, double alone_ns,
+  std::string copies_title(copy_time const& from, copy_time const& uploads, double alone_ns,
                            bool pageable) const {
     constexpr double large = 1 << 20;  // bytes: a rate of less is that of its launch
     sentence title;
@@ -286,8 +286,8 @@ class finding_rules : private kernel_rules {
       if (sum.ns > 0.0 && sum.bytes >= large * sum.count)
         title << ", at " << fixed_string(sum.bytes / sum.ns, 1) << " GB/s";
     };
-    if (to.count > 0.0) say(to, " go to the GPU in ");
-    if (to.count > 0.0 && from.count > 0.0) title << ", and ";
+    if (uploads.count > 0.0) say(uploads, " go to the GPU in ");
+    if (uploads.count > 0.0 && from.count > 0.0) title << ", and ";
     if (from.count > 0.0) say(from, " come from the GPU in ");
     title << (pageable ? " through pageable memory" : "")
           << ", with no kernel at the same time for " << time(alone_ns);
@@ -547,8 +547,8 @@ class finding_rules : private kernel_rules {
 
   bool first_step(finding_rule const& rule) {
     steps_summary const& steps = in_.steps;
-    constexpr double dear = 3.0;  // times the median; chosen
-    if (!steps.from_steps || steps.count < 3 || steps.first_ns < dear * steps.p50_ns) return true;
+    constexpr double factor = 3.0;  // times the median; chosen
+    if (!steps.from_steps || steps.count < 3 || steps.first_ns < factor * steps.p50_ns) return true;
     finding& made =
         add_of_step(rule, 0.0,
                     sentence("The first recorded step takes ")

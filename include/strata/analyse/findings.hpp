@@ -110,7 +110,7 @@ enum class deciding : std::uint8_t {
 /// A rule that could not decide.
 struct undecided_rule {
   std::string_view rule;
-  deciding by = deciding::nothing;
+  deciding decider = deciding::nothing;
   std::string range;  ///< the name of the range whose kernels are to be counted apart
 
   /// The keys of STRATA= that would decide, or "switching CUDA graphs off".
@@ -119,7 +119,7 @@ struct undecided_rule {
   std::string quoted_needs() const { return needs_as("'" + range + "'", ","); }
   /// The same with that name as it is to be written, and with what is between keys.
   std::string needs_as(std::string const& name, char const* between) const {
-    switch (by) {
+    switch (decider) {
       case deciding::findings:
         return "counters=findings";
       case deciding::hbm:

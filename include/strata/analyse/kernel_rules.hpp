@@ -95,7 +95,8 @@ class kernel_rules : protected finding_context {
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       if (may_fill_memory(row, kernel)) {
-        if (open.by == deciding::nothing) open = what_decides(rule.id, deciding::findings, row);
+        if (open.decider == deciding::nothing)
+          open = what_decides(rule.id, deciding::findings, row);
         continue;
       }
       // In the rest of the step other kernels may run beside it.
@@ -111,7 +112,7 @@ class kernel_rules : protected finding_context {
       prove(made, "multiprocessors", multiprocessors_, "");
       prove(made, "total_ns", ns, "ns");
     }
-    if (open.by != deciding::nothing) made_.undecided.push_back(std::move(open));
+    if (open.decider != deciding::nothing) made_.undecided.push_back(std::move(open));
     return true;
   }
   /// Whether the blocks suffice to draw all that device memory gives, and no count of this kernel
@@ -512,7 +513,8 @@ class kernel_rules : protected finding_context {
         rule.id, far_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
           residency const fits = residency_of(kernel, sm_);
           double const achieved = own(row, "achieved_occupancy");
-          bool const few = !fits.by.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
+          bool const few =
+              !fits.limiter.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
           // Of one wave, all blocks run already.
           bool const more_would_run = waves_of(kernel) > 1.0;
           bool const is_far = load(row).fraction() < far_use;
@@ -520,7 +522,7 @@ class kernel_rules : protected finding_context {
             return;
           double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
           if (!is_worth(gain)) return;
-          bool const by_registers = fits.by == "registers";
+          bool const by_registers = fits.limiter == "registers";
           auto const shared =
               static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
           sentence cause;

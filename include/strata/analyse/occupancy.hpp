@@ -73,7 +73,7 @@ inline sm_limits limits_of(profile_device const& device) noexcept {
 struct residency {
   double blocks = 0.0;  ///< 0: not known, or not one block fits
   double occupancy = std::numeric_limits<double>::quiet_NaN();  ///< warps of these, of all
-  std::string_view by;  ///< "registers", "shared memory", or "" for warps and blocks
+  std::string_view limiter;  ///< "registers", "shared memory", or "" for warps and blocks
 };
 
 /// Of a kernel by its registers, shared memory and warps. Without known limits nothing is known.
@@ -86,10 +86,10 @@ inline residency residency_of(kernel_row const& kernel, sm_limits const& sm) noe
       rounded_up(kernel.registers_per_thread * sm.warp_size / register_unit) * register_unit;
   double const shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
   made.blocks = smaller(sm.blocks, rounded_down(sm.warps / warps));
-  auto const limit = [&made](double blocks, std::string_view by) {
+  auto const limit = [&made](double blocks, std::string_view resource) {
     if (blocks >= made.blocks) return;
     made.blocks = blocks;
-    made.by = by;
+    made.limiter = resource;
   };
   if (warp_registers > 0.0)
     limit(rounded_down(sm.registers / (warp_registers * warps)), "registers");

@@ -59,13 +59,13 @@ class profile_file {
   /// The time of each step, in milliseconds.
   vec<double> steps_ms() const {
     vec<double> all;
-    each("steps", [&](detail::json_node step) { all.push_back(step_ns(step) / 1e6); });
+    for_each("steps", [&](detail::json_node step) { all.push_back(step_ns(step) / 1e6); });
     return all;
   }
   /// The names of the devices and their greatest clocks, as "NVIDIA H200 1980 MHz; ...".
   std::string devices() const {
     std::string all;
-    each("devices", [&](detail::json_node device) {
+    for_each("devices", [&](detail::json_node device) {
       std::string one(json_.text(json_.find(device, "name")));
       one += ' ' + detail::fixed_string(json_.number(json_.find(device, "clock_khz")) / 1000, 0);
       detail::add_part(all, one + " MHz", "; ");
@@ -75,7 +75,7 @@ class profile_file {
   /// Their names alone.
   std::string device_names() const {
     std::string all;
-    each("devices", [&](detail::json_node device) {
+    for_each("devices", [&](detail::json_node device) {
       detail::add_part(all, json_.text(json_.find(device, "name")), "; ");
     });
     return all;
@@ -83,19 +83,19 @@ class profile_file {
   /// Their greatest clocks alone. Units: kHz.
   vec<double> device_clocks() const {
     vec<double> all;
-    each("devices", [&](detail::json_node device) {
+    for_each("devices", [&](detail::json_node device) {
       all.push_back(json_.number(json_.find(device, "clock_khz")));
     });
     return all;
   }
   /// Calls `what` with each element of a list at the top.
   template <class Do>
-  void each(std::string_view list, Do const& what) const {
-    each_in(json_.root(), list, what);
+  void for_each(std::string_view list, Do const& what) const {
+    for_each_in(json_.root(), list, what);
   }
   /// The same of a list in an object.
   template <class Do>
-  void each_in(detail::json_node object, std::string_view list, Do const& what) const {
+  void for_each_in(detail::json_node object, std::string_view list, Do const& what) const {
     detail::json_node const all = json_.find(object, list);
     if (json_.kind(all) != detail::json_kind::array) return;
     for (detail::json_node node = json_.first(all); node != 0; node = json_.next(node)) what(node);
@@ -121,22 +121,23 @@ class profile_file {
                                            "p50_ns",      "first_step_count", "first_step_ns"};
     bool sound = true;
     for (char const* const list : {"ranges", "kernels", "steps", "devices"})
-      each(list, [&](detail::json_node row) { sound = sound && is_small(row); });
+      for_each(list, [&](detail::json_node row) { sound = sound && is_small(row); });
     for (char const* const counted : {"counters", "cpu_counters"})
-      each_in(json_.find(json_.root(), counted), "values", [&](detail::json_node row) {
+      for_each_in(json_.find(json_.root(), counted), "values", [&](detail::json_node row) {
         detail::json_node const total = json_.find(row, "total");
         sound = sound && is_small(row) &&
                 (json_.kind(total) != detail::json_kind::object || is_small(total));
       });
     for (char const* const list : {"ranges", "kernels"})
       if (sound)
-        each(list, [&](detail::json_node row) {
+        for_each(list, [&](detail::json_node row) {
           for (std::string_view const name : judged) {
             double const value = json_.number(json_.find(row, name));
             sound = sound && value >= 0 && value < 1e30;
           }
         });
-    if (sound) each("steps", [&](detail::json_node row) { sound = sound && step_ns(row) >= 0; });
+    if (sound)
+      for_each("steps", [&](detail::json_node row) { sound = sound && step_ns(row) >= 0; });
     return sound;
   }
 
@@ -190,10 +191,10 @@ struct counted_metric {
 /// The ranges of one run, by path.
 class run_ranges {
  public:
-  explicit run_ranges(profile_file const& file) : of_(&file) {
+  explicit run_ranges(profile_file const& file) : file_(&file) {
     json_document const& json = file.json();
     steps_ms = file.steps_ms();
-    file.each("ranges", [&](json_node row) {
+    file.for_each("ranges", [&](json_node row) {
       std::string_view const path = json.text(json.find(row, "path"));
       if (path.empty()) return;  // the root
       all.push_back({std::string(path), {}, {}, {}, {}});
@@ -216,7 +217,7 @@ class run_ranges {
     fold();
   }
 
-  profile_file const& file() const noexcept { return *of_; }
+  profile_file const& file() const noexcept { return *file_; }
   /// By path with index or folded; null where there is none.
   run_range const* find(std::string_view path) const {
     run_range const* const single = find_in(all, path);
@@ -265,10 +266,10 @@ class run_ranges {
   bool counted(run_range const& range, counted_metric const& metric, double& sum) const {
     std::size_t known = 0;
     for (json_node const values : range.counted) {
-      json_node const node = of_->json().find(values, metric.key);
-      if (of_->json().kind(node) != json_kind::number) continue;
+      json_node const node = file_->json().find(values, metric.key);
+      if (file_->json().kind(node) != json_kind::number) continue;
       ++known;
-      sum += of_->json().number(node) / (metric.all_steps ? steps_of(range) : 1);
+      sum += file_->json().number(node) / (metric.all_steps ? steps_of(range) : 1);
     }
     return known == range.rows.size() && (known == 1 || metric.adds);
   }
@@ -286,10 +287,10 @@ class run_ranges {
     return index < in.size() && in[index].path == path ? &in[index] : nullptr;
   }
   double number(json_node row, std::string_view column) const {
-    return of_->json().number(of_->json().find(row, column));
+    return file_->json().number(file_->json().find(row, column));
   }
   bool is_number(json_node row, std::string_view column) const {
-    return of_->json().kind(of_->json().find(row, column)) == json_kind::number;
+    return file_->json().kind(file_->json().find(row, column)) == json_kind::number;
   }
   /// The calls of a range, or the launches of a kernel, as a file has them. Times are ns.
   struct recorded_times {
@@ -370,8 +371,8 @@ class run_ranges {
   }
   /// Those of a range and of all below it.
   void add_kernels() {
-    of_->each("kernels", [&](json_node row) {
-      std::string_view const path = of_->json().text(of_->json().find(row, "path"));
+    file_->for_each("kernels", [&](json_node row) {
+      std::string_view const path = file_->json().text(file_->json().find(row, "path"));
       for (std::size_t end = 0; end < path.size();) {
         end = smaller(path.find('/', end + 1), path.size());
         run_range* const range = find_in(all, path.substr(0, end));
@@ -387,8 +388,8 @@ class run_ranges {
     time.add(times.count, times.total, squares, times.median, steps);
   }
   void add_counted(json_node table) {
-    json_document const& json = of_->json();
-    of_->each_in(table, "metrics", [&](json_node metric) {
+    json_document const& json = file_->json();
+    file_->for_each_in(table, "metrics", [&](json_node metric) {
       std::string_view const formula = json.text(json.find(metric, "formula"));
       bool const adds =
           formula.find('/') == formula.npos && formula.find("peak_sustained") == formula.npos;
@@ -396,7 +397,7 @@ class run_ranges {
       metrics.push_back({json.text(json.find(metric, "key")), json.text(json.find(metric, "unit")),
                          adds, all_steps});
     });
-    of_->each_in(table, "values", [&](json_node row) {
+    file_->for_each_in(table, "values", [&](json_node row) {
       run_range* const range = find_in(all, json.text(json.find(row, "path")));
       json_node const total = json.find(row, "total");
       if (range != nullptr && json.kind(total) == json_kind::object)
@@ -420,7 +421,7 @@ class run_ranges {
     }
   }
 
-  profile_file const* of_;
+  profile_file const* file_;
 };
 
 }  // namespace detail

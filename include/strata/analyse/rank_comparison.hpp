@@ -209,8 +209,8 @@ class rank_comparer {
     for (rank_run const& run : runs_)
       if (run.collectives.size() != collectives_) made_.same_collectives = false;
   }
-  rank_collective const& collective_of(collective_place const& place) const {
-    return runs_[place.run].collectives[place.collective];
+  rank_collective const& collective_of(collective_place const& position) const {
+    return runs_[position.run].collectives[position.collective];
   }
 
   /// The least time of each collective in each sample, of the ranks that took part in it.

@@ -238,9 +238,9 @@ class rank_means {
     describe();
     made_.busy_ns.push_back(0.0);
     made_.work_ns.push_back(0.0);
-    source_.each("ranges", [this](json_node row) { add_range(row); });
+    source_.for_each("ranges", [this](json_node row) { add_range(row); });
     once_.sort();
-    source_.each("kernels", [this](json_node row) { add_kernel(row); });
+    source_.for_each("kernels", [this](json_node row) { add_kernel(row); });
     made_.ranges = ranges_of(work_);
     for (rank_range const& range : made_.ranges) made_.work_ns[0] += range.ns;
     made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
@@ -267,7 +267,7 @@ class rank_means {
     if (rank >= 0.0 && rank < 2147483648.0) made_.rank = static_cast<std::int32_t>(rank);
     made_.host = source_.text("environment", "host");
     made_.command = source_.text("environment", "command");
-    source_.each("devices", [this](json_node device) {
+    source_.for_each("devices", [this](json_node device) {
       if (made_.device.empty()) made_.device = json_.text(json_.find(device, "name"));
     });
     vec<double> const all = source_.steps_ms();

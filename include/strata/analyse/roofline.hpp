@@ -260,17 +260,17 @@ class roofline_builder {
     }
   }
 
-  void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
+  void add_operations(amounts& sums, std::string_view pipe, double flops, double& longest) const {
     if (!is_positive(flops)) return;
     roof const* const pipe_roof = table_.find(pipe);
     if (pipe_roof == nullptr) return;
     // The pipes work at the same time: the longest counts.
     double const ns = flops / pipe_roof->rate * 1e9;
-    to.least_ns = larger(to.least_ns, flops / pipe_roof->limit * 1e9);
-    to.compute_ns = larger(to.compute_ns, ns);
+    sums.least_ns = larger(sums.least_ns, flops / pipe_roof->limit * 1e9);
+    sums.compute_ns = larger(sums.compute_ns, ns);
     if (ns <= longest) return;
     longest = ns;
-    to.pipe = pipe;
+    sums.pipe = pipe;
   }
 
   amounts counted(std::size_t row, counter_scope scope) const {

@@ -448,8 +448,8 @@ class step_replay {
         return 1.0;
     }
   }
-  static std::int64_t scaled(std::int64_t ns, double by) noexcept {
-    return by == 1.0 ? ns : whole_part(static_cast<double>(ns) * by);
+  static std::int64_t scaled(std::int64_t ns, double factor) noexcept {
+    return factor == 1.0 ? ns : whole_part(static_cast<double>(ns) * factor);
   }
 
   std::int64_t gap_before(replayed_call const& call, replayed_call const& before) const noexcept {
@@ -562,13 +562,13 @@ class step_replay {
       replayed_step const& step = steps_[i];
       bool const follows = is_followed(i);
       std::int64_t from = larger(calls_[step.first].new_begin, done);
-      std::int64_t to = larger(calls_[step.last].new_begin, step.gpu_end);
-      done = follows ? to : lost_time;
+      std::int64_t step_end = larger(calls_[step.last].new_begin, step.gpu_end);
+      done = follows ? step_end : lost_time;
       if (summary_.period_of_gpu && step.gpu_end != lost_time) {
         from = step.gpu_begin;
-        to = is_followed_on_device(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
+        step_end = is_followed_on_device(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
       }
-      sum += static_cast<double>(elapsed(from, to));
+      sum += static_cast<double>(elapsed(from, step_end));
     }
     return sum / static_cast<double>(steps_.size());
   }

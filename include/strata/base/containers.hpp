@@ -30,8 +30,8 @@ class flat_map {
   /// The value of a key, null where there is none.
   template <class Like>
   Value* find(Like const& key) noexcept {
-    auto const at = lower(key);
-    return at == entries_.end() || key < at->first ? nullptr : &at->second;
+    auto const entry = lower(key);
+    return entry == entries_.end() || key < entry->first ? nullptr : &entry->second;
   }
   template <class Like>
   Value const* find(Like const& key) const noexcept {
@@ -40,9 +40,10 @@ class flat_map {
 
   /// The value of a key; where there was none, a new one.
   Value& operator[](Key const& key) {
-    auto at = lower(key);
-    if (at == entries_.end() || key < at->first) at = entries_.insert(at, {key, Value()});
-    return at->second;
+    auto entry = lower(key);
+    if (entry == entries_.end() || key < entry->first)
+      entry = entries_.insert(entry, {key, Value()});
+    return entry->second;
   }
 
   vec<pair<Key, Value>> const& entries() const noexcept { return entries_; }
@@ -156,22 +157,22 @@ class number_map {
 class text_words {
  public:
   static std::uint64_t hash(std::string_view text) noexcept {
-    char const* at = text.data();
+    char const* cursor = text.data();
     std::size_t left = text.size();
     std::uint64_t h = left * factor;
-    for (; left > 8; at += 8, left -= 8) h = mix(h ^ load<std::uint64_t>(at));
-    return mix(h ^ tail(at, left));
+    for (; left > 8; cursor += 8, left -= 8) h = mix(h ^ load<std::uint64_t>(cursor));
+    return mix(h ^ tail(cursor, left));
   }
 
   static bool equal(std::string_view a, std::string_view b) noexcept {
     if (a.size() != b.size()) return false;
-    char const* at = a.data();
+    char const* cursor = a.data();
     char const* other = b.data();
     std::size_t left = a.size();
-    for (; left > 8; at += 8, other += 8, left -= 8) {
-      if (load<std::uint64_t>(at) != load<std::uint64_t>(other)) return false;
+    for (; left > 8; cursor += 8, other += 8, left -= 8) {
+      if (load<std::uint64_t>(cursor) != load<std::uint64_t>(other)) return false;
     }
-    return tail(at, left) == tail(other, left);
+    return tail(cursor, left) == tail(other, left);
   }
 
  private:
@@ -188,12 +189,13 @@ class text_words {
     return word;
   }
   /// Up to 8 bytes as one word; different ones of one size differ.
-  static std::uint64_t tail(char const* at, std::size_t left) noexcept {
+  static std::uint64_t tail(char const* bytes, std::size_t left) noexcept {
     if (left >= 4) {
-      return std::uint64_t{load<std::uint32_t>(at)} << 32 | load<std::uint32_t>(at + left - 4);
+      return std::uint64_t{load<std::uint32_t>(bytes)} << 32 |
+             load<std::uint32_t>(bytes + left - 4);
     }
     std::uint64_t word = 0;
-    for (std::size_t i = 0; i < left; ++i) word = word << 8 | static_cast<unsigned char>(at[i]);
+    for (std::size_t i = 0; i < left; ++i) word = word << 8 | static_cast<unsigned char>(bytes[i]);
     return word;
   }
 };
@@ -229,9 +231,9 @@ class key_numbers {
   /// Requires: the number is not 0. False where there is no memory.
   STRATA_DETAIL_COLD bool add(Key const& key, std::uint32_t number) noexcept {
     if (!make_room(1)) return false;
-    entry& to = place_of(key);
-    count_ += to.number == 0 ? 1 : 0;
-    to = {key, number};
+    entry& slot = place_of(key);
+    count_ += slot.number == 0 ? 1 : 0;
+    slot = {key, number};
     return true;
   }
 
@@ -387,14 +389,14 @@ class name_table {
 
   /// The beginning of a long text, up to a whole character, and an ellipsis.
   STRATA_DETAIL_COLD static std::string_view cut_text(std::string_view text,
-                                                      char (&to)[longest]) noexcept {
+                                                      char (&buffer)[longest]) noexcept {
     constexpr std::string_view ellipsis = "\xE2\x80\xA6";
     std::size_t const room = longest - ellipsis.size();
     std::size_t kept = room;
     while (kept > room - 4 && (static_cast<unsigned char>(text[kept]) & 0xC0) == 0x80) --kept;
-    text.copy(to, kept);
-    ellipsis.copy(to + kept, ellipsis.size());
-    return {to, kept + ellipsis.size()};
+    text.copy(buffer, kept);
+    ellipsis.copy(buffer + kept, ellipsis.size());
+    return {buffer, kept + ellipsis.size()};
   }
 
   /// 0 where there is no memory.

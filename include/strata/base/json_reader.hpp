@@ -38,12 +38,12 @@ class json_document {
     nodes_.push_back(parsed_node());  // none
     decoded_.clear();
     decoded_.reserve(source_.size());  // texts never become longer, so views into it stay
-    at_ = 0;
+    position_ = 0;
     error_.clear();
     blanks();
     if (value(std::string_view(), 0) == 0) return false;
     blanks();
-    return at_ == source_.size() || fail("the end of the text");
+    return position_ == source_.size() || fail("the end of the text");
   }
 
   std::string const& error() const noexcept { return error_; }
@@ -89,27 +89,27 @@ class json_document {
   bool fail(char const* expected) {
     if (!error_.empty()) return false;
     std::size_t line = 1;
-    for (std::size_t i = 0; i < at_; ++i) line += source_[i] == '\n' ? 1 : 0;
+    for (std::size_t i = 0; i < position_; ++i) line += source_[i] == '\n' ? 1 : 0;
     error_ = sentence("line ") << line << ": " << expected << " was expected";
     return false;
   }
   json_node no_node(char const* expected) { return fail(expected) ? 1 : 0; }
 
-  char peek() const noexcept { return at_ < source_.size() ? source_[at_] : '\0'; }
+  char peek() const noexcept { return position_ < source_.size() ? source_[position_] : '\0'; }
   bool take(char c) noexcept {
-    if (at_ >= source_.size() || source_[at_] != c) return false;
-    ++at_;
+    if (position_ >= source_.size() || source_[position_] != c) return false;
+    ++position_;
     return true;
   }
   bool take(std::string_view word) noexcept {
-    if (source_.compare(at_, word.size(), word) != 0) return false;
-    at_ += word.size();
+    if (source_.compare(position_, word.size(), word) != 0) return false;
+    position_ += word.size();
     return true;
   }
   void blanks() noexcept {
-    while (at_ < source_.size() && (source_[at_] == ' ' || source_[at_] == '\t' ||
-                                    source_[at_] == '\n' || source_[at_] == '\r'))
-      ++at_;
+    while (position_ < source_.size() && (source_[position_] == ' ' || source_[position_] == '\t' ||
+                                          source_[position_] == '\n' || source_[position_] == '\r'))
+      ++position_;
   }
 
   json_node make(json_kind kind, std::string_view key, std::string_view text) {
@@ -141,7 +141,7 @@ class json_document {
     char const end = object ? '}' : ']';
     if (depth >= deepest) return no_node("less nesting");
     json_node const all = make(object ? json_kind::object : json_kind::array, key, {});
-    ++at_;
+    ++position_;
     blanks();
     if (take(end)) return all;
     for (json_node last = 0;;) {
@@ -168,12 +168,12 @@ class json_document {
   }
 
   bool some_digits() noexcept {
-    std::size_t const begin = at_;
-    while (is_digit(peek())) ++at_;
-    return at_ > begin;
+    std::size_t const begin = position_;
+    while (is_digit(peek())) ++position_;
+    return position_ > begin;
   }
   json_node digits(std::string_view key) {
-    std::size_t const begin = at_;
+    std::size_t const begin = position_;
     take('-');
     if (!take('0') && !some_digits()) return no_node("a digit");
     if (is_digit(peek())) return no_node("a number without a leading zero");
@@ -182,21 +182,21 @@ class json_document {
       if (!take('+')) take('-');
       if (!some_digits()) return no_node("a digit");
     }
-    return make(json_kind::number, key, std::string_view(source_).substr(begin, at_ - begin));
+    return make(json_kind::number, key, std::string_view(source_).substr(begin, position_ - begin));
   }
 
   bool quoted(std::string_view& result) {
-    ++at_;
+    ++position_;
     std::size_t const begin = decoded_.size();
     while (peek() != '"') {
       if (static_cast<unsigned char>(peek()) < 0x20) return fail("'\"'");
       if (!take('\\')) {
-        decoded_ += source_[at_++];
+        decoded_ += source_[position_++];
       } else if (!escape()) {
         return false;
       }
     }
-    ++at_;
+    ++position_;
     result = std::string_view(decoded_).substr(begin);
     return true;
   }
@@ -204,10 +204,11 @@ class json_document {
   bool escape() {
     constexpr std::string_view marks = "\"\\/bfnrt";
     constexpr std::string_view meanings = "\"\\/\b\f\n\r\t";
-    std::size_t const found = at_ < source_.size() ? marks.find(source_[at_]) : marks.npos;
+    std::size_t const found =
+        position_ < source_.size() ? marks.find(source_[position_]) : marks.npos;
     if (found != marks.npos) {
       decoded_ += meanings[found];
-      ++at_;
+      ++position_;
       return true;
     }
     std::uint32_t code = 0;
@@ -223,10 +224,10 @@ class json_document {
     return true;
   }
   bool four(std::uint32_t& code) noexcept {
-    if (source_.size() - at_ < 4) return false;
-    char const* const end = source_.data() + at_ + 4;
+    if (source_.size() - position_ < 4) return false;
+    char const* const end = source_.data() + position_ + 4;
     auto const read = std::from_chars(end - 4, end, code, 16);
-    at_ += 4;
+    position_ += 4;
     return read.ptr == end && read.ec == std::errc();
   }
   /// The character in UTF-8.
@@ -250,7 +251,7 @@ class json_document {
   std::string decoded_;
   std::string error_;
   vec<parsed_node> nodes_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
 };
 
 }  // namespace detail

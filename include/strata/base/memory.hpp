@@ -46,9 +46,10 @@ inline bool if_memory_allows(callback<void()> body) noexcept {
 /// What the growth of a vec has to know of its elements.
 struct vec_type {
   std::size_t size;
-  /// Moves an element to where nothing lives, unless `to` is null, then destroys it if it `goes`.
+  /// Moves an element to where nothing lives, unless `destination` is null, then destroys it if it
+  /// `goes`.
   /// Null: memcpy moves elements, and nothing is to be destroyed.
-  void (*move)(void* to, void* from, bool goes) noexcept;
+  void (*move)(void* destination, void* from, bool goes) noexcept;
 };
 
 /// The part of a vec that is the same for all elements: every growth, copy, erasure and insertion
@@ -61,7 +62,7 @@ class vec_base {
 
  protected:
   /// Makes a copy where nothing lives, or a value of its own. Null: memcpy does, or zeros.
-  using copier = void (*)(void* to, void const* from);
+  using copier = void (*)(void* destination, void const* from);
 
   STRATA_DETAIL_ALWAYS_INLINE vec_base() noexcept = default;
   /// Copies, as add_copies makes them.
@@ -118,7 +119,7 @@ class vec_base {
         reinterpret_cast<std::uintptr_t>(value) - reinterpret_cast<std::uintptr_t>(data_);
     bool const own = offset < size_ * type.size;
     grow(type, size_ + 1);
-    return own ? place(type, 0, offset) : const_cast<void*>(value);
+    return own ? address_of(type, 0, offset) : const_cast<void*>(value);
   }
 
   /// Appends a copy of what memcpy copies.
@@ -131,7 +132,7 @@ class vec_base {
   /// Appends what `value` is moved out of.
   STRATA_DETAIL_COLD void add_moved(vec_type const& type, void* value) {
     if (size_ == capacity_) value = grow_for(type, value);
-    type.move(place(type, size_), value, false);
+    type.move(address_of(type, size_), value, false);
     ++size_;
   }
 
@@ -145,13 +146,13 @@ class vec_base {
           reinterpret_cast<std::uintptr_t>(from) - reinterpret_cast<std::uintptr_t>(data_);
       bool const own = offset < size_ * type.size;
       grow(type, size_ + count);
-      if (own) from = place(type, 0, offset);
+      if (own) from = address_of(type, 0, offset);
     }
     if (copy == nullptr && (step == 1 || from == nullptr)) {
       if (from == nullptr) {
-        std::memset(place(type, size_), 0, count * type.size);
+        std::memset(address_of(type, size_), 0, count * type.size);
       } else {
-        std::memcpy(place(type, size_), from, count * type.size);
+        std::memcpy(address_of(type, size_), from, count * type.size);
       }
       size_ += count;
       return;
@@ -159,14 +160,14 @@ class vec_base {
     unmade undo{*this, type, size_};
     for (; count > 0; --count) {
       if (copy == nullptr) {
-        std::memcpy(place(type, size_), from, type.size);
+        std::memcpy(address_of(type, size_), from, type.size);
       } else {
-        copy(place(type, size_), from);
+        copy(address_of(type, size_), from);
       }
       ++size_;
       from = static_cast<unsigned char const*>(from) + step * type.size;
     }
-    undo.to = size_;
+    undo.kept_size = size_;
   }
 
   /// Cuts off elements, or appends copies of one.
@@ -177,7 +178,7 @@ class vec_base {
   }
 
   STRATA_DETAIL_COLD void shrink(vec_type const& type, std::size_t size) noexcept {
-    relocate(type, nullptr, place(type, size), size_ - size);
+    relocate(type, nullptr, address_of(type, size), size_ - size);
     size_ = size;
   }
 
@@ -186,11 +187,12 @@ class vec_base {
     std::size_t const index = index_of(type, first);
     std::size_t const count = index_of(type, last) - index;
     if (count > 0) {
-      relocate(type, nullptr, place(type, index), count);
-      relocate(type, place(type, index), place(type, index + count), size_ - index - count);
+      relocate(type, nullptr, address_of(type, index), count);
+      relocate(type, address_of(type, index), address_of(type, index + count),
+               size_ - index - count);
       size_ -= count;
     }
-    return place(type, index);
+    return address_of(type, index);
   }
 
   /// Moves a value to before an element.
@@ -215,17 +217,17 @@ class vec_base {
   /// Moves the last `count` elements to before `index`.
   STRATA_DETAIL_COLD void* bring_last(vec_type const& type, std::size_t index, std::size_t count) {
     std::size_t const kept = size_ - count;
-    if (index == kept || count == 0) return place(type, index);
+    if (index == kept || count == 0) return address_of(type, index);
     void* const room = std::malloc(count * type.size);
     if (room == nullptr) {
       shrink(type, kept);
       out_of_memory();
     }
-    relocate(type, room, place(type, kept), count);
-    relocate(type, place(type, index + count), place(type, index), kept - index);
-    relocate(type, place(type, index), room, count);
+    relocate(type, room, address_of(type, kept), count);
+    relocate(type, address_of(type, index + count), address_of(type, index), kept - index);
+    relocate(type, address_of(type, index), room, count);
     std::free(room);
-    return place(type, index);
+    return address_of(type, index);
   }
 
   STRATA_DETAIL_COLD void free_all(vec_type const& type) noexcept {
@@ -254,7 +256,8 @@ class vec_base {
   /// Puts the elements in order, equal ones as they were. What is in order already is only read.
   STRATA_DETAIL_COLD void sort_by(vec_type const& type, order before, void const* context) {
     std::size_t known = 1;
-    while (known < size_ && !before(context, place(type, known), place(type, known - 1))) ++known;
+    while (known < size_ && !before(context, address_of(type, known), address_of(type, known - 1)))
+      ++known;
     if (known >= size_) return;
     std::size_t const room = size_ + size_ / 2;  // the half that is merged lies behind the whole
     void** const places = static_cast<void**>(std::malloc(room * sizeof(void*)));
@@ -265,9 +268,10 @@ class vec_base {
       std::free(sorted.data_);
       out_of_memory();
     }
-    for (std::size_t i = 0; i < size_; ++i) places[i] = place(type, i);
+    for (std::size_t i = 0; i < size_; ++i) places[i] = address_of(type, i);
     merge_sort(places, size_, places + size_, before, context);
-    for (std::size_t i = 0; i < size_; ++i) relocate(type, sorted.place(type, i), places[i], 1);
+    for (std::size_t i = 0; i < size_; ++i)
+      relocate(type, sorted.address_of(type, i), places[i], 1);
     std::free(places);
     std::free(data_);
     data_ = sorted.data_;
@@ -282,15 +286,15 @@ class vec_base {
   /// Destroys the copies that were made when the next one throws, and frees what has no elements:
   /// it may be under construction.
   struct unmade {
-    vec_base& of;
+    vec_base& vector;
     vec_type const& type;
-    std::size_t to;
+    std::size_t kept_size;
     ~unmade() {
-      of.shrink(type, to);
-      if (to > 0) return;
+      vector.shrink(type, kept_size);
+      if (kept_size > 0) return;
       vec_base none;
-      std::free(of.data_);
-      of.take(none);
+      std::free(vector.data_);
+      vector.take(none);
     }
   };
 
@@ -299,7 +303,7 @@ class vec_base {
         reinterpret_cast<std::uintptr_t>(element) - reinterpret_cast<std::uintptr_t>(data_);
     return static_cast<std::size_t>(offset) / type.size;
   }
-  void* place(vec_type const& type, std::size_t index, std::size_t offset = 0) const noexcept {
+  void* address_of(vec_type const& type, std::size_t index, std::size_t offset = 0) const noexcept {
     return data_ == nullptr ? nullptr
                             : static_cast<unsigned char*>(data_) + index * type.size + offset;
   }
@@ -323,22 +327,23 @@ class vec_base {
     std::memcpy(room, first, half * sizeof(void*));
     std::size_t left = 0;
     std::size_t right = half;
-    for (std::size_t to = 0; left < half; ++to) {
+    for (std::size_t index = 0; left < half; ++index) {
       bool const from_right = right < count && before(context, first[right], room[left]);
-      first[to] = from_right ? first[right++] : room[left++];
+      first[index] = from_right ? first[right++] : room[left++];
     }
   }
 
-  /// Moves elements to where nothing lives, which may overlap, or destroys them where `to` is null.
-  STRATA_DETAIL_COLD static void relocate(vec_type const& type, void* to, void* from,
+  /// Moves elements to where nothing lives, which may overlap, or destroys them where
+  /// `destination` is null.
+  STRATA_DETAIL_COLD static void relocate(vec_type const& type, void* destination, void* from,
                                           std::size_t count) noexcept {
     if (count == 0) return;
     if (type.move == nullptr) {
-      if (to != nullptr) std::memmove(to, from, count * type.size);
+      if (destination != nullptr) std::memmove(destination, from, count * type.size);
       return;
     }
     unsigned char* const source = static_cast<unsigned char*>(from);
-    unsigned char* const target = static_cast<unsigned char*>(to);
+    unsigned char* const target = static_cast<unsigned char*>(destination);
     bool const up = target > source;
     for (std::size_t i = 0; i < count; ++i) {
       std::size_t const index = (up ? count - 1 - i : i) * type.size;

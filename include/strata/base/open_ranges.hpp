@@ -94,7 +94,7 @@ class open_ranges {
   /// the begin is no_begin where this session did not record it. Of a thread that goes on meanwhile
   /// these are of no one moment.
   template <class Sink>
-  void each(std::uint32_t session, Sink sink) const {
+  void for_each(std::uint32_t session, Sink sink) const {
     std::uint32_t const depth = depth_.load(memory_order_acquire);
     open_range const* const all = places_.load(memory_order_acquire);
     for (std::uint32_t position = 0;
@@ -132,14 +132,14 @@ class left_ranges {
     count_ = 0;
     thread_ = thread;
     ended_ = now;
-    ranges.each(session, [this](std::uint32_t node, std::int64_t begin) {
+    ranges.for_each(session, [this](std::uint32_t node, std::int64_t begin) {
       if (count_ < most) all_[count_++] = {node, begin};
     });
   }
 
   /// Hands them to `sink(thread, node, begin)`, where the thread has ended since the time `since`.
   template <class Sink>
-  void each(std::int64_t since, Sink sink) const {
+  void for_each(std::int64_t since, Sink sink) const {
     spin_lock const lock(mutex_);
     for (std::size_t i = 0; i < count_ && ended_ >= since; ++i)
       sink(thread_, all_[i].node, all_[i].begin);

@@ -24,8 +24,8 @@ namespace detail {
 /// no terminal nothing is written. Threads: one at a time.
 class progress_line {
  public:
-  explicit progress_line(std::FILE* to = stderr) noexcept
-      : file_(number_of(to)), width_(width_of(file_)) {}
+  explicit progress_line(std::FILE* stream = stderr) noexcept
+      : file_(number_of(stream)), width_(width_of(file_)) {}
   progress_line(progress_line const&) = delete;
   progress_line& operator=(progress_line const&) = delete;
   ~progress_line() { erase(); }
@@ -52,9 +52,9 @@ class progress_line {
 
   /// "strata: counting on GH100: pass 2 of 5, 3 steps left".
   static std::string of_pass(std::string const& chip, std::size_t pass, std::size_t passes) {
-    std::string const place = chip.empty() ? std::string() : " on " + chip;
+    std::string const device = chip.empty() ? std::string() : " on " + chip;
     std::size_t const left = pass < passes ? passes - pass : 0;
-    return sentence("strata: counting") << place << ": pass " << pass << " of " << passes << ", "
+    return sentence("strata: counting") << device << ": pass " << pass << " of " << passes << ", "
                                         << left << (left == 1 ? " step left" : " steps left");
   }
 

@@ -24,10 +24,10 @@ inline double median(vec<double> all) {
 /// The quantile of sorted values, interpolated between their ranks; 0 of none.
 inline double quantile_of(vec<double> const& sorted, double part) noexcept {
   if (sorted.empty()) return 0.0;
-  double const at = part * static_cast<double>(sorted.size() - 1);
-  auto const below = static_cast<std::size_t>(at);
+  double const position = part * static_cast<double>(sorted.size() - 1);
+  auto const below = static_cast<std::size_t>(position);
   std::size_t const above = smaller(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 /// The median distance from the median.

@@ -28,7 +28,7 @@
 STRATA_BEGIN
 namespace detail {
 
-// Numbers as text, the same in every locale. Each writes at `to`, which has room for the longest
+// Numbers as text, the same in every locale. Each writes at `out`, which has room for the longest
 // result, and returns the end of what it wrote.
 
 /// Room for any integer, any time and the shortest form of any double.
@@ -38,9 +38,9 @@ inline constexpr std::size_t longest_fixed = 344;
 
 /// The one instantiation of std::to_chars for integers: each adds 1.2 KB of code. The base is 10 or
 /// more.
-inline char* digits_text(char* to, std::uint64_t value, int base = 10) noexcept {
+inline char* digits_text(char* out, std::uint64_t value, int base = 10) noexcept {
   constexpr std::size_t most_digits = 20;
-  return std::to_chars(to, to + most_digits, value, base).ptr;
+  return std::to_chars(out, out + most_digits, value, base).ptr;
 }
 
 template <class Integer>
@@ -50,51 +50,51 @@ constexpr bool is_negative(Integer value) noexcept {
 }
 
 template <class Integer>
-inline char* integer_text(char* to, Integer value) noexcept {
+inline char* integer_text(char* out, Integer value) noexcept {
   static_assert(std::is_integral<Integer>::value && !std::is_same<Integer, bool>::value &&
                     !std::is_same<Integer, char>::value,
                 "a number");
   auto magnitude = static_cast<std::uint64_t>(value);
   if (is_negative(value)) {
-    *to++ = '-';
+    *out++ = '-';
     magnitude = 0 - magnitude;
   }
-  return digits_text(to, magnitude);
+  return digits_text(out, magnitude);
 }
 
 /// ns as microseconds with three decimals: exact, no floating point.
-inline char* microseconds_text(char* to, std::int64_t ns) noexcept {
+inline char* microseconds_text(char* out, std::int64_t ns) noexcept {
   auto magnitude = static_cast<std::uint64_t>(ns);
   if (ns < 0) {
-    *to++ = '-';
+    *out++ = '-';
     magnitude = 0 - magnitude;
   }
-  to = digits_text(to, magnitude / 1000);
+  out = digits_text(out, magnitude / 1000);
   auto const rest = static_cast<unsigned>(magnitude % 1000);
-  *to++ = '.';
-  *to++ = static_cast<char>('0' + rest / 100);
-  *to++ = static_cast<char>('0' + rest / 10 % 10);
-  *to++ = static_cast<char>('0' + rest % 10);
-  return to;
+  *out++ = '.';
+  *out++ = static_cast<char>('0' + rest / 100);
+  *out++ = static_cast<char>('0' + rest / 10 % 10);
+  *out++ = static_cast<char>('0' + rest % 10);
+  return out;
 }
 
 STRATA_DETAIL_COLD_CODE
 
 /// The number that all of a text is, with a point whatever the locale; false where it is none.
-inline bool read_double(std::string_view text, double& to) {
+inline bool read_double(std::string_view text, double& number) {
 #if STRATA_DETAIL_DOUBLE_TO_CHARS && !defined(_LIBCPP_VERSION)
-  auto const read = std::from_chars(text.data(), text.data() + text.size(), to);
+  auto const read = std::from_chars(text.data(), text.data() + text.size(), number);
   return read.ec == std::errc{} && read.ptr == text.data() + text.size();
 #else
   std::string const whole(text);
   char* end = nullptr;
-  to = std::strtod(whole.c_str(), &end);
+  number = std::strtod(whole.c_str(), &end);
   return !whole.empty() && end == whole.c_str() + whole.size();
 #endif
 }
 
 /// The whole number that all of a text is; false where it is none, or has more than 32 bits.
-inline bool read_number(std::string_view text, std::uint32_t& to) noexcept {
+inline bool read_number(std::string_view text, std::uint32_t& number) noexcept {
   constexpr std::uint64_t most = 0xffffffff;
   std::uint64_t value = 0;
   for (char const c : text) {
@@ -102,7 +102,7 @@ inline bool read_number(std::string_view text, std::uint32_t& to) noexcept {
     value = value * 10 + static_cast<std::uint64_t>(c - '0');
   }
   if (text.empty() || value > most) return false;
-  to = static_cast<std::uint32_t>(value);
+  number = static_cast<std::uint32_t>(value);
   return true;
 }
 
@@ -111,53 +111,53 @@ constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 /// What the C library printed, with a point where the locale has something else.
 inline char* without_locale(char* first, char* last) noexcept {
-  char* to = first;
+  char* out = first;
   for (char const* from = first; from != last;) {
     char const c = *from;
     if (is_digit(c) || c == '-' || c == '+' || (c >= 'a' && c <= 'z')) {
-      *to++ = c;
+      *out++ = c;
       ++from;
       continue;
     }
-    *to++ = '.';
+    *out++ = '.';
     while (from != last && !is_digit(*from)) ++from;
   }
-  return to;
+  return out;
 }
 
 /// For standard libraries without std::to_chars for doubles: the fewest digits that read back the
 /// same.
-inline char* portable_double_text(char* to, double value) noexcept {
+inline char* portable_double_text(char* out, double value) noexcept {
   int length = 0;
   for (int digits = 15; digits <= 17; ++digits) {
-    length = std::snprintf(to, longest_number, "%.*g", digits, value);
-    if (std::strtod(to, nullptr) == value) break;
+    length = std::snprintf(out, longest_number, "%.*g", digits, value);
+    if (std::strtod(out, nullptr) == value) break;
   }
-  return without_locale(to, to + length);
+  return without_locale(out, out + length);
 }
 
-inline char* portable_fixed_text(char* to, double value, int decimals) noexcept {
-  int const length = std::snprintf(to, longest_fixed, "%.*f", decimals, value);
-  return without_locale(to, to + length);
+inline char* portable_fixed_text(char* out, double value, int decimals) noexcept {
+  int const length = std::snprintf(out, longest_fixed, "%.*f", decimals, value);
+  return without_locale(out, out + length);
 }
 
 STRATA_DETAIL_END_CODE
 
 /// The shortest text that reads back as the same double.
-inline char* double_text(char* to, double value) noexcept {
+inline char* double_text(char* out, double value) noexcept {
 #if STRATA_DETAIL_DOUBLE_TO_CHARS
-  return std::to_chars(to, to + longest_number, value).ptr;
+  return std::to_chars(out, out + longest_number, value).ptr;
 #else
-  return portable_double_text(to, value);
+  return portable_double_text(out, value);
 #endif
 }
 
 /// Requires: 0 to 9 decimals, longest_fixed characters of room.
-inline char* fixed_text(char* to, double value, int decimals) noexcept {
+inline char* fixed_text(char* out, double value, int decimals) noexcept {
 #if STRATA_DETAIL_DOUBLE_TO_CHARS
-  return std::to_chars(to, to + longest_fixed, value, std::chars_format::fixed, decimals).ptr;
+  return std::to_chars(out, out + longest_fixed, value, std::chars_format::fixed, decimals).ptr;
 #else
-  return portable_fixed_text(to, value, decimals);
+  return portable_fixed_text(out, value, decimals);
 #endif
 }
 
@@ -268,12 +268,12 @@ inline std::string fixed_string(double value, int decimals) {
 /// `1.2.3`
 inline std::string version_text() {
   char text[3 * longest_number];
-  char* at = text;
+  char* end = text;
   for (int const part : {STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR, STRATA_VERSION_PATCH}) {
-    if (at != text) *at++ = '.';
-    at = integer_text(at, part);
+    if (end != text) *end++ = '.';
+    end = integer_text(end, part);
   }
-  return std::string(text, at);
+  return std::string(text, end);
 }
 
 /// Three significant digits; whole numbers from 100 on.

@@ -342,9 +342,9 @@ class text_writer {
   }
 
   void whole(std::uint64_t magnitude, bool negative) {
-    char* const to = room(longest_number);
-    *to = '-';
-    end_at(digits_text(to + (negative ? 1 : 0), magnitude));
+    char* const out = room(longest_number);
+    *out = '-';
+    end_at(digits_text(out + (negative ? 1 : 0), magnitude));
   }
 
   /// The shortest text that reads back as the same number.

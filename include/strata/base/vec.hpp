@@ -16,22 +16,22 @@ STRATA_BEGIN_LIGHT
 namespace detail {
 
 template <class Value>
-STRATA_DETAIL_COLD void move_element(void* to, void* from, bool goes) noexcept {
+STRATA_DETAIL_COLD void move_element(void* destination, void* from, bool goes) noexcept {
   static_assert(noexcept(Value(static_cast<Value&&>(*static_cast<Value*>(from)))),
                 "a vec moves its elements as it grows");
   Value& source = *static_cast<Value*>(from);
-  if (to != nullptr) ::new (to) Value(static_cast<Value&&>(source));
+  if (destination != nullptr) ::new (destination) Value(static_cast<Value&&>(source));
   if (goes) source.~Value();
 }
 
 template <class Value>
-STRATA_DETAIL_COLD void make_element(void* to, void const*) {
-  ::new (to) Value();
+STRATA_DETAIL_COLD void make_element(void* destination, void const*) {
+  ::new (destination) Value();
 }
 
 template <class Value>
-STRATA_DETAIL_COLD void copy_element(void* to, void const* from) {
-  ::new (to) Value(*static_cast<Value const*>(from));
+STRATA_DETAIL_COLD void copy_element(void* destination, void const* from) {
+  ::new (destination) Value(*static_cast<Value const*>(from));
 }
 
 /// Whether memcpy copies and moves a Value. Every compiler's builtin: the traits of the library
@@ -226,13 +226,13 @@ class vec : public detail::vec_base {
   /// Takes out what this does not hold for.
   template <class Holds>
   void keep_if(Holds holds) {
-    Value* to = begin();
-    for (Value* from = to; from != end(); ++from) {
+    Value* target = begin();
+    for (Value* from = target; from != end(); ++from) {
       if (!holds(*from)) continue;
-      if (to != from) *to = static_cast<Value&&>(*from);
-      ++to;
+      if (target != from) *target = static_cast<Value&&>(*from);
+      ++target;
     }
-    cut(static_cast<std::size_t>(to - begin()));
+    cut(static_cast<std::size_t>(target - begin()));
   }
 
   /// Puts the elements in order; what is equal stays as it was.

@@ -47,53 +47,53 @@ void add_by_time(vec<First>& a, std::size_t count_a, vec<Second>& b, std::size_t
 /// Cost: a step for each level that was not busy yet.
 class subtree_sweep {
  public:
-  explicit subtree_sweep(subtree_sums& sums) noexcept : to_(&sums) {}
+  explicit subtree_sweep(subtree_sums& sums) noexcept : sums_(&sums) {}
 
   /// Adds a place below an earlier one; the first is the root, its own parent. Requires: room.
   void add_place(std::uint32_t parent) {
     parents_.push_back(parent);
-    to_->times.push_back({});
+    sums_->times.push_back({});
     in_use_.push_back(0);
     busy_until_.push_back(lost_time);
     for (device& known : devices_) known.busy_until.push_back(lost_time);
-    for (device_busy& busy : to_->devices) busy.ns.push_back(0);
+    for (device_busy& busy : sums_->devices) busy.ns.push_back(0);
   }
   std::size_t places() const noexcept { return parents_.size(); }
   /// So that the next place needs no memory.
   void make_room_for_place() {
     std::size_t const count = places() + 1;
     parents_.reserve(count);
-    to_->times.reserve(count);
+    sums_->times.reserve(count);
     in_use_.reserve(count);
     busy_until_.reserve(count);
     for (device& known : devices_) known.busy_until.reserve(count);
-    for (device_busy& busy : to_->devices) busy.ns.reserve(count);
+    for (device_busy& busy : sums_->devices) busy.ns.reserve(count);
   }
   /// So that work on a device needs no memory.
   void make_room_for_busy(std::uint32_t on) {
-    if (any_ && (on != to_->only_device || !devices_.empty())) (void)position_of(on);
+    if (any_ && (on != sums_->only_device || !devices_.empty())) (void)position_of(on);
   }
 
   /// Work on a device. What begins before earlier work counts from that work's end on.
   void add_busy(std::uint32_t position, std::int64_t begin, std::int64_t end, std::uint32_t on) {
-    if (!any_) to_->only_device = on;
+    if (!any_) sums_->only_device = on;
     any_ = true;
-    if (on != to_->only_device || !devices_.empty()) {
+    if (on != sums_->only_device || !devices_.empty()) {
       std::size_t const index = position_of(on);
       vec<std::int64_t>& until = devices_[index].busy_until;
-      vec<std::int64_t>& ns = to_->devices[index].ns;
+      vec<std::int64_t>& ns = sums_->devices[index].ns;
       for (std::uint32_t i = position; until[i] < end; i = parents_[i])
         add(ns[i], until[i], begin, end);
     }
     // Where a place is busy for longer, so are all places above it.
     for (; busy_until_[position] < end; position = parents_[position])
-      add(to_->times[position].busy_ns, busy_until_[position], begin, end);
+      add(sums_->times[position].busy_ns, busy_until_[position], begin, end);
   }
 
   void allocate(std::uint32_t position, std::uint64_t bytes) noexcept {
     for (;; position = parents_[position]) {
       in_use_[position] = add_saturated(in_use_[position], signed_bytes(bytes));
-      std::int64_t& peak = to_->times[position].peak_bytes;
+      std::int64_t& peak = sums_->times[position].peak_bytes;
       peak = larger(peak, in_use_[position]);
       if (position == 0) return;
     }
@@ -119,24 +119,24 @@ class subtree_sweep {
   /// Where a device has its own times, from the moment on at which there are several.
   std::size_t position_of(std::uint32_t on) {
     if (devices_.empty()) {
-      device_busy first{to_->only_device, vec<std::int64_t>(places(), 0)};
-      for (std::size_t i = 0; i < places(); ++i) first.ns[i] = to_->times[i].busy_ns;
+      device_busy first{sums_->only_device, vec<std::int64_t>(places(), 0)};
+      for (std::size_t i = 0; i < places(); ++i) first.ns[i] = sums_->times[i].busy_ns;
       add_device(std::move(first), busy_until_);
     }
     std::size_t index = 0;
-    while (index < to_->devices.size() && to_->devices[index].device != on) ++index;
+    while (index < sums_->devices.size() && sums_->devices[index].device != on) ++index;
     if (index == devices_.size())
       add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
     return index;
   }
 
   void add_device(device_busy busy, vec<std::int64_t> until) {
-    to_->devices.reserve(to_->devices.size() + 1);
+    sums_->devices.reserve(sums_->devices.size() + 1);
     devices_.push_back({std::move(until)});
-    to_->devices.push_back(std::move(busy));
+    sums_->devices.push_back(std::move(busy));
   }
 
-  subtree_sums* to_;
+  subtree_sums* sums_;
   vec<std::uint32_t> parents_;
   vec<std::int64_t> in_use_;      ///< device memory, bytes
   vec<std::int64_t> busy_until_;  ///< on any device
@@ -161,12 +161,12 @@ class device_summing {
   static constexpr std::size_t most_devices = 64;
 
   explicit device_summing(device_sums& sums)
-      : to_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {
+      : sums_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {
     add_node(root_node, 0);
   }
   /// `stand_in` is the number of the name for those without room.
   device_summing(device_sums& sums, memory_budget& budget, std::uint32_t stand_in)
-      : to_(&sums),
+      : sums_(&sums),
         by_node_(sums.by_node),
         by_family_(sums.by_family),
         budget_(&budget),
@@ -179,31 +179,31 @@ class device_summing {
   /// The next node of the tree, below an earlier one. Nodes with one parent and one name number
   /// are a family.
   void add_node(std::uint32_t parent, std::uint32_t name) {
-    to_->nodes.reserve(nodes() + 1);  // all room first: without memory nothing is added
-    to_->family_of_node.reserve(nodes() + 1);
+    sums_->nodes.reserve(nodes() + 1);  // all room first: without memory nothing is added
+    sums_->family_of_node.reserve(nodes() + 1);
     by_node_.make_room_for_place();
     by_family_.make_room_for_place();
     if (!families_.make_room()) out_of_memory();
     charge(bytes_of_node);
-    auto const node = static_cast<std::uint32_t>(to_->nodes.size());
-    to_->nodes.emplace_back();
+    auto const node = static_cast<std::uint32_t>(sums_->nodes.size());
+    sums_->nodes.emplace_back();
     by_node_.add_place(parent);
     std::uint32_t family = 0;
     if (node != root_node) {
       std::uint64_t const key =
-          std::uint64_t{to_->family_of_node[parent]} << 32 | std::uint64_t{name};
+          std::uint64_t{sums_->family_of_node[parent]} << 32 | std::uint64_t{name};
       std::uint32_t& known = families_[key];
       if (known == 0) {
         known = static_cast<std::uint32_t>(by_family_.places());
-        by_family_.add_place(to_->family_of_node[parent]);
+        by_family_.add_place(sums_->family_of_node[parent]);
       }
       family = known;
     } else {
       by_family_.add_place(0);
     }
-    to_->family_of_node.push_back(family);
+    sums_->family_of_node.push_back(family);
   }
-  std::size_t nodes() const noexcept { return to_->nodes.size(); }
+  std::size_t nodes() const noexcept { return sums_->nodes.size(); }
   summing_losses const& losses() const noexcept { return losses_; }
 
   /// How many multiprocessors a device has, for the use that its kernels make of it.
@@ -223,7 +223,7 @@ class device_summing {
 
   /// Units: of time: any, the sums of all launches have it.
   void add_launches(std::uint32_t node, std::uint64_t launches, std::int64_t duration) noexcept {
-    device_work& work = of(node);
+    device_work& work = work_of(node);
     work.launches += launches;
     work.launch_ns = add_saturated(work.launch_ns, duration);
   }
@@ -235,7 +235,7 @@ class device_summing {
     std::size_t const graph = captured ? position_of_captured(kernel) : 0;
     make_room_for_busy(kernel.begin, kernel.end, kernel.device);
     add_to_name(kernel, duration);
-    device_work& work = of(kernel.node);
+    device_work& work = work_of(kernel.node);
     ++work.kernels;
     work.kernel_ns = add_saturated(work.kernel_ns, duration);
     if (kernel.adopted != 0) {
@@ -244,14 +244,14 @@ class device_summing {
     }
     add_busy(kernel.node, kernel.begin, kernel.end, kernel.device);
     if (!captured) return;
-    graph_kernel_sums& sums = to_->graph_kernels[graph];
+    graph_kernel_sums& sums = sums_->graph_kernels[graph];
     ++sums.kernels;
     sums.kernel_ns = add_saturated(sums.kernel_ns, duration);
   }
 
   void add(copy_record const& copy) {
     make_room_for_busy(copy.begin, copy.end, copy.device);
-    device_work& work = of(copy.node);
+    device_work& work = work_of(copy.node);
     ++work.copies;
     std::int64_t const duration = elapsed(copy.begin, copy.end);
     work.copy_ns = add_saturated(work.copy_ns, duration);
@@ -262,7 +262,7 @@ class device_summing {
 
   void add(synchronization_record const& wait) noexcept {
     if (wait.kind == synchronization_kind::stream_wait_event) return;  // the host does not wait
-    device_work& work = of(wait.node);
+    device_work& work = work_of(wait.node);
     ++work.synchronizations;
     work.synchronization_ns = add_saturated(work.synchronization_ns, elapsed(wait.begin, wait.end));
   }
@@ -277,10 +277,10 @@ class device_summing {
       live_.erase(record.address);
       if (is_device_memory(ended.kind)) {
         by_node_.release(ended.node, ended.bytes);
-        by_family_.release(to_->family_of_node[ended.node], ended.bytes);
+        by_family_.release(sums_->family_of_node[ended.node], ended.bytes);
       }
     }
-    device_work& work = of(record.node);
+    device_work& work = work_of(record.node);
     if (record.allocates == 0) {
       ++work.releases;
       work.released_bytes += record.bytes == 0 ? ended.bytes : record.bytes;
@@ -293,19 +293,19 @@ class device_summing {
     live_[record.address] = {record.bytes, node, record.kind};
     if (!is_device_memory(record.kind)) return;
     by_node_.allocate(node, record.bytes);
-    by_family_.allocate(to_->family_of_node[node], record.bytes);
+    by_family_.allocate(sums_->family_of_node[node], record.bytes);
   }
 
   /// Fills in what is known only at the end. Units: `launch_unit` in ns.
   void finish(double launch_unit) {
-    for (device_work& work : to_->nodes)
+    for (device_work& work : sums_->nodes)
       work.launch_ns = whole_ns(static_cast<double>(work.launch_ns) * launch_unit);
     // Those whose first record found no memory.
-    to_->kernels.keep_if([](kernel_sums const& kernel) { return kernel.count != 0; });
-    for (kernel_sums const& sums : to_->kernels)
+    sums_->kernels.keep_if([](kernel_sums const& kernel) { return kernel.count != 0; });
+    for (kernel_sums const& sums : sums_->kernels)
       losses_.histograms_coarse += sums.duration.is_coarse() || sums.blocks.is_coarse() ? 1 : 0;
-    to_->graph_kernels.keep_if([](graph_kernel_sums const& sums) { return sums.kernels != 0; });
-    to_->complete = true;
+    sums_->graph_kernels.keep_if([](graph_kernel_sums const& sums) { return sums.kernels != 0; });
+    sums_->complete = true;
   }
 
  private:
@@ -338,12 +338,12 @@ class device_summing {
   }
 
   std::uint32_t known(std::uint32_t node) const noexcept { return node < nodes() ? node : 0; }
-  device_work& of(std::uint32_t node) noexcept { return to_->nodes[known(node)]; }
+  device_work& work_of(std::uint32_t node) noexcept { return sums_->nodes[known(node)]; }
 
   void add_busy(std::uint32_t node, std::int64_t begin, std::int64_t end, std::uint32_t device) {
     if (begin == lost_time || end <= begin) return;
     by_node_.add_busy(known(node), begin, end, device);
-    by_family_.add_busy(to_->family_of_node[known(node)], begin, end, device);
+    by_family_.add_busy(sums_->family_of_node[known(node)], begin, end, device);
   }
 
   void make_room_for_busy(std::int64_t begin, std::int64_t end, std::uint32_t device) {
@@ -358,8 +358,8 @@ class device_summing {
     std::uint32_t& number = graphs_[key];
     if (number == 0) {
       charge(sizeof(graph_kernel_sums) + 3 * 16);
-      to_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
-      number = static_cast<std::uint32_t>(to_->graph_kernels.size());
+      sums_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
+      number = static_cast<std::uint32_t>(sums_->graph_kernels.size());
     }
     return number - 1;
   }
@@ -387,12 +387,12 @@ class device_summing {
   kernel_sums& make_name(std::uint32_t node, std::uint32_t name) {
     std::uint32_t& number = names_[name_key(node, name)];
     if (number == 0) {
-      to_->kernels.emplace_back();
-      to_->kernels.back().node = node;
-      to_->kernels.back().name = name;
-      number = static_cast<std::uint32_t>(to_->kernels.size());
+      sums_->kernels.emplace_back();
+      sums_->kernels.back().node = node;
+      sums_->kernels.back().name = name;
+      number = static_cast<std::uint32_t>(sums_->kernels.size());
     }
-    return to_->kernels[number - 1];
+    return sums_->kernels[number - 1];
   }
 
   /// The sums of a kernel in its range; where there is no room for more, those that stand in for
@@ -400,10 +400,10 @@ class device_summing {
   kernel_sums& of_name(kernel_record const& kernel) {
     std::uint32_t const node = known(kernel.node);
     std::uint32_t const* const own = names_.find(name_key(node, kernel.name));
-    if (own != nullptr && *own != 0) return to_->kernels[*own - 1];
+    if (own != nullptr && *own != 0) return sums_->kernels[*own - 1];
     if (may_take(bytes_of_kernel, memory_use::sum)) return make_name(node, kernel.name);
     std::uint32_t const* const others = names_.find(name_key(node, other_names_));
-    if (others != nullptr && *others != 0) return to_->kernels[*others - 1];
+    if (others != nullptr && *others != 0) return sums_->kernels[*others - 1];
     if (may_take(bytes_of_kernel, memory_use::stand_in)) return make_name(node, other_names_);
     return make_name(root_node, other_names_);
   }
@@ -439,15 +439,15 @@ class device_summing {
     add_use(sums.by_count, 1.0, used, filled);
   }
 
-  static void add_use(kernel_sums::use& to, double weight, double used, double filled) noexcept {
-    to.weight += weight;
-    to.sm += weight * used;
+  static void add_use(kernel_sums::use& total, double weight, double used, double filled) noexcept {
+    total.weight += weight;
+    total.sm += weight * used;
     if (filled < 0.0) return;
-    to.placed_weight += weight;
-    to.gpu += weight * used * filled;
+    total.placed_weight += weight;
+    total.gpu += weight * used * filled;
   }
 
-  device_sums* to_;
+  device_sums* sums_;
   subtree_sweep by_node_;
   subtree_sweep by_family_;
   number_map<std::uint32_t> families_;  ///< by family above and name

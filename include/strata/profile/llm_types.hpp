@@ -235,9 +235,9 @@ struct cost {
 
   /// For STRATA_RANGE.
   template <class Attributes>
-  void apply(Attributes& to) const noexcept {
-    to.set(to.record.flops, flops);
-    to.set(to.record.bytes, bytes());
+  void apply(Attributes& attributes) const noexcept {
+    attributes.set(attributes.record.flops, flops);
+    attributes.set(attributes.record.bytes, bytes());
   }
 };
 
@@ -245,9 +245,9 @@ constexpr cost operator+(cost const& a, cost const& b) noexcept {
   return {a.flops + b.flops, a.weight_bytes + b.weight_bytes, a.kv_bytes + b.kv_bytes,
           a.activation_bytes + b.activation_bytes, a.elements + b.elements};
 }
-constexpr cost operator*(double times, cost const& of) noexcept {
-  return {times * of.flops, times * of.weight_bytes, times * of.kv_bytes,
-          times * of.activation_bytes, times * of.elements};
+constexpr cost operator*(double times, cost const& operand) noexcept {
+  return {times * operand.flops, times * operand.weight_bytes, times * operand.kv_bytes,
+          times * operand.activation_bytes, times * operand.elements};
 }
 
 /// What the backward pass computes again: nothing; scores, softmax and values; whole blocks from

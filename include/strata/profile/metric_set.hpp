@@ -235,7 +235,7 @@ void for_each_name(std::string_view text, Function&& f) {
 }  // namespace detail
 
 /// What a CUPTI counter is read from: it decides what can share a pass and what a range costs.
-enum class metric_place : std::uint8_t {
+enum class metric_location : std::uint8_t {
   memory,       ///< DRAM, L2, clocks of the device: cheap to read
   sm,           ///< SMs and L1: ten times dearer a range
   sass,         ///< instrumented code: exact, in a pass of its own
@@ -272,20 +272,20 @@ inline bool is_one_of(std::string_view word, std::string_view words) noexcept {
 }  // namespace detail
 
 /// Where a CUPTI counter is read.
-inline metric_place place_of(std::string_view cupti_name) noexcept {
-  if (detail::ends_with(cupti_name, ".peak_sustained")) return metric_place::anywhere;
-  if (cupti_name.find("_sass_") != std::string_view::npos) return metric_place::sass;
+inline metric_location place_of(std::string_view cupti_name) noexcept {
+  if (detail::ends_with(cupti_name, ".peak_sustained")) return metric_location::anywhere;
+  if (cupti_name.find("_sass_") != std::string_view::npos) return metric_location::sass;
   std::string_view const unit = detail::unit_of(cupti_name);
-  if (detail::is_one_of(unit, "sm smsp l1tex tex tpc idc gcc sm_sub")) return metric_place::sm;
-  if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c")) return metric_place::device_wide;
-  if (detail::begins_with(cupti_name, "gpu__time_duration")) return metric_place::anywhere;
-  return metric_place::memory;
+  if (detail::is_one_of(unit, "sm smsp l1tex tex tpc idc gcc sm_sub")) return metric_location::sm;
+  if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c")) return metric_location::device_wide;
+  if (detail::begins_with(cupti_name, "gpu__time_duration")) return metric_location::anywhere;
+  return metric_location::memory;
 }
 
 /// Whether CUPTI instruments kernels to count it, which breaks CUDA graphs. The peak of such a
 /// counter is a constant of the device and instruments nothing.
 inline bool instruments_kernels(std::string_view cupti_name) noexcept {
-  return place_of(cupti_name) == metric_place::sass;
+  return place_of(cupti_name) == metric_location::sass;
 }
 
 /// Level of a CUPTI counter, by its unit.
@@ -294,7 +294,7 @@ inline metric_level level_of(std::string_view cupti_name) noexcept {
   if (detail::is_one_of(unit, "dram fbpa mcc")) return metric_level::hbm;
   if (detail::is_one_of(unit, "lts ltc lrc l2 syslts")) return metric_level::l2;
   if (detail::is_one_of(unit, "l1tex tex")) return metric_level::l1;
-  if (place_of(cupti_name) == metric_place::device_wide) return metric_level::link;
+  if (place_of(cupti_name) == metric_location::device_wide) return metric_level::link;
   if (detail::is_one_of(unit, "sm smsp tpc gpc idc gcc")) return metric_level::sm;
   return metric_level::device;
 }
@@ -366,7 +366,7 @@ struct unknown_metric {
 
 /// Counters that are configured with one call, since only those can share a pass.
 struct metric_group {
-  metric_place place = metric_place::memory;
+  metric_location location = metric_location::memory;
   vec<std::string> counters;
   /// A format of the tensor cores: counted only where those before it do not explain their cycles.
   bool conditional = false;
@@ -406,11 +406,11 @@ enum class pass_layout : unsigned char {
 /// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
 /// and constants of the device join the cheapest, but never SASS, which may have to be left out.
 inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
-  using place = metric_place;
+  using place = metric_location;
   vec<metric_group> groups;
-  auto const at = [&groups](place wanted) -> metric_group* {
+  auto const find_group = [&groups](place wanted) -> metric_group* {
     for (metric_group& group : groups) {
-      if (group.place == wanted) return &group;
+      if (group.location == wanted) return &group;
     }
     return nullptr;
   };
@@ -425,9 +425,10 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
         conditional.push_back(name);
         continue;
       }
-      place const to = joins && at(place::memory) != nullptr ? place::memory : where;
-      if (at(to) == nullptr) groups.push_back({to, {}});
-      at(to)->counters.push_back(name);
+      place const destination =
+          joins && find_group(place::memory) != nullptr ? place::memory : where;
+      if (find_group(destination) == nullptr) groups.push_back({destination, {}});
+      find_group(destination)->counters.push_back(name);
     }
     for (std::string const& name : conditional)
       groups.push_back({where, vec<std::string>(1, name), true});
@@ -435,11 +436,12 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
   for (std::string const& name : names) {
     if (place_of(name) != place::anywhere) continue;
     bool const constant = detail::ends_with(name, ".peak_sustained");
-    metric_group* to = at(place::memory);
-    if (to == nullptr) to = at(place::sm);
-    if (to == nullptr && !constant) to = at(place::device_wide);  // links refuse constants
-    if (to == nullptr) to = groups.insert(groups.begin(), metric_group{place::memory, {}});
-    to->counters.push_back(name);
+    metric_group* group = find_group(place::memory);
+    if (group == nullptr) group = find_group(place::sm);
+    if (group == nullptr && !constant)
+      group = find_group(place::device_wide);  // links refuse constants
+    if (group == nullptr) group = groups.insert(groups.begin(), metric_group{place::memory, {}});
+    group->counters.push_back(name);
   }
   return groups;
 }

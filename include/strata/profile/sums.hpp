@@ -48,8 +48,8 @@ class duration_statistics {
     count_ += other.count_;
     sum_ += other.sum_;
     sum_of_squares_ += other.sum_of_squares_;
-    std::uint64_t* const to = histogram_.data() + (other.first_bucket_ - first_bucket_);
-    for (std::size_t i = 0; i < other.histogram_.size(); ++i) to[i] += other.histogram_[i];
+    std::uint64_t* const buckets = histogram_.data() + (other.first_bucket_ - first_bucket_);
+    for (std::size_t i = 0; i < other.histogram_.size(); ++i) buckets[i] += other.histogram_[i];
   }
   /// Room for a duration: adding it needs no memory then. False where there is none.
   [[nodiscard]] bool make_room(std::int64_t duration) noexcept {
@@ -88,9 +88,9 @@ class duration_statistics {
     scaled.coarseness_ = coarseness_;
     for (std::size_t i = 0; i < histogram_.size(); ++i) {
       if (histogram_[i] == 0) continue;
-      std::size_t const to = scaled.bucket(convert(middle(first_bucket_ + i)));
-      if (!scaled.widen(to, to)) detail::out_of_memory();
-      scaled.histogram_[to - scaled.first_bucket_] += histogram_[i];
+      std::size_t const index = scaled.bucket(convert(middle(first_bucket_ + i)));
+      if (!scaled.widen(index, index)) detail::out_of_memory();
+      scaled.histogram_[index - scaled.first_bucket_] += histogram_[i];
     }
     scaled.count_ = count_;
     scaled.sum_ = sum_ * factor;

@@ -17,50 +17,50 @@ namespace detail {
 /// the analysis relies on.
 class recording_check {
  public:
-  explicit recording_check(profile const& data) : of_(data) {}
+  explicit recording_check(profile const& data) : profile_(data) {}
 
   bool is_sound() {
     check_tree();
     if (!good_) return false;
-    check_all(of_.ranges, [&](range_record const& r) {
-      good(in_tree(r.node) && r.attribute <= of_.attributes.size() && lasts(r));
+    check_all(profile_.ranges, [&](range_record const& r) {
+      good(in_tree(r.node) && r.attribute <= profile_.attributes.size() && lasts(r));
     });
-    check_all(of_.attributes, [&](attribute_record const& a) {
-      good(in_tree(a.node) && a.note <= of_.names.size() && a.rank <= 7);
+    check_all(profile_.attributes, [&](attribute_record const& a) {
+      good(in_tree(a.node) && a.note <= profile_.names.size() && a.rank <= 7);
     });
-    check_all(of_.steps, [&](step_record const& s) { good(lasts(s)); });
-    check_all(of_.spans, [&](span_record const& s) {
+    check_all(profile_.steps, [&](step_record const& s) { good(lasts(s)); });
+    check_all(profile_.spans, [&](span_record const& s) {
       good(lasts(s) && s.kind <= span_kind::mark && is_name(s.name) && is_name(s.domain));
     });
-    check_all(of_.summed_ranges,
+    check_all(profile_.summed_ranges,
               [&](overflow_sums const& f) { good(in_tree(f.node) && sums(f.durations)); });
-    check_all(of_.inherited, [&](inherited_time const& i) {
+    check_all(profile_.inherited, [&](inherited_time const& i) {
       good(in_tree(i.node) && in_tree(i.from) && is_sum(i.total));
     });
-    good(sums(of_.summed_steps) && is_time(of_.end));
-    check_all(of_.launches, [&](driver_call_record const& l) {
+    good(sums(profile_.summed_steps) && is_time(profile_.end));
+    check_all(profile_.launches, [&](driver_call_record const& l) {
       good(in_tree(l.node) && lasts(l) && l.kind <= api_kind::graph_change);
     });
-    check_all(of_.kernels, [&](kernel_record const& k) {
+    check_all(profile_.kernels, [&](kernel_record const& k) {
       good(in_tree(k.node) && lasts(k) && is_kernel(k.name) &&
            (k.captured_by == no_node || in_tree(k.captured_by)));
     });
-    check_all(of_.copies, [&](copy_record const& c) {
+    check_all(profile_.copies, [&](copy_record const& c) {
       good(in_tree(c.node) && lasts(c) && is_size(c.bytes) && c.kind <= copy_kind::set);
     });
-    check_all(of_.memory, [&](memory_record const& m) {
+    check_all(profile_.memory, [&](memory_record const& m) {
       good(in_tree(m.node) && is_time(m.time) && is_size(m.bytes) &&
            m.kind <= memory_kind::managed_static);
     });
-    check_all(of_.synchronizations, [&](synchronization_record const& s) {
+    check_all(profile_.synchronizations, [&](synchronization_record const& s) {
       good(in_tree(s.node) && lasts(s) && s.kind <= synchronization_kind::context);
     });
-    check_all(of_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
-    check_all(of_.migrations, [&](migration_record const& m) {
+    check_all(profile_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
+    check_all(profile_.migrations, [&](migration_record const& m) {
       good(lasts(m) && is_size(m.value) && m.kind <= migration_kind::last_former);
     });
     check_device();
-    check_all(of_.counter_sets, [&](counter_set const& set) { check_set(set); });
+    check_all(profile_.counter_sets, [&](counter_set const& set) { check_set(set); });
     return good_;
   }
 
@@ -71,9 +71,9 @@ class recording_check {
   }
   void good(bool is) noexcept { good_ = good_ && is; }
 
-  bool in_tree(std::uint32_t node) const noexcept { return node < of_.nodes.size(); }
-  bool is_name(std::uint32_t name) const noexcept { return name < of_.names.size(); }
-  bool is_kernel(std::uint32_t name) const noexcept { return name <= of_.kernel_names.size(); }
+  bool in_tree(std::uint32_t node) const noexcept { return node < profile_.nodes.size(); }
+  bool is_name(std::uint32_t name) const noexcept { return name < profile_.names.size(); }
+  bool is_kernel(std::uint32_t name) const noexcept { return name <= profile_.kernel_names.size(); }
   /// ns; half a year, either way.
   static bool is_time(std::int64_t ns) noexcept {
     constexpr std::int64_t most = std::int64_t{1} << 54;
@@ -90,17 +90,17 @@ class recording_check {
   }
 
   void check_tree() {
-    for (std::size_t i = 0; i < of_.nodes.size(); ++i) {
-      profile_node const& node = of_.nodes[i];
+    for (std::size_t i = 0; i < profile_.nodes.size(); ++i) {
+      profile_node const& node = profile_.nodes[i];
       bool const root = i == 0 && node.parent == 0 && node.depth == 0;
       good(is_name(node.name) &&
-           (root || (node.parent < i && node.depth == of_.nodes[node.parent].depth + 1)));
+           (root || (node.parent < i && node.depth == profile_.nodes[node.parent].depth + 1)));
     }
   }
 
   void check_device() {
-    device_sums const& sums_of = of_.device;
-    std::size_t const nodes = sums_of.complete ? of_.nodes.size() : 0;
+    device_sums const& sums_of = profile_.device;
+    std::size_t const nodes = sums_of.complete ? profile_.nodes.size() : 0;
     std::size_t const families = sums_of.by_family.times.size();
     good(sums_of.nodes.size() == nodes && sums_of.family_of_node.size() == nodes);
     check_sums(sums_of.by_node, nodes);
@@ -147,7 +147,7 @@ class recording_check {
               [&](counted_work const& w) { good(in_tree(w.node) && w.pass < most_passes); });
   }
 
-  profile const& of_;
+  profile const& profile_;
   bool good_ = true;
 };
 

@@ -283,11 +283,11 @@ struct recorded_fields {
     visitor.field("by_count", sums.by_count);
   }
   template <class Visitor>
-  static void visit(Visitor& visitor, kernel_sums::use& of) {
-    visitor.field("weight", of.weight);
-    visitor.field("sm", of.sm);
-    visitor.field("placed_weight", of.placed_weight);
-    visitor.field("gpu", of.gpu);
+  static void visit(Visitor& visitor, kernel_sums::use& use) {
+    visitor.field("weight", use.weight);
+    visitor.field("sm", use.sm);
+    visitor.field("placed_weight", use.placed_weight);
+    visitor.field("gpu", use.gpu);
   }
   template <class Visitor>
   static void visit(Visitor& visitor, counter_set& set) {
@@ -360,29 +360,29 @@ class recording_writer {
 
   /// One member. An empty text or list is left out.
   template <class Value>
-  void field(char const* name, Value& of) {
+  void field(char const* name, Value& value) {
     if constexpr (std::is_floating_point<Value>::value) {
-      real(name, of);
+      real(name, value);
     } else if constexpr (!std::is_class<Value>::value) {
-      integer(name, static_cast<std::int64_t>(of));
+      integer(name, static_cast<std::int64_t>(value));
     } else if constexpr (is_vec<Value>) {
       using element = typename Value::value_type;
       if constexpr (is_record<element>) {
         static_assert(sizeof(element) % 4 == 0, "a record is made of words");
-        records(name, of.data(), sizeof(element) / 4, of.size());
+        records(name, value.data(), sizeof(element) / 4, value.size());
       } else {
-        list(name, of.data(), sizeof(element), of.size(), &write_value<element>);
+        list(name, value.data(), sizeof(element), value.size(), &write_value<element>);
       }
     } else if constexpr (std::is_same<Value, std::string>::value) {
-      list(name, &of, 0, of.empty() ? 0 : 1, &write_value<Value>);
+      list(name, &value, 0, value.empty() ? 0 : 1, &write_value<Value>);
     } else {
       key(name);
-      write_value<Value>(*this, &of);
+      write_value<Value>(*this, &value);
     }
   }
 
  private:
-  using write_function = void(recording_writer& to, void* value);
+  using write_function = void(recording_writer& writer, void* value);
 
   template <class Value>
   static void write_value(recording_writer& writer, void* value) {
@@ -427,9 +427,9 @@ class recording_writer {
     number(count);
     vec<std::uint32_t> changes(words);
     vec<std::uint32_t> before(words);
-    auto const* at = static_cast<char const*>(first);
-    for (; count > 0; --count, at += words * 4) {
-      std::memcpy(changes.data(), at, words * 4);
+    auto const* record = static_cast<char const*>(first);
+    for (; count > 0; --count, record += words * 4) {
+      std::memcpy(changes.data(), record, words * 4);
       for (std::size_t i = 0; i < words; ++i) {
         std::uint32_t const word = changes[i];
         changes[i] -= before[i];
@@ -456,7 +456,7 @@ class recording_writer {
     keys_.push_back(name);
     write_text(name);
   }
-  void kind(recorded_kind of) { write_byte(static_cast<unsigned char>(of)); }
+  void kind(recorded_kind tag) { write_byte(static_cast<unsigned char>(tag)); }
   void write_text(std::string_view text) {
     number(text.size());
     write_bytes(text);

@@ -38,26 +38,26 @@ class recording_parts {
   recording_parts(std::string_view first_line, std::string_view text, int version)
       : first_line_(version == 1 ? first_line : std::string_view()), rest_(text) {}
 
-  state next(part& to) {
+  state next(part& found) {
     if (rest_.empty()) return state::end;
     bool const is_first_version = !first_line_.empty();
-    to.kind = is_first_version ? recording_part::profile : static_cast<recording_part>(rest_[0]);
+    found.kind = is_first_version ? recording_part::profile : static_cast<recording_part>(rest_[0]);
     std::size_t header = is_first_version ? 0 : 1;
     std::uint64_t size = rest_.size() - header - sizeof(std::uint64_t);
-    if (to.kind == recording_part::unfinished) return state::cut;
-    if (to.kind == recording_part::piece) {
+    if (found.kind == recording_part::unfinished) return state::cut;
+    if (found.kind == recording_part::piece) {
       header = piece_header;
       if (rest_.size() < header) return state::cut;
       if (!read_size(rest_, size)) return state::unusable;
       if (size > rest_.size() || rest_.size() - size < piece_frame) return state::cut;
-    } else if (to.kind != recording_part::profile || rest_.size() < sizeof size + header) {
+    } else if (found.kind != recording_part::profile || rest_.size() < sizeof size + header) {
       return state::unusable;
     }
-    to.content = rest_.substr(header, static_cast<std::size_t>(size));
-    std::size_t const end = header + to.content.size();
+    found.content = rest_.substr(header, static_cast<std::size_t>(size));
+    std::size_t const end = header + found.content.size();
     fnv1a hash;
     hash.add(first_line_);
-    hash.add(to.content);
+    hash.add(found.content);
     if (hash.value() != number_in(rest_.substr(end))) return state::unusable;
     rest_.remove_prefix(end + sizeof(std::uint64_t));
     return state::part;

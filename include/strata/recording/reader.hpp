@@ -27,18 +27,18 @@ class recording_reader {
 
   /// Returns: whether the text has the form of a profile, or of a piece, to its last byte.
   template <class Object>
-  bool read(std::string_view text, Object& to) {
+  bool read(std::string_view text, Object& object) {
     rest_ = text;
     keys_.clear();
-    return kind() == recorded_kind::object && read_object(to) && rest_.empty();
+    return kind() == recorded_kind::object && read_object(object) && rest_.empty();
   }
 
   /// One member: read if it is the next one.
   template <class Value>
-  void field(char const* name, Value& to) {
+  void field(char const* name, Value& value) {
     if (taken_ || key_ != name) return;
     taken_ = true;
-    good_ = good_ && read_value(to);
+    good_ = good_ && read_value(value);
   }
 
  private:
@@ -46,10 +46,10 @@ class recording_reader {
   static constexpr unsigned deepest = 16;
 
   template <class Object>
-  bool read_object(Object& to) {
+  bool read_object(Object& object) {
     while (read_key()) {
       taken_ = false;
-      recorded_fields::visit(*this, to);
+      recorded_fields::visit(*this, object);
       if (!taken_) skip(0);
       taken_ = true;
     }
@@ -57,41 +57,41 @@ class recording_reader {
   }
 
   template <class Value>
-  bool read_value(Value& to) {
+  bool read_value(Value& value) {
     recorded_kind const is = kind();
     if constexpr (std::is_floating_point<Value>::value) {
-      std::string_view const bytes = take(sizeof to);
+      std::string_view const bytes = take(sizeof value);
       if (is != recorded_kind::real || bytes.empty()) return false;
-      std::memcpy(&to, bytes.data(), sizeof to);
+      std::memcpy(&value, bytes.data(), sizeof value);
       return true;
     } else if constexpr (std::is_same<Value, std::string>::value) {
-      to = std::string(is == recorded_kind::text ? read_text() : std::string_view());
+      value = std::string(is == recorded_kind::text ? read_text() : std::string_view());
       return good_ && is == recorded_kind::text;
     } else if constexpr (is_vec<Value>) {
-      return read_list(is, to);
+      return read_list(is, value);
     } else if constexpr (std::is_class<Value>::value) {
-      return is == recorded_kind::object && read_object(to);
+      return is == recorded_kind::object && read_object(value);
     } else {
-      return is == recorded_kind::integer && read_integer(to);
+      return is == recorded_kind::integer && read_integer(value);
     }
   }
 
   template <class Value>
-  bool read_list(recorded_kind is, vec<Value>& to) {
+  bool read_list(recorded_kind is, vec<Value>& list) {
     if constexpr (is_record<Value>) {
       std::size_t words = 0;
       std::size_t count = 0;
       if (is != recorded_kind::records || !read_shape(words, count)) return false;
       if (!make_room(count, sizeof(Value))) return false;
-      std::size_t const before = to.size();
-      to.resize(before + count);
-      if (count != 0) read_words(to.data() + before, sizeof(Value) / 4, words, count);
+      std::size_t const before = list.size();
+      list.resize(before + count);
+      if (count != 0) read_words(list.data() + before, sizeof(Value) / 4, words, count);
     } else {
       if (is != recorded_kind::list) return false;
       for (std::uint64_t left = number(); left > 0 && good_; --left) {
         if (!make_room(1, sizeof(Value))) return false;
-        to.emplace_back();
-        good_ = read_value(to.back()) && good_;
+        list.emplace_back();
+        good_ = read_value(list.back()) && good_;
       }
     }
     return good_;
@@ -105,15 +105,15 @@ class recording_reader {
   }
 
   template <class Integer>
-  bool read_integer(Integer& to) {
+  bool read_integer(Integer& integer) {
     std::uint64_t const code = number();
     auto const value = static_cast<std::int64_t>(code >> 1 ^ (~(code & 1) + 1));
     if constexpr (std::is_same<Integer, bool>::value) {
-      to = value != 0;
+      integer = value != 0;
       return value == 0 || value == 1;
     } else {
-      to = static_cast<Integer>(value);
-      return static_cast<std::int64_t>(to) == value;
+      integer = static_cast<Integer>(value);
+      return static_cast<std::int64_t>(integer) == value;
     }
   }
 
@@ -130,9 +130,9 @@ class recording_reader {
   }
 
   /// Records of `words` words into those of `own` words; null: nowhere.
-  void read_words(void* to, std::size_t own, std::size_t words, std::size_t count) {
+  void read_words(void* target, std::size_t own, std::size_t words, std::size_t count) {
     vec<std::uint32_t> record(words > own ? words : own);
-    for (auto* at = static_cast<char*>(to); count > 0 && good_; --count) {
+    for (auto* position = static_cast<char*>(target); count > 0 && good_; --count) {
       std::string_view const masks = take((words + 7) / 8);
       for (std::size_t i = 0; i < words && good_; ++i) {
         if ((static_cast<unsigned char>(masks[i / 8]) >> i % 8 & 1) == 0) continue;
@@ -141,9 +141,9 @@ class recording_reader {
         auto const change = static_cast<std::uint32_t>(code);
         record[i] += change >> 1 ^ (~(change & 1) + 1);
       }
-      if (at == nullptr) continue;
-      std::memcpy(at, record.data(), own * 4);
-      at += own * 4;
+      if (position == nullptr) continue;
+      std::memcpy(position, record.data(), own * 4);
+      position += own * 4;
     }
   }
 

@@ -64,8 +64,8 @@ inline std::string finding_text(finding const& found, steps_summary const& steps
 
 /// Whether what decides one rule decides another: the preset of findings has all that rules count.
 inline bool decides(undecided_rule const& one, undecided_rule const& other) noexcept {
-  if (one.by == deciding::findings && other.by == deciding::hbm) return true;
-  return one.by == other.by && one.range == other.range;
+  if (one.decider == deciding::findings && other.decider == deciding::hbm) return true;
+  return one.decider == other.decider && one.range == other.range;
 }
 
 /// What would decide most of the rules that could not decide, and how many that are.

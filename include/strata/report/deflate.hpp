@@ -20,7 +20,7 @@ class deflater {
   /// Returns: the compressed bytes, until the next call.
   std::string_view compress(std::string_view from) {
     bytes_.resize(from.size() + from.size() / 8 + 64);
-    to_ = bytes_.data();
+    output_ = bytes_.data();
     for (std::uint32_t& position : places_) position = nowhere;
     put(0x0178, 16);
     put(3, 3);  // the last block, with fixed codes
@@ -29,8 +29,8 @@ class deflater {
     put(0, (8 - count_ % 8) % 8);
     std::uint32_t const sum = adler(from);
     for (unsigned shift = 32; shift > 0;) put(sum >> (shift -= 8) & 0xff, 8);
-    for (; count_ > 0; count_ -= 8, bits_ >>= 8) *to_++ = static_cast<char>(bits_);
-    return {bytes_.data(), static_cast<std::size_t>(to_ - bytes_.data())};
+    for (; count_ > 0; count_ -= 8, bits_ >>= 8) *output_++ = static_cast<char>(bits_);
+    return {bytes_.data(), static_cast<std::size_t>(output_ - bytes_.data())};
   }
 
  private:
@@ -99,7 +99,7 @@ class deflater {
   void put(std::uint64_t value, unsigned count) {
     bits_ |= value << count_;
     count_ += count;
-    for (; count_ >= 32; count_ -= 8, bits_ >>= 8) *to_++ = static_cast<char>(bits_);
+    for (; count_ >= 32; count_ -= 8, bits_ >>= 8) *output_++ = static_cast<char>(bits_);
   }
 
   static std::uint32_t adler(std::string_view from) noexcept {
@@ -116,7 +116,7 @@ class deflater {
   }
 
   vec<char> bytes_;
-  char* to_ = nullptr;
+  char* output_ = nullptr;
   std::uint64_t bits_ = 0;
   unsigned count_ = 0;
   std::uint32_t places_[4096] = {};  // of four bytes, by their hash

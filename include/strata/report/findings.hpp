@@ -62,8 +62,8 @@ class answer_json {
   }
 
  private:
-  std::size_t most(std::size_t answer_on_page::*of) const noexcept {
-    return page_ == nullptr ? static_cast<std::size_t>(-1) : page_->*of;
+  std::size_t most(std::size_t answer_on_page::*limit) const noexcept {
+    return page_ == nullptr ? static_cast<std::size_t>(-1) : page_->*limit;
   }
   /// A range: its path, or its place on the page.
   void range(std::size_t row) {

@@ -39,7 +39,7 @@ class page_rows {
   static constexpr std::uint32_t none = 0xffffffffu;
 
   page_rows(vec<range_row> const& rows, std::size_t most)
-      : rows_(rows), places_(rows.size(), none) {
+      : rows_(rows), positions_(rows.size(), none) {
     vec<std::uint32_t> order(rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     order.sort([&rows](std::uint32_t a, std::uint32_t b) {
@@ -50,14 +50,14 @@ class page_rows {
     std::size_t kept = 0;
     for (std::uint32_t const row : order) {
       std::size_t needed = 0;
-      for (std::uint32_t index = row; places_[index] == none; index = rows[index].parent) {
+      for (std::uint32_t index = row; positions_[index] == none; index = rows[index].parent) {
         ++needed;
         if (index == 0 || rows[index].parent >= index) break;
       }
       if (kept + needed > most) continue;
       kept += needed;
-      for (std::uint32_t index = row; places_[index] == none; index = rows[index].parent) {
-        places_[index] = 0;
+      for (std::uint32_t index = row; positions_[index] == none; index = rows[index].parent) {
+        positions_[index] = 0;
         if (index == 0 || rows[index].parent >= index) break;
       }
     }
@@ -65,13 +65,13 @@ class page_rows {
   }
 
   vec<std::uint32_t> const& shown() const noexcept { return shown_; }
-  /// The places by row, as place() has them.
-  vec<std::uint32_t> const& places() const noexcept { return places_; }
-  /// The place on the page of a row of the table, or of the nearest one above it.
-  std::uint32_t place(std::size_t row) const noexcept {
-    return row < places_.size() ? places_[row] : 0;
+  /// The positions by row, as position_of() has them.
+  vec<std::uint32_t> const& positions() const noexcept { return positions_; }
+  /// The position on the page of a row of the table, or of the nearest one above it.
+  std::uint32_t position_of(std::size_t row) const noexcept {
+    return row < positions_.size() ? positions_[row] : 0;
   }
-  /// How many rows below a place are left out, without those below one that is shown.
+  /// How many rows below a position are left out, without those below one that is shown.
   std::uint32_t hidden(std::size_t position) const noexcept { return hidden_[position]; }
   range_row const& row(std::size_t position) const noexcept { return rows_[shown_[position]]; }
   std::size_t total() const noexcept { return rows_.size(); }
@@ -84,21 +84,21 @@ class page_rows {
   void number() {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       std::uint32_t const parent = rows_[i].parent;
-      if (places_[i] != none) {
-        places_[i] = static_cast<std::uint32_t>(shown_.size());
+      if (positions_[i] != none) {
+        positions_[i] = static_cast<std::uint32_t>(shown_.size());
         shown_.push_back(static_cast<std::uint32_t>(i));
         hidden_.push_back(0);
       } else {
-        places_[i] = parent < i ? places_[parent] : 0;
-        if (places_[i] < hidden_.size()) ++hidden_[places_[i]];
+        positions_[i] = parent < i ? positions_[parent] : 0;
+        if (positions_[i] < hidden_.size()) ++hidden_[positions_[i]];
       }
     }
   }
 
   vec<range_row> const& rows_;
-  vec<std::uint32_t> places_;  ///< by row
-  vec<std::uint32_t> shown_;   ///< by place
-  vec<std::uint32_t> hidden_;  ///< by place
+  vec<std::uint32_t> positions_;  ///< by row
+  vec<std::uint32_t> shown_;      ///< by place
+  vec<std::uint32_t> hidden_;     ///< by place
 };
 
 /// Which columns of a table differ between its rows.
@@ -249,9 +249,9 @@ class page_writer {
         input_(input),
         limits_(limits),
         folded_(input.folded, limits.ranges),
-        each_(input.ranges, limits.ranges),
+        unfolded_(input.ranges, limits.ranges),
         folded_mean_(input.folded, input.steps),
-        each_mean_(input.ranges, input.steps) {
+        unfolded_mean_(input.ranges, input.steps) {
     find_places();
   }
 
@@ -259,13 +259,13 @@ class page_writer {
     json_.object();
     write_schema(json_, "strata.page", 2);
     write_run();
-    answer_on_page const shown{folded_.places(), folded_.shown(), limits_.findings, limits_.points,
-                               limits_.name};
+    answer_on_page const shown{folded_.positions(), folded_.shown(), limits_.findings,
+                               limits_.points, limits_.name};
     json_.line();
     json_.object("answer");
     answer_json(json_, input_, &shown).write();
     json_.end_object();
-    page_budget(json_, input_, folded_.places()).write();
+    page_budget(json_, input_, folded_.positions()).write();
     write_views();
     write_kernels();
     page_timeline(json_, input_, node_places_, limits_).write();
@@ -279,12 +279,12 @@ class page_writer {
   void find_places() {
     node_places_.resize(input_.source.nodes.size(), page_rows::none);
     for (std::size_t i = 0; i < input_.ranges.size(); ++i) {
-      std::uint32_t const position = folded_.place(input_.folded_rows[i]);
+      std::uint32_t const position = folded_.position_of(input_.folded_rows[i]);
       range_row const& range = input_.ranges[i];
       row_places_.push_back(position);
       path_places_[range.path_id] = position;
       path_rows_[range.path_id] = static_cast<std::uint32_t>(i);
-      each_places_[range.path_id] = each_.place(i);
+      unfolded_positions_[range.path_id] = unfolded_.position_of(i);
       if (range.node < node_places_.size()) node_places_[range.node] = position;
     }
     for (std::size_t i = 0; i < node_places_.size(); ++i) {
@@ -343,11 +343,12 @@ class page_writer {
 
   void write_range(cell_sink& cells, page_rows const& rows, std::size_t position) const {
     range_row const& row = rows.row(position);
-    known_integer(cells, "parent", position != 0, position == 0 ? 0 : rows.place(row.parent));
+    known_integer(cells, "parent", position != 0, position == 0 ? 0 : rows.position_of(row.parent));
     cells.integer("path_id", row.path_id);
     range_name_columns(cells, row);
     range_value_columns(cells, input_, row);
-    write_mean(cells, &rows == &folded_ ? folded_mean_ : each_mean_, row, rows.shown()[position]);
+    write_mean(cells, &rows == &folded_ ? folded_mean_ : unfolded_mean_, row,
+               rows.shown()[position]);
     cells.integer("hidden", rows.hidden(position));
   }
 
@@ -377,8 +378,8 @@ class page_writer {
   void write_views() {
     bool const has_indices = input_.ranges.size() != input_.folded.size();
     column_survey survey;
-    for (page_rows const* const rows : {&folded_, &each_}) {
-      if (rows == &each_ && !has_indices) continue;
+    for (page_rows const* const rows : {&folded_, &unfolded_}) {
+      if (rows == &unfolded_ && !has_indices) continue;
       for (std::size_t position = 0; position < rows->shown().size(); ++position) {
         survey.begin_row();
         write_range(survey, *rows, position);
@@ -391,7 +392,7 @@ class page_writer {
     json_.line();
     json_.array("views");
     write_view(folded_, survey, true);
-    if (has_indices) write_view(each_, survey, false);
+    if (has_indices) write_view(unfolded_, survey, false);
     json_.end_array();
   }
 
@@ -403,8 +404,8 @@ class page_writer {
       for (captured_work const& work : input_.folded[i].captured) {
         if (!(folded_mean_.captured_ns(work) > 0.0)) continue;
         json_.array();
-        json_.integer({}, rows.place(work.launching_row));
-        json_.integer({}, rows.place(i));
+        json_.integer({}, rows.position_of(work.launching_row));
+        json_.integer({}, rows.position_of(i));
         json_.number({}, folded_mean_.captured_ns(work));
         json_.end_array();
       }
@@ -442,7 +443,7 @@ class page_writer {
   void write_kernel(cell_sink& cells, std::size_t index, std::string const& name) {
     kernel_row const& row = input_.kernels[index];
     cells.integer("range", path_places_[row.path_id]);
-    cells.integer("range_each", each_places_[row.path_id]);
+    cells.integer("range_each", unfolded_positions_[row.path_id]);
     cells.text("name", name);
     cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
     kernel_value_columns(cells, row);
@@ -505,14 +506,14 @@ class page_writer {
   report_input const& input_;
   page_limits const& limits_;
   page_rows folded_;
-  page_rows each_;
+  page_rows unfolded_;
   step_amounts folded_mean_;
-  step_amounts each_mean_;
+  step_amounts unfolded_mean_;
   vec<std::uint32_t> row_places_;   ///< in the folded table on the page, by row of input.ranges
   vec<std::uint32_t> node_places_;  ///< the same by node
-  number_map<std::uint32_t> path_places_;  ///< the same by path_id
-  number_map<std::uint32_t> path_rows_;    ///< in input.ranges, by path_id
-  number_map<std::uint32_t> each_places_;  ///< in the other table, by path_id
+  number_map<std::uint32_t> path_places_;         ///< the same by path_id
+  number_map<std::uint32_t> path_rows_;           ///< in input.ranges, by path_id
+  number_map<std::uint32_t> unfolded_positions_;  ///< in the other table, by path_id
 };
 
 }  // namespace detail

@@ -59,7 +59,7 @@ class page_budget {
  private:
   struct part {
     std::string name;
-    std::uint32_t place;  ///< on the page
+    std::uint32_t position;  ///< on the page
     double ns;
   };
   /// Time of which nothing is known is a part of its own from this part of the whole on.
@@ -69,10 +69,10 @@ class page_budget {
 
   void add(std::string const& name, std::size_t row, double ns) {
     if (!(ns > 0.0) || !is_finite(ns)) return;
-    std::uint32_t const place = row < places_.size() ? places_[row] : 0;
-    std::size_t& number = positions_[name + '\n' + std::to_string(place)];
+    std::uint32_t const position = row < places_.size() ? places_[row] : 0;
+    std::size_t& number = positions_[name + '\n' + std::to_string(position)];
     if (number == 0) {
-      parts_.push_back({name, place, 0.0});
+      parts_.push_back({name, position, 0.0});
       number = parts_.size();
     }
     parts_[number - 1].ns += ns;
@@ -105,13 +105,13 @@ class page_budget {
       add("not known", input_.folded.size(), whole - sum);
     parts_.sort([](part const& a, part const& b) {
       if (a.ns != b.ns) return a.ns > b.ns;
-      return a.name != b.name ? a.name < b.name : a.place < b.place;
+      return a.name != b.name ? a.name < b.name : a.position < b.position;
     });
     json_.array(key);  // what, range (-1: of many), ns
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       json_.text({}, parts_[i].name);
       if (i < most_parts)
-        json_.integer({}, parts_[i].place);
+        json_.integer({}, parts_[i].position);
       else
         json_.integer({}, -1);
       json_.number({}, parts_[i].ns * factor);

@@ -106,17 +106,17 @@ class page_memory {
         totals_.back().kind = row.kind;
         number = totals_.size();
       }
-      total& to = totals_[number - 1];
-      ++to.count;
-      to.bytes += row.bytes;
+      total& sums = totals_[number - 1];
+      ++sums.count;
+      sums.bytes += row.bytes;
       if (row.released_at < 0) {
-        ++to.live_count;
-        to.live_bytes += row.bytes;
+        ++sums.live_count;
+        sums.live_bytes += row.bytes;
       }
       std::size_t const step = step_at(steps, row.allocated_at);
       if (step == 0 || step == steps.size()) continue;
-      ++to.later_count;
-      to.later_bytes += row.bytes;
+      ++sums.later_count;
+      sums.later_bytes += row.bytes;
     }
     changes_.sort([](change const& a, change const& b) {
       if (a.time != b.time) return a.time < b.time;
@@ -125,17 +125,17 @@ class page_memory {
   }
 
   /// By range and purpose only device memory counts, as in the peak.
-  static bool counts(change const& made, part_of by) noexcept {
-    return by == part_of::kind || is_device_memory(made.kind);
+  static bool counts(change const& made, part_of grouping) noexcept {
+    return grouping == part_of::kind || is_device_memory(made.kind);
   }
-  static std::uint32_t key_of(change const& made, part_of by) noexcept {
-    return by == part_of::range     ? made.range
-           : by == part_of::purpose ? made.purpose
-                                    : static_cast<std::uint32_t>(made.kind);
+  static std::uint32_t key_of(change const& made, part_of grouping) noexcept {
+    return grouping == part_of::range     ? made.range
+           : grouping == part_of::purpose ? made.purpose
+                                          : static_cast<std::uint32_t>(made.kind);
   }
 
-  void write_name(part_of by, std::uint32_t number) {
-    switch (by) {
+  void write_name(part_of grouping, std::uint32_t number) {
+    switch (grouping) {
       case part_of::range:
         return json_.integer({}, number);
       case part_of::purpose:
@@ -146,19 +146,19 @@ class page_memory {
   }
 
   /// The groups with the highest peaks, the highest first.
-  vec<group> choose(part_of by) const {
+  vec<group> choose(part_of grouping) const {
     vec<group> groups;
     number_map<std::size_t> known;
     for (change const& made : changes_) {
-      if (!counts(made, by)) continue;
-      std::size_t& number = known[key_of(made, by)];
+      if (!counts(made, grouping)) continue;
+      std::size_t& number = known[key_of(made, grouping)];
       if (number == 0) {
-        groups.push_back({key_of(made, by), 0, 0});
+        groups.push_back({key_of(made, grouping), 0, 0});
         number = groups.size();
       }
-      group& to = groups[number - 1];
-      to.live += made.bytes;
-      to.peak = larger(to.peak, to.live);
+      group& entry = groups[number - 1];
+      entry.live += made.bytes;
+      entry.peak = larger(entry.peak, entry.live);
     }
     groups.sort([](group const& a, group const& b) {
       return a.peak != b.peak ? a.peak > b.peak : a.key < b.key;
@@ -166,15 +166,15 @@ class page_memory {
     return groups;
   }
 
-  void write_series(char const* key, part_of by) {
-    vec<group> const groups = choose(by);
+  void write_series(char const* key, part_of grouping) {
+    vec<group> const groups = choose(grouping);
     std::size_t const named = smaller(groups.size(), most_series - 1);
     number_map<std::size_t> series;
     for (std::size_t i = 0; i < named; ++i) series[groups[i].key] = i;
     json_.line();
     json_.object(key);
     json_.array("series");
-    for (std::size_t i = 0; i < named; ++i) write_name(by, groups[i].key);
+    for (std::size_t i = 0; i < named; ++i) write_name(grouping, groups[i].key);
     json_.end_array();
     json_.integer("others", groups.size() - named);
     json_.line();
@@ -195,10 +195,10 @@ class page_memory {
       most = -1;
     };
     for (change const& made : changes_) {
-      if (!counts(made, by)) continue;
+      if (!counts(made, grouping)) continue;
       if (made.time / part != current) write_point();
       current = made.time / part;
-      std::size_t const* const position = series.find(key_of(made, by));
+      std::size_t const* const position = series.find(key_of(made, grouping));
       live[position == nullptr ? named : *position] += made.bytes;
       sum += made.bytes;
       if (sum < most) continue;
@@ -228,8 +228,8 @@ class page_memory {
       json_.array();
       json_.text({}, purpose.name);
       for (std::int64_t const bytes :
-           {whole_ns(mean.of(purpose.allocated, purpose.first_step_allocated)),
-            whole_ns(mean.of(purpose.released, purpose.first_step_released)), purpose.live,
+           {whole_ns(mean.per_step(purpose.allocated, purpose.first_step_allocated)),
+            whole_ns(mean.per_step(purpose.released, purpose.first_step_released)), purpose.live,
             purpose.peak, purpose.at_peak})
         json_.integer({}, bytes);
       json_.end_array();

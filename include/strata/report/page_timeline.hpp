@@ -137,10 +137,10 @@ class page_timeline {
 
   /// Calls visit(place, bar) for each record that has a part in the window.
   void visit_bars(window const& shown,
-                  callback<void(page_track::place const&, page_track::bar const&)> visit) const {
+                  callback<void(page_track::identity const&, page_track::bar const&)> visit) const {
     profile const& source = input_.source;
-    auto const show = [&](page_track::place const& where, auto const& record, std::uint32_t label,
-                          std::int64_t launched = lost_time) {
+    auto const show = [&](page_track::identity const& where, auto const& record,
+                          std::uint32_t label, std::int64_t launched = lost_time) {
       bool const is_outside = record.end < shown.begin || record.begin > shown.end;
       if (record.begin == lost_time || is_outside) return;
       std::int64_t const begin = larger(record.begin, shown.begin);
@@ -166,7 +166,7 @@ class page_timeline {
            launch_begin(copy.correlation));
   }
 
-  page_track* find(page_track::place const& where) {
+  page_track* find(page_track::identity const& where) {
     if (last_ < tracks_.size() && tracks_[last_].where() == where) return &tracks_[last_];
     for (last_ = 0; last_ < tracks_.size(); ++last_)
       if (tracks_[last_].where() == where) return &tracks_[last_];
@@ -178,7 +178,7 @@ class page_timeline {
   std::uint64_t find_tracks(window const& shown) {
     tracks_.clear();
     std::uint64_t left_out = 0;
-    visit_bars(shown, [&](page_track::place const& where, page_track::bar const&) {
+    visit_bars(shown, [&](page_track::identity const& where, page_track::bar const&) {
       page_track* track = find(where);
       if (track == nullptr && tracks_.size() < limits_.tracks) {
         tracks_.push_back(page_track(where));
@@ -212,7 +212,7 @@ class page_timeline {
     std::uint64_t const most = most_bars(slices);
     std::int64_t const length = shown.end - shown.begin;
     for (page_track& track : tracks_) track.begin(shown.begin, length, most);
-    visit_bars(shown, [&](page_track::place const& where, page_track::bar const& bar) {
+    visit_bars(shown, [&](page_track::identity const& where, page_track::bar const& bar) {
       if (page_track* const track = find(where)) track->add(bar);
     });
     json_.line();
@@ -230,25 +230,26 @@ class page_timeline {
     json_.end_object();
   }
 
-  std::string track_name(page_track::place const& at) const {
-    if (at.process != 0) return sentence("GPU ") << (at.process - 1) << ", stream " << at.lane;
-    if (at.lane == page_track::waits) return "waits for the GPU";
-    std::string name = sentence("thread ") << at.group;
+  std::string track_name(page_track::identity const& line) const {
+    if (line.process != 0)
+      return sentence("GPU ") << (line.process - 1) << ", stream " << line.lane;
+    if (line.lane == page_track::waits) return "waits for the GPU";
+    std::string name = sentence("thread ") << line.group;
     for (profile_thread const& thread : input_.source.threads) {
-      if (thread.ordinal != at.group) continue;
+      if (thread.ordinal != line.group) continue;
       if (!thread.name.empty()) name = thread.name;
       if (thread.os_id != 0) name += sentence(" (") << thread.os_id << ")";
     }
-    return at.lane == page_track::calls ? name + ", driver calls" : name;
+    return line.lane == page_track::calls ? name + ", driver calls" : name;
   }
 
-  static char const* kind_of(page_track::place const& where) noexcept {
+  static char const* kind_of(page_track::identity const& where) noexcept {
     if (where.process != 0) return "device";
     return where.lane >= page_track::calls ? "calls" : "ranges";
   }
 
   void write_track(page_track& track, std::int64_t from) {
-    page_track::place const& where = track.where();
+    page_track::identity const& where = track.where();
     json_.line();
     json_.object();
     json_.text("name", shortened(track_name(where), limits_.name));

@@ -17,15 +17,15 @@ namespace detail {
 /// time is joined to one bar with its neighbours in that part.
 class page_track {
  public:
-  struct place {
+  struct identity {
     std::uint32_t process = 0;  ///< 0 is the host, n + 1 is device n
     std::uint32_t group = 0;    ///< thread or context
     std::uint32_t lane = 0;     ///< depth of ranges, what calls there are, or the stream
 
-    bool operator==(place const& p) const noexcept {
+    bool operator==(identity const& p) const noexcept {
       return process == p.process && group == p.group && lane == p.lane;
     }
-    bool operator<(place const& p) const noexcept {
+    bool operator<(identity const& p) const noexcept {
       if (process != p.process) return process < p.process;
       return group != p.group ? group < p.group : lane < p.lane;
     }
@@ -44,9 +44,9 @@ class page_track {
     std::int64_t launched = lost_time;  ///< when the call began that caused it
   };
 
-  explicit page_track(place const& where) : where_(where) {}
+  explicit page_track(identity const& where) : where_(where) {}
 
-  place const& where() const noexcept { return where_; }
+  identity const& where() const noexcept { return where_; }
   /// Records of this line.
   std::uint64_t count() const noexcept { return count_; }
   void count_one() noexcept { ++count_; }
@@ -97,7 +97,7 @@ class page_track {
   }
 
  private:
-  place where_;
+  identity where_;
   std::uint64_t count_ = 0;
   std::int64_t from_ = 0;
   std::int64_t part_ns_ = 0;

@@ -21,10 +21,10 @@ namespace detail {
 class page_uses {
  public:
   page_uses(report_input const& input, trace_labels const& labels)
-      : tracks_(use_tracks::of(
+      : tracks_(use_tracks::make_tracks(
             input,
-            range_projection::of(input.source,
-                                 [&](std::uint32_t node) { return labels.has_own_row(node); }),
+            range_projection::project_ranges(
+                input.source, [&](std::uint32_t node) { return labels.has_own_row(node); }),
             busy_detail::exact)) {}
 
   /// From `begin` to `end`: pieces of the same use, or means of equal parts where they are many.
@@ -73,8 +73,8 @@ class page_uses {
     for (std::size_t i = after - smaller(after, std::size_t{1}); i + 1 < points.size(); ++i) {
       if (points[i].time >= end) break;
       std::int64_t const from = larger(points[i].time, begin);
-      std::int64_t const to = smaller(points[i + 1].time, end);
-      if (points[i].use > 0 && from < to) pieces.push_back({from, to, points[i].use});
+      std::int64_t const piece_end = smaller(points[i + 1].time, end);
+      if (points[i].use > 0 && from < piece_end) pieces.push_back({from, piece_end, points[i].use});
     }
     return pieces;
   }
@@ -91,9 +91,9 @@ class page_uses {
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::int64_t const from = begin + static_cast<std::int64_t>(i) * part;
       if (from >= end) break;
-      std::int64_t const to = smaller(end, from + part);
-      double const mean = sums[i] / static_cast<double>(to - from);
-      if (mean >= 0.5) parts.push_back({from, to, static_cast<std::uint32_t>(mean + 0.5)});
+      std::int64_t const part_end = smaller(end, from + part);
+      double const mean = sums[i] / static_cast<double>(part_end - from);
+      if (mean >= 0.5) parts.push_back({from, part_end, static_cast<std::uint32_t>(mean + 0.5)});
     }
     return parts;
   }

@@ -46,57 +46,57 @@ class perfetto_writer final : public trace_sink {
   bool has_async() const override { return false; }
 
   void process(std::uint32_t process, std::string_view name) override {
-    bool const is_host = place_.process_id == 0;
-    if (is_host) place_.host_number = process;
-    place_.process.clear();
-    place_.process_id = uuid(process, trace_track_kind::process, 0);
+    bool const is_host = sequence_.process_id == 0;
+    if (is_host) sequence_.host_number = process;
+    sequence_.process.clear();
+    sequence_.process_id = uuid(process, trace_track_kind::process, 0);
     describe_process(process, name);
-    if (is_host) place_.host.append(place_.process.bytes());
+    if (is_host) sequence_.host.append(sequence_.process.bytes());
   }
 
   void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
              std::string_view name) override {
-    if (kind == trace_track_kind::use) return begin_use(process - place_.host_number - 1, name);
+    if (kind == trace_track_kind::use) return begin_use(process - sequence_.host_number - 1, name);
     begin_sequence(uuid(process, kind, number));
-    place_.descriptors.append(place_.process.bytes());
+    sequence_.descriptors.append(sequence_.process.bytes());
     if (kind == trace_track_kind::process) return;
-    inner_message const packet(place_.descriptors, perfetto::trace_packet);
-    inner_message const track(place_.descriptors, perfetto::packet_track_descriptor);
-    place_.descriptors.integer(perfetto::track_uuid, place_.track);
+    inner_message const packet(sequence_.descriptors, perfetto::trace_packet);
+    inner_message const track(sequence_.descriptors, perfetto::packet_track_descriptor);
+    sequence_.descriptors.integer(perfetto::track_uuid, sequence_.track);
     if (kind == trace_track_kind::thread) {
-      inner_message const descriptor(place_.descriptors, perfetto::track_thread);
-      place_.descriptors.integer(perfetto::thread_pid, process);
+      inner_message const descriptor(sequence_.descriptors, perfetto::track_thread);
+      sequence_.descriptors.integer(perfetto::thread_pid, process);
       // Threads of different ranks differ.
-      place_.descriptors.integer(perfetto::thread_tid, std::uint64_t{process} * 1000 + number);
-      place_.descriptors.integer(perfetto::thread_legacy_sort_index, number);
-      place_.descriptors.text(perfetto::thread_thread_name, name);
+      sequence_.descriptors.integer(perfetto::thread_tid, std::uint64_t{process} * 1000 + number);
+      sequence_.descriptors.integer(perfetto::thread_legacy_sort_index, number);
+      sequence_.descriptors.text(perfetto::thread_thread_name, name);
       return;
     }
-    place_.descriptors.integer(perfetto::track_parent_uuid, place_.process_id);
-    place_.descriptors.text(perfetto::track_name, name);
-    place_.descriptors.integer(perfetto::track_sibling_order_rank, number);
+    sequence_.descriptors.integer(perfetto::track_parent_uuid, sequence_.process_id);
+    sequence_.descriptors.text(perfetto::track_name, name);
+    sequence_.descriptors.integer(perfetto::track_sibling_order_rank, number);
     if (kind == trace_track_kind::lane)
-      place_.descriptors.integer(perfetto::track_sibling_merge_behavior,
-                                 perfetto::SIBLING_MERGE_BEHAVIOR_NONE);
+      sequence_.descriptors.integer(perfetto::track_sibling_merge_behavior,
+                                    perfetto::SIBLING_MERGE_BEHAVIOR_NONE);
     if (kind != trace_track_kind::counter) return;
-    inner_message const descriptor(place_.descriptors, perfetto::track_counter);
-    place_.descriptors.integer(perfetto::counter_unit, perfetto::UNIT_SIZE_BYTES);
+    inner_message const descriptor(sequence_.descriptors, perfetto::track_counter);
+    sequence_.descriptors.integer(perfetto::counter_unit, perfetto::UNIT_SIZE_BYTES);
   }
 
   bool stream(trace_track::identity const& line, std::uint32_t number,
               std::string_view name) override {
     begin_sequence(0);
-    place_.is_stream = true;
-    place_.line = line;
-    place_.descriptors.append(place_.host.bytes());
-    gpus_.describe(place_.descriptors);
-    place_.numbers.clear();
-    gpus_.stream(line, number, name, place_.meanings, place_.numbers);
+    sequence_.is_stream = true;
+    sequence_.line = line;
+    sequence_.descriptors.append(sequence_.host.bytes());
+    gpus_.describe(sequence_.descriptors);
+    sequence_.numbers.clear();
+    gpus_.stream(line, number, name, sequence_.meanings, sequence_.numbers);
     return true;
   }
 
   void begin(std::uint32_t name, trace_category const& category) override {
-    if (place_.is_stream) {
+    if (sequence_.is_stream) {
       begin_work(name, category);
     } else {
       begin_event(category);
@@ -127,7 +127,7 @@ class perfetto_writer final : public trace_sink {
     open.message.text(open.fields.text, text);
   }
   void text(trace_key const& key, std::uint32_t number) override {
-    if (place_.is_stream && work_.takes_name(key, number)) return;
+    if (sequence_.is_stream && work_.takes_name(key, number)) return;
     std::uint64_t const id = 2 * (std::uint64_t{number} + 1);  // that of an extent is odd
     if (is_new(known_.texts[number], as_value))
       intern(perfetto::interned_debug_annotation_string_values, id, texts_[number]);
@@ -135,14 +135,14 @@ class perfetto_writer final : public trace_sink {
     open.message.integer(open.fields.text_number, id);
   }
   void extent(trace_key const& key, std::uint32_t const* sizes, std::uint32_t count) override {
-    if (place_.is_stream) return launch_extent(key, sizes);
+    if (sequence_.is_stream) return launch_extent(key, sizes);
     argument open(*this, key);
     open.message.text(open.fields.text, joined(sizes, count));
   }
 
   void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) override {
     ++count_;
-    if (place_.is_stream) return finish_work(begin, end, arrows);
+    if (sequence_.is_stream) return finish_work(begin, end, arrows);
     if (arrows.begins && arrows.first <= arrows.last) {
       inner_message const correlation(event_, perfetto::event_gpu_correlation);
       for (std::uint32_t i = arrows.first; i <= arrows.last; ++i)
@@ -222,12 +222,12 @@ class perfetto_writer final : public trace_sink {
   /// An argument of the event, until the end of the block.
   struct argument {
     argument(perfetto_writer& writer, trace_key const& key)
-        : message(writer.place_.is_stream ? writer.work_.launch : writer.event_),
-          fields(writer.place_.is_stream ? of_launch : of_event),
+        : message(writer.sequence_.is_stream ? writer.work_.launch : writer.event_),
+          fields(writer.sequence_.is_stream ? of_launch : of_event),
           inner(message, fields.list) {
       if (is_new(writer.known_.keys, 1u << key.number))
         writer.intern(fields.names, key.number,
-                      writer.place_.is_stream ? gpu_argument(key) : key.name());
+                      writer.sequence_.is_stream ? gpu_argument(key) : key.name());
       message.integer(perfetto::annotation_name_iid, key.number);
     }
     proto_message& message;
@@ -264,29 +264,29 @@ class perfetto_writer final : public trace_sink {
   }
 
   void describe_process(std::uint32_t process, std::string_view name) {
-    inner_message const packet(place_.process, perfetto::trace_packet);
-    inner_message const track(place_.process, perfetto::packet_track_descriptor);
-    place_.process.integer(perfetto::track_uuid, place_.process_id);
-    inner_message const descriptor(place_.process, perfetto::track_process);
-    place_.process.integer(perfetto::process_pid, process);
-    place_.process.integer(perfetto::process_legacy_sort_index, process);
-    place_.process.text(perfetto::process_process_name, name);
+    inner_message const packet(sequence_.process, perfetto::trace_packet);
+    inner_message const track(sequence_.process, perfetto::packet_track_descriptor);
+    sequence_.process.integer(perfetto::track_uuid, sequence_.process_id);
+    inner_message const descriptor(sequence_.process, perfetto::track_process);
+    sequence_.process.integer(perfetto::process_pid, process);
+    sequence_.process.integer(perfetto::process_legacy_sort_index, process);
+    sequence_.process.text(perfetto::process_process_name, name);
   }
 
   /// The events that follow are on this track, or on a GPU.
   void begin_sequence(std::uint64_t track) {
     close_until((std::numeric_limits<std::int64_t>::max)());
-    place_.track = track;
-    place_.is_stream = false;
-    place_.descriptors.clear();
-    place_.meanings.clear();
-    ++place_.sequence;
+    sequence_.track = track;
+    sequence_.is_stream = false;
+    sequence_.descriptors.clear();
+    sequence_.meanings.clear();
+    ++sequence_.sequence;
     known_.end = 0;
   }
   void begin_use(std::uint32_t device, std::string_view name) {
     begin_sequence(0);
-    gpus_.describe(place_.descriptors);
-    gpus_.use(device, name, place_.meanings);
+    gpus_.describe(sequence_.descriptors);
+    gpus_.use(device, name, sequence_.meanings);
   }
 
   void clear_event() {
@@ -303,8 +303,8 @@ class perfetto_writer final : public trace_sink {
     clear_event();
     bool const is_kernel = category.number == trace_categories::kernel.number;
     work_.begin(name, is_kernel ? gpu_stage::kernel : gpu_stage::copy);
-    integer(gpu_keys::device, place_.line.process - 1);
-    integer(trace_keys::stream, place_.line.stream);
+    integer(gpu_keys::device, sequence_.line.process - 1);
+    integer(trace_keys::stream, sequence_.line.stream);
   }
 
   /// Each launch has the sizes and how many they are: blocks, threads of a block, all threads.
@@ -327,7 +327,7 @@ class perfetto_writer final : public trace_sink {
 
   void finish_work(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) {
     // What repeats stands together, so that it becomes one reference.
-    event_.append(place_.numbers.bytes());
+    event_.append(sequence_.numbers.bytes());
     event_.integer(perfetto::work_stage_iid, static_cast<std::uint64_t>(work_.stage));
     bool const linked = arrows.first <= arrows.last;
     event_.integer(perfetto::work_event_id, linked ? gpus_.event_of(arrows.number(arrows.first))
@@ -346,7 +346,7 @@ class perfetto_writer final : public trace_sink {
     interned_.integer(perfetto::entry_iid, work_.name + 1);
     interned_.text(perfetto::kernel_name, texts_[work_.mangled != 0 ? work_.mangled : work_.name]);
     if (work_.whole != 0) interned_.text(perfetto::kernel_demangled_name, texts_[work_.whole]);
-    std::string const architecture = gpus_.architecture(place_.line.process - 1);
+    std::string const architecture = gpus_.architecture(sequence_.line.process - 1);
     if (!architecture.empty()) interned_.text(perfetto::kernel_arch, architecture);
   }
 
@@ -365,19 +365,19 @@ class perfetto_writer final : public trace_sink {
     packet(perfetto::packet_track_event, time, event_);
   }
   void packet(proto_field kind, std::int64_t time, proto_message const& event) {
-    if (time < place_.last) {
+    if (time < sequence_.last) {
       inner_message const packet(chunk_, perfetto::trace_packet);
       begin_clock();
     }
     {
       inner_message const packet(chunk_, perfetto::trace_packet);
-      chunk_.integer(perfetto::packet_timestamp, static_cast<std::uint64_t>(time - place_.last));
-      chunk_.integer(perfetto::packet_trusted_packet_sequence_id, place_.sequence);
+      chunk_.integer(perfetto::packet_timestamp, static_cast<std::uint64_t>(time - sequence_.last));
+      chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_.sequence);
       chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_NEEDS_INCREMENTAL_STATE);
       chunk_.bytes(kind, event.bytes());
       if (interned_.size() > 0) chunk_.bytes(perfetto::packet_interned_data, interned_.bytes());
     }
-    place_.last = time;
+    sequence_.last = time;
     interned_.clear();
     if (chunk_.size() >= chunk_size) write_chunk();
   }
@@ -387,22 +387,22 @@ class perfetto_writer final : public trace_sink {
     known_.end = written_ + chunk_.size() + state_size;
     known_.keys = known_.categories = 0;
     known_.texts.assign(texts_.size(), 0);
-    chunk_.append(place_.descriptors.bytes());
-    interned_.append(place_.meanings.bytes());
+    chunk_.append(sequence_.descriptors.bytes());
+    interned_.append(sequence_.meanings.bytes());
     inner_message const packet(chunk_, perfetto::trace_packet);
     chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_INCREMENTAL_STATE_CLEARED);
     begin_clock();
     inner_message const defaults(chunk_, perfetto::packet_trace_packet_defaults);
     chunk_.integer(perfetto::defaults_timestamp_clock_id, perfetto::sequence_clock);
-    if (place_.track == 0) return;
+    if (sequence_.track == 0) return;
     inner_message const event(chunk_, perfetto::defaults_track_event_defaults);
-    chunk_.integer(perfetto::event_track_uuid, place_.track);
+    chunk_.integer(perfetto::event_track_uuid, sequence_.track);
   }
 
   /// The next time is the distance to the begin of the session, not to the event before. All
   /// snapshots are equal, since those of the trace's own clock may not go back.
   void begin_clock() {
-    chunk_.integer(perfetto::packet_trusted_packet_sequence_id, place_.sequence);
+    chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_.sequence);
     inner_message const snapshot(chunk_, perfetto::packet_clock_snapshot);
     for (bool const own : {true, false}) {
       inner_message const clock(chunk_, perfetto::snapshot_clocks);
@@ -412,7 +412,7 @@ class perfetto_writer final : public trace_sink {
       if (own) chunk_.integer(perfetto::clock_is_incremental, 1);
     }
     chunk_.integer(perfetto::snapshot_primary_trace_clock, perfetto::BUILTIN_CLOCK_BOOTTIME);
-    place_.last = origin_;
+    sequence_.last = origin_;
   }
 
   void write_chunk() {
@@ -435,7 +435,7 @@ class perfetto_writer final : public trace_sink {
     std::uint64_t end = 0;  ///< where it is forgotten
   };
   /// The track of the events, or the stream.
-  struct sequence_place {
+  struct sequence_state {
     proto_message host;         ///< the first process
     proto_message process;      ///< the last one
     proto_message descriptors;  ///< packets
@@ -454,7 +454,7 @@ class perfetto_writer final : public trace_sink {
   vec<std::string> const& texts_;
   perfetto_gpus gpus_;
   known_state known_;
-  sequence_place place_;
+  sequence_state sequence_;
   gpu_work work_;
   vec<std::int64_t> open_;  ///< where slices end
   proto_message chunk_;

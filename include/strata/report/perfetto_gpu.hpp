@@ -55,9 +55,9 @@ struct gpu_work {
   std::uint32_t mangled = 0;  ///< if asked for
   std::uint64_t blocks = 0;
 
-  void begin(std::uint32_t called, gpu_stage of) {
+  void begin(std::uint32_t called, gpu_stage kind) {
     launch.clear();
-    stage = of;
+    stage = kind;
     name = called;
     whole = mangled = 0;
     blocks = 0;

@@ -29,9 +29,9 @@ class proto_message {
     end_at(varint(varint(room(2 * longest), field << 3), value));
   }
   void fixed(proto_field field, std::uint64_t value) {
-    char* to = varint(room(longest + 8), field << 3 | 1);
-    for (unsigned i = 0; i < 64; i += 8) *to++ = static_cast<char>(value >> i);
-    end_at(to);
+    char* position = varint(room(longest + 8), field << 3 | 1);
+    for (unsigned i = 0; i < 64; i += 8) *position++ = static_cast<char>(value >> i);
+    end_at(position);
   }
   /// Bytes, or a message that is complete.
   void bytes(proto_field field, std::string_view value) {
@@ -60,10 +60,10 @@ class proto_message {
   static constexpr std::size_t longest = 10;  // of a number
   static constexpr std::size_t ends = 64;     // room for the lengths of messages that end here
 
-  static char* varint(char* to, std::uint64_t value) noexcept {
-    for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
-    *to++ = static_cast<char>(value);
-    return to;
+  static char* varint(char* position, std::uint64_t value) noexcept {
+    for (; value >= 0x80; value >>= 7) *position++ = static_cast<char>(value | 0x80);
+    *position++ = static_cast<char>(value);
+    return position;
   }
   char* room(std::size_t size) {
     if (bytes_.size() - used_ < size + ends) bytes_.resize(2 * bytes_.size() + size + ends);
@@ -86,9 +86,10 @@ class inner_message {
     char length[proto_message::longest];
     std::size_t const size = in_.used_ - begin_;
     auto const bytes = static_cast<std::size_t>(in_.varint(length, size) - length);
-    char* const to = in_.bytes_.data() + begin_;            // the message has room for its length
-    if (bytes > 1) std::memmove(to + bytes - 1, to, size);  // one byte was left for the length
-    std::memcpy(to - 1, length, bytes);
+    char* const content = in_.bytes_.data() + begin_;  // the message has room for its length
+    if (bytes > 1)
+      std::memmove(content + bytes - 1, content, size);  // one byte was left for the length
+    std::memcpy(content - 1, length, bytes);
     in_.used_ += bytes - 1;
   }
   inner_message(inner_message const&) = delete;

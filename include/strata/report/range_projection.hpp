@@ -38,7 +38,7 @@ class range_projection {
  public:
   /// `has_own_row(node)`: whether a node is a range that is shown.
   template <class HasOwnRow>
-  static vec<projected_range> of(profile const& source, HasOwnRow const& has_own_row) {
+  static vec<projected_range> project_ranges(profile const& source, HasOwnRow const& has_own_row) {
     range_projection made(source);
     for (std::uint32_t node = 0; node < source.nodes.size(); ++node)
       made.shown_.push_back(node != root_node && has_own_row(node));
@@ -119,9 +119,9 @@ class range_projection {
   }
 
   /// The ranges around some work, the outermost first.
-  void find_levels(work const& of, driver_call_record const& launch, vec<level>& levels) const {
+  void find_levels(work const& record, driver_call_record const& launch, vec<level>& levels) const {
     levels.clear();
-    std::uint32_t node = of.node;
+    std::uint32_t node = record.node;
     while (node != root_node && node < source_.nodes.size() && levels.size() < most_levels) {
       if (shown_[node]) levels.push_back({node, call_of(node, launch)});
       std::uint32_t const parent = source_.nodes[node].parent;

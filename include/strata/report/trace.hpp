@@ -199,7 +199,7 @@ class trace_json final : public trace_sink {
   bool has_async() const override { return true; }
 
   void process(std::uint32_t process, std::string_view name) override {
-    place(process, 0);
+    set_track(process, 0);
     metadata("process_name", name);
     sort_index("process_sort_index", process);
   }
@@ -207,7 +207,7 @@ class trace_json final : public trace_sink {
   void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
              std::string_view name) override {
     bool const named = kind == trace_track_kind::thread || kind == trace_track_kind::lane;
-    place(process, named ? number : 0);
+    set_track(process, named ? number : 0);
     if (!named) counter_.assign(name);
     if (!named) return;
     metadata("thread_name", name);
@@ -262,7 +262,7 @@ class trace_json final : public trace_sink {
 
   void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) override {
     out_.write("},\"ph\":\"X\"");
-    out_.write(place_);
+    out_.write(track_);
     time(",\"ts\":", begin - origin_);
     time(",\"dur\":", end - begin);
     out_.put('}');
@@ -271,7 +271,7 @@ class trace_json final : public trace_sink {
       out_.write("{\"name\":\"launch\",\"cat\":\"launch\",\"ph\":\"");
       out_.write(arrows.begins ? "s\",\"id\":" : "f\",\"bp\":\"e\",\"id\":");
       out_.integer(arrows.number(i));
-      end_at(arrows.at);
+      end_at(arrows.time);
     }
   }
 
@@ -317,17 +317,17 @@ class trace_json final : public trace_sink {
   }
 
  private:
-  void place(std::uint32_t process, std::uint32_t thread) {
-    place_ = sentence(",\"pid\":") << process << ",\"tid\":" << thread;
+  void set_track(std::uint32_t process, std::uint32_t thread) {
+    track_ = sentence(",\"pid\":") << process << ",\"tid\":" << thread;
   }
 
-  void begin_counter(std::int64_t at) {
+  void begin_counter(std::int64_t timestamp) {
     separate();
     out_.write("{\"name\":");
     write_json_string(out_, counter_);
     out_.write(",\"ph\":\"C\"");
-    out_.write(place_);
-    time(",\"ts\":", at - origin_);
+    out_.write(track_);
+    time(",\"ts\":", timestamp - origin_);
     out_.write(",\"args\":{");
   }
 
@@ -349,7 +349,7 @@ class trace_json final : public trace_sink {
   }
 
   void end_at(std::int64_t ns) {
-    out_.write(place_);
+    out_.write(track_);
     time(",\"ts\":", ns - origin_);
     out_.put('}');
   }
@@ -359,7 +359,7 @@ class trace_json final : public trace_sink {
     out_.write("{\"name\":\"");
     out_.write(what);
     out_.write("\",\"ph\":\"M\"");
-    out_.write(place_);
+    out_.write(track_);
     out_.write(",\"args\":");
   }
   void metadata(std::string_view what, std::string_view name) {
@@ -390,7 +390,7 @@ class trace_json final : public trace_sink {
   text_writer& out_;
   std::int64_t origin_;
   vec<std::string> quoted_;
-  std::string place_;
+  std::string track_;
   std::string counter_;  ///< the name of the counter that follows
   std::uint64_t count_ = 0;
   std::size_t comma_ = 0;  ///< 1 before the first argument, which has no comma

@@ -96,7 +96,7 @@ class trace_labels {
   }
 
  private:
-  struct place {
+  struct node_row {
     std::uint32_t row;
     bool own;
   };
@@ -148,7 +148,7 @@ class trace_labels {
   }
 
   vec<std::string> texts_;
-  vec<place> nodes_;
+  vec<node_row> nodes_;
   vec<range_label> ranges_;
   vec<kernel_label> kernels_;
 };
@@ -250,12 +250,12 @@ class trace_plan {
       : input_(input),
         labels_(labels),
         arrows_(input.source.launches.size()),
-        projected_(range_projection::of(
+        projected_(range_projection::project_ranges(
             input.source, [&](std::uint32_t node) { return labels.has_own_row(node); })),
-        uses_(use_tracks::of(input, projected_)) {
+        uses_(use_tracks::make_tracks(input, projected_)) {
     limit(max_events);
     launch_index const launches(input.source);
-    each([&](trace_slice const& found, std::uint64_t) {
+    for_each_slice([&](trace_slice const& found, std::uint64_t) {
       if (found.begin >= cutoff_) {
         left_out_ += found.kind == slice_kind::projection ? 0 : 1;  // no record
         return;
@@ -288,7 +288,7 @@ class trace_plan {
 
  private:
   /// Calls visit(slice, events) for each record that has times; events: the most that it becomes.
-  void each(callback<void(trace_slice const&, std::uint64_t)> visit) {
+  void for_each_slice(callback<void(trace_slice const&, std::uint64_t)> visit) {
     profile const& source = input_.source;
     without_time_ = 0;
     auto const records = [&](auto const& all, slice_kind kind, std::uint64_t events, auto order) {
@@ -322,7 +322,8 @@ class trace_plan {
   }
 
   void each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
-    each([&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
+    for_each_slice(
+        [&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
     for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
     for (span_record const& span : input_.source.spans) visit(span.begin, 2);
     for (use_track const& track : uses_)
@@ -486,7 +487,7 @@ struct trace_arrows {
   std::uint32_t first = 1;  ///< of the arrows of a launch, first to last
   std::uint32_t last = 0;
   bool begins = false;
-  std::int64_t at = 0;
+  std::int64_t time = 0;
 
   /// The correlation; the second and later ones of a call, which launched a graph, have their place
   /// in the upper half.

@@ -89,8 +89,8 @@ enum class busy_detail : std::uint8_t { parts, exact };
 /// Cost: O(p log p) for p calls of ranges on streams and records of work.
 class use_tracks {
  public:
-  static vec<use_track> of(table_input const& input, vec<projected_range> const& projected,
-                           busy_detail detail = busy_detail::parts) {
+  static vec<use_track> make_tracks(table_input const& input, vec<projected_range> const& projected,
+                                    busy_detail detail = busy_detail::parts) {
     use_tracks made(input, projected);
     counter_table const* const table = made.counted();
     if (table == nullptr) return {};
@@ -121,7 +121,7 @@ class use_tracks {
   class own_parts {
    public:
     template <class Visit>
-    void of(projected_range const& call, Visit const& visit) {
+    void visit_parts(projected_range const& call, Visit const& visit) {
       std::size_t const depth = call.depth;
       while (inner_.size() <= depth + 1) inner_.emplace_back();
       std::int64_t time = call.begin;
@@ -181,7 +181,8 @@ class use_tracks {
     for (projected_range const& range : projected_) {
       if (range.device != device) continue;
       double const use = uses[range.node];
-      parts.of(range, [&](std::int64_t begin, std::int64_t end) { sum.add(begin, end, use); });
+      parts.visit_parts(range,
+                        [&](std::int64_t begin, std::int64_t end) { sum.add(begin, end, use); });
     }
     push_back(device, name, sum.points());
   }
@@ -196,10 +197,10 @@ class use_tracks {
   void add_busy_parts(std::uint32_t device) {
     vec<span> work = work_of(device);
     std::int64_t const from = work.empty() ? 0 : work[0].begin;
-    std::int64_t to = from;
-    for (span const& stretch : work) to = larger(to, stretch.end);
-    std::int64_t const part = larger(least_part, (to - from) / most_parts + 1);
-    vec<std::int64_t> busy(static_cast<std::size_t>((to - from) / part + 1), 0);
+    std::int64_t last_end = from;
+    for (span const& stretch : work) last_end = larger(last_end, stretch.end);
+    std::int64_t const part = larger(least_part, (last_end - from) / most_parts + 1);
+    vec<std::int64_t> busy(static_cast<std::size_t>((last_end - from) / part + 1), 0);
     std::int64_t done = from;
     for (span const& stretch : work) {
       for_each_part(larger(done, stretch.begin), stretch.end, from, part,

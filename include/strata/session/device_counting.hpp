@@ -111,9 +111,9 @@ class device_counting {
   }
 
   /// Adds what was counted, and what went wrong.
-  void copy_to(profile& to) {
-    ranges_.copy_to(to);
-    kernels_.copy_to(to);
+  void copy_to(profile& target) {
+    ranges_.copy_to(target);
+    kernels_.copy_to(target);
     for (status const& problem : ranges_.problems()) problems_.push_back(problem);
     for (status const& problem : kernels_.problems()) (void)keep(problem);  // ranges may have it
     if (stage_ == stage::waiting && postponed_ != 0)
@@ -174,11 +174,11 @@ class device_counting {
     kernels_.close();
   }
 
-  void add_missing(char const* what, std::size_t done, std::size_t of) {
+  void add_missing(char const* what, std::size_t done, std::size_t total) {
     problems_.emplace_back(
         errc::limit,
         sentence(what)
-            << ": the program ended after " << done << " of " << of
+            << ": the program ended after " << done << " of " << total
             << " counting steps; what needs the others is missing. Run more steps, or ask "
                "for fewer counters");
   }

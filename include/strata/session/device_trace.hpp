@@ -239,8 +239,8 @@ class device_trace {
     return drains_ && drain_->found() == device_drain::outcome::silent;
   }
   /// Hands what was traced to the profile. Errors: why it is incomplete. Requires: tracing().
-  status take(profile& to, tick_converter const& ticks) {
-    activity().take(to, ticks);
+  status take(profile& target, tick_converter const& ticks) {
+    activity().take(target, ticks);
     return activity().problem();
   }
   /// What calls into the driver said of the steps.

@@ -43,7 +43,7 @@ class hang_finder {
       hang.ranges.push_back(open);
     };
     auto const just_ended = static_cast<std::int64_t>(end_ns / program.rate.ns_per_tick());
-    all.state().left.each(program.ticks - just_ended, add);
+    all.state().left.for_each(program.ticks - just_ended, add);
     all.each_thread([&](thread_recorder const& thread) {
       std::uint32_t const number = thread.ordinal();
       thread.each_open(all.session(),

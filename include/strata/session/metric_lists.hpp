@@ -33,7 +33,7 @@ struct metric_lines {
     return sentence(padded("metric", key_width))
            << padded("unit", unit_width) << padded("level", level_width) << "what\n";
   }
-  static std::string of(metric const& entry) {
+  static std::string make_line(metric const& entry) {
     return padded(entry.key(), key_width) + padded(entry.unit(), unit_width) +
            padded(to_string(entry.level), level_width) + std::string(entry.meaning());
   }
@@ -93,7 +93,7 @@ class metric_lister : metric_lines {
 
   void add_metric(metric const& entry) {
     metric_set const set = host_.resolve({std::string(entry.key())});
-    text_ += of(entry);
+    text_ += make_line(entry);
     if (resolved_metric const* found = set.find(entry.key())) {
       text_ += " = " + found->formula;
     } else if (!set.absent.empty()) {
@@ -126,7 +126,7 @@ inline std::string list_cpu_metrics() {
       "\"cpu\"\nhas all of them.\n\n" +
       lines::heading();
   for (metric const& entry : metric_list{metric_source::perf}) {
-    text += lines::of(entry);
+    text += lines::make_line(entry);
     bool const counted = detail::find_perf_event(entry.formula()) != nullptr;
     if (!counted) text += " = " + std::string(entry.formula());
     text += '\n';

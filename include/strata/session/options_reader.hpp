@@ -23,7 +23,8 @@ namespace detail {
 /// Reads the text of STRATA into options, in one pass.
 class options_reader {
  public:
-  options_reader(options& to, vec<std::string>& problems) : to_(&to), problems_(&problems) {}
+  options_reader(options& target, vec<std::string>& problems)
+      : options_(&target), problems_(&problems) {}
 
   void read(std::string_view text) {
     while (!text.empty()) {
@@ -36,12 +37,12 @@ class options_reader {
       set(trimmed(item.substr(0, equals)),
           has_value ? trimmed(item.substr(equals + 1)) : std::string_view{}, has_value);
     }
-    if (!to_->chip.empty() && !to_->list_metrics)
+    if (!options_->chip.empty() && !options_->list_metrics)
       problems_->push_back(sentence("STRATA: \"chip=")
-                           << quoted(to_->chip)
+                           << quoted(options_->chip)
                            << "\" is ignored: it names the chip of list-metrics.");
     if (unknown_ == 0 || known_ != 0) return;
-    to_->enabled = false;
+    options_->enabled = false;
     problems_->back() += " Nothing is recorded.";
   }
 
@@ -179,7 +180,7 @@ class options_reader {
   }
   template <class Row, std::size_t Count>
   void set_flags(Row const (&rows)[Count], std::uint32_t chosen) {
-    for (std::size_t i = 0; i < Count; ++i) to_->*rows[i].field = (chosen >> i & 1u) != 0;
+    for (std::size_t i = 0; i < Count; ++i) options_->*rows[i].field = (chosen >> i & 1u) != 0;
   }
 
   /// What was given, fit for one line of a message.
@@ -199,15 +200,15 @@ class options_reader {
         device_kinds(value);
         return true;
       }
-      bool on = to_->trace;
-      if (flag(key, value, on)) to_->enabled = to_->enabled || on;
-      to_->trace = on;
+      bool on = options_->trace;
+      if (flag(key, value, on)) options_->enabled = options_->enabled || on;
+      options_->trace = on;
       return true;
     }
     if (key == "host") {
-      bool only_host = !to_->trace;
+      bool only_host = !options_->trace;
       (void)flag(key, value, only_host);
-      to_->trace = !only_host;
+      options_->trace = !only_host;
       return true;
     }
     bool const on = key == "on" || key == "1";
@@ -216,7 +217,7 @@ class options_reader {
     if (has_value) {
       wrong(key, value, "no value");
     } else {
-      to_->enabled = on;
+      options_->enabled = on;
     }
     return true;
   }
@@ -226,23 +227,23 @@ class options_reader {
     if (set_whether(key, value, has_value)) return;
     if (key == "attach") {
       if (value != "start" && value != "window") return wrong(key, value, "start or window");
-      to_->attach_in_window = value == "window";
+      options_->attach_in_window = value == "window";
       return;
     }
     if (key == "counters") return counters(value);
     if (key == "formats") return formats(value);
     if (key == "sort") return sort(value);
-    if (key == "only") return patterns(key, value, to_->only);
-    if (key == "kernels") return patterns(key, value, to_->kernels);
+    if (key == "only") return patterns(key, value, options_->only);
+    if (key == "kernels") return patterns(key, value, options_->kernels);
     for (text_row const& row : texts) {
       if (key != row.key) continue;
       if (value.empty() && !row.wanted.empty()) return wrong(key, value, row.wanted);
-      return (void)(to_->*row.field).assign(value);
+      return (void)(options_->*row.field).assign(value);
     }
     for (number_row const& row : numbers)
       if (key == row.key) return number(value, row);
     for (flag_row const& row : flags)
-      if (key == row.name) return (void)flag(key, value, to_->*row.field);
+      if (key == row.name) return (void)flag(key, value, options_->*row.field);
     if (key == "nvtx") return nvtx(value);
     --known_;
     ++unknown_;
@@ -288,7 +289,7 @@ class options_reader {
   void number(std::string_view value, number_row const& row) {
     std::uint32_t read = 0;
     if (read_number(value, read) && read >= row.least) {
-      to_->*row.field = read;
+      options_->*row.field = read;
       return;
     }
     std::string_view const digits = value.substr(0, value.find_first_not_of("0123456789"));
@@ -299,11 +300,11 @@ class options_reader {
     wrong(row.key, value, wanted);
   }
 
-  bool flag(std::string_view key, std::string_view value, bool& to) {
+  bool flag(std::string_view key, std::string_view value, bool& setting) {
     if (value.empty() || value == "1" || value == "on") {
-      to = true;
+      setting = true;
     } else if (value == "0" || value == "off") {
-      to = false;
+      setting = false;
     } else {
       wrong(key, value, "1 or 0");
       return false;
@@ -349,7 +350,7 @@ class options_reader {
     nearest_names nearest(value);
     for (std::size_t i = 0; i < std::size(row_order_names); ++i) {
       if (value == row_order_names[i])
-        return (void)(to_->sort = static_cast<options::order>(static_cast<row_order>(i)));
+        return (void)(options_->sort = static_cast<options::order>(static_cast<row_order>(i)));
       nearest.consider(row_order_names[i]);
     }
     wrong("sort", value, "cost, order or name", meant(nearest));
@@ -366,23 +367,23 @@ class options_reader {
       chosen |= bit;
     }
     set_flags(all_kinds, chosen);
-    to_->trace = to_->enabled = true;
+    options_->trace = options_->enabled = true;
   }
 
   void counters(std::string_view value) {
     if (value.empty())
       return wrong("counters", value, "presets or metrics joined by +, as in counters=hbm+l1+cpu");
-    to_->counters.clear();
-    to_->cpu_counters.clear();
+    options_->counters.clear();
+    options_->cpu_counters.clear();
     for (std::string_view item; take(value, item);) {
       bool const of_cpu = item == "cpu" || item.substr(0, 4) == "cpu_";
-      std::string& list = of_cpu ? to_->cpu_counters : to_->counters;
+      std::string& list = of_cpu ? options_->cpu_counters : options_->counters;
       add_part(list, item, "+");
     }
-    if (!to_->counters.empty()) to_->trace = true;  // the CPU's need none
+    if (!options_->counters.empty()) options_->trace = true;  // the CPU's need none
   }
 
-  void patterns(std::string_view key, std::string_view value, vec<std::string>& to) {
+  void patterns(std::string_view key, std::string_view value, vec<std::string>& setting) {
     vec<std::string> read;
     std::string_view left = value;
     for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
@@ -390,7 +391,7 @@ class options_reader {
       return wrong(key, value,
                    sentence("names of ranges joined by +, as in ") << key << "=attention+mlp");
     }
-    to = std::move(read);
+    setting = std::move(read);
   }
 
   void nvtx(std::string_view value) {
@@ -412,10 +413,10 @@ class options_reader {
       }
     }
     if (!known || off == (in || out)) return wrong("nvtx", value, "in, out, in+out, or off");
-    to_->nvtx = off ? mode::off : !out ? mode::in : in ? mode::in_and_out : mode::out;
+    options_->nvtx = off ? mode::off : !out ? mode::in : in ? mode::in_and_out : mode::out;
   }
 
-  options* to_;
+  options* options_;
   vec<std::string>* problems_;
   std::size_t known_ = 0;
   std::size_t unknown_ = 0;  // keys

@@ -125,7 +125,7 @@ class written_files {
 
   /// Where a file is; nothing where it could not be written.
   std::string folder_of(std::string_view name) const {
-    for (place const& here : places_)
+    for (folder const& here : places_)
       for (std::string const& file : here.files)
         if (file == name) return here.directory.path();
     return {};
@@ -153,7 +153,7 @@ class written_files {
   }
 
   void say_written() const {
-    for (place const& here : places_) {
+    for (folder const& here : places_) {
       if (here.files.empty()) continue;
       say(("wrote " + output_directory::joined(here.directory.path(), here.files)).c_str());
     }
@@ -166,11 +166,11 @@ class written_files {
   }
 
  private:
-  struct place {
+  struct folder {
     output_directory directory;
     vec<std::string> files;  // names
   };
-  vec<place> places_;
+  vec<folder> places_;
   vec<std::string> refused_;
   int error_ = 0;  // the first one
 };
@@ -210,9 +210,9 @@ class report_files {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
     out = machine::absolute(out);
-    status const asked = output_directory::probe(place(out, rank), numbered);
+    status const asked = output_directory::probe(folder_of_rank(out, rank), numbered);
     if (asked.ok()) return {};
-    if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
+    if (!output_directory::probe(folder_of_rank(spare, rank), numbered).ok()) return asked;
     out = spare;
     return {asked.code(), sentence(asked.message())
                               << "; the files of this run go to " << spare
@@ -225,10 +225,10 @@ class report_files {
                              output_directory& made, status& outcome, int number = 1) {
     int const from = wanted.reports_windows() ? number : 0;
     std::string elsewhere = machine::absolute(wanted.out);
-    outcome = made.make(place(elsewhere, rank), from);
+    outcome = made.make(folder_of_rank(elsewhere, rank), from);
     if (outcome.ok()) return true;
     outcome = find_place(wanted, elsewhere, rank, spare);
-    return made.make(place(elsewhere, rank), from).ok();
+    return made.make(folder_of_rank(elsewhere, rank), from).ok();
   }
 
   /// The files have all problems of the profile; the first `said` of them are not printed again.
@@ -280,7 +280,7 @@ class report_files {
     std::int32_t const rank = source.environment.rank;
     bool const is_watched = options_.openmetrics || options_.otlp;  // by its path
     if (is_last && (rank < 0 || is_watched))
-      files_.wanted().link_latest(machine::absolute(place(options_.out, rank)));
+      files_.wanted().link_latest(machine::absolute(folder_of_rank(options_.out, rank)));
     if (earlier == nullptr) return;
     if (whole) earlier->add(files_.wanted(), files_.in_wanted(), options_.keep);
     if (broken)
@@ -305,7 +305,7 @@ class report_files {
     say(text.c_str());
   }
 
-  static std::string place(std::string const& out, int rank) {
+  static std::string folder_of_rank(std::string const& out, int rank) {
     return rank < 0 ? out : sentence(out) << "/rank" << rank;
   }
 
@@ -341,7 +341,7 @@ class report_files {
     if (options_.reports_windows() || asked_for_place_) return false;
     asked_for_place_ = true;
     output_directory made;
-    bool const found = made.make(place(around_.spare, rank)).ok();
+    bool const found = made.make(folder_of_rank(around_.spare, rank)).ok();
     if (found) files_.add(made);
     return found;
   }
@@ -412,8 +412,9 @@ class report_files {
     for (char const* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
       char const* const locale = variable(name);
       if (locale == nullptr || *locale == '\0') continue;
-      for (char const* at = locale; *at != '\0'; ++at)
-        if ((at[0] | 0x20) == 'u' && (at[1] | 0x20) == 't' && (at[2] | 0x20) == 'f') return true;
+      for (char const* tail = locale; *tail != '\0'; ++tail)
+        if ((tail[0] | 0x20) == 'u' && (tail[1] | 0x20) == 't' && (tail[2] | 0x20) == 'f')
+          return true;
       return false;
     }
     return true;

@@ -86,7 +86,7 @@ class schedule {
     return {};
   }
 
-  phase of(std::uint32_t step) const noexcept {
+  phase phase_of(std::uint32_t step) const noexcept {
     std::uint64_t position = step;
     if (active_ != 0) {
       if (repeat_ != 0 && position / window() >= repeat_) return phase::skip;

@@ -408,7 +408,7 @@ class session_core {
     }
     if (options_.has_schedule()) {
       detail::recorder::instance().release_half();
-      phase const is = steps_.plan.made().of(step);
+      phase const is = steps_.plan.made().phase_of(step);
       if (is == phase::skip && window_ == window_state::open) close_window();  // of the beginning
       open_window(is);
       bool const counts =
@@ -445,7 +445,7 @@ class session_core {
     counting_->end_step();
     cpu_counters_->end_step();
     bool const skips_next =
-        options_.has_schedule() && steps_.plan.made().of(step + 1) == phase::skip;
+        options_.has_schedule() && steps_.plan.made().phase_of(step + 1) == phase::skip;
     if (skips_next || window_ == window_state::ending) close_window();
     if (windows_.used()) end_reported(step + 1);
   }

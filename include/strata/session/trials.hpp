@@ -110,9 +110,9 @@ struct slopes {
   double y = benchmark_options::no;
 };
 inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
-  auto const centre = [](vec<double>& of) {
-    double const middle = mean(of);
-    for (double& value : of) value -= middle;
+  auto const centre = [](vec<double>& values) {
+    double const middle = mean(values);
+    for (double& value : values) value -= middle;
   };
   centre(x);
   centre(y);

@@ -266,13 +266,14 @@ class call_tree_builder {
       std::uint32_t const node = layout_.first_node(row);
       if (node >= sums_.nodes.size()) continue;
       std::uint32_t const position = fold_ ? sums_.family_of_node[node] : node;
-      range_row& to = rows_[row];
-      to.gpu_busy_ns = sums.times[position].busy_ns;
-      to.peak_bytes = sums.times[position].peak_bytes;
-      if (sums.devices.empty() && is_counted(sums.only_device)) to.device_busy_ns = to.gpu_busy_ns;
+      range_row& range = rows_[row];
+      range.gpu_busy_ns = sums.times[position].busy_ns;
+      range.peak_bytes = sums.times[position].peak_bytes;
+      if (sums.devices.empty() && is_counted(sums.only_device))
+        range.device_busy_ns = range.gpu_busy_ns;
       for (device_busy const& busy : sums.devices)
         if (is_counted(busy.device))
-          to.device_busy_ns = add_saturated(to.device_busy_ns, busy.ns[position]);
+          range.device_busy_ns = add_saturated(range.device_busy_ns, busy.ns[position]);
     }
   }
   /// Whether counters were counted on a device in passes, or on none.
@@ -321,7 +322,7 @@ class call_tree_builder {
   }
 
   void add_migrations() {
-    migration_places(source_).each([this](migration_record const& one, std::uint32_t node) {
+    migration_places(source_).for_each([this](migration_record const& one, std::uint32_t node) {
       range_row& row = rows_[layout_.row_of(node)];
       bool const to_device = one.kind == migration_kind::to_device;
       bool const to_host = one.kind == migration_kind::to_host;

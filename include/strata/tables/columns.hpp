@@ -296,7 +296,7 @@ enum class column_sum : std::uint8_t {
   amount,      ///< they add up
   first_step,  ///< they add up over ranges, and are of one step
   call,        ///< of a call, or of a time: they do not add up
-  place        ///< which range it is, and where: no value of it
+  identity     ///< which range it is, and where: no value of it
 };
 
 struct column_of_sum {
@@ -306,12 +306,12 @@ struct column_of_sum {
 
 /// The columns of numbers that are no amount.
 inline constexpr column_of_sum columns_without_amount[] = {
-    {"rank", column_sum::place},
-    {"path_id", column_sum::place},
-    {"parent_path_id", column_sum::place},
-    {"index", column_sum::place},
-    {"depth", column_sum::place},
-    {"step_share", column_sum::place},
+    {"rank", column_sum::identity},
+    {"path_id", column_sum::identity},
+    {"parent_path_id", column_sum::identity},
+    {"index", column_sum::identity},
+    {"depth", column_sum::identity},
+    {"step_share", column_sum::identity},
     {"host_min_ns", column_sum::call},
     {"host_p50_ns", column_sum::call},
     {"host_p95_ns", column_sum::call},

@@ -251,20 +251,25 @@ class console_table {
   }
 
   void measure(std::size_t i) {
-    layout& to = layouts_[i];
-    to = {};
+    layout& column_layout = layouts_[i];
+    column_layout = {};
     for (auto const& row : rows_) {
       cell const& c = row[i];
       if (c.text.empty()) continue;
-      to.shown = true;
-      if (!c.unit.empty()) to.unit = larger(to.unit, display_width(c.unit) + 1);
+      column_layout.shown = true;
+      if (!c.unit.empty())
+        column_layout.unit = larger(column_layout.unit, display_width(c.unit) + 1);
     }
     for (auto const& row : rows_) {
-      to.natural = larger(to.natural, 2 * row[i].level + display_width(row[i].text));
-      to.deepest = larger(to.deepest, row[i].level);
+      column_layout.natural =
+          larger(column_layout.natural, 2 * row[i].level + display_width(row[i].text));
+      column_layout.deepest = larger(column_layout.deepest, row[i].level);
     }
-    to.natural = larger(to.natural + to.unit, display_width(columns_[i].header));
-    to.width = columns_[i].least == 0 ? to.natural : smaller(to.natural, columns_[i].least);
+    column_layout.natural =
+        larger(column_layout.natural + column_layout.unit, display_width(columns_[i].header));
+    column_layout.width = columns_[i].least == 0
+                              ? column_layout.natural
+                              : smaller(column_layout.natural, columns_[i].least);
   }
 
   std::size_t least_width() const noexcept {

@@ -90,20 +90,20 @@ class metric_formulas {
   metric_set const& set() const noexcept { return set_; }
   inputs const& inputs_of(std::size_t metric) const noexcept { return inputs_[metric]; }
 
-  /// Fills `to` with the values of all metrics. `counters` has a value for each of
+  /// Fills `values` with the values of all metrics. `counters` has a value for each of
   /// counter_set::names. Cost: linear in the formulas.
-  void evaluate(double const* counters, double timed_seconds, vec<double>& to) const {
+  void evaluate(double const* counters, double timed_seconds, vec<double>& values) const {
     vec<double> given;
-    to.clear();
+    values.clear();
     for (compiled const& made : compiled_) {
       given.clear();
       for (operand const& from : made.operands) {
-        given.push_back(from.what == kind::counter  ? counters[from.at]
-                        : from.what == kind::metric ? to[from.at]
+        given.push_back(from.what == kind::counter  ? counters[from.index]
+                        : from.what == kind::metric ? values[from.index]
                         : from.what == kind::time   ? timed_seconds
                                                     : std::numeric_limits<double>::quiet_NaN());
       }
-      to.push_back(made.text.value(given.data()));
+      values.push_back(made.text.value(given.data()));
     }
   }
 
@@ -111,7 +111,7 @@ class metric_formulas {
   enum class kind : unsigned char { nothing, counter, metric, time };
   struct operand {
     kind what = kind::nothing;
-    std::size_t at = 0;
+    std::size_t index = 0;
   };
   struct compiled {
     formula text;
@@ -130,18 +130,19 @@ class metric_formulas {
         from.time = true;
       } else if (is_cupti_name(name)) {
         bool const wanted = metric.counters.contains(name);
-        input.at = names_.index_of(name);
-        if (input.at < names_.size()) input.what = kind::counter;
-        if (wanted && input.what == kind::counter) add(from.counters, input.at);
+        input.index = names_.index_of(name);
+        if (input.index < names_.size()) input.what = kind::counter;
+        if (wanted && input.what == kind::counter) add(from.counters, input.index);
         if (wanted && input.what == kind::nothing && from.uncounted.empty()) from.uncounted = name;
       } else {
-        while (input.at < compiled_.size() && set_.metrics[input.at].key != name) ++input.at;
-        if (input.at < compiled_.size()) {
+        while (input.index < compiled_.size() && set_.metrics[input.index].key != name)
+          ++input.index;
+        if (input.index < compiled_.size()) {
           input.what = kind::metric;
-          inputs const& of = inputs_[input.at];
-          for (std::size_t const counter : of.counters) add(from.counters, counter);
-          if (from.uncounted.empty()) from.uncounted = of.uncounted;
-          from.time = from.time || of.time;
+          inputs const& base = inputs_[input.index];
+          for (std::size_t const counter : base.counters) add(from.counters, counter);
+          if (from.uncounted.empty()) from.uncounted = base.uncounted;
+          from.time = from.time || base.time;
         }
       }
       made.operands.push_back(input);
@@ -150,8 +151,8 @@ class metric_formulas {
     inputs_.push_back(std::move(from));
   }
 
-  static void add(vec<std::size_t>& to, std::size_t counter) {
-    if (!to.contains(counter)) to.push_back(counter);
+  static void add(vec<std::size_t>& counters, std::size_t counter) {
+    if (!counters.contains(counter)) counters.push_back(counter);
   }
 
   vec<std::string> const& names_;
@@ -165,9 +166,9 @@ class counter_sum {
  public:
   counter_sum() = default;
   /// Of so many ranges or launches, added up already.
-  counter_sum(double value, std::uint32_t of, bool is_range) noexcept
+  counter_sum(double value, std::uint32_t count, bool is_range) noexcept
       : value_(is_finite(value) ? value : std::numeric_limits<double>::quiet_NaN()),
-        values_(of),
+        values_(count),
         ranges_(is_range) {}
 
   /// Ranges with a record of the counter.
@@ -340,7 +341,7 @@ class pass_agreement {
   }
 
   /// Requires: `passes` in ascending order.
-  verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
+  verdict judge(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
     verdict made;
     counted_work const* first = nullptr;
     for (std::uint32_t const pass : passes) {

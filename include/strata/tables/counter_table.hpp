@@ -112,11 +112,11 @@ class counter_table_builder {
     while (every.size() < counted_.passes_done)
       every.push_back(static_cast<std::uint32_t>(every.size()));
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      pass_agreement::verdict const own = work_.of(row, counter_scope::self, every);
+      pass_agreement::verdict const own = work_.judge(row, counter_scope::self, every);
       table_.work.push_back(note(own.text()));
       table_.other_work.push_back(note(why_other_work(row, counter_scope::self, own)));
-      table_.other_work.push_back(note(
-          why_other_work(row, counter_scope::total, work_.of(row, counter_scope::total, every))));
+      table_.other_work.push_back(note(why_other_work(
+          row, counter_scope::total, work_.judge(row, counter_scope::total, every))));
     }
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       make_cells(row, counter_scope::total);
@@ -209,7 +209,7 @@ class counter_table_builder {
 
   /// Requires: results_ of the row and scope.
   counter_cell make_cell(std::size_t row, std::size_t column, counter_scope scope) {
-    pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[column].passes);
+    pass_agreement::verdict const work = work_.judge(row, scope, table_.metrics[column].passes);
     std::string why = why_empty(row, formulas_.inputs_of(column), scope);
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
     if (why.empty() && !is_finite(results_[column])) why = "a divisor is 0";

@@ -71,13 +71,13 @@ class host_timeline {
   void split(std::uint32_t thread, std::int64_t begin, std::int64_t end,
              driver_call_record const* last,
              callback<void(std::uint32_t, idle_cause, std::int64_t)> sink) const {
-    std::size_t place = calls_before(thread, end);
+    std::size_t position = calls_before(thread, end);
     if (last != nullptr)
-      while (place > 0 && &call_in(place - 1) != last && is_of(place - 1, thread) &&
-             call_in(place - 1).begin > last->begin)
-        --place;
+      while (position > 0 && &call_in(position - 1) != last && is_of(position - 1, thread) &&
+             call_in(position - 1).begin > last->begin)
+        --position;
     // Where the host was in a wait or a copy when the device ran dry, launches came late for it.
-    driver_call_record const* const first = covering(place, thread, begin);
+    driver_call_record const* const first = covering(position, thread, begin);
     bool const late = first != nullptr && cause_of(first->kind) != idle_cause::launch;
     auto const blame = [&](driver_call_record const& call) -> driver_call_record const& {
       return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
@@ -88,24 +88,25 @@ class host_timeline {
     std::int64_t until = end;
     driver_call_record const* next = last;
     bool first_call = true;
-    for (; place > 0 && is_of(place - 1, thread) && until > begin; --place, first_call = false) {
-      driver_call_record const& call = call_in(place - 1);
+    for (; position > 0 && is_of(position - 1, thread) && until > begin;
+         --position, first_call = false) {
+      driver_call_record const& call = call_in(position - 1);
       if (call.begin >= until) continue;
       std::int64_t const left = larger(call.end, begin);
       if (left < until) {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
-        driver_call_record const& by = blame(next == nullptr ? call : *next);
+        driver_call_record const& culprit = blame(next == nullptr ? call : *next);
         if (own)
-          each_open(thread, left, until, by.node, host_work);
+          each_open(thread, left, until, culprit.node, host_work);
         else
-          sink(by.node, cause_of(by.kind), until - left);
+          sink(culprit.node, cause_of(culprit.kind), until - left);
         until = left;
       }
       std::int64_t const from = larger(call.begin, begin);
       driver_call_record const* const freed =
           until - from >= least_giving_back ? released_before(call) : nullptr;
-      driver_call_record const& by = freed != nullptr ? *freed : blame(call);
-      if (from < until) sink(by.node, cause_of(by.kind), until - from);
+      driver_call_record const& culprit = freed != nullptr ? *freed : blame(call);
+      if (from < until) sink(culprit.node, cause_of(culprit.kind), until - from);
       until = smaller(until, from);
       next = &call;
     }
@@ -116,9 +117,9 @@ class host_timeline {
   /// and for other calls.
   driver_call_record const* released_before(driver_call_record const& wait) const noexcept {
     if (wait.kind != api_kind::wait) return nullptr;
-    std::size_t place = calls_before(wait.thread, wait.begin);
-    for (; place > 0 && is_of(place - 1, wait.thread); --place) {
-      driver_call_record const& call = call_in(place - 1);
+    std::size_t position = calls_before(wait.thread, wait.begin);
+    for (; position > 0 && is_of(position - 1, wait.thread); --position) {
+      driver_call_record const& call = call_in(position - 1);
       if (call.kind == api_kind::release) return &call;
       if (call.kind == api_kind::wait) return nullptr;
     }
@@ -129,12 +130,12 @@ class host_timeline {
   /// where none is known.
   void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
                  std::uint32_t otherwise, callback<void(std::uint32_t, std::int64_t)> sink) const {
-    std::size_t place = ranges_.count_first([&](std::uint32_t index) {
+    std::size_t position = ranges_.count_first([&](std::uint32_t index) {
       range_record const& range = source_.ranges[index];
       return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
     vec<range_record const*> open;  // the innermost last
-    for (std::size_t i = place; i > 0; i = outer_[i - 1]) {
+    for (std::size_t i = position; i > 0; i = outer_[i - 1]) {
       range_record const& range = source_.ranges[ranges_[i - 1]];
       if (range.thread != thread) break;
       if (range.end > begin) open.insert(open.begin(), &range);
@@ -142,15 +143,15 @@ class host_timeline {
     std::int64_t now = begin;
     auto const pass = [&](std::int64_t until) {
       while (now < until) {
-        std::int64_t const to = open.empty() ? until : smaller(until, open.back()->end);
+        std::int64_t const part_end = open.empty() ? until : smaller(until, open.back()->end);
         std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
-        if (to > now) sink(open.empty() ? outside : open.back()->node, to - now);
-        now = larger(now, to);
+        if (part_end > now) sink(open.empty() ? outside : open.back()->node, part_end - now);
+        now = larger(now, part_end);
         if (!open.empty() && open.back()->end <= now) open.pop_back();
       }
     };
-    for (; place < ranges_.size(); ++place) {
-      range_record const& range = source_.ranges[ranges_[place]];
+    for (; position < ranges_.size(); ++position) {
+      range_record const& range = source_.ranges[ranges_[position]];
       if (range.thread != thread || range.begin >= end) break;
       pass(range.begin);
       open.push_back(&range);
@@ -168,11 +169,11 @@ class host_timeline {
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
                                                                      : idle_cause::launch;
   }
-  driver_call_record const& call_in(std::size_t place) const noexcept {
-    return source_.launches[calls_[place]];
+  driver_call_record const& call_in(std::size_t position) const noexcept {
+    return source_.launches[calls_[position]];
   }
-  bool is_of(std::size_t place, std::uint32_t thread) const noexcept {
-    return call_in(place).thread == thread;
+  bool is_of(std::size_t position, std::uint32_t thread) const noexcept {
+    return call_in(position).thread == thread;
   }
   /// The place behind the calls that a thread began before a time.
   std::size_t calls_before(std::uint32_t thread, std::int64_t time) const noexcept {
@@ -183,10 +184,10 @@ class host_timeline {
   }
 
   /// The call that the thread was in at a time, of those before a place; null where it was in none.
-  driver_call_record const* covering(std::size_t place, std::uint32_t thread,
+  driver_call_record const* covering(std::size_t position, std::uint32_t thread,
                                      std::int64_t time) const noexcept {
-    for (; place > 0 && is_of(place - 1, thread); --place) {
-      driver_call_record const& call = call_in(place - 1);
+    for (; position > 0 && is_of(position - 1, thread); --position) {
+      driver_call_record const& call = call_in(position - 1);
       if (call.begin <= time) return call.end > time ? &call : nullptr;
     }
     return nullptr;

@@ -135,11 +135,11 @@ class kernel_table_builder {
     add(sums.by_time, more.by_time);
     add(sums.by_count, more.by_count);
   }
-  static void add(kernel_sums::use& to, kernel_sums::use const& more) noexcept {
-    to.weight += more.weight;
-    to.sm += more.sm;
-    to.placed_weight += more.placed_weight;
-    to.gpu += more.gpu;
+  static void add(kernel_sums::use& sum, kernel_sums::use const& more) noexcept {
+    sum.weight += more.weight;
+    sum.sm += more.sm;
+    sum.placed_weight += more.placed_weight;
+    sum.gpu += more.gpu;
   }
 
   name_texts const& texts_of(std::uint32_t name) {

@@ -106,9 +106,9 @@ class captured_calls {
 
   static bool within(vec<moment> const& moments, range_record const& range) noexcept {
     moment const wanted{range.thread, range.begin};
-    moment const* const at =
+    moment const* const found =
         moments.begin() + moments.count_first([&](moment const& other) { return other < wanted; });
-    return at != moments.end() && at->first == range.thread && at->second <= range.end;
+    return found != moments.end() && found->first == range.thread && found->second <= range.end;
   }
 
   vec<moment> captured_;

@@ -98,7 +98,7 @@ class memory_in_mean_step {
   }
 
   template <class Amount>
-  double of(Amount all, Amount first_step) const noexcept {
+  double per_step(Amount all, Amount first_step) const noexcept {
     return steps_.mean(static_cast<double>(all), static_cast<double>(first_step));
   }
 
@@ -212,11 +212,11 @@ class memory_table_builder {
     peak_event_ = event_;
   }
 
-  void end(std::size_t index, memory_record const& by) {
+  void end(std::size_t index, memory_record const& record) {
     allocation_row& row = table_.allocations[index];
-    row.released_at = by.time;
+    row.released_at = record.time;
     lives_[index].end = event_;
-    if (by.allocates == 0) row.released_in = range_of(by).path;
+    if (record.allocates == 0) row.released_in = range_of(record).path;
     if (!is_device_memory(row.kind)) return;
     std::int64_t const bytes = signed_bytes(row.bytes);
     memory_purpose& purpose = table_.purposes[row.purpose];

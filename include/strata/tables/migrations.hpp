@@ -18,7 +18,7 @@ namespace detail {
 template <class Record>
 class running_records {
  public:
-  explicit running_records(vec<Record> of) : all_(std::move(of)) {
+  explicit running_records(vec<Record> records) : all_(std::move(records)) {
     all_.sort([](Record const& a, Record const& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
     });
@@ -47,7 +47,7 @@ class migration_places {
   /// Calls take(migration, node) for each, in no order.
   /// Cost: O(r log r) for r migrations, kernels and ranges; nothing without migrations.
   template <class Take>
-  void each(Take take) const {
+  void for_each(Take take) const {
     if (source_.migrations.empty()) return;
     vec<migration_record> all = source_.migrations;
     all.sort([](migration_record const& a, migration_record const& b) {

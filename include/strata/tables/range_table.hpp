@@ -94,9 +94,9 @@ inline constexpr range_console_column range_console_columns[] = {
 
 /// Where the column with this header stands. Requires: there is one.
 constexpr std::size_t range_column(std::string_view header) noexcept {
-  std::size_t place = 0;
-  while (range_console_columns[place].shown.header != header) ++place;
-  return place;
+  std::size_t index = 0;
+  while (range_console_columns[index].shown.header != header) ++index;
+  return index;
 }
 
 /// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
@@ -261,17 +261,17 @@ class range_table {
   }
 
   /// Adds what the calls of a range took on the host.
-  void add_host(std::size_t i, range_values& to) const {
+  void add_host(std::size_t i, range_values& values) const {
     range_row const& row = rows_[i];
     double const percent = if_any(percent_of(mean_.stepping_ns(i), host_ns_));
-    if (!row.around_steps) to.calls = if_any(mean_.calls(i));
-    to.host_ns = if_any(mean_.host_ns(i));
-    to.host_percent = percent;
-    if (!by_gpu_) to.host_bar = percent;
-    to.self_ns = if_any(mean_.self_ns(i));
+    if (!row.around_steps) values.calls = if_any(mean_.calls(i));
+    values.host_ns = if_any(mean_.host_ns(i));
+    values.host_percent = percent;
+    if (!by_gpu_) values.host_bar = percent;
+    values.self_ns = if_any(mean_.self_ns(i));
     if (row.host.count() < 2) return;
-    to.median_ns = if_any(row.host.quantile(0.5));
-    to.longest_ns = if_any(row.host.maximum());
+    values.median_ns = if_any(row.host.quantile(0.5));
+    values.longest_ns = if_any(row.host.maximum());
   }
   /// `limited`: the row of the limiter.
   range_values values_of(std::size_t limited, mean_work const& work, double busy_ns) const {
@@ -372,7 +372,7 @@ class counter_view {
   counter_view(range_table const& ranges, counter_table const& counters)
       : counters_(counters), ranges_(ranges), table_({{"range", 1000, console_form::text, 24}}) {
     for (column const& known : all_columns) {
-      at_.push_back(counters.find(known.key));
+      metrics_.push_back(counters.find(known.key));
       has_amounts_.push_back(false);
       table_.add_column(known.shown);
       if (known.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
@@ -402,7 +402,7 @@ class counter_view {
   std::string legend() const {
     bool rates = false;
     bool shares = false;
-    for (std::size_t i = 0; i < at_.size(); ++i) {
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
       if (!table_.shows(i + 1) || !by_time(i)) continue;
       rates = true;
       shares = shares || all_columns[i].shown.form == console_form::percent;
@@ -486,8 +486,8 @@ class counter_view {
   bool is_running() const noexcept { return counters_.method == counting::while_running; }
   /// Whether the counts of a column are divided by times.
   bool by_time(std::size_t i) const noexcept {
-    return at_[i] != counter_table::none &&
-           counters_.metrics[at_[i]].method == counter_method::counted_and_timed;
+    return metrics_[i] != counter_table::none &&
+           counters_.metrics[metrics_[i]].method == counter_method::counted_and_timed;
   }
 
   std::string_view intensity_text() const noexcept {
@@ -502,7 +502,7 @@ class counter_view {
   std::string passes_text() const {
     std::string const timed = sentence() << counters_.timed_steps;
     std::string text = "Counted";
-    if (!counters_.chip.empty()) text += " on " + place();
+    if (!counters_.chip.empty()) text += " on " + chip_text();
     text += sentence(" in ") << count_of(counters_.passes_done, "step")
                              << ", a pass each, after the "
                              << (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones")
@@ -523,9 +523,10 @@ class counter_view {
   void add(std::string_view label, std::size_t level, std::size_t row, counter_scope scope) {
     if (!counters_.has_value(row, scope)) return;
     vec<double> values;
-    for (std::size_t i = 0; i < at_.size(); ++i) {
-      counter_cell const cell =
-          at_[i] == counter_table::none ? counter_cell() : counters_.at(row, at_[i], scope);
+    for (std::size_t i = 0; i < metrics_.size(); ++i) {
+      counter_cell const cell = metrics_[i] == counter_table::none
+                                    ? counter_cell()
+                                    : counters_.at(row, metrics_[i], scope);
       console_form const shown = all_columns[i].shown.form;
       bool const adds_up = shown != console_form::percent && shown != console_form::plain;
       values.push_back(shown == console_form::rate ? cell.value * 1e-9
@@ -559,7 +560,7 @@ class counter_view {
   }
 
   /// "GH100", or "GH100 (devices 0, 1)".
-  std::string place() const {
+  std::string chip_text() const {
     std::string text = console_text(counters_.chip);
     if (counters_.devices.size() < 2) return text;
     text += " (devices ";
@@ -571,8 +572,8 @@ class counter_view {
   counter_table const& counters_;
   range_table const& ranges_;
   console_table table_;
-  vec<std::size_t> at_;    ///< of each column's metric
-  vec<bool> has_amounts_;  ///< of each column: a value that is not 0
+  vec<std::size_t> metrics_;  ///< of each column's metric
+  vec<bool> has_amounts_;     ///< of each column: a value that is not 0
   bool empty_ = true;
   bool has_outside_ = false;
   bool scaled_ = false;

@@ -491,17 +491,17 @@ class steps_builder {
     auto const ns = static_cast<double>(elapsed(work.begin, work.end));
     bool const to_device = copy.kind == copy_kind::host_to_device;
     if (!to_device && copy.kind != copy_kind::device_to_host) return;
-    copy_time& to = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
-    to.count += part_;
-    to.bytes += part_ * static_cast<double>(copy.bytes);
-    to.ns += part_ * ns;
-    to.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
+    copy_time& copies = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
+    copies.count += part_;
+    copies.bytes += part_ * static_cast<double>(copy.bytes);
+    copies.ns += part_ * ns;
+    copies.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
     std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
     made_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
     driver_call_record const& call = source_.launches[work.launch];
-    to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
+    copies.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
   }
   /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
   /// unknown.

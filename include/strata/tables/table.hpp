@@ -43,9 +43,9 @@ inline std::string proposed_megabytes(std::uint64_t bytes) {
   return sentence() << megabytes;
 }
 
-inline void replace(std::string& text, std::string_view what, std::string const& by) {
+inline void replace(std::string& text, std::string_view what, std::string const& substitute) {
   std::size_t const index = text.find(what);
-  if (index != std::string::npos) text.replace(index, what.size(), by);
+  if (index != std::string::npos) text.replace(index, what.size(), substitute);
 }
 
 /// What was lost, one text each kind: how many, what follows from it, and the cure.
@@ -364,9 +364,9 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
     if (purpose.peak == 0) continue;
     table.add_row(
         {{console_text(purpose.name)}},
-        {if_any(mean.of(purpose.allocations, purpose.first_step_allocations)),
-         if_any(mean.of(purpose.allocated, purpose.first_step_allocated)),
-         if_any(mean.of(purpose.released, purpose.first_step_released)), if_any(purpose.live),
+        {if_any(mean.per_step(purpose.allocations, purpose.first_step_allocations)),
+         if_any(mean.per_step(purpose.allocated, purpose.first_step_allocated)),
+         if_any(mean.per_step(purpose.released, purpose.first_step_released)), if_any(purpose.live),
          if_any(purpose.peak), if_any(purpose.at_peak), share, share});
   }
   out.put('\n');

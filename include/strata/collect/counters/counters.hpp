@@ -38,23 +38,23 @@ class launching_ranges {
   launching_ranges() = default;
 
   /// Of what the session recorded so far. Cost: O(records).
-  explicit launching_ranges(recorder& of) {
-    if (!of.logs_are_whole()) return;
+  explicit launching_ranges(recorder& records) {
+    if (!records.logs_are_whole()) return;
     mark(root_node, launches::none);
-    of.each_record([&](range_record const& r) { mark(r.node, launches::none); },
-                   [&](driver_call_record const& l) {
-                     if (is_work(l.kind)) mark(l.node, launches::some);
-                   });
-    vec<node_table::node> const nodes = of.state().nodes.nodes();
+    records.each_record([&](range_record const& r) { mark(r.node, launches::none); },
+                        [&](driver_call_record const& l) {
+                          if (is_work(l.kind)) mark(l.node, launches::some);
+                        });
+    vec<node_table::node> const nodes = records.state().nodes.nodes();
     std::size_t pushes = 1;  // the range that a step begins in
-    of.each_record(
+    records.each_record(
         [&](range_record const& r) {
           // The range, and the one around it again.
           if (may_launch(r.node)) ++pushes;
           if (r.node < nodes.size() && may_launch(nodes[r.node].parent)) ++pushes;
         },
         [](driver_call_record const&) {});
-    std::size_t const steps = larger(of.steps_recorded(), std::size_t{1});
+    std::size_t const steps = larger(records.steps_recorded(), std::size_t{1});
     pushes_ = (pushes + steps - 1) / steps;
   }
 
@@ -255,10 +255,10 @@ class counter_collector : public detail::pass_driver {
   }
 
   /// Adds what was counted to the profile.
-  void copy_to(profile& to) const {
-    to.losses.counter_ranges_lost += plan_.devices.lost();
+  void copy_to(profile& target) const {
+    target.losses.counter_ranges_lost += plan_.devices.lost();
     if (plan_.set.metrics.empty()) return;
-    counter_set& set = to.add_counters(counter_set::gpu);
+    counter_set& set = target.add_counters(counter_set::gpu);
     set.metrics = plan_.set;
     set.left_out = plan_.left_out;
     values_.copy_to(set);
@@ -309,7 +309,7 @@ class counter_collector : public detail::pass_driver {
     ++passes_done_;
     ++passes_together_;
     if (!attempt_.complete) return {};
-    status const read = values_.take(plan_.devices, plan_.configs[at_++], passes_done_);
+    status const read = values_.take(plan_.devices, plan_.configs[config_index_++], passes_done_);
     configured_ = false;
     if (!read.ok()) return give_up(read);
     if (plan_.devices.should_repeat()) return repeat();
@@ -332,7 +332,8 @@ class counter_collector : public detail::pass_driver {
   status start() {
     launching_ = detail::launching_ranges(detail::recorder::instance());
     status ready;
-    if (!configured_) ready = plan_.devices.configure(plan_.configs[at_], expected_ranges());
+    if (!configured_)
+      ready = plan_.devices.configure(plan_.configs[config_index_], expected_ranges());
     configured_ = ready.ok();
     return ready.ok() ? plan_.devices.start() : ready;
   }
@@ -340,8 +341,8 @@ class counter_collector : public detail::pass_driver {
   /// One pass over a body; an exception that leaves it ends the pass, which does not count.
   void run_pass(void (*run)(void* body), void* body) {
     struct stop_at_end {
-      counter_collector* of;
-      ~stop_at_end() { of->stop_pass(); }
+      counter_collector* collector;
+      ~stop_at_end() { collector->stop_pass(); }
     };
     (void)begin_pass();
     stop_at_end const guard{this};
@@ -350,7 +351,7 @@ class counter_collector : public detail::pass_driver {
 
   /// Makes the last passes again, with room for all ranges. What was read is valid until then.
   status repeat() {
-    values_.repeat(plan_.configs[--at_].names().size());
+    values_.repeat(plan_.configs[--config_index_].names().size());
     forget_passes();
     return {};
   }
@@ -393,19 +394,19 @@ class counter_collector : public detail::pass_driver {
   /// Leaves out what would break the program's CUDA graphs.
   void leave_graphs_alone() {
     if (configured_ || done() || !trace_.saw_graphs()) return;
-    passes_ -= plan_.leave_graphs_alone(at_, problems_);
+    passes_ -= plan_.leave_graphs_alone(config_index_, problems_);
   }
 
   /// Passes by the formats of the tensor cores that explain nothing more.
   void choose_formats() {
-    while (!done() && plan_.is_conditional(at_)) {
-      detail::metric_config const& config = plan_.configs[at_];
+    while (!done() && plan_.is_conditional(config_index_)) {
+      detail::metric_config const& config = plan_.configs[config_index_];
       if (!values_.tensor_work_is_explained()) {
         passes_ += config.passes();
         return;
       }
       values_.take_zeros(config.names());
-      ++at_;
+      ++config_index_;
     }
   }
 

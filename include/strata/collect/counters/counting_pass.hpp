@@ -63,7 +63,9 @@ class pass_driver {
   void await_own_streams() const { trace_.await_own_streams(); }
   bool devices_are_idle() const { return trace_.devices_are_idle(); }
   bool shows_progress() const noexcept { return progress_.live(); }
-  bool done() const noexcept { return !open_ || end_.asked || at_ >= plan_.configs.size(); }
+  bool done() const noexcept {
+    return !open_ || end_.asked || config_index_ >= plan_.configs.size();
+  }
   std::string const& chip() const noexcept { return plan_.devices.chip(); }
   /// What went wrong in passes.
   vec<status> const& problems() const noexcept { return problems_; }
@@ -242,7 +244,7 @@ class pass_driver {
     status outcome;
     if (if_memory_allows([&] { outcome = part(); })) return outcome;
     attempt_.dropped = true;
-    at_ = plan_.configs.size();
+    config_index_ = plan_.configs.size();
     if (stage_ == stage::none) trace_.resume();
     constexpr char const* why =
         "counters: counting ends here, since memory is short: free some, or lower log= and "
@@ -255,7 +257,7 @@ class pass_driver {
 
   /// Ends all counting; the pass under way is stopped as it is.
   status give_up(status why) {
-    at_ = plan_.configs.size();
+    config_index_ = plan_.configs.size();
     problems_.push_back(why);
     return why;
   }
@@ -283,7 +285,7 @@ class pass_driver {
   maybe<capture_guard::exclusive> held_;  // while kernels are counted
   progress_line progress_;
   vec<status> problems_;
-  std::size_t at_ = 0;  // of the plan's configurations
+  std::size_t config_index_ = 0;  // of the plan's configurations
   skipped_steps skipped_;
   bool by_hand_ = false;  // the program drives the passes
   stage stage_ = stage::none;

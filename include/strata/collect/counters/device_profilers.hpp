@@ -58,7 +58,7 @@ class device_profilers {
     capture_guard::saw(context);  // so that its end is seen
     status const done = contexts_[0].profiler.open(library, context, device);
     if (!done) return done;
-    thread_contexts::each(session, [&](driver::context_handle other) {
+    thread_contexts::for_each(session, [&](driver::context_handle other) {
       if (other == context || !capture_guard::lives(other)) return;
       left_out_.push_back(other);
       if (devices == which::all && open_other(library, other, problems)) left_out_.pop_back();
@@ -260,8 +260,8 @@ class device_profilers {
 
  private:
   struct profiled_context {
-    profiled_context(driver::context_handle in, driver::device_handle of)
-        : context(in), device(of) {}
+    profiled_context(driver::context_handle in, driver::device_handle gpu)
+        : context(in), device(gpu) {}
 
     void mark(std::uint32_t range) {
       if (range >= worked.size()) worked.resize(range + std::size_t{1});
@@ -283,14 +283,14 @@ class device_profilers {
   };
 
   static status adapt(vec<metric_config> const& configs, std::string const& chip,
-                      profiled_context& to) {
+                      profiled_context& profiled) {
     for (metric_config const& first : configs) {
       cupti_host host;
-      status done = host.open(profiler_library::get(), chip, to.profiler.availability());
+      status done = host.open(profiler_library::get(), chip, profiled.profiler.availability());
       if (!done) return done;
-      done = to.own.emplace_back(std::move(host), first.names()).build();
+      done = profiled.own.emplace_back(std::move(host), first.names()).build();
       if (!done) return done;
-      if (to.own.back().passes() != first.passes())
+      if (profiled.own.back().passes() != first.passes())
         return {errc::not_supported, "it takes another number of passes than the first one"};
     }
     return {};

@@ -69,7 +69,7 @@ class kernel_regions {
       launches_.push_back({node, "[graph]", 0.0});
     } else {
       char const* const name = call.symbol_name == nullptr ? "" : call.symbol_name;
-      launches_.push_back({node, name, launch_shape::of(call).warps()});
+      launches_.push_back({node, name, launch_shape::read(call).warps()});
     }
   }
   void end() noexcept { counted_ = nullptr; }
@@ -105,30 +105,30 @@ class kernel_regions {
     flat_map<key, std::uint64_t> counts;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (!is_inside(launches_[i])) continue;
-      key const at{launches_[i].node, launches_[i].name};
-      add_values(sums_[at], names, first, kernels[places[i]], ++counts[at] > 1);
+      key const kernel{launches_[i].node, launches_[i].name};
+      add_values(sums_[kernel], names, first, kernels[places[i]], ++counts[kernel] > 1);
     }
     for (auto const& counted : counts.entries()) {
-      entry& to = sums_[counted.first];
-      to.launches_min =
-          to.launches_max == 0 ? counted.second : smaller(to.launches_min, counted.second);
-      to.launches_max = larger(to.launches_max, counted.second);
+      entry& sums = sums_[counted.first];
+      sums.launches_min =
+          sums.launches_max == 0 ? counted.second : smaller(sums.launches_min, counted.second);
+      sums.launches_max = larger(sums.launches_max, counted.second);
     }
     return {};
   }
 
   /// Adds the sums to a profile that has its kernels.
-  void copy_to(profile& to) const {
+  void copy_to(profile& target) const {
     flat_map<std::string, std::uint32_t> numbers;
-    for (std::size_t i = 0; i < to.kernel_names.size(); ++i)
-      numbers[to.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
-    counter_set& set = to.add_counters(counter_set::gpu_kernels);
+    for (std::size_t i = 0; i < target.kernel_names.size(); ++i)
+      numbers[target.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
+    counter_set& set = target.add_counters(counter_set::gpu_kernels);
     set.names = names_;
     for (auto const& summed : sums_.entries()) {
       std::uint32_t& name = numbers[summed.first.second];
       if (name == 0) {
-        to.kernel_names.push_back({summed.first.second});
-        name = static_cast<std::uint32_t>(to.kernel_names.size());
+        target.kernel_names.push_back({summed.first.second});
+        name = static_cast<std::uint32_t>(target.kernel_names.size());
       }
       counted_kernel made{summed.first.first, name, summed.second.launches_min,
                           summed.second.launches_max, summed.second.values};
@@ -174,11 +174,11 @@ class kernel_regions {
     return first;
   }
 
-  static void add_values(entry& to, vec<std::string> const& names, std::size_t first,
+  static void add_values(entry& sums, vec<std::string> const& names, std::size_t first,
                          vec<double> const& values, bool again) {
-    to.values.resize(first + names.size(), std::numeric_limits<double>::quiet_NaN());
+    sums.values.resize(first + names.size(), std::numeric_limits<double>::quiet_NaN());
     for (std::size_t k = 0; k < names.size() && k < values.size(); ++k) {
-      double& sum = to.values[first + k];
+      double& sum = sums.values[first + k];
       bool const largest = combine_of(names[k]) == metric_combine::maximum;
       if (!again) {
         sum = values[k];
@@ -254,10 +254,10 @@ class kernel_counter_collector : public detail::pass_driver {
   }
 
   /// Adds what was counted to a profile that has its kernels.
-  void copy_to(profile& to) const {
+  void copy_to(profile& target) const {
     if (plan_.set.metrics.empty()) return;
-    regions_.copy_to(to);
-    counter_set& set = to.add_counters(counter_set::gpu_kernels);
+    regions_.copy_to(target);
+    counter_set& set = target.add_counters(counter_set::gpu_kernels);
     set.metrics = plan_.set;
     set.left_out = plan_.left_out;
   }
@@ -266,11 +266,12 @@ class kernel_counter_collector : public detail::pass_driver {
   status begin_counting(vec<counted_work> const& seen) {
     await_own_streams();
     end_last();
-    if (!done() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
+    if (!done() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(config_index_, problems_);
     if (done()) return {};
     detail::capture_guard::exclusive const alone;
     auto const start = [&] {
-      status const ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
+      status const ready =
+          plan_.devices.configure(plan_.configs[config_index_], expected(seen), true);
       return ready.ok() ? plan_.devices.start() : ready;
     };
     status problem;
@@ -300,7 +301,7 @@ class kernel_counter_collector : public detail::pass_driver {
     stage_ = stage::none;
     skipped_.count = 0;
     if (!attempt_.outcome) return give_up(attempt_.outcome);
-    detail::metric_config& config = plan_.configs[at_++];
+    detail::metric_config& config = plan_.configs[config_index_++];
     vec<vec<double>> counted;
     status done = plan_.devices.read(
         config, [&](std::uint32_t, vec<double> const& values) { counted.push_back(values); });

@@ -40,7 +40,7 @@ struct launch_shape {
   }
 
   /// Reads it from a callback of the driver domain.
-  static launch_shape of(cupti::api_data const& call) noexcept {
+  static launch_shape read(cupti::api_data const& call) noexcept {
     launch_shape made;
     if (call.function_name == nullptr || call.function_params == nullptr) return made;
     std::string_view name = call.function_name;
@@ -92,12 +92,12 @@ class pass_fingerprint {
   /// timed steps have its work in another range than the one that counts it.
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || !is_work(kind)) return;
-    counted_work& range = of(node());
+    counted_work& range = find_or_add(node());
     if (!is_counted_thread() && timed_node() != range.node) {
       ++range.foreign;
       return;
     }
-    launch_shape const shape = launch_shape::of(call);
+    launch_shape const shape = launch_shape::read(call);
     std::uint64_t const what = hash_of(kind, call.symbol_name);
     ++range.launches;
     range.what += what;
@@ -128,7 +128,7 @@ class pass_fingerprint {
     return own == nullptr ? root_node : own->work_node();
   }
 
-  counted_work& of(std::uint32_t node) {
+  counted_work& find_or_add(std::uint32_t node) {
     counted_work& made = ranges_[node];
     made.node = node;
     made.pass = pass_;

@@ -31,8 +31,8 @@ struct perf_reason {
   std::string text;  ///< one sentence without a full stop
 
   /// `some_hardware`: other events of the hardware can be counted.
-  static perf_reason of(int error, perf_event const& event, bool some_hardware,
-                        perf_system const& system) {
+  static perf_reason explain(int error, perf_event const& event, bool some_hardware,
+                             perf_system const& system) {
     switch (error) {
       case EACCES:
       case EPERM:
@@ -137,8 +137,8 @@ class perf_request {
 
   /// Requires: what came of the events is known.
   metric_set resolve() {
-    auto const why_not = [](void* of, std::string const& counter) {
-      return static_cast<perf_request*>(of)->wish_of(counter)->refused.text;
+    auto const why_not = [](void* request, std::string const& counter) {
+      return static_cast<perf_request*>(request)->wish_of(counter)->refused.text;
     };
     metric_set set = metric_resolver(metric_source::perf, why_not, this).run(wanted_);
     for (resolved_metric& metric : set.metrics) {
@@ -168,9 +168,9 @@ class perf_request {
 
   /// Requires: a counter of a metric that is wanted.
   perf_wish const* wish_of(std::string_view counter) const noexcept {
-    perf_wish const* at = wishes_.begin();
-    while (at->event->counter != counter) ++at;
-    return at;
+    perf_wish const* wish = wishes_.begin();
+    while (wish->event->counter != counter) ++wish;
+    return wish;
   }
 
   vec<std::string> wanted_;  ///< inputs come before what is derived from them; unknown names too
@@ -210,7 +210,7 @@ class perf_opener {
     for (perf_wish& wish : wishes) {
       wish.refused = {};
       if (wish.error != 0)
-        wish.refused = perf_reason::of(wish.error, *wish.event, some_hardware, system_);
+        wish.refused = perf_reason::explain(wish.error, *wish.event, some_hardware, system_);
     }
     return made;
   }
@@ -219,12 +219,13 @@ class perf_opener {
   static constexpr std::string_view time_names[] = {"core", "cache", "software"};
 
   /// Returns: the members that wait for a group of their own.
-  vec<perf_wish*> open_group(vec<perf_wish*> const& members, std::string const& name, opened& to) {
+  vec<perf_wish*> open_group(vec<perf_wish*> const& members, std::string const& name,
+                             opened& events) {
     perf_group group(thread_);
     vec<perf_wish*> joined;
     vec<perf_wish*> waiting;
     for (perf_wish* const wish : members) {
-      wish->error = group.add(system_, *wish->event, to.who);
+      wish->error = group.add(system_, *wish->event, events.who);
       if (wish->error == EINVAL && !joined.empty()) {
         waiting.push_back(wish);
       } else if (wish->error == 0) {
@@ -237,14 +238,14 @@ class perf_opener {
       for (perf_wish* const wish : joined) wish->error = error;
       return waiting;
     }
-    to.columns.push_back(sentence("perf__") << name << "_enabled.sum");
-    to.columns.push_back(sentence("perf__") << name << "_running.sum");
+    events.columns.push_back(sentence("perf__") << name << "_enabled.sum");
+    events.columns.push_back(sentence("perf__") << name << "_running.sum");
     for (perf_wish* const wish : joined) {
       bool const scaled = wish->event->set != perf_set::software;
       wish->time_names = scaled ? name : std::string();
-      to.columns.emplace_back(wish->event->counter);
+      events.columns.emplace_back(wish->event->counter);
     }
-    to.groups.push_back(group);
+    events.groups.push_back(group);
     return waiting;
   }
 
@@ -349,11 +350,11 @@ class cpu_counter_collector {
   }
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
-  void copy_to(profile& to, vec<status>& problems) const {
+  void copy_to(profile& target, vec<status>& problems) const {
     if (threads_.empty()) return;
-    counter_set& set = to.add_counters(counter_set::cpu);
+    counter_set& set = target.add_counters(counter_set::cpu);
     set.method = counting::while_running;
-    set.where = to.environment.cpu;
+    set.where = target.environment.cpu;
     set.about =
         "CPU counters by perf, in user code, with the ranges below. They "
         "follow the ranges of one thread; what other threads do counts for the range that it is "
@@ -367,12 +368,12 @@ class cpu_counter_collector {
       copy(*thread, set);
       failures += thread->meter.failures();
       gone = gone || thread->meter.is_gone();
-      to.cost.counter_reads += thread->meter.reads();
+      target.cost.counter_reads += thread->meter.reads();
       spent_ns += thread->meter.spent_ns();
     }
-    if (to.cost.counter_reads != 0) {
-      to.cost.counter_read_ns =
-          static_cast<double>(spent_ns) / static_cast<double>(to.cost.counter_reads);
+    if (target.cost.counter_reads != 0) {
+      target.cost.counter_read_ns =
+          static_cast<double>(spent_ns) / static_cast<double>(target.cost.counter_reads);
     }
     if (status const problem = never_scheduled(set); !problem.ok()) problems.push_back(problem);
     if (gone) {
@@ -384,7 +385,7 @@ class cpu_counter_collector {
     } else if (failures != 0) {
       problems.emplace_back(
           errc::internal, detail::sentence("counters: ")
-                              << failures << " of " << to.cost.counter_reads
+                              << failures << " of " << target.cost.counter_reads
                               << " readings of the CPU's counters failed; what was counted around "
                                  "them is in no range");
     }

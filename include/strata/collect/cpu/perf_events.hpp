@@ -60,7 +60,7 @@ struct perf_system {
   /// group's.
   int (*open)(perf_attributes const& what, int thread, int leader) noexcept;
   int (*enable)(int leader) noexcept;
-  long (*read)(int leader, void* to, std::size_t size) noexcept;
+  long (*read)(int leader, void* out, std::size_t size) noexcept;
   void (*close)(int descriptor) noexcept;
   /// The kernel's number of the event behind a descriptor; 0 where it is another file, or none.
   std::uint64_t (*number)(int descriptor) noexcept;
@@ -85,8 +85,8 @@ struct linux_perf {
     constexpr unsigned long enable_request = 0x2400;
     return syscall(SYS_ioctl, leader, enable_request, 0) < 0 ? -errno : 0;
   }
-  static long read(int leader, void* to, std::size_t size) noexcept {
-    long const got = ::read(leader, to, size);
+  static long read(int leader, void* out, std::size_t size) noexcept {
+    long const got = ::read(leader, out, size);
     return got < 0 ? -errno : got;
   }
   static void close(int descriptor) noexcept { (void)::close(descriptor); }
@@ -192,7 +192,7 @@ class perf_group {
   /// Whether the program has closed it.
   bool is_gone() const noexcept { return gone_; }
 
-  bool read(perf_system const& system, reading& to) noexcept {
+  bool read(perf_system const& system, reading& result) noexcept {
     gone_ = gone_ || !is_ours(system, 0);
     if (gone_) return false;
     std::uint64_t words[3 + most];
@@ -204,9 +204,9 @@ class perf_group {
       got = system.read(descriptors_[0], words, bytes);
     }
     if (got != static_cast<long>(bytes) || words[0] != size_) return false;
-    to.enabled_ns = words[1];
-    to.running_ns = words[2];
-    for (std::size_t i = 0; i < size_; ++i) to.values[i] = words[3 + i];
+    result.enabled_ns = words[1];
+    result.running_ns = words[2];
+    for (std::size_t i = 0; i < size_; ++i) result.values[i] = words[3 + i];
     return true;
   }
 
@@ -317,8 +317,8 @@ class perf_meter {
   template <class Sink>
   void each_node(Sink sink) const {
     for (std::size_t node = 0; node < nodes_; ++node) {
-      slot const* const of = sums_ + node * slots_;
-      if (of[0] != 0) sink(static_cast<std::uint32_t>(node), of);
+      slot const* const slots = sums_ + node * slots_;
+      if (slots[0] != 0) sink(static_cast<std::uint32_t>(node), slots);
     }
   }
 
@@ -336,7 +336,7 @@ class perf_meter {
   struct part {
     perf_group group;
     perf_group::reading last;
-    std::size_t at;  ///< of its first slot
+    std::size_t first_slot;  ///< of its first slot
   };
 
   part* own_end() noexcept { return groups_.begin() + own_; }
@@ -353,11 +353,11 @@ class perf_meter {
       perf_group::reading now;
       known = counted->group.read(*system_, now);
       if (known && sums != nullptr) {
-        slot* at = sums + counted->at;
-        *at++ += now.enabled_ns - counted->last.enabled_ns;
-        *at++ += now.running_ns - counted->last.running_ns;
+        slot* sum = sums + counted->first_slot;
+        *sum++ += now.enabled_ns - counted->last.enabled_ns;
+        *sum++ += now.running_ns - counted->last.running_ns;
         for (std::size_t i = 0; i < counted->group.size(); ++i)
-          *at++ += now.values[i] - counted->last.values[i];
+          *sum++ += now.values[i] - counted->last.values[i];
       }
       counted->last = now;
     }

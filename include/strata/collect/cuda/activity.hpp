@@ -266,18 +266,19 @@ class activity_collector {
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
-  void take(profile& to, detail::tick_converter const& ticks) {
+  void take(profile& target, detail::tick_converter const& ticks) {
     detail::cupti_library const* const library = cupti_.library();
     if (library == nullptr) return;
-    to.traced = true;
-    to.environment.cupti_path = library->path;
-    to.environment.cupti_version = library->version;
-    buffers_.take(to, ticks);
-    to.has_migrations = migrations_.seen.load();
-    to.losses.graph_nodes_refused += captures_.refused();
-    to.losses.launches_dropped += launches_dropped_.load();
-    for (lane const& counted : lanes_) to.cost.callbacks += counted.callbacks.load();
-    to.cost.flush_seconds += static_cast<double>(flush_ticks_.load()) * ticks.ns_per_tick() * 1e-9;
+    target.traced = true;
+    target.environment.cupti_path = library->path;
+    target.environment.cupti_version = library->version;
+    buffers_.take(target, ticks);
+    target.has_migrations = migrations_.seen.load();
+    target.losses.graph_nodes_refused += captures_.refused();
+    target.losses.launches_dropped += launches_dropped_.load();
+    for (lane const& counted : lanes_) target.cost.callbacks += counted.callbacks.load();
+    target.cost.flush_seconds +=
+        static_cast<double>(flush_ticks_.load()) * ticks.ns_per_tick() * 1e-9;
   }
 
   /// Why the activity is incomplete, if it is.

@@ -286,13 +286,13 @@ class activity_buffers {
   }
 
   /// Joins what is complete, and hands everything to the profile.
-  void take(profile& to, tick_converter const& ticks) {
-    store_.take(to, bridge_, ticks);
-    to.losses.activity_dropped += dropped_.load();
-    to.losses.buffers_refused += refused_.load();
-    to.cost.activity_seconds += static_cast<double>(ticks_.load()) * ticks.ns_per_tick() * 1e-9;
-    to.cost.activity_bytes += static_cast<std::uint64_t>(budget_.used()) +
-                              pool_.bytes_beyond_budget() + store_.bytes_beyond_budget();
+  void take(profile& target, tick_converter const& ticks) {
+    store_.take(target, bridge_, ticks);
+    target.losses.activity_dropped += dropped_.load();
+    target.losses.buffers_refused += refused_.load();
+    target.cost.activity_seconds += static_cast<double>(ticks_.load()) * ticks.ns_per_tick() * 1e-9;
+    target.cost.activity_bytes += static_cast<std::uint64_t>(budget_.used()) +
+                                  pool_.bytes_beyond_budget() + store_.bytes_beyond_budget();
   }
 
   /// From now on, or no more, device work and calls are kept for `stream`.
@@ -306,7 +306,8 @@ class activity_buffers {
   /// begins after `until` waits where its call is not known, and what has a call waits until that
   /// was taken. Returns: whether there is more than a piece takes.
   template <class Take>
-  bool stream(profile& to, tick_converter const& ticks, std::int64_t until, bool all, Take take) {
+  bool stream(profile& target, tick_converter const& ticks, std::int64_t until, bool all,
+              Take take) {
     bool arrived;
     {
       system_lock lock(store_.mutex());
@@ -316,7 +317,7 @@ class activity_buffers {
     system_lock lock(store_.mutex());
     store_.find_fresh_calls();
     recorder::instance().state().launches.stream(all, take);
-    return store_.stream(to, bridge_, ticks, until, take);
+    return store_.stream(target, bridge_, ticks, until, take);
   }
   /// How many records and calls there was no room for.
   std::uint64_t dropped_from_stream() {

@@ -158,27 +158,27 @@ class activity_store {
   /// How many records there was no room for.
   std::uint64_t dropped_from_stream() const noexcept { return fresh_.dropped; }
 
-  /// Hands what came since the last time to `to`, its times in ns since the session began, and the
-  /// names of kernels. What begins after `until` waits where its call is not known, and what has a
-  /// call waits until `take` has taken that. Requires: the mutex, and `find_fresh_calls`.
+  /// Hands what came since the last time to `target`, its times in ns since the session began, and
+  /// the names of kernels. What begins after `until` waits where its call is not known, and what
+  /// has a call waits until `take` has taken that. Requires: the mutex, and `find_fresh_calls`.
   /// Returns: whether there is more than a piece takes.
   template <class Take>
-  bool stream(profile& to, clock_bridge const& bridge, tick_converter const& ticks,
+  bool stream(profile& target, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until, Take take) {
     fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
     std::size_t taken = 0;
     bool has_more = false;
     auto const waits = [&](auto& record) {
-      call by = join(record);
-      if (by == call::unknown && bridge.to_ns(time_of(record), ticks) > until) return true;
-      if (by == call::unknown) by = join_by_graph(record);
-      if (by == call::known && !launches().stream_call(record.correlation, take)) return true;
+      call cause = join(record);
+      if (cause == call::unknown && bridge.to_ns(time_of(record), ticks) > until) return true;
+      if (cause == call::unknown) cause = join_by_graph(record);
+      if (cause == call::known && !launches().stream_call(record.correlation, take)) return true;
       ++taken;
-      if (by == call::left_out || (by == call::unknown && is_own(record))) return false;
-      if (by == call::unknown) record.node = root_node;
+      if (cause == call::left_out || (cause == call::unknown && is_own(record))) return false;
+      if (cause == call::unknown) record.node = root_node;
       (void)mark_lost_time(record);
       convert(record, bridge, ticks);
-      add_to(to, record);
+      add_to(target, record);
       return false;
     };
     fresh_.lists.for_each_list([&](auto& records) {
@@ -188,7 +188,7 @@ class activity_store {
       });
     });
     translator_.names().each_from(fresh_.first_name, [&](auto name) {
-      to.kernel_names.push_back({std::string(name)});
+      target.kernel_names.push_back({std::string(name)});
       ++fresh_.first_name;
     });
     return has_more;
@@ -201,7 +201,7 @@ class activity_store {
   }
 
   /// Hands everything to the profile, its times in ns since the session began.
-  void take(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
+  void take(profile& target, clock_bridge const& bridge, tick_converter const& ticks) {
     system_lock lock(mutex_);
     if (!sums_.summing) return;
     settle(true);
@@ -229,36 +229,38 @@ class activity_store {
       keep(made_.synchronizations, wait);
     }
     sums_.summing->finish(ticks.ns_per_tick());
-    to.losses.kernels_merged += sums_.summing->losses().kernels_merged;
-    to.losses.histograms_coarse += sums_.summing->losses().histograms_coarse;
-    to.losses.allocations_dropped += sums_.summing->losses().allocations_dropped;
+    target.losses.kernels_merged += sums_.summing->losses().kernels_merged;
+    target.losses.histograms_coarse += sums_.summing->losses().histograms_coarse;
+    target.losses.allocations_dropped += sums_.summing->losses().allocations_dropped;
     sums_.summing.reset();
-    to.device = std::move(sums_.sums);
-    to.contexts = std::move(made_.contexts);
-    to.kernels = std::move(made_.kernels);
-    to.copies = std::move(made_.copies);
-    to.memory = std::move(made_.memory);
-    to.synchronizations = std::move(made_.synchronizations);
-    to.overheads = std::move(made_.overheads);
-    to.migrations = std::move(made_.migrations);
+    target.device = std::move(sums_.sums);
+    target.contexts = std::move(made_.contexts);
+    target.kernels = std::move(made_.kernels);
+    target.copies = std::move(made_.copies);
+    target.memory = std::move(made_.memory);
+    target.synchronizations = std::move(made_.synchronizations);
+    target.overheads = std::move(made_.overheads);
+    target.migrations = std::move(made_.migrations);
     translator_.names().each_from(
-        1, [&](auto name) { to.kernel_names.push_back({std::string(name)}); });
-    to.losses.launches_summed += made_.losses.launches_summed;
-    to.losses.activity_summed += made_.losses.activity_summed;
-    to.losses.activity_dropped += made_.losses.activity_dropped;
-    to.losses.launches_dropped += made_.losses.launches_dropped;
-    to.losses.uncorrelated += made_.losses.uncorrelated;
-    to.losses.timestamps_lost += made_.losses.timestamps_lost;
-    to.losses.work_unfinished += made_.losses.work_unfinished;
-    to.losses.migrations_dropped += made_.losses.migrations_dropped;
+        1, [&](auto name) { target.kernel_names.push_back({std::string(name)}); });
+    target.losses.launches_summed += made_.losses.launches_summed;
+    target.losses.activity_summed += made_.losses.activity_summed;
+    target.losses.activity_dropped += made_.losses.activity_dropped;
+    target.losses.launches_dropped += made_.losses.launches_dropped;
+    target.losses.uncorrelated += made_.losses.uncorrelated;
+    target.losses.timestamps_lost += made_.losses.timestamps_lost;
+    target.losses.work_unfinished += made_.losses.work_unfinished;
+    target.losses.migrations_dropped += made_.losses.migrations_dropped;
   }
 
  private:
-  static void add_to(profile& to, traced_kernel const& kernel) { to.kernels.push_back(kernel); }
-  static void add_to(profile& to, copy_record const& copy) { to.copies.push_back(copy); }
-  static void add_to(profile& to, memory_record const& made) { to.memory.push_back(made); }
-  static void add_to(profile& to, synchronization_record const& wait) {
-    to.synchronizations.push_back(wait);
+  static void add_to(profile& target, traced_kernel const& kernel) {
+    target.kernels.push_back(kernel);
+  }
+  static void add_to(profile& target, copy_record const& copy) { target.copies.push_back(copy); }
+  static void add_to(profile& target, memory_record const& made) { target.memory.push_back(made); }
+  static void add_to(profile& target, synchronization_record const& wait) {
+    target.synchronizations.push_back(wait);
   }
 
   /// What waits to be joined.
@@ -328,7 +330,7 @@ class activity_store {
     template <class Record>
     void add(Record const& record) {
       if (!keeps) return;
-      vec<Record>& records = lists.of(record);
+      vec<Record>& records = lists.list_of(record);
       if (lists.size() < most && records.make_room(1)) {
         records.push_back(record);
       } else {
@@ -438,13 +440,13 @@ class activity_store {
   template <class Record>
   call join(Record& record) {
     if (record.node != no_node) return call::known;
-    driver_call_record by{};
-    if (!launches().find(record.correlation, by)) return call::unknown;
-    record.node = by.node;
+    driver_call_record driver_call{};
+    if (!launches().find(record.correlation, driver_call)) return call::unknown;
+    record.node = driver_call.node;
     if (newest_ == 0 || record.correlation - newest_ < 0x80000000u) newest_ = record.correlation;
-    note_capture(record, by.begin);
-    if ((by.flags & driver_call_record::adopted) != 0) note_adopted(record);
-    return by.is_left_out() ? call::left_out : call::known;
+    note_capture(record, driver_call.begin);
+    if ((driver_call.flags & driver_call_record::adopted) != 0) note_adopted(record);
+    return driver_call.is_left_out() ? call::left_out : call::known;
   }
   void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {
     if (kernel.graph_node != 0)
@@ -466,12 +468,12 @@ class activity_store {
       return;
     }
     made.node = no_node;
-    call const by = join(made);
-    if (!is_awaited(made, by)) return;
-    vec<Record>& waiting = waiting_.lists.of(made);
+    call const cause = join(made);
+    if (!is_awaited(made, cause)) return;
+    vec<Record>& waiting = waiting_.lists.list_of(made);
     if (!waiting.make_room(1)) out_of_memory();
-    if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
-    if (by != call::left_out) fresh_.add(made);
+    if (cause == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
+    if (cause != call::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
   template <class Record>
@@ -479,22 +481,22 @@ class activity_store {
     return record.begin == 0 && record.end == 0;
   }
   static bool lacks_times(strata::memory_record const&) noexcept { return false; }
-  static bool is_awaited(traced_kernel& kernel, call by) noexcept {
-    if (by == call::left_out) kernel.is_left_out = true;
-    return by != call::left_out || kernel.graph_node != 0;
+  static bool is_awaited(traced_kernel& kernel, call cause) noexcept {
+    if (cause == call::left_out) kernel.is_left_out = true;
+    return cause != call::left_out || kernel.graph_node != 0;
   }
   template <class Record>
-  static bool is_awaited(Record const&, call by) noexcept {
-    return by != call::left_out;
+  static bool is_awaited(Record const&, call cause) noexcept {
+    return cause != call::left_out;
   }
 
   void settle_work(traced_kernel& work) {
-    call by = work.is_left_out ? call::left_out : join(work);
-    if (work.graph_node != 0 && by != call::unknown) graphs_.saw(work, work.graph);
-    if (by == call::unknown) by = join_by_graph(work);
-    if (by == call::unknown && is_own(work)) return;
-    if (by == call::unknown) note_capture(work, latest_time);
-    add_work<strata::kernel_record>(work, made_.kernels, by);
+    call cause = work.is_left_out ? call::left_out : join(work);
+    if (work.graph_node != 0 && cause != call::unknown) graphs_.saw(work, work.graph);
+    if (cause == call::unknown) cause = join_by_graph(work);
+    if (cause == call::unknown && is_own(work)) return;
+    if (cause == call::unknown) note_capture(work, latest_time);
+    add_work<strata::kernel_record>(work, made_.kernels, cause);
   }
   /// A kernel of a graph's conditional node bears no id of a call.
   call join_by_graph(traced_kernel& kernel) {
@@ -502,9 +504,9 @@ class activity_store {
     if (kernel.graph_node == 0 ||
         !graphs_.find(kernel, kernel.graph, translator_.clock(), kernel.correlation))
       return call::unknown;
-    call const by = join(kernel);
-    if (by == call::unknown) kernel.correlation = own;
-    return by;
+    call const cause = join(kernel);
+    if (cause == call::unknown) kernel.correlation = own;
+    return cause;
   }
   template <class Record>
   static call join_by_graph(Record const&) noexcept {
@@ -513,12 +515,12 @@ class activity_store {
   void settle_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
 
   template <class Record>
-  void add_work(Record& record, vec<Record>& log, call by) {
-    if (by == call::left_out) return;
-    if (by == call::unknown) record.node = root_node;
+  void add_work(Record& record, vec<Record>& log, call cause) {
+    if (cause == call::left_out) return;
+    if (cause == call::unknown) record.node = root_node;
     note_lost_time(record);
     sums_.summing->add(record);
-    if (by == call::unknown) ++made_.losses.uncorrelated;
+    if (cause == call::unknown) ++made_.losses.uncorrelated;
     keep(log, record);
   }
   /// A record has 0 for both times where the device lost them.
@@ -549,11 +551,11 @@ class activity_store {
   /// begin, and so are not known.
   template <class Record>
   void settle_call(Record& record, vec<Record>& log) {
-    call const by = join(record);
-    if (by == call::left_out) return;
+    call const cause = join(record);
+    if (cause == call::left_out) return;
     note_lost_time(record);
-    if (by == call::unknown) record.node = root_node;
-    if (by == call::unknown && is_stray(record)) return;
+    if (cause == call::unknown) record.node = root_node;
+    if (cause == call::unknown && is_stray(record)) return;
     sums_.summing->add(record);
     keep(log, record);
   }

@@ -260,8 +260,8 @@ class call_steps {
 
   STRATA_DETAIL_HOT_CODE
   /// By one thread.
-  static void add_one(atomic<std::uint64_t>& to) noexcept {
-    to.store(to.load(memory_order_relaxed) + 1, memory_order_relaxed);
+  static void add_one(atomic<std::uint64_t>& counter) noexcept {
+    counter.store(counter.load(memory_order_relaxed) + 1, memory_order_relaxed);
   }
 
   /// The kernel's or the graph's handle.

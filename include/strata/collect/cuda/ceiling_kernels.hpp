@@ -75,9 +75,9 @@ class ceiling_kernel {
     made.begin_loop();
     made.next_address();
     if (shared) made.put("cvt.u32.u64 %small, %at;");
-    std::string const at = shared ? "%small" : "%at";
+    std::string const address = shared ? "%small" : "%at";
     for (std::uint32_t i = 0; i < loads; ++i)
-      made.put("ld." + from + ".v4.u32 " + words(4 * i) + ", [" + at + "+" + number(i * row) +
+      made.put("ld." + from + ".v4.u32 " + words(4 * i) + ", [" + address + "+" + number(i * row) +
                "];");
     for (std::uint32_t i = 0; i < 4 * loads; i += 2)
       made.put("lop3.b32 %sum, %sum, %w" + number(i) + ", %w" + number(i + 1) + ", 0x96;");
@@ -114,12 +114,13 @@ class ceiling_kernel {
     if (kind == "f64")
       made.put("mov.f64 %e, 0d3fb999999999999a;", "mov.f64 %minus, 0dbfb999999999999a;");
     for (std::uint32_t i = 0; i < 2 * pairs; ++i) {
-      std::string const to = (i < pairs ? "%x" : "%y") + number(i % pairs);
+      std::string const coordinate = (i < pairs ? "%x" : "%y") + number(i % pairs);
       bool const half = kind == "f16x2";
       made.random(half ? 0x83ff83ff : 0x807fffff, half ? 0x34003400 : 0x3e800000);
-      if (half) made.put("mov.b32 " + to + ", %word;");
-      if (kind == "f32") made.put("mov.b32 " + to + ", %word;");
-      if (kind == "f64") made.put("mov.b32 %number, %word;", "cvt.f64.f32 " + to + ", %number;");
+      if (half) made.put("mov.b32 " + coordinate + ", %word;");
+      if (kind == "f32") made.put("mov.b32 " + coordinate + ", %word;");
+      if (kind == "f64")
+        made.put("mov.b32 %number, %word;", "cvt.f64.f32 " + coordinate + ", %number;");
     }
     made.begin_loop();
     for (std::uint32_t i = 0; i < fma_round; ++i) {
@@ -177,8 +178,8 @@ class ceiling_kernel {
       made.random(0xffffffff, 0);
       made.put("mov.b32 %low, %word;");
       made.random(0x803fffff, 0x3fc00000);
-      std::string const to = i < 2 * as ? "%a" + number(i) : "%b" + number(i - 2 * as);
-      made.put("mov.b64 " + to + ", {%low, %word};");
+      std::string const operand = i < 2 * as ? "%a" + number(i) : "%b" + number(i - 2 * as);
+      made.put("mov.b64 " + operand + ", {%low, %word};");
     }
     made.clear("%c", cs * tiles, "f64");
     made.begin_loop();

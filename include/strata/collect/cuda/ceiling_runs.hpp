@@ -27,14 +27,14 @@ enum class function_attribute : int { max_dynamic_shared_bytes = 8, shared_carve
 
 /// The driver functions that run a kernel and time it.
 struct work_table {
-  result (*primary_retain)(context_handle* out, device_handle of) = nullptr;
-  result (*primary_release)(device_handle of) = nullptr;
+  result (*primary_retain)(context_handle* out, device_handle device) = nullptr;
+  result (*primary_release)(device_handle device) = nullptr;
   result (*memory_info)(std::size_t* left, std::size_t* all) = nullptr;
   result (*memory_allocate)(device_pointer* out, std::size_t bytes) = nullptr;
   result (*memory_free)(device_pointer which) = nullptr;
-  result (*copy_to_host)(void* to, device_pointer from, std::size_t bytes,
+  result (*copy_to_host)(void* destination, device_pointer from, std::size_t bytes,
                          stream_handle in) = nullptr;
-  result (*copy_on_device)(device_pointer to, device_pointer from, std::size_t bytes,
+  result (*copy_on_device)(device_pointer destination, device_pointer from, std::size_t bytes,
                            stream_handle in) = nullptr;
   result (*stream_create)(stream_handle* out, unsigned flags) = nullptr;
   result (*stream_destroy)(stream_handle which) = nullptr;
@@ -42,13 +42,14 @@ struct work_table {
   result (*event_create)(event_handle* out, unsigned flags) = nullptr;
   result (*event_destroy)(event_handle which) = nullptr;
   result (*event_record)(event_handle which, stream_handle in) = nullptr;
-  result (*event_elapsed)(float* ms, event_handle from, event_handle to) = nullptr;
+  result (*event_elapsed)(float* ms, event_handle from, event_handle end) = nullptr;
   result (*module_load)(module_handle* out, void const* image, unsigned options, int* names,
                         void** values) = nullptr;
   result (*module_unload)(module_handle which) = nullptr;
-  result (*module_function)(function_handle* out, module_handle of, char const* name) = nullptr;
-  result (*function_set)(function_handle of, function_attribute which, int value) = nullptr;
-  result (*occupancy)(int* blocks, function_handle of, int threads,
+  result (*module_function)(function_handle* out, module_handle cuda_module,
+                            char const* name) = nullptr;
+  result (*function_set)(function_handle kernel, function_attribute which, int value) = nullptr;
+  result (*occupancy)(int* blocks, function_handle kernel, int threads,
                       std::size_t dynamic_shared) = nullptr;
   result (*launch)(function_handle what, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
@@ -270,18 +271,19 @@ class ceiling_runs {
     std::uint64_t distance = work.distance;
     std::uint64_t step = work.step > 0 ? work.step : start * blocks;
     void* parameters[] = {&data_, &out_, &mask, &step, &start, &distance, &rounds};
-    std::uint64_t told[2] = {};  // cycles, ns
+    std::uint64_t durations[2] = {};  // cycles, ns
     auto const launch = [&] {
       return did("cuLaunchKernel", api_.launch(kernel, blocks, 1, 1, ceiling_kernel::threads, 1, 1,
                                                work.dynamic_shared, stream_, parameters, nullptr));
     };
     if (!time(launch, found.ms) ||
-        !did("cuMemcpyDtoHAsync", api_.copy_to_host(told, out_, sizeof told, stream_)) ||
+        !did("cuMemcpyDtoHAsync", api_.copy_to_host(durations, out_, sizeof durations, stream_)) ||
         !did("cuStreamSynchronize", api_.stream_synchronize(stream_)))
       return false;
     // By the device's own clock: block 0 may end before the others do.
-    found.hertz =
-        told[1] > 0 ? 1e9 * static_cast<double>(told[0]) / static_cast<double>(told[1]) : 0.0;
+    found.hertz = durations[1] > 0
+                      ? 1e9 * static_cast<double>(durations[0]) / static_cast<double>(durations[1])
+                      : 0.0;
     return true;
   }
 

@@ -68,7 +68,7 @@ class thread_contexts {
   STRATA_DETAIL_END_CODE
 
   template <class Visit>
-  static void each(std::uint32_t session, Visit visit) {
+  static void for_each(std::uint32_t session, Visit visit) {
     list const& own = mine();
     if (own.session != session) return;
     for (std::size_t i = 0; i < own.count; ++i) visit(own.all[i]);
@@ -308,10 +308,10 @@ class capture_guard {
   static bool take_out(Fits fits) noexcept {
     process_state& all = state();
     entry* const end = all.entries + all.known;
-    entry* at = all.entries;  // std::find_if is 300 bytes for each question
-    while (at != end && !fits(*at)) ++at;
-    if (at == end) return false;
-    *at = all.entries[--all.known];
+    entry* found = all.entries;  // std::find_if is 300 bytes for each question
+    while (found != end && !fits(*found)) ++found;
+    if (found == end) return false;
+    *found = all.entries[--all.known];
     update();
     return true;
   }

@@ -122,8 +122,8 @@ struct cupti_file {
     vec<std::string> const places = cupti::folders();
     for (std::string const& name : names) {
       if (library.open(name.c_str())) return found(library);
-      for (std::string const& place : places) {
-        if (library.open((place + '/' + name).c_str())) return found(library);
+      for (std::string const& folder : places) {
+        if (library.open((folder + '/' + name).c_str())) return found(library);
       }
     }
     problem =
@@ -218,14 +218,16 @@ class cupti_presence {
   /// While it lasts CUPTI may be called, if it is true.
   class use {
    public:
-    explicit use(cupti_presence& presence) noexcept : of_(presence) { of_.uses_.fetch_add(1); }
+    explicit use(cupti_presence& presence) noexcept : presence_(presence) {
+      presence_.uses_.fetch_add(1);
+    }
     use(use const&) = delete;
     use& operator=(use const&) = delete;
-    ~use() { of_.uses_.fetch_sub(1); }
-    explicit operator bool() const noexcept { return !of_.has_ended(); }
+    ~use() { presence_.uses_.fetch_sub(1); }
+    explicit operator bool() const noexcept { return !presence_.has_ended(); }
 
    private:
-    cupti_presence& of_;
+    cupti_presence& presence_;
   };
 
  private:
@@ -252,9 +254,9 @@ struct cupti_library : cupti_file {
   /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
   [[nodiscard]] std::uint64_t graph_node_id(cupti::graph_node_handle node) const noexcept {
     std::uint64_t id = 0;
-    bool const told = api.get_graph_node_id != nullptr &&
-                      api.get_graph_node_id(node, &id) == cupti::result::success;
-    return told ? id : 0;
+    bool const is_known = api.get_graph_node_id != nullptr &&
+                          api.get_graph_node_id(node, &id) == cupti::result::success;
+    return is_known ? id : 0;
   }
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".

@@ -182,12 +182,12 @@ class launch_streams {
            std::uint32_t node) noexcept {
     driver::stream_handle stream = nullptr;
     if (!read_stream(kind, call, stream)) return;
-    entry* const to = find_or_add(call.context, stream);
-    if (to == nullptr) return;
-    to->node.store(node, memory_order_relaxed);
-    to->begin_ns.store(monotonic_ns(), memory_order_relaxed);
-    to->thread.store(thread, memory_order_relaxed);
-    to->launches.store(to->launches.load(memory_order_relaxed) + 1, memory_order_relaxed);
+    entry* const found = find_or_add(call.context, stream);
+    if (found == nullptr) return;
+    found->node.store(node, memory_order_relaxed);
+    found->begin_ns.store(monotonic_ns(), memory_order_relaxed);
+    found->thread.store(thread, memory_order_relaxed);
+    found->launches.store(found->launches.load(memory_order_relaxed) + 1, memory_order_relaxed);
   }
   /// The stream goes, or the context with all of its streams.
   void forget(driver::stream_handle stream) noexcept {

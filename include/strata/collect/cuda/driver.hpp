@@ -92,17 +92,18 @@ struct table {
   result (*driver_version)(int* version) = nullptr;
   result (*device_count)(int* count) = nullptr;
   result (*device_get)(device_handle* out, int ordinal) = nullptr;
-  result (*device_name)(char* name, int capacity, device_handle of) = nullptr;
-  result (*device_attribute)(int* value, attribute code, device_handle of) = nullptr;
-  result (*device_total_memory)(std::size_t* bytes, device_handle of) = nullptr;
-  result (*device_uuid)(uuid* out, device_handle of) = nullptr;
-  result (*can_access_peer)(int* can, device_handle from, device_handle to) = nullptr;
+  result (*device_name)(char* name, int capacity, device_handle device) = nullptr;
+  result (*device_attribute)(int* value, attribute code, device_handle device) = nullptr;
+  result (*device_total_memory)(std::size_t* bytes, device_handle device) = nullptr;
+  result (*device_uuid)(uuid* out, device_handle device) = nullptr;
+  result (*can_access_peer)(int* can, device_handle from, device_handle peer) = nullptr;
   result (*context_current)(context_handle* out) = nullptr;
   result (*context_device)(device_handle* out) = nullptr;
   result (*context_push)(context_handle which) = nullptr;
   result (*context_pop)(context_handle* out) = nullptr;
   result (*context_synchronize)() = nullptr;
-  result (*context_record_event)(context_handle of, event_handle which) = nullptr;  // from 12.5 on
+  result (*context_record_event)(context_handle context,
+                                 event_handle which) = nullptr;  // from 12.5 on
   result (*event_create)(event_handle* out, event_flags flags) = nullptr;
   result (*event_destroy)(event_handle which) = nullptr;
   result (*event_query)(event_handle which) = nullptr;

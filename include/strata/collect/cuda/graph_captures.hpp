@@ -39,9 +39,9 @@ class graph_captures {
   }
 
   /// An instantiated graph's node has the range of the node that it was cloned from.
-  void copy(std::uint64_t from, std::uint64_t to) noexcept {
+  void copy(std::uint64_t from, std::uint64_t clone) noexcept {
     system_lock lock(mutex_);
-    if (capture const* const original = nodes_.find(from)) set(to, capture(*original).range);
+    if (capture const* const original = nodes_.find(from)) set(clone, capture(*original).range);
   }
 
   /// From now on the node has the range of another one: the executable graph was updated. Where the

@@ -177,9 +177,10 @@ class staged_copies {
   void look(driver_library const& driver) noexcept {
     auto const count = static_cast<std::uint32_t>(smaller(driver.device_count, int{most_devices}));
     for (std::uint32_t from = 0; from < count; ++from)
-      for (std::uint32_t to = 0; to < count; ++to)
-        apart_[from][to] =
-            from != to && !driver.reaches(static_cast<int>(from), static_cast<int>(to));
+      for (std::uint32_t destination = 0; destination < count; ++destination)
+        apart_[from][destination] =
+            from != destination &&
+            !driver.reaches(static_cast<int>(from), static_cast<int>(destination));
   }
 
   cupti::peer_copy_record counted_once(cupti::peer_copy_record record) noexcept {
@@ -197,8 +198,8 @@ class staged_copies {
   static constexpr std::uint32_t most_devices = 16;
   static constexpr std::size_t most_copies = 64;
 
-  bool is_apart(std::uint32_t from, std::uint32_t to) const noexcept {
-    return from < most_devices && to < most_devices && apart_[from][to];
+  bool is_apart(std::uint32_t from, std::uint32_t destination) const noexcept {
+    return from < most_devices && destination < most_devices && apart_[from][destination];
   }
   static bool is_same(cupti::peer_copy_record const& a, cupti::peer_copy_record const& b) noexcept {
     return a.correlation_id == b.correlation_id && a.graph_node_id == b.graph_node_id &&

@@ -47,10 +47,10 @@ struct record_lists {
     look(memory);
     look(waits);
   }
-  vec<traced_kernel>& of(traced_kernel const&) noexcept { return kernels; }
-  vec<strata::copy_record>& of(strata::copy_record const&) noexcept { return copies; }
-  vec<strata::memory_record>& of(strata::memory_record const&) noexcept { return memory; }
-  vec<strata::synchronization_record>& of(strata::synchronization_record const&) noexcept {
+  vec<traced_kernel>& list_of(traced_kernel const&) noexcept { return kernels; }
+  vec<strata::copy_record>& list_of(strata::copy_record const&) noexcept { return copies; }
+  vec<strata::memory_record>& list_of(strata::memory_record const&) noexcept { return memory; }
+  vec<strata::synchronization_record>& list_of(strata::synchronization_record const&) noexcept {
     return waits;
   }
 };

@@ -43,26 +43,26 @@ class launch_table {
   /// False where there is no memory.
   /// Cost: four stores; a page for each 4,096 ids.
   bool add(driver_call_record const& launch) noexcept {
-    page* at = page_of(launch.correlation);
-    if (STRATA_DETAIL_UNLIKELY(at == nullptr || is_of_last_turn(*at, launch)))
-      at = make_page(launch);
-    if (at == nullptr) return false;
-    slot& to = at->slots[launch.correlation % page_launches];
-    to.begin.store(launch.begin, memory_order_relaxed);
-    to.end.store(launch.end, memory_order_relaxed);
-    to.place.store(std::uint64_t{launch.step} << 32 | launch.node, memory_order_relaxed);
-    to.id.store(std::uint64_t{launch.correlation} | std::uint64_t{launch.thread} << 32 |
-                    static_cast<std::uint64_t>(launch.kind) << 48 |
-                    std::uint64_t{launch.flags} << 56,
-                memory_order_release);
+    page* holder = page_of(launch.correlation);
+    if (STRATA_DETAIL_UNLIKELY(holder == nullptr || is_of_last_turn(*holder, launch)))
+      holder = make_page(launch);
+    if (holder == nullptr) return false;
+    slot& entry = holder->slots[launch.correlation % page_launches];
+    entry.begin.store(launch.begin, memory_order_relaxed);
+    entry.end.store(launch.end, memory_order_relaxed);
+    entry.step_node.store(std::uint64_t{launch.step} << 32 | launch.node, memory_order_relaxed);
+    entry.id.store(std::uint64_t{launch.correlation} | std::uint64_t{launch.thread} << 32 |
+                       static_cast<std::uint64_t>(launch.kind) << 48 |
+                       std::uint64_t{launch.flags} << 56,
+                   memory_order_release);
     return true;
   }
 
   /// The call with this id, if there is one; it has caused work then.
   bool find(std::uint32_t id, driver_call_record& found) noexcept {
-    page* const at = page_of(id);
-    if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return false;
-    at->notes[id % page_launches] |= worked;
+    page* const holder = page_of(id);
+    if (holder == nullptr || !read(holder->slots[id % page_launches], id, found)) return false;
+    holder->notes[id % page_launches] |= worked;
     return true;
   }
 
@@ -70,9 +70,9 @@ class launch_table {
   /// Returns: whether the call is known, and no part of the profile.
   bool leaves_out_running(std::uint32_t id) noexcept {
     driver_call_record found{};
-    page* const at = page_of(id);
-    if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return false;
-    atomic<std::uint64_t>& word = at->slots[id % page_launches].id;
+    page* const holder = page_of(id);
+    if (holder == nullptr || !read(holder->slots[id % page_launches], id, found)) return false;
+    atomic<std::uint64_t>& word = holder->slots[id % page_launches].id;
     std::uint64_t with_flags = word.load(memory_order_relaxed);
     if (static_cast<std::uint32_t>(with_flags) == id)
       (void)word.compare_exchange_strong(
@@ -106,9 +106,9 @@ class launch_table {
     }
     stream_page_ = newest;
     for (bool is_whole = true; i <= last; ++i) {
-      page* at = page_of(static_cast<std::uint32_t>(i % most_pages * page_launches));
-      for (; at != nullptr; at = at->last_turn)
-        if (!stream_page(*at, take) && std::exchange(is_whole, false))
+      page* turn = page_of(static_cast<std::uint32_t>(i % most_pages * page_launches));
+      for (; turn != nullptr; turn = turn->last_turn)
+        if (!stream_page(*turn, take) && std::exchange(is_whole, false))
           stream_page_ = i % most_pages;
     }
   }
@@ -183,10 +183,10 @@ class launch_table {
       if (first == nullptr) continue;
       each_with_notes(*first, sink);
       spin_lock const lock(mutex_);
-      for (page* at = first; at != nullptr;) {
-        page* const before = at->last_turn;
-        put_away(at);
-        at = before;
+      for (page* turn = first; turn != nullptr;) {
+        page* const before = turn->last_turn;
+        put_away(turn);
+        turn = before;
       }
     }
     spin_lock const lock(mutex_);
@@ -224,8 +224,8 @@ class launch_table {
   struct slot {
     atomic<std::int64_t> begin;
     atomic<std::int64_t> end;
-    atomic<std::uint64_t> place;  // step and node
-    atomic<std::uint64_t> id;     // flags, kind, thread and id
+    atomic<std::uint64_t> step_node;  // step and node
+    atomic<std::uint64_t> id;         // flags, kind, thread and id
   };
   struct page {
     atomic<std::int64_t> made;  // the begin of its first call; a call that comes late reads it
@@ -270,7 +270,7 @@ class launch_table {
   static bool read(slot const& from, std::uint32_t id, driver_call_record& call) noexcept {
     std::uint64_t const word = from.id.load(memory_order_acquire);
     if (static_cast<std::uint32_t>(word) != id || word >> 48 == 0) return false;
-    std::uint64_t const packed = from.place.load(memory_order_relaxed);
+    std::uint64_t const packed = from.step_node.load(memory_order_relaxed);
     call.begin = from.begin.load(memory_order_relaxed);
     call.end = from.end.load(memory_order_relaxed);
     call.correlation = id;
@@ -313,9 +313,9 @@ class launch_table {
     });
   }
 
-  static bool is_of_last_turn(page const& at, driver_call_record const& launch) noexcept {
-    if (launch.begin - at.made.load(memory_order_relaxed) <= turn_ticks) return false;
-    slot const& here = at.slots[launch.correlation % page_launches];
+  static bool is_of_last_turn(page const& candidate, driver_call_record const& launch) noexcept {
+    if (launch.begin - candidate.made.load(memory_order_relaxed) <= turn_ticks) return false;
+    slot const& here = candidate.slots[launch.correlation % page_launches];
     return here.id.load(memory_order_relaxed) != 0 &&
            launch.begin - here.begin.load(memory_order_relaxed) > turn_ticks;
   }
@@ -361,8 +361,8 @@ class launch_table {
     return made;
   }
 
-  void set_page(std::size_t index, page* at) noexcept {
-    directory_.load(memory_order_relaxed)[index].store(at, memory_order_release);
+  void set_page(std::size_t index, page* new_page) noexcept {
+    directory_.load(memory_order_relaxed)[index].store(new_page, memory_order_release);
   }
 
   page* find_memory() noexcept {

@@ -181,9 +181,9 @@ class period_finder {
   /// Whether even distances have lasted long enough.
   bool is_period(candidate& one) noexcept {
     std::uint32_t const times = (one.call & 1) == 0 ? 1 : 2;  // waits come first
-    auto const last = [&](std::uint32_t distances, std::uint32_t by) {
+    auto const last = [&](std::uint32_t distances, std::uint32_t factor) {
       std::uint64_t const periods = distances + 1u;
-      return periods >= by * fewest && periods * one.distance >= by * lightest;
+      return periods >= factor * fewest && periods * one.distance >= factor * lightest;
     };
     if (last(one.equal, times)) return true;
     if (!last(one.even, 2 * times)) return false;

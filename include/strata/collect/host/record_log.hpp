@@ -79,7 +79,7 @@ class record_log {
 
   /// Where the next record is to be written; null when there is no room, neither in the last block
   /// nor in the budget. `keep` makes it one of the log's records.
-  STRATA_DETAIL_ALWAYS_INLINE Record* place() noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE Record* find_room() noexcept {
     if (STRATA_DETAIL_UNLIKELY(last_ == nullptr ||
                                last_->count.load(memory_order_relaxed) == last_->capacity) &&
         !grow())
@@ -92,9 +92,9 @@ class record_log {
 
   /// False when there is no room.
   bool push(Record const& record) noexcept {
-    Record* const to = place();
-    if (to == nullptr) return false;
-    *to = record;
+    Record* const slot = find_room();
+    if (slot == nullptr) return false;
+    *slot = record;
     keep();
     return true;
   }
@@ -224,7 +224,7 @@ class overflow_log {
 
   /// False where there is no memory; then nothing is added.
   bool add(range_record const& range) noexcept {
-    overflow_sums* const sums = of(range.node);
+    overflow_sums* const sums = sums_of(range.node);
     std::int64_t const duration = range.end - range.begin;
     if (sums == nullptr || !make_room_within(budget_, sums->durations, duration)) return false;
     sums->durations.add(duration);
@@ -232,7 +232,7 @@ class overflow_log {
   }
 
   bool add(attribute_record const& given) noexcept {
-    overflow_sums* const sums = of(given.node);
+    overflow_sums* const sums = sums_of(given.node);
     if (sums == nullptr) return false;
     if (!is_nan(given.flops)) sums->flops += given.flops;
     if (!is_nan(given.bytes)) sums->bytes += given.bytes;
@@ -246,12 +246,12 @@ class overflow_log {
     return sum;
   }
   /// Nothing stays here.
-  void move_to(vec<overflow_sums>& to) {
-    if (to.empty()) {
-      to.swap(sums_);
+  void move_to(vec<overflow_sums>& target) {
+    if (target.empty()) {
+      target.swap(sums_);
     } else {
-      to.reserve(to.size() + sums_.size());
-      for (overflow_sums& sums : sums_) to.push_back(std::move(sums));
+      target.reserve(target.size() + sums_.size());
+      for (overflow_sums& sums : sums_) target.push_back(std::move(sums));
     }
     sums_ = {};
     position_of_node_ = {};
@@ -263,7 +263,7 @@ class overflow_log {
   }
 
  private:
-  overflow_sums* of(std::uint32_t node) noexcept {
+  overflow_sums* sums_of(std::uint32_t node) noexcept {
     std::size_t const known = position_of_node_.size();
     if (node >= known) {
       if (!position_of_node_.make_room(node + std::size_t{1} - known)) return nullptr;
@@ -313,7 +313,9 @@ class inherited_sums {
     return true;
   }
 
-  void copy_to(vec<inherited_time>& to) const { to.insert(to.end(), sums_.begin(), sums_.end()); }
+  void copy_to(vec<inherited_time>& times) const {
+    times.insert(times.end(), sums_.begin(), sums_.end());
+  }
 
   void clear() noexcept {
     sums_.clear();
@@ -395,12 +397,12 @@ class span_log {
   }
 
   /// In the order of their begins; times stay in ticks. Nothing stays here.
-  void move_to(profile& to) {
+  void move_to(profile& target) {
     system_lock lock(mutex_);
-    ended_.drain([&](span_record const& span) { to.spans.push_back(span); });
-    to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
-    to.losses.spans_dropped = dropped_;
-    to.losses.spans_left_open = open_now_;
+    ended_.drain([&](span_record const& span) { target.spans.push_back(span); });
+    target.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
+    target.losses.spans_dropped = dropped_;
+    target.losses.spans_left_open = open_now_;
   }
 
  private:
@@ -462,9 +464,10 @@ struct instrumentation_cost {
         (void)log.push({first, clock.now(), 0, 0, 0, 0});
       }
       double const mean = static_cast<double>(monotonic_ns() - begin) / tries;
-      int at = done;
-      for (; at > 0 && means[at - 1] > mean; --at) means[at] = means[at - 1];
-      means[at] = mean;
+      int position = done;
+      for (; position > 0 && means[position - 1] > mean; --position)
+        means[position] = means[position - 1];
+      means[position] = mean;
     }
     return {means[rounds / 2], means[rounds / 2] / 2};
   }
@@ -550,10 +553,10 @@ class step_log {
     room_ = kept_.size();
   }
 
-  void copy_to(profile& to) const {
-    to.steps = kept_;
-    to.summed_steps = summed_;
-    to.losses.steps_summed = summed_.count();
+  void copy_to(profile& target) const {
+    target.steps = kept_;
+    target.summed_steps = summed_;
+    target.losses.steps_summed = summed_.count();
   }
 
   /// Keeps a step for `stream`. Returns: false where there is no room.

@@ -221,35 +221,35 @@ class recorder {
   /// Hands over everything that this session recorded, in ticks; `converter()` makes ns of them.
   /// Nothing stays here, and the memory of each piece is free when the next one is handed over.
   /// Requires: once, while nothing is recorded, and after device work was joined to its calls.
-  void move_to(profile& to) {
+  void move_to(profile& target) {
     own_lock const lock(mutex_);
-    to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used()) +
-                        state_.launches.bytes_beyond_budget() + state_.names.bytes();
-    for (thread_recorder* const t : threads_) t->move_to(to, session());
-    state_.launches.drain([&to](driver_call_record launch, bool worked, bool kept) {
+    target.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used()) +
+                            state_.launches.bytes_beyond_budget() + state_.names.bytes();
+    for (thread_recorder* const t : threads_) t->move_to(target, session());
+    state_.launches.drain([&target](driver_call_record launch, bool worked, bool kept) {
       if (launch.is_left_out()) return;
       if (worked) launch.flags &= driver_call_record::adopted;
-      if (kept) to.launches.push_back(launch);
+      if (kept) target.launches.push_back(launch);
     });
-    state_.spans.move_to(to);
-    steps_.copy_to(to);
-    to.has_steps = steps_begun() != 0;
-    to.threads = known_threads_.in(to);
-    to.names = state_.names.texts();
-    state_.nodes.each_from(0, [&to](node_table::node const& n) {
-      to.nodes.push_back({n.parent, n.name, n.index, n.depth, true});
+    state_.spans.move_to(target);
+    steps_.copy_to(target);
+    target.has_steps = steps_begun() != 0;
+    target.threads = known_threads_.in(target);
+    target.names = state_.names.texts();
+    state_.nodes.each_from(0, [&target](node_table::node const& n) {
+      target.nodes.push_back({n.parent, n.name, n.index, n.depth, true});
     });
     node_table::refusals const refused = state_.nodes.refused();
-    to.losses.nodes_refused = refused.nodes - refused_before_.nodes.nodes;
-    to.losses.indices_refused = refused.indices - refused_before_.nodes.indices;
-    to.losses.ranges_too_deep = refused.depth - refused_before_.nodes.depth +
-                                state_.too_many_open.load(memory_order_relaxed);
-    to.losses.names_refused = state_.names.refused() - refused_before_.names;
-    to.losses.ranges_left_open = left_open_;
-    to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(memory_order_relaxed);
-    to.losses.pops_without_push = state_.pops_without_push.load(memory_order_relaxed);
-    to.losses.threads_merged = known_threads_.merged();
-    to.losses.unrecorded = state_.unrecorded.load(memory_order_relaxed);
+    target.losses.nodes_refused = refused.nodes - refused_before_.nodes.nodes;
+    target.losses.indices_refused = refused.indices - refused_before_.nodes.indices;
+    target.losses.ranges_too_deep = refused.depth - refused_before_.nodes.depth +
+                                    state_.too_many_open.load(memory_order_relaxed);
+    target.losses.names_refused = state_.names.refused() - refused_before_.names;
+    target.losses.ranges_left_open = left_open_;
+    target.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(memory_order_relaxed);
+    target.losses.pops_without_push = state_.pops_without_push.load(memory_order_relaxed);
+    target.losses.threads_merged = known_threads_.merged();
+    target.losses.unrecorded = state_.unrecorded.load(memory_order_relaxed);
   }
 
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its

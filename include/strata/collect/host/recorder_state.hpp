@@ -52,8 +52,8 @@ struct recorder_state {
 
   /// The range that the thread which drives the steps is in; the root where none is known.
   std::uint32_t node_of_steps() const noexcept {
-    thread_place const* const place = of_steps.load(memory_order_acquire);
-    return place == nullptr ? root_node : place->seen_at(nodes.term());
+    thread_place const* const position = of_steps.load(memory_order_acquire);
+    return position == nullptr ? root_node : position->seen_at(nodes.term());
   }
 };
 

@@ -52,7 +52,7 @@ class thread_recorder : public range_owner {
   }
   void leave() noexcept {
     observers_.clear();
-    thread_place const* own = &place_;
+    thread_place const* own = &position_;
     shared_->of_steps.compare_exchange_strong(own, nullptr);
     owner_.lives.store(false, memory_order_relaxed);
   }
@@ -80,7 +80,7 @@ class thread_recorder : public range_owner {
     std::uint32_t number = known_number(name, cached);
     if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
-    std::uint32_t const node = memos_.children.find({place_.node(), number, index});
+    std::uint32_t const node = memos_.children.find({position_.node(), number, index});
     std::uint32_t const serial = frames_.next_serial();
     f.node.store(node, memory_order_relaxed);
     f.index = index;
@@ -93,7 +93,7 @@ class thread_recorder : public range_owner {
     if (STRATA_DETAIL_UNLIKELY(attributes != nullptr) && session != 0)
       f.attribute = log(*attributes, node);
     frames_.set_depth(depth + 1);
-    place_.enter(node);
+    position_.enter(node);
     if (STRATA_DETAIL_UNLIKELY(is_observed() ||
                                shared_->forward_begin.load(memory_order_relaxed) != nullptr))
       after_begin(name, f);
@@ -122,7 +122,7 @@ class thread_recorder : public range_owner {
     bases_.innermost = depth + 1;
     bases_.count.fetch_add(1, memory_order_relaxed);
     frames_.set_depth(depth + 1);
-    place_.enter(node);
+    position_.enter(node);
     report_place();
     return {this, depth + 1, f.serial};
   }
@@ -186,7 +186,7 @@ class thread_recorder : public range_owner {
       within const guard(within_);
       renew_places();
     }
-    return is_of_before() ? root_node : place_.node();
+    return is_of_before() ? root_node : position_.node();
   }
   /// The range that the thread's work on the device belongs to: where it is in none, the range of
   /// the thread that drives the steps.
@@ -199,7 +199,7 @@ class thread_recorder : public range_owner {
   void drive_steps() noexcept {
     if (!shared_->adopts.load(memory_order_relaxed)) return;
     (void)node();  // the open ranges have their places in this session
-    shared_->of_steps.store(&place_, memory_order_release);
+    shared_->of_steps.store(&position_, memory_order_release);
   }
 
   bool is_observed() const noexcept { return observers_.any(); }
@@ -293,10 +293,10 @@ class thread_recorder : public range_owner {
     return frames_.depth() - bases_.count.load(memory_order_relaxed) +
            pushes_refused_.load(memory_order_relaxed);
   }
-  /// Threads: any. As open_ranges::each and mark.
+  /// Threads: any. As open_ranges::for_each and mark.
   template <class Sink>
   void each_open(std::uint32_t session, Sink sink) const {
-    if (!is_of_before()) frames_.each(session, sink);
+    if (!is_of_before()) frames_.for_each(session, sink);
   }
   std::uint64_t mark() const noexcept { return frames_.mark(); }
   /// Threads: any.
@@ -307,31 +307,31 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD void fold_all(std::uint32_t session) noexcept {
     system_lock lock(mutex_);
     if (session_ != session) return;
-    typename record_log<attribute_record>::cursor at;
-    ranges_.drain([&](range_record const& r) { add_to_sums(r, at); });
+    typename record_log<attribute_record>::cursor cursor;
+    ranges_.drain([&](range_record const& r) { add_to_sums(r, cursor); });
     attributes_.drain([](attribute_record const&) {});
     sums_.has_all = true;  // their last blocks are the owner's, which may be writing a record
   }
 
   /// Threads: any. Hands over what was recorded in this session; times stay in ticks. The memory of
   /// the logs is freed piece by piece. Requires: nothing is recorded.
-  void move_to(profile& to, std::uint32_t session) {
+  void move_to(profile& target, std::uint32_t session) {
     system_lock lock(mutex_);
     if (session_ != session) return;
-    auto const first_attribute = static_cast<std::uint32_t>(to.attributes.size());
+    auto const first_attribute = static_cast<std::uint32_t>(target.attributes.size());
     auto const add_range = [&](range_record r) {
       if (r.attribute >= beyond_log) r.attribute = no_reference;  // it is in the sums
       if (r.attribute != no_reference) r.attribute += first_attribute;
-      to.ranges.push_back(r);
+      target.ranges.push_back(r);
     };
-    auto const add_attribute = [&](attribute_record const& a) { to.attributes.push_back(a); };
+    auto const add_attribute = [&](attribute_record const& a) { target.attributes.push_back(a); };
     if (!sums_.has_all) {
       ranges_.drain(add_range);
       attributes_.drain(add_attribute);
     }
-    to.losses.ranges_summed += sums_.beyond_log.calls();
-    sums_.beyond_log.move_to(to.summed_ranges);
-    sums_.inherited.copy_to(to.inherited);
+    target.losses.ranges_summed += sums_.beyond_log.calls();
+    sums_.beyond_log.move_to(target.summed_ranges);
+    sums_.inherited.copy_to(target.inherited);
   }
 
  private:
@@ -393,7 +393,7 @@ class thread_recorder : public range_owner {
     std::uint32_t const depth = frames_.depth() - 1;
     frame const& f = frames_[depth];
     frames_.set_depth(depth);
-    place_.enter(depth == 0 ? root_node : frames_[depth - 1].node_now());
+    position_.enter(depth == 0 ? root_node : frames_[depth - 1].node_now());
     if (STRATA_DETAIL_UNLIKELY(f.forwarded || is_observed())) after_end(f);
     if (STRATA_DETAIL_UNLIKELY(depth + 1 == bases_.innermost)) return leave_inherited(f);
     std::uint32_t const session = f.session.load(memory_order_relaxed);
@@ -444,7 +444,7 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_ALWAYS_INLINE void record(frame const& f, std::int64_t now,
                                           bool contained) noexcept {
     if (STRATA_DETAIL_UNLIKELY(contained)) now = f.begin.load(memory_order_relaxed);
-    range_record* const range = ranges_.place();
+    range_record* const range = ranges_.find_room();
     if (STRATA_DETAIL_UNLIKELY(range == nullptr)) return fold(f, now);
     write(*range, f, now);
     ranges_.keep();
@@ -519,14 +519,14 @@ class thread_recorder : public range_owner {
   }
 
   /// Whether a session has ended, or the nodes were given up, since the thread's last call.
-  bool is_of_before() const noexcept { return place_.term() != shared_->nodes.term(); }
+  bool is_of_before() const noexcept { return position_.term() != shared_->nodes.term(); }
   /// Where a session has ended, nobody saw the pops of its pushes: they end now, and so does what
   /// is within them. Where the nodes were given up, the open ranges get new ones; what is below an
   /// inherited place counts below the root.
   STRATA_DETAIL_COLD void renew_places() noexcept {
     std::uint64_t const now = shared_->nodes.term();
-    std::uint64_t const changed = now ^ place_.term();
-    place_.begin_term(now);
+    std::uint64_t const changed = now ^ position_.term();
+    position_.begin_term(now);
     if (changed >> 32 != 0) {
       std::uint32_t first = 0;
       while (first < frames_.depth() && !frames_[first].pushed) ++first;
@@ -543,7 +543,7 @@ class thread_recorder : public range_owner {
         f.node.store(memos_.children.find({parent, f.name, f.index}), memory_order_relaxed);
       parent = f.node_now();
     }
-    place_.enter(parent);
+    position_.enter(parent);
   }
 
   STRATA_DETAIL_COLD std::uint32_t log(range_attributes const& attributes,
@@ -566,12 +566,12 @@ class thread_recorder : public range_owner {
     write(record, f, now);
     system_lock lock(mutex_);
     if (sums_.has_all) return lose();
-    typename record_log<attribute_record>::cursor at;
+    typename record_log<attribute_record>::cursor cursor;
     bool const all = shared_->budget.ended();
     std::uint64_t position = all ? ranges_.begin() : ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
       if (position++ >= stream_.next) keep_for_stream(r);
-      add_to_sums(r, at);
+      add_to_sums(r, cursor);
     };
     if (all) {
       ranges_.drain(add, false);
@@ -584,10 +584,10 @@ class thread_recorder : public range_owner {
 
   /// Requires: the lock.
   void add_to_sums(range_record const& range,
-                   typename record_log<attribute_record>::cursor& at) noexcept {
+                   typename record_log<attribute_record>::cursor& cursor) noexcept {
     if (!sums_.beyond_log.add(range)) return lose();
     if (range.attribute == no_reference || range.attribute >= beyond_log) return;
-    attribute_record const* const a = attributes_.find(range.attribute - 1u, at);
+    attribute_record const* const a = attributes_.find(range.attribute - 1u, cursor);
     if (a != nullptr && !sums_.beyond_log.add(*a)) lose();
   }
 
@@ -639,7 +639,7 @@ class thread_recorder : public range_owner {
   place_observers observers_;
   recorder_state* shared_;
   bool volatile within_ = false;
-  thread_place place_;
+  thread_place position_;
   open_ranges frames_;
   atomic<std::uint32_t> pushes_refused_{0};
   inherited_places bases_;

@@ -77,20 +77,20 @@ struct nvtx_entry {
   unsigned slot;           // in that table
   bool in_domain = false;  // the first parameter is a domain
 
-  constexpr nvtx_entry(cupti::nvtx_id by_cupti, nvtx::core_id at, operation what,
+  constexpr nvtx_entry(cupti::nvtx_id by_cupti, nvtx::core_id index, operation what,
                        argument given) noexcept
       : id(by_cupti),
         does(what),
         takes(given),
         module(nvtx::module_id::core),
-        slot(static_cast<unsigned>(at)) {}
-  constexpr nvtx_entry(cupti::nvtx_id by_cupti, nvtx::core2_id at, operation what,
+        slot(static_cast<unsigned>(index)) {}
+  constexpr nvtx_entry(cupti::nvtx_id by_cupti, nvtx::core2_id index, operation what,
                        argument given) noexcept
       : id(by_cupti),
         does(what),
         takes(given),
         module(nvtx::module_id::core2),
-        slot(static_cast<unsigned>(at)),
+        slot(static_cast<unsigned>(index)),
         in_domain(what != operation::add_domain) {}
 };
 
@@ -211,16 +211,16 @@ class nvtx_calls {
   }
 
   template <class Map, class Object>
-  STRATA_DETAIL_COLD static void keep(Map& of, word const* handle, Object* object) noexcept {
+  STRATA_DETAIL_COLD static void keep(Map& objects, word const* handle, Object* object) noexcept {
     if (handle == nullptr || handle->pointer == nullptr || object == nullptr) return;
     system_lock lock(known().mutex);
-    of[handle->pointer] = object;
+    objects[handle->pointer] = object;
   }
   template <class Map>
   static auto found(Map& in, void const* handle) noexcept {
     system_lock lock(known().mutex);
-    auto* const at = in.find(handle);
-    return at == nullptr ? nullptr : *at;
+    auto* const object = in.find(handle);
+    return object == nullptr ? nullptr : *object;
   }
   static nvtx_domain* domain_of(void const* handle) noexcept {
     return handle == nullptr ? nullptr : found(known().domains, handle);

@@ -287,8 +287,8 @@ class nvtx_registry {
     nvtx_domain* made = nullptr;
     (void)if_memory_allows([&] {
       owned<nvtx_domain> fresh(new nvtx_domain{std::string(name), name == own_domain});
-      nvtx_domain*& to = domains_[fresh->name];
-      made = to = fresh.release();
+      nvtx_domain*& slot = domains_[fresh->name];
+      made = slot = fresh.release();
     });
     return made;
   }
@@ -303,8 +303,8 @@ class nvtx_registry {
       owned<nvtx_string> fresh(new nvtx_string);
       fresh->full = name.full();
       fresh->text = name.full().size() - name.text().size();
-      nvtx_string*& to = strings_[fresh->full];
-      made = to = fresh.release();
+      nvtx_string*& slot = strings_[fresh->full];
+      made = slot = fresh.release();
     });
     return made;
   }

@@ -108,7 +108,7 @@ TEST_CASE("names of tensors tell base and layer") {
   for (auto const& [text, base, layer, weight] : cases) {
     char const* const name = text;
     CAPTURE(name);
-    ggml_label const found = ggml_label::of(text);
+    ggml_label const found = ggml_label::parse(text);
     CHECK(found.base == base);
     CHECK(found.layer == layer);
     CHECK(found.weight == weight);
@@ -153,7 +153,7 @@ TEST_CASE("names of tensors tell the part of the model") {
   for (auto const& [text, role] : cases) {
     char const* const name = text;
     CAPTURE(name);
-    CHECK(ggml_role::of(ggml_label::of(text)) == role);
+    CHECK(ggml_role::find(ggml_label::parse(text)) == role);
   }
 }
 
