@@ -1,7 +1,6 @@
 // What is left to do when a session ends, and what was done while it ran: a model of 64 layers with
 // 12 ranges each, one launch and one kernel a range, at the default memory limits.
 #include <benchmark/benchmark.h>
-#include <strata/base/text_writer.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>

@@ -1,5 +1,6 @@
 // strata compare: what changed between runs of a program, by range.
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/compare.hpp>
 #include <strata/recording.hpp>
 #include <strata/report/comparison_files.hpp>

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/version.hpp>
 
 #include <cstdio>

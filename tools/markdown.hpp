@@ -2,8 +2,7 @@
 #ifndef STRATA_TOOLS_MARKDOWN_HPP
 #define STRATA_TOOLS_MARKDOWN_HPP
 
-#include <strata/base/text_writer.hpp>
-
+#include <strata/base/utf8.hpp>
 #include <string>
 #include <string_view>
 

@@ -2,7 +2,9 @@
 #include <strata/analyse/profile_file.hpp>
 #include <strata/analyse/rank_comparison.hpp>
 #include <strata/analyse/rank_run.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/recording.hpp>
 #include <strata/tables/json.hpp>

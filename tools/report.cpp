@@ -46,7 +46,7 @@ class report_command final : public subcommand {
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
     auto here = strata::detail::report_files::look_around(true);
     here.out = "--out ";
-    bool const whole = strata::detail::report_files(wanted, 0, here).write(recorded).ok();
+    bool const whole = strata::detail::report_files(wanted, here).write(recorded).ok();
     return whole ? exit_code::fine : exit_code::found;
   }
 

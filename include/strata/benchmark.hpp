@@ -13,7 +13,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>

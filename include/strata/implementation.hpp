@@ -49,7 +49,6 @@
 #endif
 
 #include <strata/c.h>
-#include <strata/base/text_writer.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/host/recorder.hpp>

@@ -6,10 +6,12 @@
 // functions of a profile with counters; they need no implementation of their own.
 
 #include <strata/analyse/byte_ledger.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/llm.hpp>
 #include <strata/profile.hpp>

@@ -38,8 +38,7 @@ namespace detail {
 /// The reports of one profile, for a session.
 class session_reports final : public made_reports {
  public:
-  session_reports(report_input const& input, std::uint64_t most_events)
-      : input_(input), most_events_(most_events) {}
+  explicit session_reports(report_input const& input) : input_(input) {}
 
   std::string write_files(report_format_entry const& format, file_taker take) const override {
     std::string problem;
@@ -58,21 +57,19 @@ class session_reports final : public made_reports {
                         {look.width, look.color, most_rows, look.ascii, look.bars, &problems});
   }
 
-  static void make(profile const& source, options const& wanted, std::uint64_t most_events,
+  static void make(profile const& source, options const& wanted,
                    callback<void(made_reports const&)> use) {
     profile_tables tables(source);
     tables.input().sort = wanted.sort;
     tables.input().trace_file = timeline_file(wanted);
     report_input input(std::move(tables.input()));
     if (wants_format_of(wanted, format_source::answer)) input.find_answer(tables.folded());
-    use(session_reports(input, most_events));
+    use(session_reports(input));
   }
 
  private:
   /// The file of a format that has one. Returns: a sentence where something was left out.
   std::string write(report_format format, text_writer& out) const {
-    trace_options how;
-    if (most_events_ != 0) how.max_events = most_events_;
     switch (format) {
       case report_format::json:
         write_findings(out, input_);
@@ -87,7 +84,7 @@ class session_reports final : public made_reports {
         write_otlp(out, input_);
         break;
       case report_format::trace:
-        return write_trace(out, input_, how).problem;
+        return write_trace(out, input_).problem;
       case report_format::perfetto:
         return write_perfetto(out, input_).problem;
       case report_format::table:
@@ -114,7 +111,6 @@ class session_reports final : public made_reports {
   }
 
   report_input const& input_;
-  std::uint64_t most_events_;  // of trace.json; 0: the usual limit
 };
 
 inline constexpr report_side all_reports{&session_reports::make, &range_table::help};

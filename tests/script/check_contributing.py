@@ -48,7 +48,7 @@ int report(char const* path) {
   strata::vec<std::string> problems;
   strata::options const wanted = strata::options::parse("formats=table", problems);
   auto const here = strata::detail::report_files::look_around(true);
-  return strata::detail::report_files(wanted, 0, here).write(recorded).ok() ? 0 : 1;
+  return strata::detail::report_files(wanted, here).write(recorded).ok() ? 0 : 1;
 }
 
 int main(int count, char** words) {

@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zlib
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(here.parent.parent / "build" / "perfetto"))
@@ -102,10 +101,7 @@ class Trace:
     def packets_of(self, data):
         for packet in proto.Trace.FromString(data).packet:
             self.known(packet, "a packet")
-            if packet.HasField("compressed_packets"):
-                yield from self.packets_of(zlib.decompress(packet.compressed_packets))
-            else:
-                yield packet
+            yield packet
 
     def take(self, packet):
         if packet.HasField("track_descriptor"):

@@ -1,5 +1,8 @@
 #include <strata/base/environment.hpp>
+#include <strata/base/text_writer.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/session/report_formats.hpp>
+#include <strata/session/report_side.hpp>
 
 #include <doctest/doctest.h>
 
@@ -215,24 +218,48 @@ std::string printed(std::string const& file, Run run) {
   return content(file);
 }
 
+/// Reports of a trace that is not whole.
+class cut_reports final : public strata::detail::made_reports {
+ public:
+  std::string write_files(strata::detail::report_format_entry const& format,
+                          file_taker take) const override {
+    if (format.format != strata::detail::report_format::trace) return {};
+    take("trace.json", [](strata::detail::text_writer& out) { out.write("{}"); });
+    return "The trace ends early.";
+  }
+  void write_table(strata::detail::text_writer& out, strata::detail::console_look const&,
+                   strata::vec<std::string> const& problems) const override {
+    for (std::string const& problem : problems) out.write(problem);
+  }
+
+  static void make(strata::profile const&, options const&,
+                   strata::detail::callback<void(made_reports const&)> use) {
+    use(cut_reports());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("what trace.json leaves out is said on the console") {
   work_folder const here;
   report_test::report_sample s = report_test::gpu_sample(12, 20);
   s.source.problems = {"An earlier problem."};
+  strata::detail::report_side const* const usual = strata::detail::installed_reports();
+  strata::detail::report_side const cutting{&cut_reports::make, usual->help_on_columns};
   options wanted;
   wanted.out = here / "run";
   wanted.csv = wanted.json = false;
-  constexpr std::uint64_t few = 100;  // events
+  wanted.chrome_trace = true;
   for (bool const table : {true, false}) {
     wanted.table = table;
     CAPTURE(table);
     std::string const whole =
         printed(here / "stderr", [&] { CHECK(report_files(wanted).write(s.source).ok()); });
     CHECK_FALSE(has(whole, "The trace ends early"));
+    strata::detail::installed_reports() = &cutting;
     std::string const cut =
-        printed(here / "stderr", [&] { CHECK(report_files(wanted, few).write(s.source, 1).ok()); });
+        printed(here / "stderr", [&] { CHECK(report_files(wanted).write(s.source, 1).ok()); });
+    strata::detail::installed_reports() = usual;
     CHECK(has(cut, "The trace ends early"));
     CHECK_FALSE(has(cut, "An earlier problem"));
     CHECK(s.source.problems.size() == 1);
@@ -341,8 +368,7 @@ TEST_CASE("files that cannot be written where they should be: all are named, and
   begun.stop();
   auto const write = [&] {
     return printed(here / "stderr", [&] {
-      CHECK(report_files(wanted, {}, around).write(s.source, 0, &begun).code() ==
-            errc::input_output);
+      CHECK(report_files(wanted, around).write(s.source, 0, &begun).code() == errc::input_output);
     });
   };
   SUBCASE("some names are taken") {
@@ -360,7 +386,7 @@ TEST_CASE("files that cannot be written where they should be: all are named, and
   SUBCASE("the directory has gone") {
     fs::remove_all(wanted.out);
     std::string const text = printed(here / "stderr", [&] {
-      CHECK(report_files(wanted, {}, around).write(s.source, 0, &begun).ok());
+      CHECK(report_files(wanted, around).write(s.source, 0, &begun).ok());
     });
     CHECK(has(text, "strata: wrote " + wanted.out + "/{ranges.csv,"));
     CHECK(fs::is_regular_file(wanted.out + "/profile.json"));
@@ -381,7 +407,7 @@ TEST_CASE("a report beside the program goes where the environment said at its st
   report_files::surroundings const around = report_files::look_around();
   setenv("TMPDIR", (here / "late").c_str(), 1);
   std::string const text = printed(here / "stderr", [&] {
-    CHECK(report_files(wanted, {}, around).write(s.source).code() == errc::input_output);
+    CHECK(report_files(wanted, around).write(s.source).code() == errc::input_output);
   });
   before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
   CHECK(has(text, here / "early/strata-out"));

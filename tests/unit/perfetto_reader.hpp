@@ -28,76 +28,6 @@ using nlohmann::json;
 
 #define must(condition) ((condition) ? (void)0 : broken(#condition))
 
-/// Bits of a deflate stream, the lowest first.
-class bit_reader {
- public:
-  explicit bit_reader(std::string_view from) : from_(from) {}
-  unsigned bits(unsigned count) {
-    unsigned value = 0;
-    for (unsigned i = 0; i < count; ++i, ++at_) {
-      if (at_ / 8 >= from_.size()) broken("deflate: cut");
-      value |= (static_cast<unsigned char>(from_[at_ / 8]) >> at_ % 8 & 1u) << i;
-    }
-    return value;
-  }
-  unsigned code(unsigned count) {  // the highest first
-    unsigned value = 0;
-    for (unsigned i = 0; i < count; ++i) value = value << 1 | bits(1);
-    return value;
-  }
-  std::string_view rest() const { return from_.substr((at_ + 7) / 8); }
-
- private:
-  std::string_view from_;
-  std::size_t at_ = 0;
-};
-
-/// zlib's frame around blocks with the fixed codes. Source: RFC 1950, RFC 1951.
-inline std::string inflate(std::string_view from) {
-  if (from.size() < 6 || ((from[0] & 0xff) << 8 | (from[1] & 0xff)) % 31 != 0) broken("zlib");
-  bit_reader in(from.substr(2));
-  if (in.bits(3) != 3) broken("deflate: not the last block with fixed codes");
-  std::string to;
-  for (;;) {
-    unsigned symbol = in.code(7);
-    if (symbol <= 0x17) {
-      symbol += 256;
-    } else if ((symbol = symbol << 1 | in.code(1)) <= 0xBF) {
-      symbol -= 0x30;
-    } else if (symbol <= 0xC7) {
-      symbol += 280 - 0xC0;
-    } else {
-      symbol = (symbol << 1 | in.code(1)) - 0x190 + 144;
-    }
-    if (symbol < 256) to += static_cast<char>(symbol);
-    if (symbol == 256) break;
-    if (symbol < 257) continue;
-    static unsigned const lengths[] = {3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
-                                       15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
-                                       67, 83, 99, 115, 131, 163, 195, 227, 258};
-    static unsigned const extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
-                                     2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    if (symbol > 285) broken("deflate: symbol");
-    unsigned const length = lengths[symbol - 257] + in.bits(extra[symbol - 257]);
-    unsigned const code = in.code(5);
-    if (code > 29) broken("deflate: distance");
-    unsigned distance = 1;
-    for (unsigned i = 0; i < code; ++i) distance += 1u << (i < 2 ? 0 : i / 2 - 1);
-    distance += in.bits(code < 2 ? 0 : code / 2 - 1);
-    if (distance > to.size() || distance > 32768) broken("deflate: too far back");
-    for (unsigned i = 0; i < length; ++i) to += to[to.size() - distance];
-  }
-  std::uint32_t a = 1, b = 0, sum = 0;
-  for (char const c : to) {
-    a = (a + static_cast<unsigned char>(c)) % 65521;
-    b = (b + a) % 65521;
-  }
-  if (in.rest().size() != 4) broken("zlib: its sum is not at the end");
-  for (char const c : in.rest()) sum = sum << 8 | static_cast<unsigned char>(c);
-  if (sum != (b << 16 | a)) broken("zlib: sum");
-  return to;
-}
-
 struct field {
   std::uint32_t number;
   std::uint64_t value;
@@ -206,15 +136,7 @@ class reader {
       if (size > file.size() - next) break;
       auto const packet = fields(file.substr(next, size));
       at = next + size;
-      if (field const* const packed = find(packet, 50)) {
-        std::string const inner = inflate(packed->bytes);
-        for (field const& f : fields(inner)) {
-          must(f.number == 1);
-          take(fields(f.bytes));
-        }
-      } else {
-        take(packet);
-      }
+      take(packet);
     }
     play();
     return std::move(made_);

@@ -1,7 +1,11 @@
 #include <doctest/doctest.h>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/tables/console_table.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/name_cutter.hpp>
 
 #include <cerrno>
 #include <clocale>

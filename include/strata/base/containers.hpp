@@ -390,13 +390,13 @@ class name_table {
   /// The beginning of a long text, up to a whole character, and an ellipsis.
   STRATA_DETAIL_COLD static std::string_view cut_text(std::string_view text,
                                                       char (&buffer)[longest]) noexcept {
-    constexpr std::string_view ellipsis = "\xE2\x80\xA6";
-    std::size_t const room = longest - ellipsis.size();
+    constexpr std::string_view mark = "\xE2\x80\xA6";
+    std::size_t const room = longest - mark.size();
     std::size_t kept = room;
     while (kept > room - 4 && (static_cast<unsigned char>(text[kept]) & 0xC0) == 0x80) --kept;
     text.copy(buffer, kept);
-    ellipsis.copy(buffer + kept, ellipsis.size());
-    return {buffer, kept + ellipsis.size()};
+    mark.copy(buffer + kept, mark.size());
+    return {buffer, kept + mark.size()};
   }
 
   /// 0 where there is no memory.

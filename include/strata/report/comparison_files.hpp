@@ -4,6 +4,7 @@
 
 #include <strata/analyse/comparison.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text_writer.hpp>

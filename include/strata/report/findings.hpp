@@ -4,10 +4,12 @@
 
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/tables/columns.hpp>

@@ -6,10 +6,12 @@
 // of what would shorten the step, for Prometheus (OpenMetrics text) and OpenTelemetry (OTLP JSON).
 
 #include <strata/base/containers.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/report/report_input.hpp>

@@ -4,10 +4,12 @@
 
 #include <strata/analyse/device_peaks.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/page_budget.hpp>
@@ -20,6 +22,7 @@
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/name_cutter.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/table.hpp>
 

@@ -3,9 +3,10 @@
 #define STRATA_REPORT_PAGE_TIMELINE_HPP
 
 #include <strata/base/containers.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/page_gaps.hpp>

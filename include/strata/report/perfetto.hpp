@@ -6,7 +6,6 @@
 #include <strata/base/memory.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/deflate.hpp>
 #include <strata/report/perfetto_fields.hpp>
 #include <strata/report/perfetto_gpu.hpp>
 #include <strata/report/protobuf.hpp>
@@ -24,7 +23,7 @@ namespace detail {
 
 /// Writes Perfetto's own format, event by event. A track is a sequence of packets: names are in it
 /// once, then their numbers; times are the distance to the event before. What a reader has to know
-/// is repeated every MB, and packets are compressed by 64 KB, so that a file that was cut opens.
+/// is repeated every MB, so that a file that was cut opens.
 /// A stream is a queue of Perfetto's GPUs. Requires: the slices of a track in the order of their
 /// begins; each contains the next or is apart, but on streams. Threads: one at a time. Errors:
 /// those of `out`. Cost: 64 KB, and a byte for each text.
@@ -416,13 +415,7 @@ class perfetto_writer final : public trace_sink {
   }
 
   void write_chunk() {
-    std::string_view const compressed = deflater_.compress(chunk_.bytes());
     written_ += chunk_.size();
-    if (compressed.size() + 16 < chunk_.size()) {
-      chunk_.clear();
-      inner_message const packet(chunk_, perfetto::trace_packet);
-      chunk_.bytes(perfetto::packet_compressed_packets, compressed);
-    }
     out_.write(chunk_.bytes());
     chunk_.clear();
   }
@@ -461,15 +454,14 @@ class perfetto_writer final : public trace_sink {
   proto_message event_;
   proto_message end_;
   proto_message interned_;
-  deflater deflater_;
   std::uint64_t count_ = 0;
-  std::uint64_t written_ = 0;  ///< before compression
+  std::uint64_t written_ = 0;
   std::int64_t origin_;
 };
 
 }  // namespace detail
 
-/// trace.perfetto-trace: what write_trace writes, in Perfetto's own format and a twentieth of the
+/// trace.perfetto-trace: what write_trace writes, in Perfetto's own format and a quarter of the
 /// bytes. Times are exact to the ns.
 inline trace_summary write_perfetto(detail::text_writer& out, table_input const& input,
                                     trace_options const& options = {20'000'000, false}) {

@@ -22,7 +22,6 @@ inline constexpr field packet_trusted_packet_sequence_id = 10;
 inline constexpr field packet_track_event = 11;
 inline constexpr field packet_interned_data = 12;
 inline constexpr field packet_sequence_flags = 13;
-inline constexpr field packet_compressed_packets = 50;
 inline constexpr field packet_gpu_counter_event = 52;
 inline constexpr field packet_gpu_render_stage_event = 53;
 inline constexpr field packet_trace_packet_defaults = 59;

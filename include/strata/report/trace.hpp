@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_TRACE_HPP
 #define STRATA_REPORT_TRACE_HPP
 
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>

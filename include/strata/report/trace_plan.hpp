@@ -3,7 +3,7 @@
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/range_projection.hpp>

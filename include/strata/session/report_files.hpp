@@ -193,10 +193,8 @@ class report_files {
     return {look, spare_place(), on_stdout};
   }
 
-  /// `most_events` of trace.json; 0: the usual limit.
-  explicit report_files(options const& wanted, std::uint64_t most_events = 0,
-                        surroundings const& around = look_around())
-      : options_(wanted), most_events_(most_events), around_(around) {
+  explicit report_files(options const& wanted, surroundings const& around = look_around())
+      : options_(wanted), around_(around) {
     // Without reports the recording is the one file, whatever is wanted: it has it all.
     bool const makes_recording =
         installed_reports() == nullptr && wants_format_of(wanted, format_source::profile);
@@ -249,8 +247,7 @@ class report_files {
     // much memory as the profile of many ranges.
     report_side const* const side = installed_reports();
     if (side != nullptr && wants_format_of(options_, format_source::tables)) {
-      side->make(source, options_, most_events_,
-                 [&](made_reports const& reports) { write_all(&reports); });
+      side->make(source, options_, [&](made_reports const& reports) { write_all(&reports); });
     } else {
       write_all(nullptr);
     }
@@ -436,7 +433,6 @@ class report_files {
   }
 
   options options_;
-  std::uint64_t most_events_;
   surroundings around_;
   std::string trace_problem_;              ///< what a trace leaves out
   recording_stream* stream_ = nullptr;     // null where the recording was not begun

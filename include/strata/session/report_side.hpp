@@ -45,9 +45,8 @@ class made_reports {
 
 /// What the reports' side does for a session.
 struct report_side {
-  /// Makes what `wanted` asks for, as it is sorted there, and hands it to `use`. `most_events` of
-  /// trace.json, 0: the usual limit.
-  void (*make)(profile const& source, options const& wanted, std::uint64_t most_events,
+  /// Makes what `wanted` asks for, as it is sorted there, and hands it to `use`.
+  void (*make)(profile const& source, options const& wanted,
                callback<void(made_reports const&)> use);
   /// The part of the help on the columns of the table.
   std::string (*help_on_columns)();

@@ -486,7 +486,7 @@ class session_core {
             detail::recorder::instance().end_clock();
             take();
           });
-          report_files files(options_, 0, reports_.around);
+          report_files files(options_, reports_.around);
           whole = files.write(profile_, problems_.printed(), nullptr, &reports_.kept).ok();
         }))
       (void)problems_.short_of_memory("a window has no report");

@@ -2,9 +2,9 @@
 #ifndef STRATA_TABLES_COLUMNS_HPP
 #define STRATA_TABLES_COLUMNS_HPP
 
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/counter_table.hpp>

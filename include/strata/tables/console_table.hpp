@@ -6,8 +6,10 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/tables/name_cutter.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,9 +2,11 @@
 #ifndef STRATA_TABLES_CSV_HPP
 #define STRATA_TABLES_CSV_HPP
 
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -16,6 +18,34 @@
 
 STRATA_BEGIN
 namespace detail {
+
+/// Whether a cell keeps the character as it is, and needs no quotes for it.
+constexpr bool is_plain_in_csv(char c) noexcept {
+  auto const code = static_cast<unsigned char>(c);
+  return code - 0x2Du < 0x80u - 0x2Du ||
+         (code >= 0x20 && code < 0x2C && code != static_cast<unsigned char>('"'));
+}
+
+/// One cell of text as in RFC 4180. What a spreadsheet would run as a formula gets a leading ';
+/// bytes that are not UTF-8, and NUL, which many readers refuse, become U+FFFD.
+inline void write_csv_cell(text_writer& out, std::string_view text) {
+  struct escapes {
+    text_writer& out;
+    static bool needs(char c) noexcept { return c == '"' || c == '\0'; }
+    void write(char c) { out.write(c == '"' ? "\"\"" : replacement); }
+  };
+  bool plain = true;  // most cells are, and one look at each character is enough for them
+  for (char const c : text) plain = plain && is_plain_in_csv(c);
+  char const first = text.empty() ? ' ' : text.front();
+  bool const guarded = first == '=' || first == '+' || first == '-' || first == '@' ||
+                       first == '\t' || first == '\r';  // a formula
+  if (plain && !guarded) return out.write(text);
+  bool const quoted = text.find_first_of(",\"\r\n") != std::string_view::npos;
+  if (quoted) out.put('"');
+  if (guarded) out.put('\'');
+  write_escaped(out, text, escapes{out});
+  if (quoted) out.put('"');
+}
 
 /// One line of cells, or of the column names; what is absent is an empty cell.
 class csv_line final : public cell_sink {

@@ -2,6 +2,7 @@
 #ifndef STRATA_TABLES_JSON_HPP
 #define STRATA_TABLES_JSON_HPP
 
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>

@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
