@@ -70,7 +70,7 @@ class range_handle {
  private:
   friend class inherit;
   friend range_handle current() noexcept;
-  explicit constexpr range_handle(std::uint32_t position) noexcept : handle_(position) {}
+  explicit constexpr range_handle(std::uint32_t handle) noexcept : handle_(handle) {}
 
   std::uint32_t handle_ = 0;
 };

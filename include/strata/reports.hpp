@@ -38,7 +38,8 @@ namespace detail {
 /// The reports of one profile, for a session.
 class session_reports final : public made_reports {
  public:
-  explicit session_reports(report_input const& input) : input_(input) {}
+  explicit session_reports(report_input const& input, trace_options const& how = {})
+      : input_(input), how_(how) {}
 
   std::string write_files(report_format_entry const& format, file_taker take) const override {
     std::string problem;
@@ -84,7 +85,7 @@ class session_reports final : public made_reports {
         write_otlp(out, input_);
         break;
       case report_format::trace:
-        return write_trace(out, input_).problem;
+        return write_trace(out, input_, how_).problem;
       case report_format::perfetto:
         return write_perfetto(out, input_).problem;
       case report_format::table:
@@ -111,6 +112,7 @@ class session_reports final : public made_reports {
   }
 
   report_input const& input_;
+  trace_options how_;  // of trace.json
 };
 
 inline constexpr report_side all_reports{&session_reports::make, &range_table::help};

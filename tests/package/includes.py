@@ -50,6 +50,7 @@ SHORT = {  # with the reason
     "strata.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
     "session/report_side.hpp": "the seam, which both sides include",
+    "base/cell_sink.hpp": "what CSV and JSON are written through, and neither includes the other",
     "profile/row_order.hpp": "options and tables share it, and neither sees the other",
 }
 

@@ -21,8 +21,8 @@ struct open_ranges {
   std::map<std::uint32_t, std::int64_t> from(std::int64_t begin, std::int64_t end) const {
     std::map<std::uint32_t, std::int64_t> sums;
     strata::detail::host_timeline const host(made, 0);
-    host.each_open(0, begin, end, 99,
-                   [&](std::uint32_t node, std::int64_t ns) { sums[node] += ns; });
+    host.for_each_open(0, begin, end, 99,
+                       [&](std::uint32_t node, std::int64_t ns) { sums[node] += ns; });
     return sums;
   }
 };

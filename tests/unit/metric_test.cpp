@@ -319,18 +319,18 @@ TEST_CASE("edit distance") {
 }
 
 TEST_CASE("places of counters") {
-  using strata::place_of;
-  CHECK(place_of("dram__bytes_read.sum") == metric_location::memory);
-  CHECK(place_of("lts__t_sectors.sum") == metric_location::memory);
-  CHECK(place_of("gpc__cycles_elapsed.avg") == metric_location::memory);
-  CHECK(place_of("l1tex__t_bytes.sum") == metric_location::sm);
-  CHECK(place_of("SM_C.TriageCompute.smsp__warps_active.sum") == metric_location::sm);
-  CHECK(place_of("smsp__sass_inst_executed_op_global_ld.sum") == metric_location::sass);
-  CHECK(place_of("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained") ==
+  using strata::location_of;
+  CHECK(location_of("dram__bytes_read.sum") == metric_location::memory);
+  CHECK(location_of("lts__t_sectors.sum") == metric_location::memory);
+  CHECK(location_of("gpc__cycles_elapsed.avg") == metric_location::memory);
+  CHECK(location_of("l1tex__t_bytes.sum") == metric_location::sm);
+  CHECK(location_of("SM_C.TriageCompute.smsp__warps_active.sum") == metric_location::sm);
+  CHECK(location_of("smsp__sass_inst_executed_op_global_ld.sum") == metric_location::sass);
+  CHECK(location_of("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained") ==
         metric_location::anywhere);
-  CHECK(place_of("gpu__time_duration.sum") == metric_location::anywhere);
-  CHECK(place_of("pcie__read_bytes.sum") == metric_location::device_wide);
-  CHECK(place_of("nvlrx__bytes.sum") == metric_location::device_wide);
+  CHECK(location_of("gpu__time_duration.sum") == metric_location::anywhere);
+  CHECK(location_of("pcie__read_bytes.sum") == metric_location::device_wide);
+  CHECK(location_of("nvlrx__bytes.sum") == metric_location::device_wide);
 }
 
 TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {

@@ -1,5 +1,8 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/report/trace.hpp>
+#include <strata/reports.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
@@ -263,6 +266,27 @@ TEST_CASE("what trace.json leaves out is said on the console") {
     CHECK(has(cut, "The trace ends early"));
     CHECK_FALSE(has(cut, "An earlier problem"));
     CHECK(s.source.problems.size() == 1);
+  }
+}
+
+TEST_CASE("what trace.json leaves out is told to the session") {
+  report_test::report_sample const s = report_test::gpu_sample(12, 20);
+  strata::profile_tables tables(s.source);
+  strata::report_input const input(std::move(tables.input()));
+  strata::trace_options few;
+  few.max_events = 100;
+  for (strata::detail::report_format_entry const& format : strata::detail::report_formats) {
+    if (format.format != strata::detail::report_format::trace) continue;
+    std::string file;
+    std::string const problem =
+        strata::detail::session_reports(input, few)
+            .write_files(format, [&](char const* name, strata::detail::file_content const& write) {
+              CHECK(std::string(name) == "trace.json");
+              strata::detail::text_writer out(file);
+              write(out);
+            });
+    CHECK(problem.find("The trace ends early") == 0);
+    CHECK(has(file, "The trace ends early"));
   }
 }
 

@@ -95,7 +95,7 @@ class computed_graph {
     if (!strata::detail::anyone_listens() && !strata::detail::capture_guard::capturing()) return;
     strata::detail::ggml_label const label =
         strata::detail::ggml_label::parse(strata::detail::ggml_name(node));
-    auto const position = strata::detail::ggml_place::locate(node, label, position_);
+    auto const position = strata::detail::ggml_part::locate(node, label, position_);
     operation_.end();
     if (position_.role.empty() || position != position_) part_.next(position.role, position.layer);
     position_ = position;
@@ -108,7 +108,7 @@ class computed_graph {
   int next_ = 0;  // where the next node is searched
   pass pass_ = pass::plan;
   asking asks_ = asking::unknown;
-  strata::detail::ggml_place position_;
+  strata::detail::ggml_part position_;
   strata::phases part_;
   strata::phases operation_;
 };

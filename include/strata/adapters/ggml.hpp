@@ -130,8 +130,8 @@ class ggml_flow {
     label_ = ggml_label::parse(ggml_name(node));
     std::uint64_t const key = ggml_ends::key_of(ggml_name(node), static_cast<int>(node->op));
     bool const other_graph = before_ != 0 && key == first_;
-    ggml_place const position =
-        ggml_place::locate(node, label_, other_graph ? ggml_place{} : position_);
+    ggml_part const position =
+        ggml_part::locate(node, label_, other_graph ? ggml_part{} : position_);
     bool const other_part = other_graph || position != position_;
     if (before_ != 0)
       ends.learn(before_, other_part ? ggml_ends::what::last : ggml_ends::what::inside);
@@ -233,8 +233,8 @@ class ggml_flow {
   std::uint64_t first_ = 0;   // the graph's first node
   std::uint64_t before_ = 0;  // the node that was taken last
   ggml_label label_;
-  ggml_place position_;
-  ggml_place named_;
+  ggml_part position_;
+  ggml_part named_;
   double most_flops_ = 0;
   ggml_work work_;
   phases part_;
@@ -381,9 +381,9 @@ class ggml_node_range {
  public:
   [[nodiscard]] explicit ggml_node_range(ggml_tensor const* node) noexcept {
     if (detail::active_listener() == nullptr) return;
-    static thread_local detail::ggml_place before;
+    static thread_local detail::ggml_part before;
     detail::ggml_label const label = detail::ggml_label::parse(detail::ggml_name(node));
-    detail::ggml_place const position = detail::ggml_place::locate(node, label, before);
+    detail::ggml_part const position = detail::ggml_part::locate(node, label, before);
     before = position;
     part_.next(position.role, position.layer);
     detail::next_operation(operation_, node, label);

@@ -215,15 +215,15 @@ inline std::string_view ggml_name(ggml_tensor const* tensor) noexcept {
 }
 
 /// Where in the model, and on which device, a node of a graph is.
-struct ggml_place {
+struct ggml_part {
   std::string_view role;
   std::int64_t layer = no_index;
   void const* device = nullptr;  // null is the host
 
   /// What the node's name leaves open is taken from its weight's name, then from the node before.
-  static ggml_place locate(ggml_tensor const* node, ggml_label const& label,
-                           ggml_place const& before) noexcept {
-    ggml_place found{ggml_role::find(label), label.layer, device_of(node)};
+  static ggml_part locate(ggml_tensor const* node, ggml_label const& label,
+                          ggml_part const& before) noexcept {
+    ggml_part found{ggml_role::find(label), label.layer, device_of(node)};
     for (ggml_tensor const* const source : {node->src[0], node->src[1]}) {
       if (source == nullptr || (!found.role.empty() && found.layer != no_index)) continue;
       ggml_label const weight = ggml_label::parse(ggml_name(source));
@@ -237,7 +237,7 @@ struct ggml_place {
     return found;
   }
 
-  bool operator!=(ggml_place const& other) const noexcept {
+  bool operator!=(ggml_part const& other) const noexcept {
     return role != other.role || layer != other.layer || device != other.device;
   }
 

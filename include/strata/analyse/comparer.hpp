@@ -522,7 +522,8 @@ class comparer {
   void note_differences(comparability& circumstances) {
     result_.notes = std::move(circumstances.notes);
     if (!runs_known() && std::abs(std::log1p(result_.common)) > limit())
-      result_.notes.push_back("All ranges together take " + fixed_string(1 + result_.common, 3) +
+      result_.notes.push_back("In the mean of their factors the ranges take " +
+                              fixed_string(1 + result_.common, 3) +
                               " times as long, so that none is judged by itself.");
     if (options_.anyway)
       for (std::string const& obstacle : circumstances.obstacles)
@@ -559,7 +560,7 @@ class comparer {
     } else if (step_.value > step_limit_ && !result_.runs_known) {
       result_.runs_to_decide = 3;
       result_.reason = "the step is " + percent(result_.change) +
-                       " slower and its ranges together " + percent(result_.common) +
+                       " slower and its ranges in the mean " + percent(result_.common) +
                        ", as other clocks or other work make them, so record 3 runs of each side";
     } else if (step_.value > step_limit_) {
       advise(step_.value, step_alarms);
@@ -578,7 +579,8 @@ class comparer {
     } else if (std::log1p(result_.common) > limit() && !both_known()) {
       result_.runs_to_decide = 3;
       result_.reason =
-          "the step is within the limit, but its ranges together are " + percent(result_.common) +
+          "the step is within the limit, but its ranges are in the mean " +
+          percent(result_.common) +
           " slower, as other clocks or a change of them all make them, so record 3 runs of "
           "each side";
     } else {

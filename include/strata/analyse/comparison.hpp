@@ -122,7 +122,7 @@ struct comparison {
   bool runs_known = false;  ///< `noise` has that between runs: of several runs, or `run_noise`
   double resolution = 0;    ///< the least slowdown of a step that would be found in `noise`
   double chance = 1;        ///< that steps no slower would look like these (Mann-Whitney)
-  double common = 0;        ///< the change of the ranges together, which machines do as well
+  double common = 0;        ///< the mean change of the ranges, which machines do as well
   std::size_t steps_to_decide = 0;  ///< a run, where inconclusive; 0: more steps do not help
   std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
   std::size_t judged_times = 0;     ///< of host and GPU of ranges and of their sums over indices

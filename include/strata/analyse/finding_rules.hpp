@@ -276,7 +276,7 @@ class finding_rules : private kernel_rules {
   }
   /// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, with no kernel at the same time for
   /// 610 us".
-  std::string copies_title(copy_time const& from, copy_time const& uploads, double alone_ns,
+  std::string copies_title(copy_time const& downloads, copy_time const& uploads, double alone_ns,
                            bool pageable) const {
     constexpr double large = 1 << 20;  // bytes: a rate of less is that of its launch
     sentence title;
@@ -287,8 +287,8 @@ class finding_rules : private kernel_rules {
         title << ", at " << fixed_string(sum.bytes / sum.ns, 1) << " GB/s";
     };
     if (uploads.count > 0.0) say(uploads, " go to the GPU in ");
-    if (uploads.count > 0.0 && from.count > 0.0) title << ", and ";
-    if (from.count > 0.0) say(from, " come from the GPU in ");
+    if (uploads.count > 0.0 && downloads.count > 0.0) title << ", and ";
+    if (downloads.count > 0.0) say(downloads, " come from the GPU in ");
     title << (pageable ? " through pageable memory" : "")
           << ", with no kernel at the same time for " << time(alone_ns);
     return title;
@@ -547,8 +547,9 @@ class finding_rules : private kernel_rules {
 
   bool first_step(finding_rule const& rule) {
     steps_summary const& steps = in_.steps;
-    constexpr double factor = 3.0;  // times the median; chosen
-    if (!steps.from_steps || steps.count < 3 || steps.first_ns < factor * steps.p50_ns) return true;
+    constexpr double least_factor = 3.0;  // times the median; chosen
+    if (!steps.from_steps || steps.count < 3 || steps.first_ns < least_factor * steps.p50_ns)
+      return true;
     finding& made =
         add_of_step(rule, 0.0,
                     sentence("The first recorded step takes ")

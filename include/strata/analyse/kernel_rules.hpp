@@ -137,7 +137,7 @@ class kernel_rules : protected finding_context {
   /// Calls `look(row, time)` for each range whose own kernels are worth it, are no collectives, and
   /// were counted in the work that was timed: a cure that replaces the work gains whatever was
   /// counted. False where `key` has no value in any.
-  bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
+  bool for_each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
@@ -214,7 +214,7 @@ class kernel_rules : protected finding_context {
 
   bool uncoalesced(finding_rule const& rule) {
     constexpr double enough = 0.4;  // of the bytes of a sector: PyTorch's layer norm uses 0.45
-    return each_counted("global_load_bytes", [&](std::size_t row, double ns) {
+    return for_each_counted("global_load_bytes", [&](std::size_t row, double ns) {
       double const sectors =
           own_or_0(row, "l1_global_load_sectors") + own_or_0(row, "l1_global_store_sectors");
       double const asked = own(row, "global_load_bytes") + own(row, "global_store_bytes");
@@ -242,7 +242,7 @@ class kernel_rules : protected finding_context {
   }
 
   bool register_spills(finding_rule const& rule) {
-    return each_counted("l1_local_load_sectors", [&](std::size_t row, double ns) {
+    return for_each_counted("l1_local_load_sectors", [&](std::size_t row, double ns) {
       double const local =
           own_or_0(row, "l1_local_load_sectors") + own_or_0(row, "l1_local_store_sectors");
       // Of L1's sectors alone it says nothing: TMA and warpgroup products have none.
@@ -275,7 +275,7 @@ class kernel_rules : protected finding_context {
 
   bool bank_conflicts(finding_rule const& rule) {
     constexpr double least_conflicts = 0.3;  // of the wavefronts; chosen
-    return each_counted("shared_load_bytes", [&](std::size_t row, double) {
+    return for_each_counted("shared_load_bytes", [&](std::size_t row, double) {
       double const wavefronts = own(row, "shared_wavefronts");
       double const bytes = own(row, "shared_load_bytes") + own(row, "shared_store_bytes");
       // Wide loads need more wavefronts than their bytes, and some wait for each other without a
@@ -306,7 +306,7 @@ class kernel_rules : protected finding_context {
 
   bool atomics(finding_rule const& rule) {
     constexpr double least_atomics = 0.08;  // of L2's sectors; chosen
-    return each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
+    return for_each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
       double const share = share_of(own(row, "l2_atomic_sectors"), own(row, "l2_sectors"));
       if (!(share > least_atomics) || !load(row).units.are_whole()) return;
       if (load(row).fraction() > far_use) return;
@@ -335,7 +335,7 @@ class kernel_rules : protected finding_context {
     constexpr double library_use = 0.75;
     constexpr double least_use = 0.1;  // of the tensor cores, and of FP32's peak; chosen
     constexpr double few = 0.05;       // of the FLOP; chosen
-    return each_counted("flop_fp32", [&](std::size_t row, double ns) {
+    return for_each_counted("flop_fp32", [&](std::size_t row, double ns) {
       double const flops = own(row, "flop_fp32");
       double const fp32_ns = at_roof_ns(flops, "FP32");
       double const hbm_ns = at_roof_ns(own_or_0(row, "hbm_bytes"), "HBM");
@@ -367,7 +367,7 @@ class kernel_rules : protected finding_context {
     // Of 128 lanes that schedulers fill in a cycle the conversion pipe has 16, on all chips from
     // compute capability 7.0 on ("Arithmetic Instructions", CUDA C++ Programming Guide).
     constexpr double issue_by_conversion = 16.0 / 128.0;
-    return each_counted("flop_fp64", [&](std::size_t row, double) {
+    return for_each_counted("flop_fp64", [&](std::size_t row, double) {
       double const operations = own(row, "flop_fp64") / 2.0;  // at least: a multiply-add is two
       double const conversions = 32.0 * own_or_0(row, "xu_instructions");
       if (!(operations > 0.0) || conversions < conversions_by_operation * operations) return;
@@ -402,7 +402,7 @@ class kernel_rules : protected finding_context {
   bool extra_traffic(finding_rule const& rule) {
     constexpr double least_traffic = 1.5;  // of the declared bytes; chosen
     constexpr double least_gain = 0.2;     // of the time; chosen
-    return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
+    return for_each_counted("hbm_bytes", [&](std::size_t row, double ns) {
       double const counted = own(row, "hbm_bytes");
       double const declared = in_.steps.declared_bytes(rows_[row]);
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
@@ -465,11 +465,11 @@ class kernel_rules : protected finding_context {
   /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
   /// no other cause explains it. Of ranges of several kernels below a use of `most` the dearest is
   /// left to `kernels=`.
-  bool each_waiting(std::string_view rule, double most,
-                    callback<void(std::size_t, double, kernel_row const&)> look) {
+  bool for_each_waiting(std::string_view rule, double most,
+                        callback<void(std::size_t, double, kernel_row const&)> look) {
     std::size_t mixed = 0;
     bool any = false;
-    each_counted("issue_ns", [&](std::size_t row, double ns) {
+    for_each_counted("issue_ns", [&](std::size_t row, double ns) {
       if (!load(row).units.are_whole()) return;
       any = true;
       if (load(row).fraction() >= latency_use || is_explained(row)) return;
@@ -487,7 +487,7 @@ class kernel_rules : protected finding_context {
   bool tail_wave(finding_rule const& rule) {
     constexpr double least_idle = 0.2;  // of the time; chosen
     constexpr double most_waves = 3.0;  // chosen: of more, the last one is a quarter at most
-    return each_waiting(
+    return for_each_waiting(
         rule.id, latency_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
           last_wave const last = last_wave_of(kernel);
           if (!(last.waves > 1.0) || last.waves > most_waves || last.idle < least_idle) return;
@@ -509,7 +509,7 @@ class kernel_rules : protected finding_context {
   bool low_occupancy(finding_rule const& rule) {
     constexpr double low = 0.4;            // of the warps that fit; chosen
     constexpr double tensor_kernel = 0.2;  // use; chosen: such kernels have few warps by design
-    return each_waiting(
+    return for_each_waiting(
         rule.id, far_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
           residency const fits = residency_of(kernel, sm_);
           double const achieved = own(row, "achieved_occupancy");
@@ -544,7 +544,7 @@ class kernel_rules : protected finding_context {
 
   bool latency_bound(finding_rule const& rule) {
     constexpr double told_stall = 20.0;  // %, of the warps; chosen
-    return each_waiting(rule.id, far_use, [&](std::size_t row, double ns, kernel_row const&) {
+    return for_each_waiting(rule.id, far_use, [&](std::size_t row, double ns, kernel_row const&) {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;

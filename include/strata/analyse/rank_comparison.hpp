@@ -216,13 +216,13 @@ class rank_comparer {
   /// The least time of each collective in each sample, of the ranks that took part in it.
   void find_transfers() {
     least_.resize(collectives_ * samples_, 0.0);
-    each_time([this](std::size_t, std::size_t position, double ns) {
+    for_each_time([this](std::size_t, std::size_t position, double ns) {
       double& least = least_[position];
       least = least > 0.0 ? smaller(least, ns) : ns;
     });
     transfers_.resize(runs_.size() * samples_, 0.0);
     waits_.resize(runs_.size() * samples_, 0.0);
-    each_time([this](std::size_t own, std::size_t position, double ns) {
+    for_each_time([this](std::size_t own, std::size_t position, double ns) {
       transfers_[own] += least_[position];
       waits_[own] += ns - least_[position];
     });
@@ -230,7 +230,7 @@ class rank_comparer {
   /// Hands each time that a rank spent in a collective in a sample to `take`, with the place of
   /// the rank's sample and that of the collective's.
   template <class Take>
-  void each_time(Take const& take) const {
+  void for_each_time(Take const& take) const {
     for (std::size_t run = 0; run < runs_.size(); ++run)
       for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i)
         for (std::size_t sample = 0; sample < samples_; ++sample) {

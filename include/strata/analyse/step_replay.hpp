@@ -201,10 +201,10 @@ class step_replay {
         std::int64_t const from_ns = calls_[last].end;
         call.gaps = static_cast<index>(gaps_.size());
         if (call.begin - from_ns >= host_timeline::least_host_work)
-          host.each_open(call.thread, from_ns, call.begin, root_node,
-                         [&](std::uint32_t node, std::int64_t ns) {
-                           add_gap(call.gaps, tree_.position_of(node), ns);
-                         });
+          host.for_each_open(call.thread, from_ns, call.begin, root_node,
+                             [&](std::uint32_t node, std::int64_t ns) {
+                               add_gap(call.gaps, tree_.position_of(node), ns);
+                             });
         call.gap_count = static_cast<index>(gaps_.size()) - call.gaps;
       }
       anchor(call, last);
@@ -561,14 +561,14 @@ class step_replay {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       replayed_step const& step = steps_[i];
       bool const follows = is_followed(i);
-      std::int64_t from = larger(calls_[step.first].new_begin, done);
+      std::int64_t step_begin = larger(calls_[step.first].new_begin, done);
       std::int64_t step_end = larger(calls_[step.last].new_begin, step.gpu_end);
       done = follows ? step_end : lost_time;
       if (summary_.period_of_gpu && step.gpu_end != lost_time) {
-        from = step.gpu_begin;
+        step_begin = step.gpu_begin;
         step_end = is_followed_on_device(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
       }
-      sum += static_cast<double>(elapsed(from, step_end));
+      sum += static_cast<double>(elapsed(step_begin, step_end));
     }
     return sum / static_cast<double>(steps_.size());
   }

@@ -369,7 +369,7 @@ class name_table {
 
   /// Hands the texts from this number on to `sink`.
   template <class Sink>
-  void each_from(std::size_t first, Sink sink) const {
+  void for_each_from(std::size_t first, Sink sink) const {
     system_lock lock(mutex_);
     for (; first < texts_.size(); ++first) sink(texts_[first]);
   }

@@ -22,7 +22,7 @@ struct utf8_character {
   bool valid;
 };
 
-/// Requires: at < text.size().
+/// Requires: index < text.size().
 inline utf8_character decode_utf8(std::string_view text, std::size_t index) noexcept {
   auto const byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);

@@ -29,42 +29,43 @@ inline constexpr perf_event metric_catalogue::events[] = {
 };
 
 inline constexpr metric metric_catalogue::cpu[] = {
-    {"cpu_cycles [cycles] = perf__cycles.sum: cycles of the CPU", lv::cpu, by::sum},
+    {"cpu_cycles [cycles] = perf__cycles.sum: cycles of the CPU", lv::cpu, combine::sum},
     {"cpu_instructions [instructions] = perf__instructions.sum: instructions retired", lv::cpu,
-     by::sum},
+     combine::sum},
     {"cpu_ipc [instructions/cycle] = cpu_instructions / cpu_cycles: instructions in a cycle",
-     lv::cpu, by::ratio},
-    {"cpu_branches [branches] = perf__branches.sum: branches retired", lv::cpu, by::sum},
+     lv::cpu, combine::ratio},
+    {"cpu_branches [branches] = perf__branches.sum: branches retired", lv::cpu, combine::sum},
     {"cpu_branch_misses [misses] = perf__branch_misses.sum: branches mispredicted", lv::cpu,
-     by::sum},
+     combine::sum},
     {"cpu_branch_miss_rate [%] = 100 * cpu_branch_misses / cpu_branches: share of branches "
      "mispredicted",
-     lv::cpu, by::ratio},
-    {"cpu_l1d_loads [loads] = perf__l1d_loads.sum: loads from the L1 data cache", lv::cpu, by::sum},
+     lv::cpu, combine::ratio},
+    {"cpu_l1d_loads [loads] = perf__l1d_loads.sum: loads from the L1 data cache", lv::cpu,
+     combine::sum},
     {"cpu_l1d_load_misses [misses] = perf__l1d_load_misses.sum: loads that the L1 data cache did "
      "not have; some CPUs count the fills",
-     lv::cpu, by::sum},
+     lv::cpu, combine::sum},
     {"cpu_l1d_miss_rate [%] = 100 * cpu_l1d_load_misses / cpu_l1d_loads: share of loads that the "
      "L1 data cache did not have",
-     lv::cpu, by::ratio},
+     lv::cpu, combine::ratio},
     {"cpu_llc_references [references] = perf__cache_references.sum: accesses that the kernel calls "
      "cache-references: the last level on Intel, another on some CPUs",
-     lv::cpu, by::sum},
+     lv::cpu, combine::sum},
     {"cpu_llc_misses [misses] = perf__cache_misses.sum: accesses that the kernel calls "
      "cache-misses, of the same level",
-     lv::cpu, by::sum},
+     lv::cpu, combine::sum},
     {"cpu_llc_miss_rate [%] = 100 * cpu_llc_misses / cpu_llc_references: share of these accesses "
      "that missed",
-     lv::cpu, by::ratio},
+     lv::cpu, combine::ratio},
     {"cpu_task_clock_ns [ns] = perf__task_clock.sum: time on a CPU, of all threads, in the kernel "
      "too",
-     lv::cpu, by::sum},
+     lv::cpu, combine::sum},
     {"cpu_page_faults [faults] = perf__page_faults.sum: page faults of user code, also those that "
      "need no disk",
-     lv::cpu, by::sum},
+     lv::cpu, combine::sum},
     {"cpu_context_switches [switches] = perf__context_switches.sum: times that a thread was taken "
      "from its CPU",
-     lv::cpu, by::sum},
+     lv::cpu, combine::sum},
 };
 
 /// The event with this name, or null where the formula is one over keys.
@@ -86,30 +87,30 @@ inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
     KEY "_use [%] = " KEY "_ns / timed_gpu_seconds / 1e7: time at peak of " WHAT \
         " in the timed "                                                         \
         "GPU busy time",                                                         \
-        LEVEL, by::ratio                                                         \
+        LEVEL, combine::ratio                                                    \
   }
 
 inline constexpr metric metric_catalogue::rates[] = {
     {"timed_gpu_seconds [s] = strata__timed_gpu_seconds: GPU busy time in a timed step, without "
      "counting: the mean over the timed steps, added up over devices",
-     lv::device, by::sum},
+     lv::device, combine::sum},
 
     {"hbm_bytes_per_second [B/s] = hbm_bytes / timed_gpu_seconds: counted bytes of device memory "
      "by timed GPU busy time",
-     lv::hbm, by::ratio},
+     lv::hbm, combine::ratio},
     {"hbm_of_peak [%] = 100 * hbm_bytes_per_second / hbm_peak_bytes_per_second: of the roof of "
      "device memory",
-     lv::hbm, by::ratio},
+     lv::hbm, combine::ratio},
     {"l2_bytes_per_second [B/s] = l2_bytes / timed_gpu_seconds: counted bytes of L2 by timed GPU "
      "busy time",
-     lv::l2, by::ratio},
+     lv::l2, combine::ratio},
     {"l2_of_peak [%] = 100 * l2_bytes_per_second / l2_peak_bytes_per_second: of the roof of L2",
-     lv::l2, by::ratio},
+     lv::l2, combine::ratio},
     {"l1_bytes_per_second [B/s] = l1_data_bytes / timed_gpu_seconds: counted bytes of L1's data "
      "path by timed GPU busy time",
-     lv::l1, by::ratio},
+     lv::l1, combine::ratio},
     {"l1_of_peak [%] = 100 * l1_bytes_per_second / l1_peak_bytes_per_second: of the roof of L1",
-     lv::l1, by::ratio},
+     lv::l1, combine::ratio},
 
     STRATA_DETAIL_USE("tensor", "the tensor cores", lv::sm),
     STRATA_DETAIL_USE("fma", "the pipe of multiply-adds", lv::sm),
@@ -128,28 +129,28 @@ inline constexpr metric metric_catalogue::rates[] = {
 
     {"flop_per_second [FLOP/s] = flop / timed_gpu_seconds: counted operations without tensor cores "
      "by timed GPU busy time",
-     lv::sm, by::ratio},
+     lv::sm, combine::ratio},
     {"fp32_of_peak [%] = 100 * flop_fp32 / timed_gpu_seconds / fp32_peak_per_second: of the roof "
      "of FP32",
-     lv::sm, by::ratio},
+     lv::sm, combine::ratio},
     {"fp64_of_peak [%] = 100 * flop_fp64 / timed_gpu_seconds / fp64_peak_per_second: of the roof "
      "of FP64",
-     lv::sm, by::ratio},
+     lv::sm, combine::ratio},
     {"fp16_of_peak [%] = 100 * flop_fp16 / timed_gpu_seconds / fp16_peak_per_second: of the roof "
      "of FP16 without tensor cores",
-     lv::sm, by::ratio},
+     lv::sm, combine::ratio},
     {"tensor_flop_per_second [FLOP/s] = tensor_flop / timed_gpu_seconds: counted operations of "
      "tensor cores by timed GPU busy time",
-     lv::sm, by::ratio},
+     lv::sm, combine::ratio},
     {"tensor_of_peak [%] = 100 * (0 * tensor_flop + 4 * ?tensor_fp16 + 4 * ?tensor_bf16 + 8 * "
      "?tensor_tf32 + 2 * ?tensor_fp8 + ?tensor_fp4) / 4 / timed_gpu_seconds / "
      "tensor_peak_per_second: of the roofs of the formats: TF32 has half of BF16's, FP8 two and "
      "FP4 four times as much",
-     lv::sm, by::ratio},
+     lv::sm, combine::ratio},
 
     {"flop_per_hbm_byte [FLOP/B] = (flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes: "
      "arithmetic intensity: counted operations per byte of device memory",
-     lv::hbm, by::ratio},
+     lv::hbm, combine::ratio},
 };
 
 #undef STRATA_DETAIL_USE

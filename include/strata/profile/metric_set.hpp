@@ -272,7 +272,7 @@ inline bool is_one_of(std::string_view word, std::string_view words) noexcept {
 }  // namespace detail
 
 /// Where a CUPTI counter is read.
-inline metric_location place_of(std::string_view cupti_name) noexcept {
+inline metric_location location_of(std::string_view cupti_name) noexcept {
   if (detail::ends_with(cupti_name, ".peak_sustained")) return metric_location::anywhere;
   if (cupti_name.find("_sass_") != std::string_view::npos) return metric_location::sass;
   std::string_view const unit = detail::unit_of(cupti_name);
@@ -285,7 +285,7 @@ inline metric_location place_of(std::string_view cupti_name) noexcept {
 /// Whether CUPTI instruments kernels to count it, which breaks CUDA graphs. The peak of such a
 /// counter is a constant of the device and instruments nothing.
 inline bool instruments_kernels(std::string_view cupti_name) noexcept {
-  return place_of(cupti_name) == metric_location::sass;
+  return location_of(cupti_name) == metric_location::sass;
 }
 
 /// Level of a CUPTI counter, by its unit.
@@ -294,7 +294,7 @@ inline metric_level level_of(std::string_view cupti_name) noexcept {
   if (detail::is_one_of(unit, "dram fbpa mcc")) return metric_level::hbm;
   if (detail::is_one_of(unit, "lts ltc lrc l2 syslts")) return metric_level::l2;
   if (detail::is_one_of(unit, "l1tex tex")) return metric_level::l1;
-  if (place_of(cupti_name) == metric_location::device_wide) return metric_level::link;
+  if (location_of(cupti_name) == metric_location::device_wide) return metric_level::link;
   if (detail::is_one_of(unit, "sm smsp tpc gpc idc gcc")) return metric_level::sm;
   return metric_level::device;
 }
@@ -406,9 +406,9 @@ enum class pass_layout : unsigned char {
 /// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
 /// and constants of the device join the cheapest, but never SASS, which may have to be left out.
 inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
-  using place = metric_location;
+  using location = metric_location;
   vec<metric_group> groups;
-  auto const find_group = [&groups](place wanted) -> metric_group* {
+  auto const find_group = [&groups](location wanted) -> metric_group* {
     for (metric_group& group : groups) {
       if (group.location == wanted) return &group;
     }
@@ -416,17 +416,18 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
   };
   vec<std::string> const names = set.counters();
   bool const has_cycles = names.contains(detail::tensor_cycles);
-  for (place const where : {place::memory, place::sm, place::device_wide, place::sass}) {
-    bool const joins = where == place::sm && layout == pass_layout::fewest_passes;
+  for (location const where :
+       {location::memory, location::sm, location::device_wide, location::sass}) {
+    bool const joins = where == location::sm && layout == pass_layout::fewest_passes;
     vec<std::string> conditional;
     for (std::string const& name : names) {
-      if (place_of(name) != where) continue;
+      if (location_of(name) != where) continue;
       if (has_cycles && detail::is_conditional_format(name)) {
         conditional.push_back(name);
         continue;
       }
-      place const destination =
-          joins && find_group(place::memory) != nullptr ? place::memory : where;
+      location const destination =
+          joins && find_group(location::memory) != nullptr ? location::memory : where;
       if (find_group(destination) == nullptr) groups.push_back({destination, {}});
       find_group(destination)->counters.push_back(name);
     }
@@ -434,13 +435,13 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
       groups.push_back({where, vec<std::string>(1, name), true});
   }
   for (std::string const& name : names) {
-    if (place_of(name) != place::anywhere) continue;
+    if (location_of(name) != location::anywhere) continue;
     bool const constant = detail::ends_with(name, ".peak_sustained");
-    metric_group* group = find_group(place::memory);
-    if (group == nullptr) group = find_group(place::sm);
+    metric_group* group = find_group(location::memory);
+    if (group == nullptr) group = find_group(location::sm);
     if (group == nullptr && !constant)
-      group = find_group(place::device_wide);  // links refuse constants
-    if (group == nullptr) group = groups.insert(groups.begin(), metric_group{place::memory, {}});
+      group = find_group(location::device_wide);  // links refuse constants
+    if (group == nullptr) group = groups.insert(groups.begin(), metric_group{location::memory, {}});
     group->counters.push_back(name);
   }
   return groups;

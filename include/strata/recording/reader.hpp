@@ -132,7 +132,7 @@ class recording_reader {
   /// Records of `words` words into those of `own` words; null: nowhere.
   void read_words(void* target, std::size_t own, std::size_t words, std::size_t count) {
     vec<std::uint32_t> record(words > own ? words : own);
-    for (auto* position = static_cast<char*>(target); count > 0 && good_; --count) {
+    for (auto* record_out = static_cast<char*>(target); count > 0 && good_; --count) {
       std::string_view const masks = take((words + 7) / 8);
       for (std::size_t i = 0; i < words && good_; ++i) {
         if ((static_cast<unsigned char>(masks[i / 8]) >> i % 8 & 1) == 0) continue;
@@ -141,9 +141,9 @@ class recording_reader {
         auto const change = static_cast<std::uint32_t>(code);
         record[i] += change >> 1 ^ (~(change & 1) + 1);
       }
-      if (position == nullptr) continue;
-      std::memcpy(position, record.data(), own * 4);
-      position += own * 4;
+      if (record_out == nullptr) continue;
+      std::memcpy(record_out, record.data(), own * 4);
+      record_out += own * 4;
     }
   }
 

@@ -3,6 +3,7 @@
 #define STRATA_REPORT_PAGE_HPP
 
 #include <strata/analyse/device_peaks.hpp>
+#include <strata/base/cell_sink.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
@@ -208,7 +209,7 @@ class page_counters {
     json_.line();
     json_.array("metrics");
     std::size_t metrics = 0;
-    each_metric([&](counter_table const& table, std::size_t i) {
+    for_each_metric([&](counter_table const& table, std::size_t i) {
       write_page_metric(json_, table.metrics[i], table.name);
       ++metrics;
     });
@@ -219,7 +220,7 @@ class page_counters {
     for (std::size_t position = 0; position < rows.shown().size() && position < most; ++position) {
       json_.line();
       json_.array();
-      each_metric([&](counter_table const& table, std::size_t i) {
+      for_each_metric([&](counter_table const& table, std::size_t i) {
         std::size_t const row = rows.shown()[position];
         if (row >= table.rows) return json_.absent({});
         json_.number({}, table.at(row, i, counter_scope::total).value);
@@ -231,7 +232,7 @@ class page_counters {
 
  private:
   template <class Visit>
-  void each_metric(Visit visit) const {
+  void for_each_metric(Visit visit) const {
     for (counter_tables const& tables : input_.counters) {
       counter_table const& table = folded_ ? tables.folded : tables.ranges;
       for (std::size_t i = 0; i < table.metrics.size(); ++i)
@@ -255,7 +256,7 @@ class page_writer {
         unfolded_(input.ranges, limits.ranges),
         folded_mean_(input.folded, input.steps),
         unfolded_mean_(input.ranges, input.steps) {
-    find_places();
+    find_positions();
   }
 
   void write() {
@@ -271,29 +272,29 @@ class page_writer {
     page_budget(json_, input_, folded_.positions()).write();
     write_views();
     write_kernels();
-    page_timeline(json_, input_, node_places_, limits_).write();
-    if (!input_.memory.allocations.empty()) page_memory(json_, input_, path_places_).write();
+    page_timeline(json_, input_, node_positions_, limits_).write();
+    if (!input_.memory.allocations.empty()) page_memory(json_, input_, path_positions_).write();
     json_.line();
     json_.end_object();
   }
 
  private:
   /// Where the rows, paths and nodes of the whole table are in the folded one on the page.
-  void find_places() {
-    node_places_.resize(input_.source.nodes.size(), page_rows::none);
+  void find_positions() {
+    node_positions_.resize(input_.source.nodes.size(), page_rows::none);
     for (std::size_t i = 0; i < input_.ranges.size(); ++i) {
       std::uint32_t const position = folded_.position_of(input_.folded_rows[i]);
       range_row const& range = input_.ranges[i];
-      row_places_.push_back(position);
-      path_places_[range.path_id] = position;
+      row_positions_.push_back(position);
+      path_positions_[range.path_id] = position;
       path_rows_[range.path_id] = static_cast<std::uint32_t>(i);
       unfolded_positions_[range.path_id] = unfolded_.position_of(i);
-      if (range.node < node_places_.size()) node_places_[range.node] = position;
+      if (range.node < node_positions_.size()) node_positions_[range.node] = position;
     }
-    for (std::size_t i = 0; i < node_places_.size(); ++i) {
+    for (std::size_t i = 0; i < node_positions_.size(); ++i) {
       std::uint32_t const parent = input_.source.nodes[i].parent;
-      if (node_places_[i] == page_rows::none)
-        node_places_[i] = parent < i ? node_places_[parent] : 0;
+      if (node_positions_[i] == page_rows::none)
+        node_positions_[i] = parent < i ? node_positions_[parent] : 0;
     }
   }
 
@@ -433,7 +434,7 @@ class page_writer {
     if (!folded) {  // where each row is in the folded table
       json_.line();
       json_.array("folded");
-      for (std::uint32_t const row : rows.shown()) json_.integer({}, row_places_[row]);
+      for (std::uint32_t const row : rows.shown()) json_.integer({}, row_positions_[row]);
       json_.end_array();
     }
     if (folded) write_captured(rows);
@@ -445,7 +446,7 @@ class page_writer {
   /// also of a mean step.
   void write_kernel(cell_sink& cells, std::size_t index, std::string const& name) {
     kernel_row const& row = input_.kernels[index];
-    cells.integer("range", path_places_[row.path_id]);
+    cells.integer("range", path_positions_[row.path_id]);
     cells.integer("range_each", unfolded_positions_[row.path_id]);
     cells.text("name", name);
     cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
@@ -512,9 +513,9 @@ class page_writer {
   page_rows unfolded_;
   step_amounts folded_mean_;
   step_amounts unfolded_mean_;
-  vec<std::uint32_t> row_places_;   ///< in the folded table on the page, by row of input.ranges
-  vec<std::uint32_t> node_places_;  ///< the same by node
-  number_map<std::uint32_t> path_places_;         ///< the same by path_id
+  vec<std::uint32_t> row_positions_;   ///< in the folded table on the page, by row of input.ranges
+  vec<std::uint32_t> node_positions_;  ///< the same by node
+  number_map<std::uint32_t> path_positions_;      ///< the same by path_id
   number_map<std::uint32_t> path_rows_;           ///< in input.ranges, by path_id
   number_map<std::uint32_t> unfolded_positions_;  ///< in the other table, by path_id
 };

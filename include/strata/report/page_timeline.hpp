@@ -136,7 +136,7 @@ class page_timeline {
     return launch == launch_index::none ? lost_time : input_.source.launches[launch].begin;
   }
 
-  /// Calls visit(place, bar) for each record that has a part in the window.
+  /// Calls visit(where, bar) for each record that has a part in the window.
   void visit_bars(window const& shown,
                   callback<void(page_track::identity const&, page_track::bar const&)> visit) const {
     profile const& source = input_.source;
@@ -231,17 +231,17 @@ class page_timeline {
     json_.end_object();
   }
 
-  std::string track_name(page_track::identity const& line) const {
-    if (line.process != 0)
-      return sentence("GPU ") << (line.process - 1) << ", stream " << line.lane;
-    if (line.lane == page_track::waits) return "waits for the GPU";
-    std::string name = sentence("thread ") << line.group;
+  std::string track_name(page_track::identity const& where) const {
+    if (where.process != 0)
+      return sentence("GPU ") << (where.process - 1) << ", stream " << where.lane;
+    if (where.lane == page_track::waits) return "waits for the GPU";
+    std::string name = sentence("thread ") << where.group;
     for (profile_thread const& thread : input_.source.threads) {
-      if (thread.ordinal != line.group) continue;
+      if (thread.ordinal != where.group) continue;
       if (!thread.name.empty()) name = thread.name;
       if (thread.os_id != 0) name += sentence(" (") << thread.os_id << ")";
     }
-    return line.lane == page_track::calls ? name + ", driver calls" : name;
+    return where.lane == page_track::calls ? name + ", driver calls" : name;
   }
 
   static char const* kind_of(page_track::identity const& where) noexcept {

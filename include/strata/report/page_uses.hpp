@@ -72,9 +72,10 @@ class page_uses {
     vec<piece> pieces;
     for (std::size_t i = after - smaller(after, std::size_t{1}); i + 1 < points.size(); ++i) {
       if (points[i].time >= end) break;
-      std::int64_t const from = larger(points[i].time, begin);
+      std::int64_t const piece_begin = larger(points[i].time, begin);
       std::int64_t const piece_end = smaller(points[i + 1].time, end);
-      if (points[i].use > 0 && from < piece_end) pieces.push_back({from, piece_end, points[i].use});
+      if (points[i].use > 0 && piece_begin < piece_end)
+        pieces.push_back({piece_begin, piece_end, points[i].use});
     }
     return pieces;
   }
@@ -89,11 +90,12 @@ class page_uses {
     }
     vec<piece> parts;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-      std::int64_t const from = begin + static_cast<std::int64_t>(i) * part;
-      if (from >= end) break;
-      std::int64_t const part_end = smaller(end, from + part);
-      double const mean = sums[i] / static_cast<double>(part_end - from);
-      if (mean >= 0.5) parts.push_back({from, part_end, static_cast<std::uint32_t>(mean + 0.5)});
+      std::int64_t const part_begin = begin + static_cast<std::int64_t>(i) * part;
+      if (part_begin >= end) break;
+      std::int64_t const part_end = smaller(end, part_begin + part);
+      double const mean = sums[i] / static_cast<double>(part_end - part_begin);
+      if (mean >= 0.5)
+        parts.push_back({part_begin, part_end, static_cast<std::uint32_t>(mean + 0.5)});
     }
     return parts;
   }

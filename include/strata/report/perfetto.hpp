@@ -279,7 +279,7 @@ class perfetto_writer final : public trace_sink {
     sequence_.is_stream = false;
     sequence_.descriptors.clear();
     sequence_.meanings.clear();
-    ++sequence_.sequence;
+    ++sequence_.id;
     known_.end = 0;
   }
   void begin_use(std::uint32_t device, std::string_view name) {
@@ -325,7 +325,6 @@ class perfetto_writer final : public trace_sink {
   }
 
   void finish_work(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) {
-    // What repeats stands together, so that it becomes one reference.
     event_.append(sequence_.numbers.bytes());
     event_.integer(perfetto::work_stage_iid, static_cast<std::uint64_t>(work_.stage));
     bool const linked = arrows.first <= arrows.last;
@@ -371,7 +370,7 @@ class perfetto_writer final : public trace_sink {
     {
       inner_message const packet(chunk_, perfetto::trace_packet);
       chunk_.integer(perfetto::packet_timestamp, static_cast<std::uint64_t>(time - sequence_.last));
-      chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_.sequence);
+      chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_.id);
       chunk_.integer(perfetto::packet_sequence_flags, perfetto::SEQ_NEEDS_INCREMENTAL_STATE);
       chunk_.bytes(kind, event.bytes());
       if (interned_.size() > 0) chunk_.bytes(perfetto::packet_interned_data, interned_.bytes());
@@ -401,7 +400,7 @@ class perfetto_writer final : public trace_sink {
   /// The next time is the distance to the begin of the session, not to the event before. All
   /// snapshots are equal, since those of the trace's own clock may not go back.
   void begin_clock() {
-    chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_.sequence);
+    chunk_.integer(perfetto::packet_trusted_packet_sequence_id, sequence_.id);
     inner_message const snapshot(chunk_, perfetto::packet_clock_snapshot);
     for (bool const own : {true, false}) {
       inner_message const clock(chunk_, perfetto::snapshot_clocks);
@@ -439,7 +438,7 @@ class perfetto_writer final : public trace_sink {
     std::uint32_t host_number = 0;
     std::uint64_t process_id = 0;
     std::uint64_t track = 0;  ///< 0: on a GPU
-    std::uint32_t sequence = 0;
+    std::uint32_t id = 0;
     std::int64_t last = 0;  ///< time of the packet before
   };
 

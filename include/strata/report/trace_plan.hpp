@@ -321,7 +321,7 @@ class trace_plan {
             [](projected_range const& range) { return static_cast<int>(range.depth); });
   }
 
-  void each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
+  void for_each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
     for_each_slice(
         [&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
     for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
@@ -336,7 +336,7 @@ class trace_plan {
     std::uint64_t total = 0;
     std::int64_t low = (std::numeric_limits<std::int64_t>::max)();
     std::int64_t high = (std::numeric_limits<std::int64_t>::min)();
-    each_time([&](std::int64_t time, std::uint64_t events) {
+    for_each_time([&](std::int64_t time, std::uint64_t events) {
       total += events;
       low = time < low ? time : low;
       high = time > high ? time : high;
@@ -348,7 +348,7 @@ class trace_plan {
     for (std::uint64_t width = size; width > 1;) {
       width = size / bins + 1;
       vec<std::uint64_t> counts(bins);
-      each_time([&](std::int64_t time, std::uint64_t events) {
+      for_each_time([&](std::int64_t time, std::uint64_t events) {
         auto const offset = static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(low);
         if (time >= low && offset < size) counts[offset / width] += events;
       });

@@ -44,10 +44,10 @@ class hang_finder {
     };
     auto const just_ended = static_cast<std::int64_t>(end_ns / program.rate.ns_per_tick());
     all.state().left.for_each(program.ticks - just_ended, add);
-    all.each_thread([&](thread_recorder const& thread) {
+    all.for_each_thread([&](thread_recorder const& thread) {
       std::uint32_t const number = thread.ordinal();
-      thread.each_open(all.session(),
-                       [&](std::uint32_t node, std::int64_t begin) { add(number, node, begin); });
+      thread.for_each_open(
+          all.session(), [&](std::uint32_t node, std::int64_t begin) { add(number, node, begin); });
     });
   }
 
@@ -55,7 +55,7 @@ class hang_finder {
   void look_at_work(profile_hang& hang) {
     program_now const program(rate_so_far());
     vec<hung_work> by_node(program.nodes.size());
-    activity_collector::instance().each_unfinished([&](driver_call_record const& call) {
+    activity_collector::instance().for_each_unfinished([&](driver_call_record const& call) {
       if (call.node >= by_node.size()) return;
       hung_work& work = by_node[call.node];
       std::int64_t const age = program.age_ns(call.begin);

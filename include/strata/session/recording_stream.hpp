@@ -231,10 +231,10 @@ class recording_stream {
     recorder& from = recorder::instance();
     std::size_t const names = written_.places.names.size();
     std::size_t const nodes = written_.places.nodes.size();
-    from.state().nodes.each_from(nodes, [this](node_table::node const& node) {
+    from.state().nodes.for_each_from(nodes, [this](node_table::node const& node) {
       written_.places.nodes.push_back({node.parent, node.name, node.index, node.depth, false});
     });
-    from.state().names.each_from(names, [this](std::string_view text) {
+    from.state().names.for_each_from(names, [this](std::string_view text) {
       written_.places.names.push_back(std::string(text));
     });
     for (std::size_t i = names; i < written_.places.names.size(); ++i)

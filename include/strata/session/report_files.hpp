@@ -101,39 +101,39 @@ class kept_reports {
 class written_files {
  public:
   /// Where the files are wanted, first; then where they go instead.
-  void add(output_directory const& made) { places_.push_back({made, {}}); }
+  void add(output_directory const& made) { folders_.push_back({made, {}}); }
 
-  /// Writes one, in the first place that takes it. `add_place` finds another place, once it is
+  /// Writes one, in the first folder that takes it. `add_folder` finds another folder, once it is
   /// needed. Returns: whether it is there.
-  bool write(char const* name, file_content const& content, callback<bool()> add_place) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      int const error = places_[i].directory.put(name, content);
+  bool write(char const* name, file_content const& content, callback<bool()> add_folder) {
+    for (std::size_t i = 0; i < folders_.size(); ++i) {
+      int const error = folders_[i].directory.put(name, content);
       if (error == 0) {
-        places_[i].files.emplace_back(name);
+        folders_[i].files.emplace_back(name);
         if (i != 0) refused_.emplace_back(name);
         return true;
       }
       if (error_ == 0) error_ = error;
-      if (i + 1 == places_.size() && !add_place()) break;
+      if (i + 1 == folders_.size() && !add_folder()) break;
     }
     refused_.emplace_back(name);
     return false;
   }
 
-  /// One was written in the first place, by somebody else.
-  void add_written(char const* name) { places_.front().files.emplace_back(name); }
+  /// One was written in the first folder, by somebody else.
+  void add_written(char const* name) { folders_.front().files.emplace_back(name); }
 
   /// Where a file is; nothing where it could not be written.
   std::string folder_of(std::string_view name) const {
-    for (folder const& here : places_)
+    for (folder const& here : folders_)
       for (std::string const& file : here.files)
         if (file == name) return here.directory.path();
     return {};
   }
 
-  output_directory const& wanted() const noexcept { return places_.front().directory; }
-  vec<std::string> const& in_wanted() const noexcept { return places_.front().files; }
-  bool has_place() const noexcept { return !places_.empty(); }
+  output_directory const& wanted() const noexcept { return folders_.front().directory; }
+  vec<std::string> const& in_wanted() const noexcept { return folders_.front().files; }
+  bool has_folder() const noexcept { return !folders_.empty(); }
   bool refused() const noexcept { return !refused_.empty(); }
 
   /// All that could not be written where they should be, and where they are instead.
@@ -143,9 +143,9 @@ class written_files {
                        << output_directory::joined(wanted().path(), refused_) << ": "
                        << output_directory::reason(error_);
     char const* before = "; instead there are ";
-    for (std::size_t i = 1; i < places_.size(); ++i) {
-      if (places_[i].files.empty()) continue;
-      text += before + output_directory::joined(places_[i].directory.path(), places_[i].files);
+    for (std::size_t i = 1; i < folders_.size(); ++i) {
+      if (folders_[i].files.empty()) continue;
+      text += before + output_directory::joined(folders_[i].directory.path(), folders_[i].files);
       before = " and ";
     }
     if (error_ != text_writer::file_lost) text += output_directory::cure;
@@ -153,7 +153,7 @@ class written_files {
   }
 
   void say_written() const {
-    for (folder const& here : places_) {
+    for (folder const& here : folders_) {
       if (here.files.empty()) continue;
       say(("wrote " + output_directory::joined(here.directory.path(), here.files)).c_str());
     }
@@ -161,8 +161,8 @@ class written_files {
 
   /// Directories that were made in vain go, but for the first one.
   void remove_empty() const {
-    for (std::size_t i = 1; i < places_.size(); ++i)
-      if (places_[i].files.empty()) places_[i].directory.remove_empty();
+    for (std::size_t i = 1; i < folders_.size(); ++i)
+      if (folders_[i].files.empty()) folders_[i].directory.remove_empty();
   }
 
  private:
@@ -170,7 +170,7 @@ class written_files {
     output_directory directory;
     vec<std::string> files;  // names
   };
-  vec<folder> places_;
+  vec<folder> folders_;
   vec<std::string> refused_;
   int error_ = 0;  // the first one
 };
@@ -183,14 +183,14 @@ class report_files {
   /// the program may change it.
   struct surroundings {
     console_look look;
-    std::string spare;       ///< the place of files that cannot be where they should
+    std::string spare;       ///< the folder of files that cannot be where they should
     bool on_stdout = false;  ///< the table; else on stderr
     std::string_view out = "STRATA=...,out=";  ///< how the place of the files was given
   };
   static surroundings look_around(bool on_stdout = false) {
     bool const bars = is_terminal(on_stdout);  // what reads a pipe looks for columns
     console_look const look{terminal_width(on_stdout), has_colors(on_stdout), !has_utf8(), bars};
-    return {look, spare_place(), on_stdout};
+    return {look, spare_folder(), on_stdout};
   }
 
   explicit report_files(options const& wanted, surroundings const& around = look_around())
@@ -203,8 +203,8 @@ class report_files {
 
   /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
-  static status find_place(options const& wanted, std::string& out, int rank,
-                           std::string const& spare) {
+  static status find_folder(options const& wanted, std::string& out, int rank,
+                            std::string const& spare) {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
     out = machine::absolute(out);
@@ -217,7 +217,7 @@ class report_files {
                               << (numbered ? "" : ", or the first free of -2, -3, ... of it")};
   }
 
-  /// Makes the directory for the files of this process, where `find_place` would have them if the
+  /// Makes the directory for the files of this process, where `find_folder` would have them if the
   /// place has gone. Returns: whether there is one; `outcome` is ok where it is as wanted.
   static bool make_directory(options const& wanted, int rank, std::string const& spare,
                              output_directory& made, status& outcome, int number = 1) {
@@ -225,7 +225,7 @@ class report_files {
     std::string elsewhere = machine::absolute(wanted.out);
     outcome = made.make(folder_of_rank(elsewhere, rank), from);
     if (outcome.ok()) return true;
-    outcome = find_place(wanted, elsewhere, rank, spare);
+    outcome = find_folder(wanted, elsewhere, rank, spare);
     return made.make(folder_of_rank(elsewhere, rank), from).ok();
   }
 
@@ -257,7 +257,7 @@ class report_files {
 
  private:
   /// In the folder of temporary files.
-  static std::string spare_place() {
+  static std::string spare_folder() {
     char const* const folder = variable("TMPDIR");
     return std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
   }
@@ -268,7 +268,7 @@ class report_files {
     files_.say_written();
     bool const is_first = earlier == nullptr || number_ == 1;
     if (installed_reports() == nullptr && is_first) say_what_is_left();
-    if (!files_.has_place()) return;
+    if (!files_.has_folder()) return;
     files_.remove_empty();
     // A window that the end of the program cut off takes no whole one's place.
     bool const broken = files_.refused();
@@ -332,11 +332,11 @@ class report_files {
     }
   }
 
-  /// Another place for files that cannot be written: the folder of temporary files, once. Not for
+  /// Another folder for files that cannot be written: the folder of temporary files, once. Not for
   /// a window: the next one may have room.
-  bool add_place(int rank) {
-    if (options_.reports_windows() || asked_for_place_) return false;
-    asked_for_place_ = true;
+  bool add_folder(int rank) {
+    if (options_.reports_windows() || asked_for_folder_) return false;
+    asked_for_folder_ = true;
     output_directory made;
     bool const found = made.make(folder_of_rank(around_.spare, rank)).ok();
     if (found) files_.add(made);
@@ -365,7 +365,7 @@ class report_files {
   }
 
   bool write_file(profile const& source, char const* name, file_content const& content) {
-    return files_.write(name, content, [&] { return add_place(source.environment.rank); });
+    return files_.write(name, content, [&] { return add_folder(source.environment.rank); });
   }
 
   void write_format(report_format_entry const& format, profile const& source) {
@@ -439,8 +439,8 @@ class report_files {
   made_reports const* reports_ = nullptr;  // null where none is wanted, or can be made
   int number_ = 1;  // the one that the directory of a window's report asks for
   written_files files_;
-  bool stream_gone_ = false;      // with the directory that it was begun in
-  bool asked_for_place_ = false;  // another one for files
+  bool stream_gone_ = false;       // with the directory that it was begun in
+  bool asked_for_folder_ = false;  // another one for files
 };
 
 }  // namespace detail

@@ -250,7 +250,7 @@ class session_core {
     look_at_wishes();
     reports_.around = report_files::look_around();
     problems_.say_now(
-        report_files::find_place(options_, options_.out, machine::rank(), reports_.around.spare));
+        report_files::find_folder(options_, options_.out, machine::rank(), reports_.around.spare));
     problems_.say_now(windows_.open(options_));
     if (windows_.used()) machine::describe(reports_.environment);
     open_collectors(recorder);

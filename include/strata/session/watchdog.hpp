@@ -100,7 +100,7 @@ class watchdog {
   static std::uint64_t recorder_mark() {
     recorder& all = recorder::instance();
     std::uint64_t mark = all.steps_begun();
-    all.each_thread([&](thread_recorder const& thread) { mark = mark * 31 + thread.mark(); });
+    all.for_each_thread([&](thread_recorder const& thread) { mark = mark * 31 + thread.mark(); });
     return mark;
   }
 

@@ -253,25 +253,21 @@ class console_table {
   }
 
   void measure(std::size_t i) {
-    layout& column_layout = layouts_[i];
-    column_layout = {};
+    layout& measured = layouts_[i];
+    measured = {};
     for (auto const& row : rows_) {
       cell const& c = row[i];
       if (c.text.empty()) continue;
-      column_layout.shown = true;
-      if (!c.unit.empty())
-        column_layout.unit = larger(column_layout.unit, display_width(c.unit) + 1);
+      measured.shown = true;
+      if (!c.unit.empty()) measured.unit = larger(measured.unit, display_width(c.unit) + 1);
     }
     for (auto const& row : rows_) {
-      column_layout.natural =
-          larger(column_layout.natural, 2 * row[i].level + display_width(row[i].text));
-      column_layout.deepest = larger(column_layout.deepest, row[i].level);
+      measured.natural = larger(measured.natural, 2 * row[i].level + display_width(row[i].text));
+      measured.deepest = larger(measured.deepest, row[i].level);
     }
-    column_layout.natural =
-        larger(column_layout.natural + column_layout.unit, display_width(columns_[i].header));
-    column_layout.width = columns_[i].least == 0
-                              ? column_layout.natural
-                              : smaller(column_layout.natural, columns_[i].least);
+    measured.natural = larger(measured.natural + measured.unit, display_width(columns_[i].header));
+    measured.width =
+        columns_[i].least == 0 ? measured.natural : smaller(measured.natural, columns_[i].least);
   }
 
   std::size_t least_width() const noexcept {

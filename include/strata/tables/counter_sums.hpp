@@ -224,7 +224,7 @@ class scoped_sums {
   }
 
   /// Requires: add_up().
-  Sum const& at(std::size_t row, std::size_t column, counter_scope scope) const noexcept {
+  Sum const& sum_of(std::size_t row, std::size_t column, counter_scope scope) const noexcept {
     return (scope == counter_scope::self ? self_ : total_)[row * columns_ + column];
   }
 
@@ -258,11 +258,11 @@ class counter_sums {
   metric_combine combine(std::size_t counter) const noexcept { return combines_[counter]; }
 
   double value(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
-    return sums_.at(row, counter, scope).value(combines_[counter]);
+    return sums_.sum_of(row, counter, scope).value(combines_[counter]);
   }
   /// Ranges with a record of this counter.
   std::uint32_t ranges(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
-    return sums_.at(row, counter, scope).ranges();
+    return sums_.sum_of(row, counter, scope).ranges();
   }
   /// Ranges with a record of any counter.
   std::uint32_t counted(std::size_t row, counter_scope scope) const noexcept {
@@ -346,7 +346,7 @@ class pass_agreement {
     counted_work const* first = nullptr;
     for (std::uint32_t const pass : passes) {
       if (pass >= passes_) continue;
-      counted_work const& now = sums_.at(row, pass, scope);
+      counted_work const& now = sums_.sum_of(row, pass, scope);
       made.foreign += now.foreign;
       if (first == nullptr) {
         first = &now;

@@ -2,7 +2,7 @@
 #ifndef STRATA_TABLES_CSV_HPP
 #define STRATA_TABLES_CSV_HPP
 
-#include <strata/base/json_writer.hpp>
+#include <strata/base/cell_sink.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text_writer.hpp>

@@ -97,7 +97,7 @@ class host_timeline {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
         driver_call_record const& culprit = blame(next == nullptr ? call : *next);
         if (own)
-          each_open(thread, left, until, culprit.node, host_work);
+          for_each_open(thread, left, until, culprit.node, host_work);
         else
           sink(culprit.node, cause_of(culprit.kind), until - left);
         until = left;
@@ -110,7 +110,7 @@ class host_timeline {
       until = smaller(until, from);
       next = &call;
     }
-    each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
+    for_each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
   }
 
   /// The last release in the thread of this wait since the wait before; null where there is none,
@@ -128,8 +128,9 @@ class host_timeline {
 
   /// Tells `sink(node, ns)` the innermost ranges that were open from `begin` to `end`; `otherwise`
   /// where none is known.
-  void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
-                 std::uint32_t otherwise, callback<void(std::uint32_t, std::int64_t)> sink) const {
+  void for_each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
+                     std::uint32_t otherwise,
+                     callback<void(std::uint32_t, std::int64_t)> sink) const {
     std::size_t position = ranges_.count_first([&](std::uint32_t index) {
       range_record const& range = source_.ranges[index];
       return range.thread != thread ? range.thread < thread : range.begin < begin;

@@ -167,7 +167,7 @@ class steps_builder {
 
   /// Hands each record with its position and its step to `sink`.
   template <class Sink>
-  void each_work(Sink sink) const {
+  void for_each_work(Sink sink) const {
     std::size_t last = 0;
     for (std::uint32_t i = 0; i < source_.kernels.size(); ++i) {
       kernel_record const& kernel = source_.kernels[i];
@@ -199,7 +199,7 @@ class steps_builder {
 
   /// The device times of the steps, and the steps that are looked at: the last one at least.
   void place_work() {
-    each_work([this](step_work const& work) {
+    for_each_work([this](step_work const& work) {
       if (work.step == no_step) return;
       step_times& step = steps_[work.step];
       step.gpu_begin = smaller(step.gpu_begin, work.begin);
@@ -215,7 +215,7 @@ class steps_builder {
 
   void collect_work() {
     std::int64_t const begin = first_ == 0 ? lost_time : steps_[first_].gpu_begin;
-    each_work([&](step_work const& work) {
+    for_each_work([&](step_work const& work) {
       bool const looked_at = work.step == no_step ? work.end >= begin : work.step >= first_;
       if (looked_at) work_.push_back(work);
     });

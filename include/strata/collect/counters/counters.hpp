@@ -37,24 +37,24 @@ class launching_ranges {
   /// Nothing is known.
   launching_ranges() = default;
 
-  /// Of what the session recorded so far. Cost: O(records).
-  explicit launching_ranges(recorder& records) {
-    if (!records.logs_are_whole()) return;
+  /// Of what the session recorded so far. Cost: O(source).
+  explicit launching_ranges(recorder& source) {
+    if (!source.logs_are_whole()) return;
     mark(root_node, launches::none);
-    records.each_record([&](range_record const& r) { mark(r.node, launches::none); },
-                        [&](driver_call_record const& l) {
-                          if (is_work(l.kind)) mark(l.node, launches::some);
-                        });
-    vec<node_table::node> const nodes = records.state().nodes.nodes();
+    source.for_each_record([&](range_record const& r) { mark(r.node, launches::none); },
+                           [&](driver_call_record const& l) {
+                             if (is_work(l.kind)) mark(l.node, launches::some);
+                           });
+    vec<node_table::node> const nodes = source.state().nodes.nodes();
     std::size_t pushes = 1;  // the range that a step begins in
-    records.each_record(
+    source.for_each_record(
         [&](range_record const& r) {
           // The range, and the one around it again.
           if (may_launch(r.node)) ++pushes;
           if (r.node < nodes.size() && may_launch(nodes[r.node].parent)) ++pushes;
         },
         [](driver_call_record const&) {});
-    std::size_t const steps = larger(records.steps_recorded(), std::size_t{1});
+    std::size_t const steps = larger(source.steps_recorded(), std::size_t{1});
     pushes_ = (pushes + steps - 1) / steps;
   }
 

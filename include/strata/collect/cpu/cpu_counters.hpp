@@ -502,7 +502,7 @@ class cpu_counter_collector {
       positions.push_back(static_cast<std::uint32_t>(found));
       if (found == set.names.size()) set.names.push_back(name);
     }
-    thread.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
+    thread.meter.for_each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)
         set.values.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
     });

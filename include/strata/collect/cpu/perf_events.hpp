@@ -315,7 +315,7 @@ class perf_meter {
 
   /// Hands the sums of each range that was read to `sink(node, slots)`.
   template <class Sink>
-  void each_node(Sink sink) const {
+  void for_each_node(Sink sink) const {
     for (std::size_t node = 0; node < nodes_; ++node) {
       slot const* const slots = sums_ + node * slots_;
       if (slots[0] != 0) sink(static_cast<std::uint32_t>(node), slots);
@@ -336,7 +336,7 @@ class perf_meter {
   struct part {
     perf_group group;
     perf_group::reading last;
-    std::size_t first_slot;  ///< of its first slot
+    std::size_t first_slot;  ///< its index in the sums of a node
   };
 
   part* own_end() noexcept { return groups_.begin() + own_; }

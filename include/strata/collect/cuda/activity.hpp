@@ -259,10 +259,10 @@ class activity_collector {
     for (lane const& counted : lanes_) all += counted.callbacks.load(detail::memory_order_relaxed);
     return all;
   }
-  /// Threads: any. As activity_buffers::each_unfinished.
+  /// Threads: any. As activity_buffers::for_each_unfinished.
   template <class Sink>
-  void each_unfinished(Sink sink) {
-    buffers_.each_unfinished(sink);
+  void for_each_unfinished(Sink sink) {
+    buffers_.for_each_unfinished(sink);
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.

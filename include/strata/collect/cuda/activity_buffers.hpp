@@ -269,7 +269,7 @@ class activity_buffers {
 
   /// Threads: any. Hands each call to `sink` of which no work has arrived.
   template <class Sink>
-  void each_unfinished(Sink sink) {
+  void for_each_unfinished(Sink sink) {
     system_lock lock(store_.mutex());
     store_.find_calls();
     recorder::instance().state().launches.for_each(
@@ -281,7 +281,7 @@ class activity_buffers {
   /// How many calls those are.
   std::uint64_t unfinished() {
     std::uint64_t count = 0;
-    each_unfinished([&count](driver_call_record const&) { ++count; });
+    for_each_unfinished([&count](driver_call_record const&) { ++count; });
     return count;
   }
 

@@ -151,7 +151,7 @@ class activity_store {
   /// Requires: the mutex.
   void find_fresh_calls() {
     fresh_.lists.for_each_list([this](auto& records) {
-      records.keep_if([&](auto& record) { return join(record) != call::left_out; });
+      records.keep_if([&](auto& record) { return join(record) != join_result::left_out; });
     });
   }
   bool has_fresh() const noexcept { return fresh_.lists.size() != 0; }
@@ -169,13 +169,16 @@ class activity_store {
     std::size_t taken = 0;
     bool has_more = false;
     auto const waits = [&](auto& record) {
-      call cause = join(record);
-      if (cause == call::unknown && bridge.to_ns(time_of(record), ticks) > until) return true;
-      if (cause == call::unknown) cause = join_by_graph(record);
-      if (cause == call::known && !launches().stream_call(record.correlation, take)) return true;
+      join_result joined = join(record);
+      if (joined == join_result::unknown && bridge.to_ns(time_of(record), ticks) > until)
+        return true;
+      if (joined == join_result::unknown) joined = join_by_graph(record);
+      if (joined == join_result::known && !launches().stream_call(record.correlation, take))
+        return true;
       ++taken;
-      if (cause == call::left_out || (cause == call::unknown && is_own(record))) return false;
-      if (cause == call::unknown) record.node = root_node;
+      if (joined == join_result::left_out || (joined == join_result::unknown && is_own(record)))
+        return false;
+      if (joined == join_result::unknown) record.node = root_node;
       (void)mark_lost_time(record);
       convert(record, bridge, ticks);
       add_to(target, record);
@@ -187,7 +190,7 @@ class activity_store {
         return has_more = true;
       });
     });
-    translator_.names().each_from(fresh_.first_name, [&](auto name) {
+    translator_.names().for_each_from(fresh_.first_name, [&](auto name) {
       target.kernel_names.push_back({std::string(name)});
       ++fresh_.first_name;
     });
@@ -241,7 +244,7 @@ class activity_store {
     target.synchronizations = std::move(made_.synchronizations);
     target.overheads = std::move(made_.overheads);
     target.migrations = std::move(made_.migrations);
-    translator_.names().each_from(
+    translator_.names().for_each_from(
         1, [&](auto name) { target.kernel_names.push_back({std::string(name)}); });
     target.losses.launches_summed += made_.losses.launches_summed;
     target.losses.activity_summed += made_.losses.activity_summed;
@@ -417,7 +420,7 @@ class activity_store {
 
   /// The nodes that the program's tree has since grown by.
   void learn_nodes() {
-    recorder::instance().state().nodes.each_from(
+    recorder::instance().state().nodes.for_each_from(
         sums_.summing->nodes(),
         [this](node_table::node const& made) { sums_.summing->add_node(made.parent, made.name); });
   }
@@ -433,20 +436,20 @@ class activity_store {
 
   static launch_table& launches() noexcept { return recorder::instance().state().launches; }
 
-  enum class call : unsigned char { unknown, known, left_out };
+  enum class join_result : unsigned char { unknown, known, left_out };
 
   /// Looks for the call that caused a record, and gives the record its node. From then on the
   /// answer is `known`, also where the call is left out.
   template <class Record>
-  call join(Record& record) {
-    if (record.node != no_node) return call::known;
+  join_result join(Record& record) {
+    if (record.node != no_node) return join_result::known;
     driver_call_record driver_call{};
-    if (!launches().find(record.correlation, driver_call)) return call::unknown;
+    if (!launches().find(record.correlation, driver_call)) return join_result::unknown;
     record.node = driver_call.node;
     if (newest_ == 0 || record.correlation - newest_ < 0x80000000u) newest_ = record.correlation;
     note_capture(record, driver_call.begin);
     if ((driver_call.flags & driver_call_record::adopted) != 0) note_adopted(record);
-    return driver_call.is_left_out() ? call::left_out : call::known;
+    return driver_call.is_left_out() ? join_result::left_out : join_result::known;
   }
   void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {
     if (kernel.graph_node != 0)
@@ -468,12 +471,13 @@ class activity_store {
       return;
     }
     made.node = no_node;
-    call const cause = join(made);
-    if (!is_awaited(made, cause)) return;
+    join_result const joined = join(made);
+    if (!is_awaited(made, joined)) return;
     vec<Record>& waiting = waiting_.lists.list_of(made);
     if (!waiting.make_room(1)) out_of_memory();
-    if (cause == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
-    if (cause != call::left_out) fresh_.add(made);
+    if (joined == join_result::unknown)
+      note_capture(made, latest_time);  // its graph may go meanwhile
+    if (joined != join_result::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
   template <class Record>
@@ -481,46 +485,46 @@ class activity_store {
     return record.begin == 0 && record.end == 0;
   }
   static bool lacks_times(strata::memory_record const&) noexcept { return false; }
-  static bool is_awaited(traced_kernel& kernel, call cause) noexcept {
-    if (cause == call::left_out) kernel.is_left_out = true;
-    return cause != call::left_out || kernel.graph_node != 0;
+  static bool is_awaited(traced_kernel& kernel, join_result joined) noexcept {
+    if (joined == join_result::left_out) kernel.is_left_out = true;
+    return joined != join_result::left_out || kernel.graph_node != 0;
   }
   template <class Record>
-  static bool is_awaited(Record const&, call cause) noexcept {
-    return cause != call::left_out;
+  static bool is_awaited(Record const&, join_result joined) noexcept {
+    return joined != join_result::left_out;
   }
 
   void settle_work(traced_kernel& work) {
-    call cause = work.is_left_out ? call::left_out : join(work);
-    if (work.graph_node != 0 && cause != call::unknown) graphs_.saw(work, work.graph);
-    if (cause == call::unknown) cause = join_by_graph(work);
-    if (cause == call::unknown && is_own(work)) return;
-    if (cause == call::unknown) note_capture(work, latest_time);
-    add_work<strata::kernel_record>(work, made_.kernels, cause);
+    join_result joined = work.is_left_out ? join_result::left_out : join(work);
+    if (work.graph_node != 0 && joined != join_result::unknown) graphs_.saw(work, work.graph);
+    if (joined == join_result::unknown) joined = join_by_graph(work);
+    if (joined == join_result::unknown && is_own(work)) return;
+    if (joined == join_result::unknown) note_capture(work, latest_time);
+    add_work<strata::kernel_record>(work, made_.kernels, joined);
   }
   /// A kernel of a graph's conditional node bears no id of a call.
-  call join_by_graph(traced_kernel& kernel) {
+  join_result join_by_graph(traced_kernel& kernel) {
     std::uint32_t const own = kernel.correlation;
     if (kernel.graph_node == 0 ||
         !graphs_.find(kernel, kernel.graph, translator_.clock(), kernel.correlation))
-      return call::unknown;
-    call const cause = join(kernel);
-    if (cause == call::unknown) kernel.correlation = own;
-    return cause;
+      return join_result::unknown;
+    join_result const joined = join(kernel);
+    if (joined == join_result::unknown) kernel.correlation = own;
+    return joined;
   }
   template <class Record>
-  static call join_by_graph(Record const&) noexcept {
-    return call::unknown;
+  static join_result join_by_graph(Record const&) noexcept {
+    return join_result::unknown;
   }
   void settle_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
 
   template <class Record>
-  void add_work(Record& record, vec<Record>& log, call cause) {
-    if (cause == call::left_out) return;
-    if (cause == call::unknown) record.node = root_node;
+  void add_work(Record& record, vec<Record>& log, join_result joined) {
+    if (joined == join_result::left_out) return;
+    if (joined == join_result::unknown) record.node = root_node;
     note_lost_time(record);
     sums_.summing->add(record);
-    if (cause == call::unknown) ++made_.losses.uncorrelated;
+    if (joined == join_result::unknown) ++made_.losses.uncorrelated;
     keep(log, record);
   }
   /// A record has 0 for both times where the device lost them.
@@ -551,11 +555,11 @@ class activity_store {
   /// begin, and so are not known.
   template <class Record>
   void settle_call(Record& record, vec<Record>& log) {
-    call const cause = join(record);
-    if (cause == call::left_out) return;
+    join_result const joined = join(record);
+    if (joined == join_result::left_out) return;
     note_lost_time(record);
-    if (cause == call::unknown) record.node = root_node;
-    if (cause == call::unknown && is_stray(record)) return;
+    if (joined == join_result::unknown) record.node = root_node;
+    if (joined == join_result::unknown && is_stray(record)) return;
     sums_.summing->add(record);
     keep(log, record);
   }

@@ -32,9 +32,9 @@ struct work_table {
   result (*memory_info)(std::size_t* left, std::size_t* all) = nullptr;
   result (*memory_allocate)(device_pointer* out, std::size_t bytes) = nullptr;
   result (*memory_free)(device_pointer which) = nullptr;
-  result (*copy_to_host)(void* destination, device_pointer from, std::size_t bytes,
+  result (*copy_to_host)(void* destination, device_pointer source, std::size_t bytes,
                          stream_handle in) = nullptr;
-  result (*copy_on_device)(device_pointer destination, device_pointer from, std::size_t bytes,
+  result (*copy_on_device)(device_pointer destination, device_pointer source, std::size_t bytes,
                            stream_handle in) = nullptr;
   result (*stream_create)(stream_handle* out, unsigned flags) = nullptr;
   result (*stream_destroy)(stream_handle which) = nullptr;
@@ -42,7 +42,7 @@ struct work_table {
   result (*event_create)(event_handle* out, unsigned flags) = nullptr;
   result (*event_destroy)(event_handle which) = nullptr;
   result (*event_record)(event_handle which, stream_handle in) = nullptr;
-  result (*event_elapsed)(float* ms, event_handle from, event_handle end) = nullptr;
+  result (*event_elapsed)(float* ms, event_handle begin, event_handle end) = nullptr;
   result (*module_load)(module_handle* out, void const* image, unsigned options, int* names,
                         void** values) = nullptr;
   result (*module_unload)(module_handle which) = nullptr;

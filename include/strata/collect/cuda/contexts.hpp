@@ -225,8 +225,8 @@ class capture_guard {
   }
 
   /// The contexts that were seen and live, each current in turn. Threads: any.
-  static void each_context(callback<void(driver::context_handle)> action) noexcept {
-    (void)each_living([&](driver::context_handle context) {
+  static void for_each_context(callback<void(driver::context_handle)> action) noexcept {
+    (void)for_each_living([&](driver::context_handle context) {
       action(context);
       return true;
     });
@@ -375,12 +375,12 @@ class capture_guard {
     };
     driver::context_handle const own = current();
     return (own != nullptr && !none()) ||
-           !each_living([&](driver::context_handle) { return none(); }, own);
+           !for_each_living([&](driver::context_handle) { return none(); }, own);
   }
 
   /// Calls `action` in each context that was seen but one, until it returns false.
   template <class Action>
-  static bool each_living(Action action, driver::context_handle but = nullptr) noexcept {
+  static bool for_each_living(Action action, driver::context_handle but = nullptr) noexcept {
     for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle const context = slot.load();
       if (context == nullptr) break;

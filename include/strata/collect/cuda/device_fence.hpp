@@ -57,7 +57,7 @@ class device_fence {
 
   /// All contexts in which work was seen. Requires: an exclusive scope of the capture_guard.
   void add_all() noexcept {
-    capture_guard::each_context([this](driver::context_handle context) { add(context); });
+    capture_guard::for_each_context([this](driver::context_handle context) { add(context); });
   }
   /// One that is current. Requires: as add_all.
   void add(driver::context_handle context) noexcept {
@@ -117,7 +117,7 @@ class device_fence {
   static void settle() noexcept {
     auto* const call = api().context_synchronize;
     if (call != nullptr)
-      capture_guard::each_context([call](driver::context_handle) { (void)call(); });
+      capture_guard::for_each_context([call](driver::context_handle) { (void)call(); });
   }
 
  private:
@@ -201,16 +201,16 @@ class launch_streams {
   /// Where it launched nothing that was followed, those chosen before stay.
   void choose(std::uint32_t thread) noexcept {
     bool any = false;
-    each_living([&](entry& one) {
+    for_each_living([&](entry& one) {
       std::uint32_t const now = one.launches.load(memory_order_relaxed);
       one.in_step = one.thread.load(memory_order_relaxed) == thread ? now - one.before : 0;
       one.before = now;
       any = any || one.in_step != 0;
     });
     if (!any) return;
-    each_living([&](entry& one) {
+    for_each_living([&](entry& one) {
       bool best = one.in_step != 0;
-      each_living([&](entry const& other) {
+      for_each_living([&](entry const& other) {
         bool const more = other.in_step > one.in_step;
         bool const earlier = other.in_step == one.in_step && &other < &one;
         best = best && !(other.context.load() == one.context.load() && (more || earlier));
@@ -226,7 +226,8 @@ class launch_streams {
         capture_guard::exclusive const alone;
         if (!alone) return pause_outcome::captures;
         bool busy = false;
-        each_living([&](entry const& one) { busy = busy || (one.chosen.load() && is_busy(one)); });
+        for_each_living(
+            [&](entry const& one) { busy = busy || (one.chosen.load() && is_busy(one)); });
         if (!busy) return pause_outcome::paused;
       }
       if (!goes_on()) return pause_outcome::busy;
@@ -240,7 +241,7 @@ class launch_streams {
     if (!alone) return false;
     bool found = false;
     bool found_legacy = false;
-    each_living([&](entry const& one) {
+    for_each_living([&](entry const& one) {
       std::int64_t const begin = one.begin_ns.load(memory_order_relaxed);
       bool const legacy = one.stream.load() == nullptr;
       bool const better = !found || (found_legacy && !legacy) ||
@@ -273,14 +274,14 @@ class launch_streams {
   static bool is_living(entry const& one) noexcept { return one.state.load() == use::living; }
 
   template <class Visit>
-  void each_living(Visit visit) noexcept {
+  void for_each_living(Visit visit) noexcept {
     for (entry& one : entries_)
       if (is_living(one)) visit(one);
   }
 
   template <class Fits>
   void forget_if(Fits fits) noexcept {
-    each_living([&](entry& one) {
+    for_each_living([&](entry& one) {
       if (fits(one)) one.state.store(use::free);
     });
   }

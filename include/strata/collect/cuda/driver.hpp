@@ -96,7 +96,7 @@ struct table {
   result (*device_attribute)(int* value, attribute code, device_handle device) = nullptr;
   result (*device_total_memory)(std::size_t* bytes, device_handle device) = nullptr;
   result (*device_uuid)(uuid* out, device_handle device) = nullptr;
-  result (*can_access_peer)(int* can, device_handle from, device_handle peer) = nullptr;
+  result (*can_access_peer)(int* can, device_handle device, device_handle peer) = nullptr;
   result (*context_current)(context_handle* out) = nullptr;
   result (*context_device)(device_handle* out) = nullptr;
   result (*context_push)(context_handle which) = nullptr;

@@ -176,11 +176,11 @@ class staged_copies {
   /// driver.
   void look(driver_library const& driver) noexcept {
     auto const count = static_cast<std::uint32_t>(smaller(driver.device_count, int{most_devices}));
-    for (std::uint32_t from = 0; from < count; ++from)
+    for (std::uint32_t source = 0; source < count; ++source)
       for (std::uint32_t destination = 0; destination < count; ++destination)
-        apart_[from][destination] =
-            from != destination &&
-            !driver.reaches(static_cast<int>(from), static_cast<int>(destination));
+        apart_[source][destination] =
+            source != destination &&
+            !driver.reaches(static_cast<int>(source), static_cast<int>(destination));
   }
 
   cupti::peer_copy_record counted_once(cupti::peer_copy_record record) noexcept {

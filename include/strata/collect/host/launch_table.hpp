@@ -117,9 +117,9 @@ class launch_table {
   template <class Take>
   bool stream_call(std::uint32_t id, Take take) {
     driver_call_record found{};
-    page* const held = page_of(id);
-    if (held == nullptr || !read(held->slots[id % page_launches], id, found)) return true;
-    std::uint8_t& note = held->notes[id % page_launches];
+    page* const holder = page_of(id);
+    if (holder == nullptr || !read(holder->slots[id % page_launches], id, found)) return true;
+    std::uint8_t& note = holder->notes[id % page_launches];
     if ((note & streamed) == 0 && take(offered_call{found, (note & worked) != 0, false}))
       note |= streamed;
     return (note & streamed) != 0;
@@ -150,7 +150,7 @@ class launch_table {
   template <class Sink>
   void retire(std::uint32_t newest, Sink sink) {
     while (page* const oldest = take_oldest(newest)) {
-      each_of(*oldest, [&](driver_call_record const& launch, std::uint8_t note) {
+      for_each_of_page(*oldest, [&](driver_call_record const& launch, std::uint8_t note) {
         sink(launch);
         if (streams_ && (note & streamed) == 0) keep_overdue(launch, (note & worked) != 0);
       });
@@ -162,13 +162,13 @@ class launch_table {
   /// whether it stays for the timeline. Threads: as find.
   template <class Sink>
   void for_each(Sink sink) const {
-    each_page([&sink](page const& first) { each_with_notes(first, sink); });
+    for_each_page([&sink](page const& first) { for_each_with_notes(first, sink); });
   }
   /// The same without what is noted of a call. Threads: any.
   template <class Sink>
-  void each_call(Sink sink) const {
-    each_page([&sink](page const& first) {
-      each_by_id(first, [&sink](driver_call_record const& launch, page const&, std::uint32_t) {
+  void for_each_call(Sink sink) const {
+    for_each_page([&sink](page const& first) {
+      for_each_by_id(first, [&sink](driver_call_record const& launch, page const&, std::uint32_t) {
         sink(launch);
       });
     });
@@ -181,7 +181,7 @@ class launch_table {
     for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
       page* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
       if (first == nullptr) continue;
-      each_with_notes(*first, sink);
+      for_each_with_notes(*first, sink);
       spin_lock const lock(mutex_);
       for (page* turn = first; turn != nullptr;) {
         page* const before = turn->last_turn;
@@ -283,14 +283,14 @@ class launch_table {
   }
 
   template <class Sink>
-  static void each_of(page const& from, Sink sink) {
+  static void for_each_of_page(page const& from, Sink sink) {
     driver_call_record launch{};
     for (std::uint32_t i = 0; i < page_launches; ++i)
       if (read(from.slots[i], from.first + i, launch)) sink(launch, from.notes[i]);
   }
 
   template <class Look>
-  void each_page(Look look) const {
+  void for_each_page(Look look) const {
     std::uint64_t const last = last_page_.load(memory_order_acquire);
     for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
       page const* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
@@ -300,22 +300,23 @@ class launch_table {
   /// The calls of a page and of those that had the same ids before, by ascending ids, with their
   /// pages and their places there.
   template <class Sink>
-  static void each_by_id(page const& first, Sink sink) {
+  static void for_each_by_id(page const& first, Sink sink) {
     driver_call_record launch{};
     for (std::uint32_t i = 0; i < page_launches; ++i)
       for (page const* turn = &first; turn != nullptr; turn = turn->last_turn)
         if (read(turn->slots[i], turn->first + i, launch)) sink(launch, *turn, i);
   }
   template <class Sink>
-  static void each_with_notes(page const& first, Sink& sink) {
-    each_by_id(first, [&sink](driver_call_record const& launch, page const& turn, std::uint32_t i) {
-      sink(launch, (turn.notes[i] & worked) != 0, turn.kept);
-    });
+  static void for_each_with_notes(page const& first, Sink& sink) {
+    for_each_by_id(first,
+                   [&sink](driver_call_record const& launch, page const& turn, std::uint32_t i) {
+                     sink(launch, (turn.notes[i] & worked) != 0, turn.kept);
+                   });
   }
 
-  static bool is_of_last_turn(page const& candidate, driver_call_record const& launch) noexcept {
-    if (launch.begin - candidate.made.load(memory_order_relaxed) <= turn_ticks) return false;
-    slot const& here = candidate.slots[launch.correlation % page_launches];
+  static bool is_of_last_turn(page const& current, driver_call_record const& launch) noexcept {
+    if (launch.begin - current.made.load(memory_order_relaxed) <= turn_ticks) return false;
+    slot const& here = current.slots[launch.correlation % page_launches];
     return here.id.load(memory_order_relaxed) != 0 &&
            launch.begin - here.begin.load(memory_order_relaxed) > turn_ticks;
   }

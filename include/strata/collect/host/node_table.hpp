@@ -112,7 +112,7 @@ class node_table {
 
   /// Hands each node from this one on to `sink`.
   template <class Sink>
-  void each_from(std::size_t first, Sink sink) const {
+  void for_each_from(std::size_t first, Sink sink) const {
     system_lock lock(mutex_);
     for (; first < nodes_.size(); ++first) sink(nodes_[first]);
   }

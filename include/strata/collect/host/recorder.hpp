@@ -141,10 +141,10 @@ class recorder {
   }
   /// Hands every range of the session so far to `ranges`, every call into the driver to `launches`.
   template <class Ranges, class Launches>
-  void each_record(Ranges ranges, Launches launches) {
+  void for_each_record(Ranges ranges, Launches launches) {
     own_lock const lock(mutex_);
-    for (thread_recorder* const t : threads_) t->each_range(session_, ranges);
-    state_.launches.each_call([&](driver_call_record const& launch) { launches(launch); });
+    for (thread_recorder* const t : threads_) t->for_each_range(session_, ranges);
+    state_.launches.for_each_call([&](driver_call_record const& launch) { launches(launch); });
   }
 
   /// From now on, or no more, steps are kept for `stream`, and ranges that leave the full logs.
@@ -167,7 +167,7 @@ class recorder {
   std::int64_t begun() const noexcept { return time_.first.ticks; }
   /// Hands the recorder of each thread that lives to `sink`. Threads: any.
   template <class Sink>
-  void each_thread(Sink sink) {
+  void for_each_thread(Sink sink) {
     own_lock const lock(mutex_);
     for (thread_recorder const* const t : threads_)
       if (t->owned()) sink(*t);
@@ -236,7 +236,7 @@ class recorder {
     target.has_steps = steps_begun() != 0;
     target.threads = known_threads_.in(target);
     target.names = state_.names.texts();
-    state_.nodes.each_from(0, [&target](node_table::node const& n) {
+    state_.nodes.for_each_from(0, [&target](node_table::node const& n) {
       target.nodes.push_back({n.parent, n.name, n.index, n.depth, true});
     });
     node_table::refusals const refused = state_.nodes.refused();

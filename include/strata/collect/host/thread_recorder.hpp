@@ -222,7 +222,7 @@ class thread_recorder : public range_owner {
 
   /// Threads: any. Hands every range of this session to `sink`.
   template <class Sink>
-  void each_range(std::uint32_t session, Sink sink) {
+  void for_each_range(std::uint32_t session, Sink sink) {
     system_lock lock(mutex_);
     if (session_ == session) ranges_.for_each(sink);
   }
@@ -295,7 +295,7 @@ class thread_recorder : public range_owner {
   }
   /// Threads: any. As open_ranges::for_each and mark.
   template <class Sink>
-  void each_open(std::uint32_t session, Sink sink) const {
+  void for_each_open(std::uint32_t session, Sink sink) const {
     if (!is_of_before()) frames_.for_each(session, sink);
   }
   std::uint64_t mark() const noexcept { return frames_.mark(); }
