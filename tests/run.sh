@@ -4,7 +4,7 @@
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
-#                              tests those that make threads), and a minute of each fuzz target, where clang has libFuzzer
+#                              tests those that make threads), and half a minute of each fuzz target, where clang has libFuzzer
 #   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
@@ -258,11 +258,11 @@ if [ $quick = 1 ]; then
   configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
-  # Unit tests and the command, not optimised, take half of their compiler's time.
+  # Tests and the command, not optimised, take half of their compiler's time; the implementation is optimised.
   built=$rings
   # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
   if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
-  configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_UNIT_TEST_FLAGS=-O0 \
+  configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0 \
     -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
@@ -272,7 +272,8 @@ if [ $sanitize = 1 ]; then
   configure tsan --preset tsan -DCMAKE_CXX_COMPILER=$sanitizing
   # Optimised targets take as long to compile as they run here.
   if has_libfuzzer; then
-    configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer"
+    configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer" \
+      -DSTRATA_FUZZ_SECONDS=30
   fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
