@@ -288,8 +288,8 @@ metric_set resolve_metrics(vec<std::string> const& wanted, Has&& has,
                            vec<std::string> const& chip_names = {}) {
   auto asked = [&has](std::string const& name) { return static_cast<bool>(has(name)); };
   using question = decltype(asked);
-  detail::metric_resolver::refusal const why_not = [](void* context, std::string const& name) {
-    return std::string((*static_cast<question*>(context))(name) ? "" : "this chip lacks it");
+  detail::metric_resolver::refusal const why_not = [](void* asker, std::string const& name) {
+    return std::string((*static_cast<question*>(asker))(name) ? "" : "this chip lacks it");
   };
   return detail::metric_resolver(metric_source::cupti, why_not, &asked, chip_names).run(wanted);
 }
