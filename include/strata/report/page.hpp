@@ -101,8 +101,8 @@ class page_rows {
 
   vec<range_row> const& rows_;
   vec<std::uint32_t> positions_;  ///< by row
-  vec<std::uint32_t> shown_;      ///< by place
-  vec<std::uint32_t> hidden_;     ///< by place
+  vec<std::uint32_t> shown_;      ///< by position
+  vec<std::uint32_t> hidden_;     ///< by position
 };
 
 /// Which columns of a table differ between its rows.
