@@ -112,6 +112,7 @@ FAKE_EXPORT void fake_occupy(std::uint32_t context, std::uint32_t stream, long m
 /// How often a stream was asked whether it has work.
 FAKE_EXPORT std::size_t fake_stream_queries();
 FAKE_EXPORT int fake_hangs();                       // whether there is such a kernel
+FAKE_EXPORT int fake_waits();                       // how many calls it blocks now
 FAKE_EXPORT void fake_block_while(unsigned which);  // for the stand-ins
 
 // ---- libcupti.so.13: conditions ----

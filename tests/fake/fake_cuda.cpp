@@ -164,6 +164,7 @@ thread_local context_stack pushed;
 std::atomic<void (*)()> synchronize_hook{nullptr};
 std::atomic<void (*)()> version_hook{nullptr};
 std::atomic<unsigned> hang{0};
+std::atomic<int> waits{0};
 std::atomic<unsigned> call_time{0};
 std::atomic<int (*)()> lock_question{nullptr};
 std::atomic<std::size_t> calls_under_lock{0};
@@ -664,8 +665,11 @@ std::size_t fake_crash_count() {
 
 void fake_hang(unsigned blocked) { hang.store(blocked); }
 int fake_hangs() { return hang.load() != 0 ? 1 : 0; }
+int fake_waits() { return waits.load(); }
 void fake_block_while(unsigned which) {
+  ++waits;
   while ((hang.load() & which) != 0) ::usleep(500);
+  --waits;
   constexpr unsigned drains = fake_blocks_context | fake_blocks_profiler;
   auto const has_work = [] {
     const std::lock_guard<std::mutex> lock(state().mutex);

@@ -3,8 +3,10 @@
 
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "../patience.hpp"
 #include "../sanitizers.hpp"
 #include "fake_session.hpp"
 
@@ -238,6 +240,33 @@ TEST_CASE("a window that is still open when the next one begins goes on as that"
   fake::nothing_lost(p);
   CHECK(p.steps.size() == 3);
   CHECK(p.kernels.size() == 3);
+}
+
+TEST_CASE("a window that begins when its session has ended records nothing") {
+  traced s("active=1,drain=20");
+  fake_hang(fake_blocks_switches);
+  std::thread program([] {
+    STRATA_STEP();
+    work(1);
+  });
+  test::await([] { return fake_waits() != 0; });
+  s.stop();
+  strata::vec<std::string> problems;
+  strata::session early(strata::options::parse("host,drain=20", problems));
+  CHECK(early.start().code() == strata::errc::busy);
+  fake_hang(0);
+  program.join();
+  CHECK(s.profile().ranges.empty());
+  CHECK(s.profile().cost.seconds_in_window == 0);
+
+  traced next("host,every=2,active=1");
+  for (int step = 0; step < 4; ++step) {
+    STRATA_STEP();
+    work(1);
+  }
+  CHECK(next.profile().steps.size() == 2);
+  CHECK(next.profile().ranges.size() == 2);
+  CHECK(next.profile().cost.seconds_in_window > 0);
 }
 
 TEST_CASE("sessions in a row all trace and find nothing of each other") {

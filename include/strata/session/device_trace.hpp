@@ -152,7 +152,7 @@ class device_trace {
     guards_graphs_ = false;
     has_attached_ = false;
     status outcome;
-    if (options_.trace && !waits_to_attach_) outcome = attach();
+    if (options_.trace && !waits_to_attach_) (void)attach(outcome);
     return outcome;
   }
 
@@ -173,36 +173,38 @@ class device_trace {
   /// Errors: those of `begin`.
   status come() {
     guard_graphs();
-    return attach_if_awaited();
+    status outcome;
+    (void)attach_if_awaited(outcome);
+    return outcome;
   }
 
-  /// A window begins. Requires: none is open. Errors: those of `begin` and of
-  /// activity_collector::begin_window.
-  status begin_window() {
+  /// A window begins. Returns: false where the session has ended meanwhile. Requires: none is open.
+  /// Errors, in `outcome`: those of `begin` and of activity_collector::begin_window.
+  bool begin_window(status& outcome) {
     ending_.reset();
-    status outcome = attach_if_awaited();
+    if (!attach_if_awaited(outcome)) return false;
     if (tracing_ && !waits_to_attach_) {
-      outcome = activity().begin_window();
+      if (!outlives([&] { outcome = activity().begin_window(); })) return false;
       if (!outcome.ok() && outcome.code() != errc::not_supported) tracing_ = false;
     }
     lacks_window_ = tracing_ && !activity().tracing();
-    if (!leaves_window_out()) return outcome;
-    return {outcome.code(),
-            "windows are left out, whose device work could not be traced as that of "
-            "others was; " +
-                outcome.message()};
+    if (leaves_window_out()) outcome = without_window(outcome);
+    return true;
   }
   /// The device would be idle in this window, beside windows of the same report in which it works.
   bool leaves_window_out() const noexcept { return lacks_window_ && !options_.reports_windows(); }
 
-  /// A window ends. Returns: false while it stays open, until its work has arrived and no stream
-  /// captures a graph. A window that is reported stays open for `drain=` ms at most.
-  bool end_window() {
+  /// A window ends. Returns: false where the session has ended meanwhile. `ended`: not while it
+  /// stays open, until its work has arrived and no stream captures a graph. A window that is
+  /// reported stays open for `drain=` ms at most.
+  bool end_window(bool& ended) {
     if (tracing_) {
       if (!ending_) ending_.emplace();
       bool const at_once = options_.reports_windows() && !ending_->lasts();
-      if (!activity().end_window(at_once)) return false;
+      if (!outlives([&] { ended = activity().end_window(at_once); })) return false;
+      if (!ended) return true;
     }
+    ended = true;
     ending_.reset();
     // Windows of one report have the device's work all of them, or none.
     waits_to_attach_ = !tracing_ && options_.attaches_in_windows() && options_.reports_windows();
@@ -276,26 +278,38 @@ class device_trace {
 
   std::int64_t buffer_bytes() const noexcept { return std::int64_t{options_.buffers_mb} << 20; }
 
-  status attach_if_awaited() {
-    status outcome;
-    if (!waits_to_attach_) return outcome;
-    outcome = attach();
-    waits_to_attach_ = !outcome.ok();
-    return outcome;
+  template <class Call>
+  static bool outlives(Call call) {
+    return recorder::instance().outlives(call);
   }
 
-  /// CUPTI comes into the process.
-  status attach() {
+  static status without_window(status const& why) {
+    return {why.code(),
+            "windows are left out, whose device work could not be traced as that of "
+            "others was; " +
+                why.message()};
+  }
+
+  /// Returns: false where the session has ended meanwhile.
+  bool attach_if_awaited(status& outcome) {
+    if (!waits_to_attach_) return true;
+    if (!attach(outcome)) return false;
+    waits_to_attach_ = !outcome.ok();
+    return true;
+  }
+
+  /// CUPTI comes into the process. Returns: false where the session has ended meanwhile.
+  bool attach(status& outcome) {
     activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
                                                   options_.trace_memory, options_.trace_waits,
                                                   options_.trace_managed};
-    status outcome = activity().open(buffer_bytes(), chosen, step_calls_of(options_.step));
-    if (outcome.ok()) {
-      if (guards_graphs_) activity().guard_graphs();
-      tracing_ = true;
-      has_attached_ = true;
-    }
-    return outcome;
+    step_calls const calls = step_calls_of(options_.step);
+    if (!outlives([&] { outcome = activity().open(buffer_bytes(), chosen, calls); })) return false;
+    if (!outcome.ok()) return true;
+    if (guards_graphs_) activity().guard_graphs();
+    tracing_ = true;
+    has_attached_ = true;
+    return true;
   }
 
   options const& options_;

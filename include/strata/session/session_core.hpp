@@ -255,7 +255,7 @@ class session_core {
     if (windows_.used()) machine::describe(reports_.environment);
     open_collectors(recorder);
     if (!options_.has_schedule()) {
-      open_window(phase::active);
+      (void)open_window(phase::active);
     } else if (options_.steps_are_calls() && !windows_.used()) {
       steps_.recorded = without_steps::all;
       (void)record_window(phase::active);  // until the first step, or the end where none comes
@@ -280,8 +280,11 @@ class session_core {
   static status take_ownership(strata::options const& wanted) {
     if (!wanted.enabled) return {errc::bad_argument, "the session is configured off"};
     if (in_forked_child()) return child_is_silent();
-    if (!owner().exchange(true)) return {};
-    return {errc::busy, "another Strata session is running in this process: stop it first"};
+    if (owner().exchange(true))
+      return {errc::busy, "another Strata session is running in this process: stop it first"};
+    if (detail::recorder::instance().steps_are_free(wanted.drain_ms)) return {};
+    owner().store(false);
+    return {errc::busy, "a step of the last session waits for a GPU that hangs"};
   }
 
   /// Options that have no effect as they are.
@@ -409,8 +412,9 @@ class session_core {
     if (options_.has_schedule()) {
       detail::recorder::instance().release_half();
       phase const is = steps_.plan.made().phase_of(step);
-      if (is == phase::skip && window_ == window_state::open) close_window();  // of the beginning
-      open_window(is);
+      bool const is_beginning = is == phase::skip && window_ == window_state::open;
+      if (is_beginning && !close_window()) return;
+      if (!open_window(is)) return;
       bool const counts =
           step >= steps_.plan.made().steps_before_counting() && !options_.counters.empty();
       bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
@@ -427,8 +431,9 @@ class session_core {
                               detail::recorder::instance().steps_begun() == 0;
     if (!is_beginning || self.window_ == window_state::closed) return true;
     self.steps_.recorded = without_steps::beginning;
-    self.attempt([&] { self.close_window(); });
-    return self.window_ == window_state::closed;
+    bool outlived = true;
+    self.attempt([&] { outlived = self.close_window(); });
+    return !outlived || self.window_ == window_state::closed;
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -446,7 +451,8 @@ class session_core {
     cpu_counters_->end_step();
     bool const skips_next =
         options_.has_schedule() && steps_.plan.made().phase_of(step + 1) == phase::skip;
-    if (skips_next || window_ == window_state::ending) close_window();
+    bool const closes = skips_next || window_ == window_state::ending;
+    if (closes && !close_window()) return;
     if (windows_.used()) end_reported(step + 1);
   }
 
@@ -499,23 +505,29 @@ class session_core {
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
 
-  void open_window(phase now) {
-    if (now == phase::skip || !record_window(now)) return;
+  /// Returns: false where the session has ended meanwhile.
+  bool open_window(phase now) {
+    if (now == phase::skip) return true;
+    if (!record_window(now)) return false;
+    if (window_ != window_state::open) return true;
     if (now == phase::active) {
       keep(cpu_counters_->begin());
     } else {
       cpu_counters_->end();
     }
+    return true;
   }
-  /// The same without the CPU's counters. Returns: whether the window is open.
+  /// The same without the CPU's counters.
   bool record_window(phase now) {
     detail::recorder& recorder = detail::recorder::instance();
     bool const begins = window_ != window_state::open;
     if (begins) {
       window_ = window_state::closed;
-      keep(trace_.begin_window());
+      status outcome;
+      if (!trace_.begin_window(outcome)) return false;
+      keep(outcome);
     }
-    if (trace_.leaves_window_out()) return false;
+    if (trace_.leaves_window_out()) return true;
     if (options_.verbose && begins && options_.has_schedule())
       problem_log::say("a window of steps begins");
     window_ = window_state::open;
@@ -525,13 +537,17 @@ class session_core {
     return true;
   }
 
-  void close_window() {
-    if (window_ == window_state::closed) return;
+  /// Returns: false where the session has ended meanwhile.
+  bool close_window() {
+    if (window_ == window_state::closed) return true;
     cpu_counters_->end();
     detail::recorder::instance().record(false);
     if (options_.verbose && window_ == window_state::open)
       problem_log::say("a window of steps ends");
-    window_ = trace_.end_window() ? window_state::closed : window_state::ending;
+    bool ended = false;
+    if (!trace_.end_window(ended)) return false;
+    window_ = ended ? window_state::closed : window_state::ending;
+    return true;
   }
 
   /// From ticks to ns.

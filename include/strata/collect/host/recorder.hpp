@@ -188,10 +188,14 @@ class recorder {
   /// threads are counted. Returns: whether no hook of a step runs any more; one that waits for a
   /// device may not come back in so many ms.
   bool end_session(std::uint32_t patience_ms) noexcept {
+    constexpr std::uint32_t short_ms = 100;  // a hook gives up its turn in calls that may be longer
     bool const alone = lock_within(step_mutex_, patience_ms);
-    if (alone) {
+    if (lock_within(turn_mutex_, short_ms)) {
       stepping_.hooks = {};
       stepping_.on = false;
+      turn_mutex_.unlock();
+    }
+    if (alone) {
       stepping_.thread.store(0, memory_order_relaxed);
       step_mutex_.unlock();
     }
@@ -263,6 +267,28 @@ class recorder {
     return {time_.first, last};
   }
 
+  /// Whether no hook of an earlier session runs, or comes back in so many ms.
+  bool steps_are_free(std::uint32_t patience_ms) noexcept {
+    bool const free = lock_within(step_mutex_, patience_ms);
+    if (free) step_mutex_.unlock();
+    return free;
+  }
+
+  /// In a hook of a step: makes a call that may not come back, during which the session may end.
+  /// Returns: whether it has not; else the hook returns at once. Elsewhere it is just a call.
+  template <class Call>
+  bool outlives(Call call) {
+    if (!step_turn::is_here()) {
+      call();
+      return true;
+    }
+    {
+      step_pause const pause(turn_mutex_);
+      call();
+    }
+    return stepping_.on;
+  }
+
   STRATA_DETAIL_END_CODE
 
   /// The recorder of this thread, made on its first range; null beyond the limit of threads.
@@ -284,12 +310,8 @@ class recorder {
       if (nobody != self) leave_out_step();
       return false;
     }
-    system_lock lock(step_mutex_);
-    if (!stepping_.on) {
-      std::uint64_t expected = self;
-      stepping_.thread.compare_exchange_strong(expected, 0, memory_order_acq_rel);
-      return false;
-    }
+    step_turn const turn(*this);
+    if (!stepping_.on) return leave_step();
     std::uint32_t const step = stepping_.begun.fetch_add(1, memory_order_relaxed);
     stepping_.open.worker = 0;
     if (thread_recorder* const own = of_this_thread()) {
@@ -297,6 +319,7 @@ class recorder {
       stepping_.open.worker = own->ordinal();
     }
     if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
+    if (!stepping_.on) return leave_step();
     state_.step.store(step, memory_order_relaxed);
     stepping_.open.begin = state_.clock.now();
     return true;
@@ -319,8 +342,9 @@ class recorder {
     std::int64_t const now = state_.clock.now();
     std::uint64_t const self = thread_id();
     if (stepping_.thread.load(memory_order_relaxed) != self) return;
-    system_lock lock(step_mutex_);
-    if (!stepping_.on || stepping_.thread.load(memory_order_relaxed) != self) return;
+    step_turn const turn(*this);
+    if (stepping_.thread.load(memory_order_relaxed) != self) return;
+    if (!stepping_.on) return (void)leave_step();
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
@@ -331,13 +355,13 @@ class recorder {
         state_.stream_dropped.fetch_add(1, memory_order_relaxed);
     }
     if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
-    stepping_.thread.store(0, memory_order_release);
+    (void)leave_step();
   }
 
   /// So much was launched, and no step has begun. Returns: whether the session needs no other call.
   bool miss_steps() noexcept {
     if (locks_of_this_thread() != 0) return false;  // a signal handler's
-    system_lock lock(step_mutex_);
+    step_turn const turn(*this);
     if (!stepping_.on || stepping_.hooks.missing == nullptr) return true;
     return stepping_.hooks.missing(stepping_.hooks.context);
   }
@@ -391,6 +415,45 @@ class recorder {
     system_mutex* which_;
   };
 
+  /// Holds both mutexes of steps. A hook gives up the second one in calls that may not come back,
+  /// so that the session may end.
+  class step_turn {
+   public:
+    explicit step_turn(recorder& all) noexcept : order_(all.step_mutex_), turn_(all.turn_mutex_) {
+      is_here() = true;
+    }
+    ~step_turn() { is_here() = false; }
+    step_turn(step_turn const&) = delete;
+    step_turn& operator=(step_turn const&) = delete;
+
+    /// Whether the calling thread holds them.
+    static bool& is_here() noexcept {
+      static thread_local bool own = false;
+      return own;
+    }
+
+   private:
+    system_lock order_;
+    system_lock turn_;
+  };
+  /// Gives up a turn while it lives.
+  class step_pause {
+   public:
+    explicit step_pause(system_mutex& turn) noexcept : turn_(turn) { turn_.unlock(); }
+    ~step_pause() { turn_.lock(); }
+    step_pause(step_pause const&) = delete;
+    step_pause& operator=(step_pause const&) = delete;
+
+   private:
+    system_mutex& turn_;
+  };
+
+  /// No thread is in a step from now on. Returns: false.
+  bool leave_step() noexcept {
+    stepping_.thread.store(0, memory_order_release);
+    return false;
+  }
+
   /// Whether steps are counted, which ones, and by whom.
   struct stepping {
     step_hooks hooks;
@@ -410,7 +473,7 @@ class recorder {
   recorder() = default;
 
   void count_steps(step_hooks hooks) noexcept {
-    system_lock lock(step_mutex_);
+    step_turn const turn(*this);
     stepping_.hooks = hooks;
     stepping_.on = true;
   }
@@ -622,6 +685,7 @@ class recorder {
   atomic<std::int64_t> kept_bytes_{0};
   atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
+  system_mutex turn_mutex_{held_over::calls};  // taken after it, for what the session's end changes
   stepping stepping_;
   /// When the session began and ended, and when it recorded.
   struct session_time {
