@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds and runs every test that this machine can run.
+# Builds and runs the tests that this machine can run.
 #
-#   tests/run.sh               all rings: unit, fake, package, host, gpu
+#   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
-#                              tests those that make threads), and half a minute of each fuzz target, where clang has libFuzzer
-#   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
+#   tests/run.sh --sanitize    and the ring foreign (other systems, rare flags, programs of a device where there is none);
+#                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
+#                              tests those that make threads), and half a minute of each fuzz target, where clang has
+#                              libFuzzer: what continuous integration runs
+#   tests/run.sh --full        and the ring foreign, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
 #
@@ -25,18 +27,20 @@ full=0
 quick=0
 install=1
 rings=unit,fake,package,host,gpu
+others=,foreign
 while [ $# -gt 0 ]; do
   case $1 in
     --sanitize) sanitize=1 ;;
     --full) full=1 ;;
-    --quick) rings=unit,fake; quick=1 ;;
+    --quick) rings=unit,fake; others=; quick=1 ;;
     --no-install) install=0 ;;
-    --rings) rings=${2:?--rings needs a list}; shift ;;
-    -h|--help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --rings) rings=${2:?--rings needs a list}; others=; shift ;;
+    -h|--help) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
 done
+if [ $sanitize = 1 ] || [ $full = 1 ]; then rings=$rings$others; fi
 has_ring() { case ",$rings," in *",$1,"*) true ;; *) false ;; esac; }
 
 # The tests decide what is profiled, not the shell they run from.
@@ -89,15 +93,20 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     command -v clang++ >/dev/null 2>&1 || echo clang
     has_libfuzzer || echo libclang-rt-dev
   fi
-  if has_ring package; then
+  if has_ring package || has_ring foreign; then
     command -v clang++ >/dev/null 2>&1 || echo clang
+  fi
+  if has_ring package; then
     command -v clang-format >/dev/null 2>&1 || echo clang-format
     has_libclang || echo python3-clang
     command -v eslint >/dev/null 2>&1 || echo eslint
+    [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
+  fi
+  if has_ring foreign; then
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
-    [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
+    python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
 }
 required=$(missing | sort -u)
@@ -159,7 +168,7 @@ build() {
 
 # check NAME: runs the tests of what was built. $runner goes before ctest, which runs $at_once tests at a time.
 runner=()
-at_once=$((jobs + 1))  # a browser waits half of its time
+at_once=$((jobs + 2))  # a browser waits half of its time, and a GPU that hangs is waited for
 check() {
   local name=$1
   local out=$logs/$name
@@ -249,7 +258,7 @@ if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_pyt
 fi
 
 # A recent clang that compiles for other systems; without it that part is left out.
-if has_ring package && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
+if has_ring foreign && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
     --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
 fi
@@ -258,7 +267,7 @@ if [ $quick = 1 ]; then
   configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
-  # Tests and the command, not optimised, take half of their compiler's time; the implementation is optimised.
+  # What is not optimised takes half of its compiler's time; the implementation that most tests use is optimised.
   built=$rings
   # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
   if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
@@ -328,9 +337,8 @@ builds = sys.argv[8 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
-optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.shape", "package.windows",
-            "package.platforms",
-            "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
+optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.shape", "foreign.windows",
+            "foreign.platforms", "foreign.device_programs", "foreign.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",
                  "unit.script.check_schemas", "unit.script.check_fleet_metrics"}
@@ -394,6 +402,8 @@ for build in builds:
         failed = [c[0] for c in mine if c[1] == "failed"]
         if failed:
             print(f"       FAILED {', '.join(failed)}")
+if "package" in rings.split(",") and "foreign" not in rings.split(","):
+    print("tests  foreign  was not asked for: --sanitize or --rings foreign runs it")
 for problem in problems:
     print("PROBLEM", problem)
 print("{passed} passed, {failed} failed, {skipped} skipped".format(**total))

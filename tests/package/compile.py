@@ -1,7 +1,9 @@
 """One compiler against the language levels, both modes, and the flags that LLM code is built with; warnings are errors.
+"device_programs": what runs on a device alone compiles, too.
 
 The annotations go through all of it. The implementation is dear: the language levels see its syntax, and it is compiled
-once optimised, for the warnings of the optimiser, and once without exceptions; all flags are for STRATA_TEST_FULL=1."""
+once optimised, as distributions harden it, for the warnings of the optimiser and of the C library, and once without
+exceptions; all flags are for STRATA_TEST_FULL=1."""
 import glob
 import os
 import shutil
@@ -17,9 +19,6 @@ LLAMA_OWN = {
     "clang++": """-Wunreachable-code-break -Wunreachable-code-return -Wmissing-prototypes -Wextra-semi
                   -Wdouble-promotion""".split(),
 }
-# What distributions build with: with the first the C library checks the arguments of open(), as Ubuntu's compilers do
-# by default, at level 3 since 24.04.
-HARDENED = "-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE={} -D_GLIBCXX_ASSERTIONS -fstack-protector-strong".split()
 LLMC = "-Ofast -Wno-unused-result -Wno-ignored-pragmas -Wno-unknown-attributes -march=native".split()
 LLMC_NVCC = "--threads=0 -t=0 --use_fast_math -std=c++17 -O3".split()
 
@@ -36,6 +35,12 @@ MISTAKES = [
 ]
 
 
+def hardened(level):
+    """What distributions build with: the C library checks the arguments of open(), as Ubuntu's compilers do by default, at
+    level 3 since 24.04."""
+    return f"-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE={level} -D_GLIBCXX_ASSERTIONS -fstack-protector-strong".split()
+
+
 def host(checks, compiler):
     base = [compiler, f"-I{INCLUDE}", *WARNINGS]
     for line, says in MISTAKES:
@@ -43,16 +48,15 @@ def host(checks, compiler):
         told = run(base + ["-std=c++17", "-fsyntax-only", "-x", "c++", "-"], stdin=text)
         checks.that(told.returncode != 0 and says in told.stderr, f"{line} is explained", told.stderr)
     jobs = []
-    builds = [("plain", ["-O2"]), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"]),
+    builds = [("hardened", hardened(3)), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"]),
               ("fast", ["-O3", "-ffast-math", "-march=native", "-flto"])]
     for name, flags in builds:  # first what takes longest
         if FULL or name != "fast":
             jobs.append((f"implementation, {name}", base + ["-std=c++17", MODES["on"], *flags, "-c", IMPLEMENTATION, "-o",
                                                             f"implementation-{name}.o"], None))
-    for level, sources in (("2", [PARITY, IMPLEMENTATION] if FULL else [PARITY]), ("3", [PARITY, IMPLEMENTATION])):
-        flags = [flag.format(level) for flag in HARDENED]
-        for source in sources:
-            jobs.append((f"{source.stem}, fortified {level}",
+    for name, flags in (("optimised", ["-O2"]), ("fortified 2", hardened(2))):
+        for source in [PARITY, IMPLEMENTATION] if FULL else [PARITY]:
+            jobs.append((f"{source.stem}, {name}",
                          base + ["-std=c++17", MODES["on"], *flags, "-c", source, "-o", os.devnull], None))
     for mode, define in MODES.items():
         llama = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", *LLAMA, *LLAMA_OWN.get(compiler, []), define]
@@ -76,12 +80,12 @@ def host(checks, compiler):
     jobs = []
     for mode in MODES:
         for name, flags in builds:
-            beside = [f"implementation-{name if FULL or name != 'fast' else 'plain'}.o"] if mode == "on" else []
+            beside = [f"implementation-{name if FULL or name != 'fast' else 'hardened'}.o"] if mode == "on" else []
             jobs.append((f"{mode} {name}: links", [compiler, "-std=c++17", *flags, f"parity-{mode}-{name}.o", *beside,
                                                    "-ldl", "-o", f"parity-{mode}-{name}"], None))
     checks.all_succeed(jobs)
     for mode in MODES:
-        for name in ("plain", "bare", "fast"):
+        for name, _ in builds:
             program = f"./parity-{mode}-{name}"
             if os.path.exists(program):
                 result = run([program])
@@ -117,15 +121,15 @@ def device_programs(checks, tool):
 
 def main(compiler):
     checks = Checks()
-    if compiler == "nvcc":
+    if compiler in ("nvcc", "device_programs"):
         tool = nvcc()
         if not tool:
             skip("no nvcc here")
-        device(checks, tool)
-        device_programs(checks, tool)
+        (device if compiler == "nvcc" else device_programs)(checks, tool)
     else:
+        tool = compiler
         if not shutil.which(compiler):
             skip(f"no {compiler} here")
         host(checks, compiler)
-    print(run([tool if compiler == "nvcc" else compiler, "--version"]).stdout.strip().splitlines()[0])
+    print(run([tool, "--version"]).stdout.strip().splitlines()[0])
     return checks.end()

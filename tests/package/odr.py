@@ -1,5 +1,5 @@
 """Units of both modes in one program, in both link orders; several shared objects and the executable; several
-implementations; one session."""
+implementations; one session. "lto": several implementations under link-time optimisation."""
 import csv
 import pathlib
 import shutil
@@ -56,13 +56,14 @@ def visibility(flags):
 
 # How the parts are compiled, and what the linker is given.
 SEVERAL = [(["g++", "-O0"], []), (["g++", "-O0"], ["-static-libstdc++", "-static-libgcc"]), (["g++", "-O0", "-fvisibility=hidden"], []),
-           (["g++", "-O1", "-flto", "-fvisibility=hidden"], []), (["clang++", "-O0", "-fvisibility=hidden"], [])]
+           (["clang++", "-O0", "-fvisibility=hidden"], [])]
+LTO = [(["g++", "-O1", "-flto", "-fvisibility=hidden"], [])]
 
 
-def several_implementations(checks, implementation):
+def several_implementations(checks, builds, implementation):
     """Two implementations: in one program, in two shared objects, in a program and in a module that it loads by itself."""
     compiled = {}
-    for flags, linked in SEVERAL:
+    for flags, linked in builds:
         if flags[0] not in compilers():
             continue
         key = " ".join(flags)
@@ -102,8 +103,11 @@ def several_implementations(checks, implementation):
                 behaves(checks, f"{what}, {where}", program, modes)  # main's range is older than the modules
 
 
-def main():
+def main(part="plain"):
     checks = Checks()
+    if part == "lto":
+        several_implementations(checks, LTO, {})
+        return checks.end()
     variants = {
         "g++": [["g++", "-O0", "-fPIC", "-fvisibility=default"], ["g++", "-O2", "-fPIC", "-fvisibility=hidden"]],
         "clang++": [["clang++", "-O1", "-fPIC", "-fvisibility=hidden"]],
@@ -151,7 +155,7 @@ def main():
                     behaves(checks, f"{folder.name} {kind}, second {second}", program,
                             {"main": "on", "first": "on", "second": second})
 
-    several_implementations(checks, implementation)
+    several_implementations(checks, SEVERAL, implementation)
 
     # A session never crosses modes in silence.
     for mode, flags in (("on", []), ("off", ["-DODR_TAKE"])):

@@ -1,7 +1,8 @@
 """Foreign surroundings: units built in different ways meet in one program, and the program behaves as without Strata.
 
 Each row of the tables builds a program of small units. Without STRATA it is silent and ends as it should; with STRATA
-there is one report with the ranges that the row names."""
+there is one report with the ranges that the row names. The arguments are the parts, in this order: programs, one_unit,
+openmp, ranks (which runs one of these programs), range_free; lto; fast_math."""
 import concurrent.futures
 import csv
 import os
@@ -97,10 +98,6 @@ PROGRAMS = [
      lambda text: NOT_LINKED in text and text.count("\n") == 1),
     ("LTO but for the implementation", "first_lto.o second_20.o third_23.o bodies.o", "first second third",
      ["-O2", "-flto"], ALL, quiet),
-    ("LTO of the implementation alone", "first_17.o second_20.o third_23.o bodies_lto.o", "first second third",
-     ["-O1", "-flto"], ALL, quiet),
-    ("LTO of units and the implementation", "first_lto.o third_lto.o bodies_lto.o", "first third", ["-O1", "-flto"],
-     {"first": 1, "third": 1}, quiet),
     ("two copies of one version", "first_17.o second_same.o third_23.o bodies.o", "first second third", [], ALL, quiet),
     ("the implementation twice", "bodies.o first_17.o second_20.o third_23.o bodies_again.o", "first second third", [],
      ALL, quiet),
@@ -113,6 +110,13 @@ PROGRAMS = [
     ("two versions, the other with its implementation first", "second_other.o bodies_other.o first_17.o third_23.o "
      "bodies.o", "first second third", [], {"second": 1}, other_version_said),
 ]
+LTO_PROGRAMS = [
+    ("LTO of the implementation alone", "first_17.o second_20.o third_23.o bodies_lto.o", "first second third",
+     ["-O1", "-flto"], ALL, quiet),
+    ("LTO of units and the implementation", "first_lto.o third_lto.o bodies_lto.o", "first third", ["-O1", "-flto"],
+     {"first": 1, "third": 1}, quiet),
+]
+LIBRARIES = {"libfirst.a": "first_17", "libsecond.a": "second_20", "libthird.a": "third_23", "libstrata.a": "bodies"}
 
 
 def link(number, linked, units, flags):
@@ -122,27 +126,35 @@ def link(number, linked, units, flags):
             *[f for f in flags if f != "nvcc"], "-ldl", "-o", f"program-{number}"]
 
 
-def programs(checks):
-    bodies, table = objects()
+def programs(checks, table=PROGRAMS):
+    bodies, units = objects()
+    missing = {"first_clang": "clang++", "first_cu": "nvcc"}
+    rows = [row for row in table if not any(name in row[1] and name not in units for name in missing)]
+    for name, tool in missing.items():
+        if name not in units and any(name in row[1] for row in table):
+            left_out(f"units of {tool}", "it is not here")
+    parts = {part for row in rows for part in row[1].split()}
+    linked = parts | {f"{LIBRARIES[part]}.o" for part in parts & LIBRARIES.keys()}
     sources = [(name, IMPLEMENTATION, flags) for name, flags in bodies.items()]  # first what takes longest
-    sources += [(name, SOURCE / "unit.cpp", flags) for name, flags in table.items()]
+    sources += [(name, SOURCE / "unit.cpp", flags) for name, flags in units.items()]
     built = checks.all_succeed([(f"{name}.o", [*flags, "-c", source, "-o", f"{name}.o"], None)
-                                for name, source, flags in sources])
+                                for name, source, flags in sources if f"{name}.o" in linked])
     if any(b.returncode for b in built):
         return
-    shutil.copy("bodies.o", "bodies_again.o")
-    for unit, name in (("first", "first_17"), ("second", "second_20"), ("third", "third_23"), ("strata", "bodies")):
-        run(["ar", "rcs", f"lib{unit}.a", f"{name}.o"])
-    rows = list(enumerate(PROGRAMS))
-    for missing, tool in (("first_clang", "clang++"), ("first_cu", "nvcc")):
-        if missing not in table:
-            left_out(f"units of {tool}", "it is not here")
-            rows = [r for r in rows if missing not in r[1][1]]
-    links = checks.all_succeed([(f"{what}: links", link(n, linked, units, flags), None)
-                                for n, (what, linked, units, flags, _, _) in rows])
-    for done, (n, (what, _, units, _, expected, said)) in zip(links, rows):
+    for copy in {"bodies_again.o"} & linked:
+        shutil.copy("bodies.o", copy)
+    for library in LIBRARIES.keys() & linked:
+        run(["ar", "rcs", library, f"{LIBRARIES[library]}.o"])
+    links = checks.all_succeed([(f"{what}: links", link(number, parts, units, flags), None)
+                                for number, (what, parts, units, flags, _, _) in enumerate(rows)])
+    for number, (done, (what, _, units, _, expected, said)) in enumerate(zip(links, rows)):
         if done.returncode == 0:
-            behaves(checks, what, f"program-{n}", 40 + len(units.split()), expected, said)
+            behaves(checks, what, f"program-{number}", 40 + len(units.split()), expected, said)
+
+
+def lto(checks):
+    """An implementation under link-time optimisation, which each link compiles once more."""
+    programs(checks, LTO_PROGRAMS)
 
 
 def one_unit(checks):
@@ -325,6 +337,6 @@ def main(*only):
     checks = Checks()
     if os.path.exists("bodies.o"):
         os.unlink("bodies.o")  # of an earlier run
-    for part in only or ("programs", "one_unit", "openmp", "ranks", "range_free", "fast_math"):
+    for part in only:
         globals()[part](checks)
     return checks.end()
