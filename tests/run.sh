@@ -168,7 +168,7 @@ build() {
 
 # check NAME: runs the tests of what was built. $runner goes before ctest, which runs $at_once tests at a time.
 runner=()
-at_once=$((jobs + 2))  # a browser waits half of its time, and a GPU that hangs is waited for
+at_once=$((jobs + 3))  # a browser waits half of its time, and a GPU that hangs is waited for
 check() {
   local name=$1
   local out=$logs/$name

@@ -1,14 +1,15 @@
 """One compiler against the language levels, both modes, and the flags that LLM code is built with; warnings are errors.
-"device_programs": what runs on a device alone compiles, too.
 
 The annotations go through all of it. The implementation is dear: the language levels see its syntax, and it is compiled
-once optimised, as distributions harden it, for the warnings of the optimiser and of the C library, and once without
-exceptions; all flags are for STRATA_TEST_FULL=1."""
+once, without exceptions. "implementations": and once more by each compiler, optimised, as distributions harden it, for the
+warnings of the optimiser and of the C library. "device_programs": what runs on a device alone compiles, too. All flags are
+for STRATA_TEST_FULL=1."""
 import glob
 import os
 import shutil
 
-from common import FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, ROOT, WARNINGS, Checks, nvcc, run, skip
+from common import (FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, ROOT, WARNINGS, Checks, compilers, left_out, nvcc, run,
+                    skip)
 
 PARITY = HERE / "parity.cpp"
 STANDARDS = ("c++17", "c++20", "c++2b")
@@ -51,7 +52,7 @@ def host(checks, compiler):
     builds = [("hardened", hardened(3)), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"]),
               ("fast", ["-O3", "-ffast-math", "-march=native", "-flto"])]
     for name, flags in builds:  # first what takes longest
-        if FULL or name != "fast":
+        if FULL or name == "bare":
             jobs.append((f"implementation, {name}", base + ["-std=c++17", MODES["on"], *flags, "-c", IMPLEMENTATION, "-o",
                                                             f"implementation-{name}.o"], None))
     for name, flags in (("optimised", ["-O2"]), ("fortified 2", hardened(2))):
@@ -80,7 +81,7 @@ def host(checks, compiler):
     jobs = []
     for mode in MODES:
         for name, flags in builds:
-            beside = [f"implementation-{name if FULL or name != 'fast' else 'hardened'}.o"] if mode == "on" else []
+            beside = [f"implementation-{name if FULL else 'bare'}.o"] if mode == "on" else []
             jobs.append((f"{mode} {name}: links", [compiler, "-std=c++17", *flags, f"parity-{mode}-{name}.o", *beside,
                                                    "-ldl", "-o", f"parity-{mode}-{name}"], None))
     checks.all_succeed(jobs)
@@ -88,18 +89,45 @@ def host(checks, compiler):
         for name, _ in builds:
             program = f"./parity-{mode}-{name}"
             if os.path.exists(program):
-                result = run([program])
-                checks.that(result.returncode == 0 and not result.stdout + result.stderr, f"{program} runs silently",
-                            f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
+                runs_silently(checks, program)
+
+
+def runs_silently(checks, program):
+    result = run([program])
+    checks.that(result.returncode == 0 and not result.stdout + result.stderr, f"{program} runs silently",
+                f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
+
+
+def by_nvcc(tool):
+    return [tool, f"-I{INCLUDE}", "-arch=sm_80", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror", "-c"]
+
+
+def implementations(checks):
+    jobs = []
+    for compiler in compilers():
+        jobs.append((f"implementation, {compiler}", [compiler, f"-I{INCLUDE}", *WARNINGS, "-std=c++17", MODES["on"], *hardened(3),
+                                                     "-c", IMPLEMENTATION, "-o", f"implementation-{compiler}.o"], None))
+    if nvcc():
+        jobs.append(("implementation, nvcc", [*by_nvcc(nvcc()), "-std=c++17", MODES["on"], "-x", "cu", IMPLEMENTATION, "-o",
+                                              "implementation-nvcc.o"], None))
+    else:
+        left_out("the implementation by nvcc", "no nvcc here")
+    checks.all_succeed(jobs)
+    for compiler in compilers():
+        program = f"./parity-{compiler}"
+        built = checks.succeeds(f"{program} links", [compiler, "-std=c++17", *hardened(3), f"-I{INCLUDE}", PARITY,
+                                                     f"implementation-{compiler}.o", "-ldl", "-o", program])
+        if built.returncode == 0:
+            runs_silently(checks, program)
 
 
 def device(checks, tool):
-    base = [tool, f"-I{INCLUDE}", "-arch=sm_80", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror", "-c"]
+    base = by_nvcc(tool)
     jobs = []
     for mode, define in MODES.items():
         for standard in ("c++17", "c++20"):
             for source in (IMPLEMENTATION, PARITY, HERE / "device.cu"):
-                if source == IMPLEMENTATION and not FULL and (mode, standard) != ("on", "c++17"):
+                if source == IMPLEMENTATION and not FULL:
                     continue
                 jobs.append((f"{source.name} {standard} {mode}",
                              base + [f"-std={standard}", define, "-x", "cu", source, "-o",
@@ -121,6 +149,9 @@ def device_programs(checks, tool):
 
 def main(compiler):
     checks = Checks()
+    if compiler == "implementations":
+        implementations(checks)
+        return checks.end()
     if compiler in ("nvcc", "device_programs"):
         tool = nvcc()
         if not tool:

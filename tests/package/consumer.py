@@ -193,7 +193,8 @@ def pkg_config(checks, prefix):
     env = clean_environment(PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig")
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
-    checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *flags, "-o", "consumer"])
+    compiler = other_compiler().get("CXX", "g++")
+    checks.succeeds("builds", [compiler, "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *flags, "-o", "consumer"])
     runs(checks, "consumer")
     recorder = run(["pkg-config", "--variable=recorder", "strata"], env=env).stdout.strip()
     checks.that(os.path.exists(recorder), "pkg-config names the recorder", recorder)
@@ -243,7 +244,7 @@ def bare(checks, prefix):
 def c(checks, prefix):
     """C sources and one C++ file: as objects, a static library, a shared object; and units that differ in the mode."""
     strict = ["gcc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
-    bodies = ["g++", "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
+    bodies = [other_compiler().get("CXX", "g++"), "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
               SOURCE / "c" / "strata.cpp"]
     for mode, define in MODES.items():
         for unit in ("main", "engine"):
