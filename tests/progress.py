@@ -21,7 +21,7 @@ EVERY_S = 1 if sys.stdout.isatty() else 15
 PROBE_S = 0.55
 PROBE = "".join(f"#include <{name}>\n" for name in "algorithm functional map memory string vector".split())
 FILE_S = {"quick": 1.2, "tests": 3.9, "asan": 5.0, "tsan": 6.0, "fuzz": 8.0}
-TEST_S = {"unit": 4, "fake": 8, "package": 30, "foreign": 60, "host": 5, "gpu": 15, "fuzz": 30}
+TEST_S = {"unit": 4, "fake": 8, "package": 30, "toolchains": 60, "host": 5, "gpu": 15, "fuzz": 30}
 
 
 def known():

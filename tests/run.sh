@@ -3,11 +3,11 @@
 #
 #   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and the ring foreign (other systems, rare flags, programs of a device where there is none);
+#   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, and for other systems);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and half a minute of each fuzz target, where clang has
 #                              libFuzzer: what continuous integration runs
-#   tests/run.sh --full        and the ring foreign, the long parts, and whether the tests see careless faults (tests/mutants)
+#   tests/run.sh --full        and the ring toolchains, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
 #
@@ -27,20 +27,24 @@ full=0
 quick=0
 install=1
 rings=unit,fake,package,host,gpu
-others=,foreign
+chosen=0
 while [ $# -gt 0 ]; do
   case $1 in
     --sanitize) sanitize=1 ;;
     --full) full=1 ;;
-    --quick) rings=unit,fake; others=; quick=1 ;;
+    --quick) rings=unit,fake; quick=1; chosen=1 ;;
     --no-install) install=0 ;;
-    --rings) rings=${2:?--rings needs a list}; others=; shift ;;
+    --rings) rings=${2:-}; chosen=1; shift ;;
     -h|--help) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
 done
-if [ $sanitize = 1 ] || [ $full = 1 ]; then rings=$rings$others; fi
+if ! [[ $rings =~ ^(unit|fake|package|toolchains|host|gpu)(,(unit|fake|package|toolchains|host|gpu))*$ ]]; then
+  echo "tests/run.sh: --rings \"$rings\": some of unit,fake,package,toolchains,host,gpu are needed, with commas between them" >&2
+  exit 2
+fi
+if [ $((sanitize + full)) != 0 ] && [ $chosen = 0 ]; then rings=$rings,toolchains; fi
 has_ring() { case ",$rings," in *",$1,"*) true ;; *) false ;; esac; }
 
 # The tests decide what is profiled, not the shell they run from.
@@ -93,7 +97,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     command -v clang++ >/dev/null 2>&1 || echo clang
     has_libfuzzer || echo libclang-rt-dev
   fi
-  if has_ring package || has_ring foreign; then
+  if has_ring package || has_ring toolchains; then
     command -v clang++ >/dev/null 2>&1 || echo clang
   fi
   if has_ring package; then
@@ -102,7 +106,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     command -v eslint >/dev/null 2>&1 || echo eslint
     [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
-  if has_ring foreign; then
+  if has_ring toolchains; then
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
@@ -110,7 +114,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   fi
 }
 required=$(missing | sort -u)
-wanted=$(optional)
+wanted=$(optional | sort -u)
 if [ -n "$required$wanted" ] && [ $install = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   export DEBIAN_FRONTEND=noninteractive
   echo "These Debian packages are missing and are installed now, as root (--no-install refuses):" $required $wanted
@@ -168,7 +172,7 @@ build() {
 
 # check NAME: runs the tests of what was built. $runner goes before ctest, which runs $at_once tests at a time.
 runner=()
-at_once=$((jobs + 3))  # a browser waits half of its time, and a GPU that hangs is waited for
+at_once=$((jobs + 3))  # about three wait, for a GPU that hangs or a browser
 check() {
   local name=$1
   local out=$logs/$name
@@ -221,7 +225,7 @@ if [ -n "${STRATA_TEST_CUPTI:-}" ]; then cupti=("-DSTRATA_TEST_CUPTI=$STRATA_TES
 
 # The same for NVTX's headers, which some tests are beside.
 nvtx=()
-if has_ring package && [ -z "$STRATA_TEST_NVTX" ] && ! ls /usr/local/cuda/include/nvtx3/nvToolsExt.h \
+if { has_ring package || has_ring toolchains; } && [ -z "$STRATA_TEST_NVTX" ] && ! ls /usr/local/cuda/include/nvtx3/nvToolsExt.h \
     "${CUDA_HOME:-/usr}/include/nvtx3/nvToolsExt.h" >/dev/null 2>&1; then
   wheel nvtx 'nvidia-nvtx==13.0.*'
   STRATA_TEST_NVTX=$(dirname "$(dirname "$(find "$root/build/nvtx" -name nvToolsExt.h 2>/dev/null | head -1)")")
@@ -258,7 +262,7 @@ if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_pyt
 fi
 
 # A recent clang that compiles for other systems; without it that part is left out.
-if has_ring foreign && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
+if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
     --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
 fi
@@ -329,16 +333,16 @@ fi
 
 # ---- the account ----------------------------------------------------------------------------------------------------
 echo
-python3 - "$logs" "$rings" "$device" "${nvcc:+1}" "$install" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
+python3 - "$logs" "$rings" "$chosen" "$device" "${nvcc:+1}" "$install" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
 import sys, xml.etree.ElementTree as tree
-logs, rings, device, nvcc, install, count = sys.argv[1:7]
-problems = sys.argv[7:7 + int(count)]
-builds = sys.argv[8 + int(count):]
+logs, rings, chosen, device, nvcc, install, count = sys.argv[1:8]
+problems = sys.argv[8:8 + int(count)]
+builds = sys.argv[9 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
-optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.shape", "foreign.windows",
-            "foreign.platforms", "foreign.device_programs", "foreign.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
+optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.shape", "toolchains.windows",
+            "toolchains.platforms", "toolchains.device_programs", "toolchains.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",
                  "unit.script.check_schemas", "unit.script.check_fleet_metrics"}
@@ -402,8 +406,8 @@ for build in builds:
         failed = [c[0] for c in mine if c[1] == "failed"]
         if failed:
             print(f"       FAILED {', '.join(failed)}")
-if "package" in rings.split(",") and "foreign" not in rings.split(","):
-    print("tests  foreign  was not asked for: --sanitize or --rings foreign runs it")
+if chosen == "0" and "toolchains" not in rings.split(","):
+    print("tests  toolchains  not run: --sanitize, --full and --rings toolchains run it")
 for problem in problems:
     print("PROBLEM", problem)
 print("{passed} passed, {failed} failed, {skipped} skipped".format(**total))

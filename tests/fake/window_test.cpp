@@ -244,7 +244,7 @@ TEST_CASE("a window that is still open when the next one begins goes on as that"
 
 TEST_CASE("a window that begins when its session has ended records nothing") {
   traced s("active=1,drain=20");
-  fake_hang(fake_blocks_switches);
+  fake_hang(fake_blocks_all);
   std::thread program([] {
     STRATA_STEP();
     work(1);
@@ -256,6 +256,7 @@ TEST_CASE("a window that begins when its session has ended records nothing") {
   CHECK(early.start().code() == strata::errc::busy);
   fake_hang(0);
   program.join();
+  fake::check_tracing(false);
   CHECK(s.profile().ranges.empty());
   CHECK(s.profile().cost.seconds_in_window == 0);
 

@@ -1,8 +1,7 @@
-"""Foreign surroundings: units built in different ways meet in one program, and the program behaves as without Strata.
+"""Surroundings: units built in different ways meet in one program, and the program behaves as without Strata.
 
 Each row of the tables builds a program of small units. Without STRATA it is silent and ends as it should; with STRATA
-there is one report with the ranges that the row names. The arguments are the parts, in this order: programs, one_unit,
-openmp, ranks (which runs one of these programs), range_free; lto; fast_math."""
+there is one report with the ranges that the row names. Arguments choose parts: ranks runs what programs builds."""
 import concurrent.futures
 import csv
 import os
@@ -141,8 +140,8 @@ def programs(checks, table=PROGRAMS):
                                 for name, source, flags in sources if f"{name}.o" in linked])
     if any(b.returncode for b in built):
         return
-    for copy in {"bodies_again.o"} & linked:
-        shutil.copy("bodies.o", copy)
+    if "bodies_again.o" in linked:
+        shutil.copy("bodies.o", "bodies_again.o")
     for library in LIBRARIES.keys() & linked:
         run(["ar", "rcs", library, f"{LIBRARIES[library]}.o"])
     links = checks.all_succeed([(f"{what}: links", link(number, parts, units, flags), None)
@@ -333,10 +332,13 @@ def fast_math(checks):
                 "fast math: what was given and what was not", str(flops))
 
 
+PARTS = ("programs", "one_unit", "openmp", "ranks", "range_free", "lto", "fast_math")
+
+
 def main(*only):
     checks = Checks()
     if os.path.exists("bodies.o"):
         os.unlink("bodies.o")  # of an earlier run
-    for part in only:
+    for part in only or PARTS:
         globals()[part](checks)
     return checks.end()

@@ -805,6 +805,13 @@ class Page:
             self.expect(False, "axe: " + violation)
 
 
+def papers_of(huge, width):
+    """The huge page has hundreds of sheets, whatever width it was shown at, and is printed once: 10 s instead of 40."""
+    if not huge:
+        return PAPERS
+    return {"A4": PAPERS["A4"]} if width == 1400 else {}
+
+
 def check(browser, path, width, dark, axe, wrong):
     page = Page(browser, path, wrong)
     begin = time.monotonic()
@@ -826,8 +833,7 @@ def check(browser, path, width, dark, axe, wrong):
         if huge:
             page.fold("Unfold all")
         page.check_focus()
-        # The huge page has hundreds of sheets, whatever width it was shown at: 40 s of this test.
-        page.check_print(PAPERS if not huge else {"A4": PAPERS["A4"]} if width == 1400 else {})
+        page.check_print(papers_of(huge, width))
         for each in (page.check_rest, page.check_height, page.check_texts):
             each()
         page.check_width(width)

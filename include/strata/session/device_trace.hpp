@@ -184,7 +184,10 @@ class device_trace {
     ending_.reset();
     if (!attach_if_awaited(outcome)) return false;
     if (tracing_ && !waits_to_attach_) {
-      if (!outlives([&] { outcome = activity().begin_window(); })) return false;
+      if (!outlives([&] { outcome = activity().begin_window(); })) {
+        (void)outlives([] { activity().undo_window(); });
+        return false;
+      }
       if (!outcome.ok() && outcome.code() != errc::not_supported) tracing_ = false;
     }
     lacks_window_ = tracing_ && !activity().tracing();

@@ -65,7 +65,8 @@ class session_core {
   }
 
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
-  /// Errors: busy when another session runs.
+  /// Errors: busy when another session runs, or a step of the last one is still in CUPTI or the
+  /// driver, after `drain=` ms.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
     if (running()) return {};
@@ -282,9 +283,9 @@ class session_core {
     if (in_forked_child()) return child_is_silent();
     if (owner().exchange(true))
       return {errc::busy, "another Strata session is running in this process: stop it first"};
-    if (detail::recorder::instance().steps_are_free(wanted.drain_ms)) return {};
+    if (detail::recorder::instance().await_hooks(wanted.drain_ms)) return {};
     owner().store(false);
-    return {errc::busy, "a step of the last session waits for a GPU that hangs"};
+    return {errc::busy, "a step of the last session has not come back from CUPTI or the driver"};
   }
 
   /// Options that have no effect as they are.

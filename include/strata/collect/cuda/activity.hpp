@@ -132,6 +132,8 @@ class activity_collector {
     await_records();
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
+  /// The session has ended while its window began: what that switched on is off again.
+  void undo_window() { disable(); }
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_.open.load(); }
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,

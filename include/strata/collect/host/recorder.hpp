@@ -188,11 +188,12 @@ class recorder {
   /// threads are counted. Returns: whether no hook of a step runs any more; one that waits for a
   /// device may not come back in so many ms.
   bool end_session(std::uint32_t patience_ms) noexcept {
-    constexpr std::uint32_t short_ms = 100;  // a hook gives up its turn in calls that may be longer
+    constexpr std::uint32_t turn_ms = 100;  // a hook that waits for CUPTI has given up its turn
     bool const alone = lock_within(step_mutex_, patience_ms);
-    if (lock_within(turn_mutex_, short_ms)) {
+    bool const has_turn = lock_within(turn_mutex_, turn_ms);
+    stepping_.on.store(false);
+    if (has_turn) {
       stepping_.hooks = {};
-      stepping_.on = false;
       turn_mutex_.unlock();
     }
     if (alone) {
@@ -267,11 +268,11 @@ class recorder {
     return {time_.first, last};
   }
 
-  /// Whether no hook of an earlier session runs, or comes back in so many ms.
-  bool steps_are_free(std::uint32_t patience_ms) noexcept {
-    bool const free = lock_within(step_mutex_, patience_ms);
-    if (free) step_mutex_.unlock();
-    return free;
+  /// Waits for a hook of an earlier session, so many ms at most. Returns: whether none runs.
+  bool await_hooks(std::uint32_t patience_ms) noexcept {
+    bool const none_runs = lock_within(step_mutex_, patience_ms);
+    if (none_runs) step_mutex_.unlock();
+    return none_runs;
   }
 
   /// In a hook of a step: makes a call that may not come back, during which the session may end.
@@ -286,7 +287,7 @@ class recorder {
       step_pause const pause(turn_mutex_);
       call();
     }
-    return stepping_.on;
+    return stepping_.on.load();
   }
 
   STRATA_DETAIL_END_CODE
@@ -311,7 +312,11 @@ class recorder {
       return false;
     }
     step_turn const turn(*this);
-    if (!stepping_.on) return leave_step();
+    if (stepping_.thread.load(memory_order_relaxed) != self) return false;
+    if (!stepping_.on.load()) {
+      leave_step(self);
+      return false;
+    }
     std::uint32_t const step = stepping_.begun.fetch_add(1, memory_order_relaxed);
     stepping_.open.worker = 0;
     if (thread_recorder* const own = of_this_thread()) {
@@ -319,7 +324,10 @@ class recorder {
       stepping_.open.worker = own->ordinal();
     }
     if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
-    if (!stepping_.on) return leave_step();
+    if (!stepping_.on.load()) {
+      leave_step(self);
+      return false;
+    }
     state_.step.store(step, memory_order_relaxed);
     stepping_.open.begin = state_.clock.now();
     return true;
@@ -344,7 +352,10 @@ class recorder {
     if (stepping_.thread.load(memory_order_relaxed) != self) return;
     step_turn const turn(*this);
     if (stepping_.thread.load(memory_order_relaxed) != self) return;
-    if (!stepping_.on) return (void)leave_step();
+    if (!stepping_.on.load()) {
+      leave_step(self);
+      return;
+    }
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
@@ -355,14 +366,14 @@ class recorder {
         state_.stream_dropped.fetch_add(1, memory_order_relaxed);
     }
     if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
-    (void)leave_step();
+    leave_step(self);
   }
 
   /// So much was launched, and no step has begun. Returns: whether the session needs no other call.
   bool miss_steps() noexcept {
     if (locks_of_this_thread() != 0) return false;  // a signal handler's
     step_turn const turn(*this);
-    if (!stepping_.on || stepping_.hooks.missing == nullptr) return true;
+    if (!stepping_.on.load() || stepping_.hooks.missing == nullptr) return true;
     return stepping_.hooks.missing(stepping_.hooks.context);
   }
 
@@ -448,16 +459,15 @@ class recorder {
     system_mutex& turn_;
   };
 
-  /// No thread is in a step from now on. Returns: false.
-  bool leave_step() noexcept {
-    stepping_.thread.store(0, memory_order_release);
-    return false;
+  /// This thread drives no step any more, if it did.
+  void leave_step(std::uint64_t self) noexcept {
+    (void)stepping_.thread.compare_exchange_strong(self, 0, memory_order_acq_rel);
   }
 
   /// Whether steps are counted, which ones, and by whom.
   struct stepping {
-    step_hooks hooks;
-    bool on = false;
+    step_hooks hooks;  // guarded by turn_mutex_
+    atomic<bool> on{false};
     atomic<range_steps*> ranges{nullptr};  // of the last session with `step=`
     atomic<void (*)(thread_recorder const* own) noexcept> leave{nullptr};
     atomic<std::uint32_t> begun{0};
@@ -475,7 +485,8 @@ class recorder {
   void count_steps(step_hooks hooks) noexcept {
     step_turn const turn(*this);
     stepping_.hooks = hooks;
-    stepping_.on = true;
+    stepping_.thread.store(0, memory_order_relaxed);  // a step of an earlier session is no more
+    stepping_.on.store(true);
   }
 
   /// Returns: whether ranges are steps; there is nothing where memory is short.
@@ -685,7 +696,7 @@ class recorder {
   atomic<std::int64_t> kept_bytes_{0};
   atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
-  system_mutex turn_mutex_{held_over::calls};  // taken after it, for what the session's end changes
+  system_mutex turn_mutex_{held_over::calls};  // taken after step_mutex_: see step_turn
   stepping stepping_;
   /// When the session began and ended, and when it recorded.
   struct session_time {
