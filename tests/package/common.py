@@ -107,6 +107,11 @@ class Checks:
                   f"  {command}\n  exit code {result.returncode}\n" + "\n".join("  " + t for t in text))
         return result
 
+    def runs_silently(self, name, program):
+        result = run([program])
+        self.that(result.returncode == 0 and not result.stdout + result.stderr, name,
+                  f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
+
     def all_succeed(self, jobs):
         """jobs: (name, argv, stdin) each; as many at a time as there are cores."""
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:

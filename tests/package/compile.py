@@ -1,7 +1,7 @@
 """One compiler against the language levels, both modes, and the flags that LLM code is built with; warnings are errors.
 
 The annotations go through all of it. The implementation is dear: the language levels see its syntax, and it is compiled
-once, without exceptions. "implementations" compiles it by each compiler, optimised and hardened as distributions do it,
+once, without exceptions. "implementations" compiles it by each compiler, optimised, and hardened as distributions do it,
 for the warnings of the optimiser and of the C library, and by nvcc. "device_programs" compiles what runs on a device alone.
 All flags are for STRATA_TEST_FULL=1."""
 import glob
@@ -89,13 +89,7 @@ def host(checks, compiler):
         for name, _ in builds:
             program = f"./parity-{mode}-{name}"
             if os.path.exists(program):
-                runs_silently(checks, program)
-
-
-def runs_silently(checks, program):
-    result = run([program])
-    checks.that(result.returncode == 0 and not result.stdout + result.stderr, f"{program} runs silently",
-                f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
+                checks.runs_silently(f"{program} runs silently", program)
 
 
 def by_nvcc(tool):
@@ -106,21 +100,23 @@ def implementations(checks):
     jobs = []
     for compiler in sorted({"g++", "clang++"} - set(compilers())):
         left_out(f"the implementation by {compiler}", "it is not here")
-    for compiler in compilers():
-        jobs.append((f"implementation, {compiler}", [compiler, f"-I{INCLUDE}", *WARNINGS, "-std=c++17", MODES["on"], *hardened(3),
-                                                     "-c", IMPLEMENTATION, "-o", f"implementation-{compiler}.o"], None))
+    builds = [(compiler, name, flags) for compiler in compilers()
+              for name, flags in (("optimised", ["-O2"]), ("hardened", hardened(3)))]
+    for compiler, name, flags in builds:
+        jobs.append((f"implementation, {compiler} {name}", [compiler, f"-I{INCLUDE}", *WARNINGS, "-std=c++17", MODES["on"], *flags,
+                                                            "-c", IMPLEMENTATION, "-o", f"implementation-{compiler}-{name}.o"], None))
     if nvcc():
         jobs.append(("implementation, nvcc", [*by_nvcc(nvcc()), "-std=c++17", MODES["on"], "-x", "cu", IMPLEMENTATION, "-o",
                                               "implementation-nvcc.o"], None))
     else:
         left_out("the implementation by nvcc", "no nvcc here")
     checks.all_succeed(jobs)
-    for compiler in compilers():
-        program = f"./parity-{compiler}"
-        built = checks.succeeds(f"{program} links", [compiler, "-std=c++17", *hardened(3), f"-I{INCLUDE}", PARITY,
-                                                     f"implementation-{compiler}.o", "-ldl", "-o", program])
+    for compiler, name, flags in builds:
+        program = f"./parity-{compiler}-{name}"
+        built = checks.succeeds(f"{program} links", [compiler, "-std=c++17", *flags, f"-I{INCLUDE}", PARITY,
+                                                     f"implementation-{compiler}-{name}.o", "-ldl", "-o", program])
         if built.returncode == 0:
-            runs_silently(checks, program)
+            checks.runs_silently(f"{program} runs silently", program)
 
 
 def device(checks, tool):

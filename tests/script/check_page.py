@@ -732,9 +732,8 @@ class Page:
             self.act(f"document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: 'End', bubbles: true}}))")
             self.expect(self.run(f"{items}.indexOf(document.activeElement) === {items}.length - 1"), f"End does not lead to the last of {box}")
 
-    def check_print(self, papers):
-        """On paper the page is narrow and light: figures are drawn for it, columns without room are left out. It is printed on
-        these papers."""
+    def check_print(self):
+        """On paper the page is narrow and light: figures are drawn for it, columns without room are left out."""
         before = self.run("[isDark(), document.querySelector('main').clientWidth]")
         self.act("dispatchEvent(new Event('beforeprint'))")
         wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
@@ -743,7 +742,7 @@ class Page:
         self.check_sizes()
         self.act("dispatchEvent(new Event('afterprint'))")
         if self.browser.name == "Chromium":
-            self.check_pdf(papers)
+            self.check_pdf()
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
 
     def check_sizes(self):
@@ -754,7 +753,7 @@ class Page:
             .map(e => parseFloat(getComputedStyle(e).fontSize)))].sort((a, b) => a - b)""")
         self.expect(sizes and sizes[0] >= 9 and len(sizes) <= 4, f"sizes of texts on paper: {sizes}")
 
-    def check_pdf(self, papers):
+    def check_pdf(self):
         """Printed, no figure lies on two pages, and pages are full. A text marks where a figure begins and ends."""
         self.act("""document.head.append(el('style', {id: 'marks'},
             '.chart::before, .chart::after { position: absolute; left: 0; font: 4px/1 sans-serif }'
@@ -763,7 +762,7 @@ class Page:
             [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length)
               .forEach((c, i) => { c.dataset.mark = `figure${i}`; });""")
         figures = self.count("[data-mark]")
-        for name, paper in papers.items():
+        for name, paper in PAPERS.items():
             pdf = self.browser.pdf(paper)
             pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
             self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
@@ -805,13 +804,6 @@ class Page:
             self.expect(False, "axe: " + violation)
 
 
-def papers_of(huge, width):
-    """The huge page has hundreds of sheets, whatever width it was shown at, and is printed once: 10 s instead of 40."""
-    if not huge:
-        return PAPERS
-    return {"A4": PAPERS["A4"]} if width == 1400 else {}
-
-
 def check(browser, path, width, dark, axe, wrong):
     page = Page(browser, path, wrong)
     begin = time.monotonic()
@@ -832,9 +824,7 @@ def check(browser, path, width, dark, axe, wrong):
             each()
         if huge:
             page.fold("Unfold all")
-        page.check_focus()
-        page.check_print(papers_of(huge, width))
-        for each in (page.check_rest, page.check_height, page.check_texts):
+        for each in (page.check_focus, page.check_print, page.check_rest, page.check_height, page.check_texts):
             each()
         page.check_width(width)
         if width == 1400 and not huge:
