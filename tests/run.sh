@@ -268,7 +268,7 @@ if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglan
 fi
 
 if [ $quick = 1 ]; then
-  configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
+  configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DSTRATA_TEST_TOGETHER=ON \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
   # What is not optimised takes half of its compiler's time; the implementation that most tests use is optimised.
@@ -276,13 +276,13 @@ else
   # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
   if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
   configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0 \
-    -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
+    -DSTRATA_TEST_TOGETHER=ON -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
   sanitizing=g++
   if has_libfuzzer; then sanitizing=clang++; fi
-  configure asan --preset asan -DCMAKE_CXX_COMPILER=$sanitizing  # clang++ takes half of the time of g++
-  configure tsan --preset tsan -DCMAKE_CXX_COMPILER=$sanitizing
+  configure asan --preset asan -DCMAKE_CXX_COMPILER=$sanitizing -DSTRATA_TEST_TOGETHER=ON  # clang++ takes half of the time of g++
+  configure tsan --preset tsan -DCMAKE_CXX_COMPILER=$sanitizing -DSTRATA_TEST_TOGETHER=ON
   # Optimised targets take as long to compile as they run here.
   if has_libfuzzer; then
     configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer" \

@@ -15,6 +15,8 @@
 #include "../patience.hpp"
 #include "counter_run.hpp"
 
+namespace adopted_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -376,3 +378,5 @@ TEST_CASE("with adopt=off its launches are counted with a range and timed elsewh
   CHECK(c.note("backward", fake::hbm_read) ==
         "1 launch of other threads counted with it, timed elsewhere");
 }
+
+}  // namespace adopted_test

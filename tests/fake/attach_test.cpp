@@ -15,6 +15,8 @@
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 
+namespace attach_test {
+
 using fake::hbm_read;
 using fake::launch;
 using test::content;
@@ -316,3 +318,5 @@ TEST_CASE("a graph that was captured after the first window is known in the next
   s.stop();
   CHECK(fake_misuse_count() == 0);
 }
+
+}  // namespace attach_test

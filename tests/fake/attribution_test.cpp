@@ -12,6 +12,8 @@
 
 #include "fake_session.hpp"
 
+namespace attribution_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -442,3 +444,5 @@ TEST_CASE("launch times lie in their ranges, device times behind their launches"
     CHECK(p.kernels[i].begin > l.begin - 20'000);  // the clocks are bridged by samples
   }
 }
+
+}  // namespace attribution_test

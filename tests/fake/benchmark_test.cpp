@@ -12,6 +12,8 @@
 
 #include "fake_session.hpp"
 
+namespace benchmark_test {
+
 using fake::about;
 using fake::launch;
 
@@ -188,3 +190,5 @@ TEST_CASE(
   CHECK(second.problem().find("cuMemAlloc: ") == 0);
   CHECK(second.problem().find("out of memory") != std::string::npos);
 }
+
+}  // namespace benchmark_test

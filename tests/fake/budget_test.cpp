@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+namespace budget_test {
+
 using namespace process_test;
 
 namespace {
@@ -28,7 +30,7 @@ using numbers = std::map<std::string, std::uint64_t>;
 
 /// What the program says of itself; without options those of a client that keeps nothing.
 numbers measure(char const* what, std::string const& options = {}) {
-  texts command{FAKE_DIR "/../bin/fake_memory_program", what};
+  texts command{MEMORY_PROGRAM, what};
   if (!options.empty()) command.push_back(options);
   ending const ended = run(command, {"STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
                                      "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1"});
@@ -125,3 +127,5 @@ TEST_CASE("10^6 allocations in use: within the budget, bytes exact") {
   CHECK(made.with["allocated_bytes"] == 512 * made.with["allocations"]);
   CHECK(made.with["allocations_dropped"] > 0);
 }
+
+}  // namespace budget_test

@@ -27,6 +27,8 @@
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 
+namespace call_steps_test {
+
 using fake::has_problem;
 using fake::launch;
 using fake::traced;
@@ -821,3 +823,5 @@ TEST_CASE("host: no calls are followed, which is said") {
   train();
   CHECK(has_problem(s.profile(), "step=auto: no launch was followed"));
 }
+
+}  // namespace call_steps_test

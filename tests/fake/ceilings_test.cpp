@@ -9,6 +9,8 @@
 #include "fake_session.hpp"
 #include "work_folder.hpp"
 
+namespace ceilings_test {
+
 using fake::launch;
 using fake::traced;
 using strata::profile;
@@ -72,3 +74,5 @@ TEST_CASE("a libcuda that cannot run kernels is a sentence") {
   CHECK(made.device.ceilings.empty());
   CHECK(strata::ceilings_text(made) == made.outcome.message() + "\n");
 }
+
+}  // namespace ceilings_test

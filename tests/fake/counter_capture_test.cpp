@@ -12,6 +12,8 @@
 #include "../patience.hpp"
 #include "counter_run.hpp"
 
+namespace counter_capture_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -429,3 +431,5 @@ TEST_CASE("kernels are not waited for without end either") {
   CHECK(fake_end_capture(9) != 0);
   CHECK(says(s.profile().problems.at(0), "130 steps in a row, so no pass could begin"));
 }
+
+}  // namespace counter_capture_test

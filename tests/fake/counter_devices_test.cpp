@@ -8,6 +8,8 @@
 #include <strata/collect/host/recorder.hpp>
 #include "counter_run.hpp"
 
+namespace counter_devices_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -357,3 +359,5 @@ TEST_CASE("kernels= counts the kernels of the current device") {
   REQUIRE(p.counters(strata::counter_set::gpu_kernels).kernels.size() == 1);
   CHECK(p.counters(strata::counter_set::gpu_kernels).kernels[0].launches_max == 1);
 }
+
+}  // namespace counter_devices_test

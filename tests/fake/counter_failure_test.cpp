@@ -12,6 +12,8 @@
 #include "child_process.hpp"
 #include "counter_run.hpp"
 
+namespace counter_failure_test {
+
 using fake::child_process;
 using fake::counted;
 using fake::counting;
@@ -405,3 +407,5 @@ TEST_CASE("replay tells why it counted nothing") {
   CHECK(s.counters(hbm_read).replay(body).code() == strata::errc::not_permitted);
   CHECK(runs == 4);
 }
+
+}  // namespace counter_failure_test

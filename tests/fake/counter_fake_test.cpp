@@ -14,6 +14,8 @@
 #include "fake.hpp"
 #include "fake_profiler.hpp"
 
+namespace counter_fake_test {
+
 namespace api = strata::detail::cupti::profiler;
 using strata::detail::cupti::result;
 
@@ -307,3 +309,5 @@ TEST_CASE("sizes belong to versions") {
   }
   CHECK(fake_misuse_count() == 0);
 }
+
+}  // namespace counter_fake_test

@@ -11,6 +11,8 @@
 
 #include "counter_run.hpp"
 
+namespace counter_hang_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -318,3 +320,5 @@ TEST_CASE("a program that ends while the device is in the way is told so") {
   fake_hang(0);
   CHECK(says(s.profile().problems.at(0), "had not done its earlier work in 3 steps in a row"));
 }
+
+}  // namespace counter_hang_test

@@ -8,6 +8,8 @@
 
 #include "counter_run.hpp"
 
+namespace counter_loss_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -252,3 +254,5 @@ TEST_CASE("a metric without a value is empty in CSV and null in JSON, each with 
   CHECK(fake::says(json, "null"));
   CHECK_FALSE(fake::says(json, "nan"));
 }
+
+}  // namespace counter_loss_test

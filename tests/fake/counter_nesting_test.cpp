@@ -7,6 +7,8 @@
 
 #include "counter_run.hpp"
 
+namespace counter_nesting_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -180,3 +182,5 @@ TEST_CASE("a graph counts where it is launched") {
   }));
   CHECK(c.self("replayed", hbm_read) == 32 * 8);
 }
+
+}  // namespace counter_nesting_test

@@ -11,6 +11,8 @@
 #include "../patience.hpp"
 #include "counter_run.hpp"
 
+namespace counter_passes_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -321,3 +323,5 @@ TEST_CASE("without graphs presets are whole") {
     }
   }
 }
+
+}  // namespace counter_passes_test

@@ -10,6 +10,8 @@
 
 #include "counter_run.hpp"
 
+namespace counter_step_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -352,3 +354,5 @@ TEST_CASE("replay of a set of one pass") {
   fake::no_problem(s.profile());
   CHECK(counted(s.profile()).self("a", hbm_read) == 64);
 }
+
+}  // namespace counter_step_test

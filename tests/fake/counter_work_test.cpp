@@ -8,6 +8,8 @@
 
 #include "counter_run.hpp"
 
+namespace counter_work_test {
+
 using fake::counted;
 using fake::counting;
 using fake::hbm_read;
@@ -266,3 +268,5 @@ TEST_CASE("replay runs its body once, whatever room it needs") {
   CHECK(s.profile().losses.counter_ranges_lost > 0);
   fake_profiler_reset();
 }
+
+}  // namespace counter_work_test

@@ -13,6 +13,8 @@
 #include "child_process.hpp"
 #include "fake_session.hpp"
 
+namespace detach_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -228,3 +230,5 @@ TEST_CASE(
   CHECK(row(s.profile(), "capture").self.graph_kernels == 1);
   CHECK(fake_calls("cuptiUnsubscribe") == before);
 }
+
+}  // namespace detach_test

@@ -10,6 +10,8 @@
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 
+namespace device_test {
+
 using fake::traced;
 using strata::profile;
 using strata::profile_device;
@@ -218,3 +220,5 @@ TEST_CASE("a copy between devices by their pointers counts on both, another wher
   CHECK(values_of("host") == 1);
   CHECK(values_of("upload") == 1);
 }
+
+}  // namespace device_test

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+namespace ending_test {
+
 using namespace process_test;
 using endings::way_row;
 using endings::ways;
@@ -259,3 +261,5 @@ TEST_CASE("a thread of a small stack ends the program: another one makes the rep
   CHECK(has(e.out, "exit handler\n"));
   CHECK(fs::exists(folder / "out/report.html"));
 }
+
+}  // namespace ending_test

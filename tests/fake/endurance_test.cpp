@@ -15,6 +15,8 @@
 #include "../work_folder.hpp"
 #include "fake_session.hpp"
 
+namespace endurance_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -203,3 +205,5 @@ TEST_CASE("decode beside windows with reports: memory is flat") {
   s.stop();
   CHECK(fake_misuse_count() == 0);
 }
+
+}  // namespace endurance_test

@@ -6,6 +6,8 @@
 
 #include "child_process.hpp"
 
+namespace failure_test {
+
 using fake::child_process;
 
 namespace {
@@ -173,3 +175,5 @@ TEST_CASE("a failure in a schedule is said once") {
     p.check_one_problem({fails[5] == 'A' ? "cuptiActivityFlushAll" : "cuptiEnableCallback"});
   }
 }
+
+}  // namespace failure_test

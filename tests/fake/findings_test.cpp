@@ -10,6 +10,8 @@
 
 #include "fake_session.hpp"
 
+namespace findings_test {
+
 using fake::launch;
 
 namespace {
@@ -92,3 +94,5 @@ TEST_CASE("copies of pageable memory are told from others") {
     CHECK(found);
   }
 }
+
+}  // namespace findings_test

@@ -15,6 +15,8 @@
 #include "../patience.hpp"
 #include "fake_session.hpp"
 
+namespace graph_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -508,3 +510,5 @@ TEST_CASE("a graph call under way when a counting session ends is not waited for
     CHECK(static_cast<bool>(alone));
   }
 }
+
+}  // namespace graph_test

@@ -15,6 +15,8 @@
 
 #include "fake.hpp"
 
+namespace hostile_test {
+
 using namespace process_test;
 
 namespace {
@@ -111,3 +113,5 @@ TEST_CASE("random programs with hangs, windows, captures, small budgets and sign
   for (std::thread& runner : runners) runner.join();
   for (trial const& one : trials) one.check();
 }
+
+}  // namespace hostile_test

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+namespace hung_test {
+
 using namespace process_test;
 
 namespace {
@@ -311,3 +313,5 @@ TEST_CASE("a watchdog is silent where nothing hangs") {
   one.run_all();
   CHECK(!has(one.with.err, "watchdog"));
 }
+
+}  // namespace hung_test

@@ -8,6 +8,8 @@
 
 #include "fake_session.hpp"
 
+namespace inherit_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -93,3 +95,5 @@ TEST_CASE("a worker that captures a graph captures for the range that it inherit
   CHECK(row(p, "build/captured").self.graph_kernels == 1);
   CHECK(row(p, "build/decode").self.kernels == 1);
 }
+
+}  // namespace inherit_test

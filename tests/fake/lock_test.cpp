@@ -14,6 +14,8 @@
 
 #include "fake_session.hpp"
 
+namespace lock_test {
+
 using fake::launch;
 using fake::traced;
 namespace detail = strata::detail;
@@ -85,3 +87,5 @@ TEST_CASE("the end of a window waits less than 5 ms for captures, and so do capt
   CHECK(shortest_ms > 3.0);  // it does wait
   CHECK(shortest_ms < 8.0);
 }
+
+}  // namespace lock_test

@@ -6,6 +6,8 @@
 
 #include "fake_session.hpp"
 
+namespace loss_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -160,3 +162,5 @@ TEST_CASE("records that come after their session are not the next one's") {
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
 }
+
+}  // namespace loss_test

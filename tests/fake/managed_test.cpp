@@ -10,6 +10,8 @@
 
 #include "fake_session.hpp"
 
+namespace managed_test {
+
 using fake::row;
 using fake::traced;
 using strata::profile;
@@ -179,3 +181,5 @@ TEST_CASE("a refusal of what nobody asked for is no problem") {
   CHECK(p.problems.empty());
   CHECK_FALSE(p.has_migrations);
 }
+
+}  // namespace managed_test

@@ -8,6 +8,8 @@
 #include "../sanitizers.hpp"
 #include "fake_session.hpp"
 
+namespace memory_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -147,3 +149,5 @@ TEST_CASE("launches without memory for their table are lost, which is said") {
   CHECK(p.losses.uncorrelated == p.losses.launches_dropped);
   CHECK(row(p, "").total.kernels == 800'000);
 }
+
+}  // namespace memory_test

@@ -19,6 +19,8 @@
 #include "fake_session.hpp"
 #include "nvtx_module.hpp"
 
+namespace nvtx_session_test {
+
 extern "C" int InitializeInjectionNvtx2(strata::detail::nvtx::export_table_function*);
 
 using fake::has_problem;
@@ -593,3 +595,5 @@ TEST_CASE("in and out at once") {
   CHECK(row(p, "nvtx").self.kernels == 1);
   CHECK(row(p, "own").host.count() == 1);
 }
+
+}  // namespace nvtx_session_test

@@ -6,6 +6,8 @@
 
 #include "child_process.hpp"
 
+namespace process_session_test {
+
 using fake::child_process;
 using fake::count_of;
 
@@ -140,3 +142,5 @@ TEST_CASE("the device is used before main and its memory freed after it") {
     CHECK(p.number("problems") == 0);
   }
 }
+
+}  // namespace process_session_test

@@ -24,6 +24,8 @@
 #include <strata/collect/host/recorder.hpp>
 #include "fake_session.hpp"
 
+namespace random_test {
+
 using strata::profile;
 
 namespace {
@@ -957,3 +959,5 @@ TEST_CASE("random programs of three threads with graphs") {
   how.threads = 3;
   run_seeds(40, how);
 }
+
+}  // namespace random_test

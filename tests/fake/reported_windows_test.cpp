@@ -18,6 +18,8 @@
 #include "../work_folder.hpp"
 #include "counter_run.hpp"
 
+namespace reported_windows_test {
+
 using fake::hbm_read;
 using fake::launch_blocks;
 using fake::says;
@@ -220,3 +222,5 @@ TEST_CASE("the timeline of each window is in its own directory, and whole") {
   for (fs::directory_entry const& each : fs::recursive_directory_iterator(s / "out"))
     CHECK(each.path().extension() != ".part");
 }
+
+}  // namespace reported_windows_test

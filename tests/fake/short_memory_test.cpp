@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace short_memory_test {
+
 using namespace process_test;
 
 namespace {
@@ -50,7 +52,7 @@ struct trial {
 };
 
 std::vector<trial> run_all(std::string const& folder, texts const& what, texts const& which) {
-  texts command{FAKE_DIR "/../bin/fake_short_memory_program", folder};
+  texts command{SHORT_MEMORY_PROGRAM, folder};
   command.insert(command.end(), what.begin(), what.end());
   command.insert(command.end(), which.begin(), which.end());
   ending const ended =
@@ -202,3 +204,5 @@ TEST_CASE("memory ends while a session begins: it records, or nothing does and i
   }
   CHECK(refused > 5);
 }
+
+}  // namespace short_memory_test

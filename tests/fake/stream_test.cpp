@@ -29,6 +29,8 @@
 #include <thread>
 #include <vector>
 
+namespace stream_test {
+
 using namespace fake;
 using namespace perfetto_reading;
 namespace fs = std::filesystem;
@@ -581,3 +583,5 @@ TEST_CASE("kernels of a graph's conditional node are of the range that launched 
   for (strata::kernel_record const& kernel : found.kernels)
     CHECK(path_of(found, kernel.node) == "run");
 }
+
+}  // namespace stream_test

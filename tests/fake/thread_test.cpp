@@ -14,6 +14,8 @@
 #include "../patience.hpp"
 #include "fake_session.hpp"
 
+namespace thread_test {
+
 using fake::launch;
 using fake::row;
 using strata::profile;
@@ -245,3 +247,5 @@ TEST_CASE("threads that come and go") {
   for (int t = 0; t < threads; ++t)
     CHECK(row(p, "short[" + std::to_string(t) + "]").self.kernels == 20);
 }
+
+}  // namespace thread_test

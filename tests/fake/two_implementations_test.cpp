@@ -9,6 +9,8 @@
 
 #include "fake_session.hpp"
 
+namespace two_implementations_test {
+
 namespace {
 
 constexpr std::uint32_t stream = 9;
@@ -103,3 +105,5 @@ TEST_CASE("one session at a time, whichever implementation runs it") {
   fake::traced const running;
   CHECK(has(in_module([] {}), "another Strata session is running"));
 }
+
+}  // namespace two_implementations_test

@@ -5,6 +5,8 @@
 
 #include "child_process.hpp"
 
+namespace version_test {
+
 using fake::child_process;
 
 TEST_CASE("records of each version") {
@@ -42,3 +44,5 @@ TEST_CASE("a buffer is declined where CUPTI can bear it, and there only") {
     CHECK(p.number("buffers outstanding") == 0);
   }
 }
+
+}  // namespace version_test

@@ -10,6 +10,8 @@
 #include "../sanitizers.hpp"
 #include "fake_session.hpp"
 
+namespace window_test {
+
 using fake::launch;
 using fake::row;
 using fake::traced;
@@ -399,3 +401,5 @@ TEST_CASE("CUPTI's clock is set back within a session: kernels stay with their l
   }
   fake_skew_clock(0);
 }
+
+}  // namespace window_test

@@ -241,7 +241,7 @@ def build(jobs):
     generator = ["-G", "Ninja"] if shutil.which("ninja") else []
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     log = HOME / "build.log"
-    commands = (["cmake", "-S", TREE, "-B", OUT, *generator, *launcher, "-DCMAKE_BUILD_TYPE=Debug",
+    commands = (["cmake", "-S", TREE, "-B", OUT, *generator, *launcher, "-DCMAKE_BUILD_TYPE=Debug", "-DSTRATA_TEST_TOGETHER=ON",
                  "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DSTRATA_BUILD_TESTS=ON", "-DSTRATA_BUILD_EXAMPLES=OFF",
                  "-DSTRATA_TEST_RINGS=unit;fake", f"-DSTRATA_DOCTEST_INCLUDE={doctest}"],
                 ["cmake", "--build", OUT, "-j", str(jobs), "--target", "strata_implementation"],  # most fail here

@@ -738,11 +738,11 @@ class Page:
         self.act("dispatchEvent(new Event('beforeprint'))")
         wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
         self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
-        self.check_paper()
+        high = self.check_paper()
         self.check_sizes()
         self.act("dispatchEvent(new Event('afterprint'))")
         if self.browser.name == "Chromium":
-            self.check_pdf()
+            self.check_pdf(high)
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
 
     def check_sizes(self):
@@ -753,8 +753,9 @@ class Page:
             .map(e => parseFloat(getComputedStyle(e).fontSize)))].sort((a, b) => a - b)""")
         self.expect(sizes and sizes[0] >= 9 and len(sizes) <= 4, f"sizes of texts on paper: {sizes}")
 
-    def check_pdf(self):
-        """Printed, no figure lies on two pages, and pages are full. A text marks where a figure begins and ends."""
+    def check_pdf(self, high):
+        """Printed, no figure lies on two pages, and pages are full of what is so many pixels high. A text marks where a
+        figure begins and ends."""
         self.act("""document.head.append(el('style', {id: 'marks'},
             '.chart::before, .chart::after { position: absolute; left: 0; font: 4px/1 sans-serif }'
             + '.chart::before { top: 0; content: attr(data-mark) "top" }'
@@ -765,13 +766,8 @@ class Page:
         for name, paper in PAPERS.items():
             pdf = self.browser.pdf(paper)
             pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
-            self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
-            self.act("dispatchEvent(new Event('beforeprint'))")
-            bottom = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY")
-            high = bottom / ((paper[1] - 0.8) * 96)
-            self.act("dispatchEvent(new Event('afterprint'))")
-            self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
-            self.expect(0 < pages <= 2 + 1.3 * high, f"{pages} pages of {name} for {high:.1f} pages of text")
+            full = high / ((paper[1] - 0.8) * 96)
+            self.expect(0 < pages <= 2 + 1.3 * full, f"{pages} pages of {name} for {full:.1f} pages of text")
             if not shutil.which("pdftotext"):
                 continue
             text = subprocess.run(["pdftotext", "-", "-"], input=pdf, stdout=subprocess.PIPE).stdout
@@ -782,7 +778,8 @@ class Page:
         self.act("document.getElementById('marks').remove()")
 
     def check_paper(self):
-        """No figure is cut: neither at the end of a page, nor a text of it at its edge."""
+        """No figure is cut: neither at the end of a page, nor a text of it at its edge. Returns: how high the page is on
+        paper, in pixels."""
         high = self.run("[...document.querySelectorAll('.chart')].filter(c => c.getBoundingClientRect().height > 900).map(c => c.parentNode.id)")
         self.expect(not high, f"higher than paper: {high}")
         cut = self.run("""[...document.querySelectorAll('.chart svg')].flatMap(s => { const box = s.getBoundingClientRect();
@@ -790,11 +787,13 @@ class Page:
               || b.top < box.top - 4 || b.bottom > box.bottom + 4); }).map(t => s.id + ': ' + t.textContent); })""")
         self.expect(not cut, f"texts of figures are cut on paper: {cut[:4]}")
         if self.browser.name != "Chromium":
-            return
+            return 0
         self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
         split = self.run("[...document.querySelectorAll('.chart, .two > *')].filter(c => getComputedStyle(c).breakInside !== 'avoid').map(c => c.parentNode.id)")
         self.expect(not split, f"pages end within figures: {split[:4]}")
+        high = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY")
         self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
+        return high
 
     def check_axe(self, axe):
         if axe is None:

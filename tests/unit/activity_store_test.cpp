@@ -16,6 +16,8 @@
 #include "../sanitizers.hpp"
 #include "profile_checks.hpp"
 
+namespace activity_store_test {
+
 using namespace strata;
 using test::row;
 
@@ -570,3 +572,5 @@ TEST_CASE("nothing at all") {
   CHECK(p.launches.empty());
   CHECK(p.losses.uncorrelated == 0);
 }
+
+}  // namespace activity_store_test

@@ -7,6 +7,8 @@
 
 #include "../work_folder.hpp"
 
+namespace benchmark_test {
+
 using namespace strata;
 
 namespace {
@@ -205,3 +207,5 @@ TEST_CASE("a function may run another benchmark") {
   CHECK(all.results().size() == 9);
   for (benchmark_result const& each : all.results()) CHECK_FALSE(each.ns.empty());
 }
+
+}  // namespace benchmark_test

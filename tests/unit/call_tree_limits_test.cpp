@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+namespace call_tree_limits_test {
+
 using sample::paths;
 using sample::row_at;
 using sample::texts;
@@ -132,3 +134,5 @@ TEST_CASE("a chain of any depth ends in the row at the limit") {
   CHECK(tree.rows()[0].total.kernel_ns == 3);
   CHECK(&tree.row_of(last) == &tree.rows().back());
 }
+
+}  // namespace call_tree_limits_test

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+namespace call_tree_random_test {
+
 using strata::api_kind;
 using strata::call_tree;
 using strata::folding;
@@ -229,3 +231,5 @@ TEST_CASE("random programs: totals") {
     for (range_row const& row : folded.rows()) CHECK(tree.row_of(row.path_id).name == row.name);
   }
 }
+
+}  // namespace call_tree_random_test

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace call_tree_test {
+
 using sample::paths;
 using sample::row_at;
 using sample::texts;
@@ -502,3 +504,5 @@ TEST_CASE("migrations: what a recording calls devices may be many") {
   CHECK(row_at(tree, "work").migrated_to_device_bytes == 4);
   CHECK(tree.rows()[0].migrated_to_device_bytes == 4.0 * devices);
 }
+
+}  // namespace call_tree_test

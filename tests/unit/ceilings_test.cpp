@@ -12,6 +12,8 @@
 
 #include "work_folder.hpp"
 
+namespace ceilings_test {
+
 namespace {
 
 using namespace strata;
@@ -249,3 +251,5 @@ TEST_CASE("the kernels' text: every loop ends, and every result is stored") {
   }
   CHECK(all[0].find("ld.global.cg.v4.u32") != std::string::npos);
 }
+
+}  // namespace ceilings_test

@@ -12,6 +12,8 @@
 
 #include "../work_folder.hpp"
 
+namespace clock_test {
+
 using namespace strata::detail;
 
 TEST_CASE("ticks go on, in every thread") {
@@ -160,3 +162,5 @@ TEST_CASE("a bridge over many samples never goes back") {
     last = ns;
   }
 }
+
+}  // namespace clock_test

@@ -12,6 +12,8 @@
 
 #include "report_sample.hpp"
 
+namespace columns_test {
+
 using namespace report_test;
 
 namespace {
@@ -286,3 +288,5 @@ TEST_CASE("each column of ranges.csv is known to add up, or not to") {
   CHECK(found == amounts);
   CHECK(others == std::size(detail::columns_without_amount));
 }
+
+}  // namespace columns_test

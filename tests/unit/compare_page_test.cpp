@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+namespace compare_page_test {
+
 using nlohmann::json;
 namespace detail = strata::detail;
 using strata::compared_range;
@@ -115,3 +117,5 @@ TEST_CASE("the page of many ranges is bounded, and has all that are slower") {
   CHECK(data["only_before"].size() == 300);
   CHECK(json_of(c)["ranges"].size() == 5002);
 }
+
+}  // namespace compare_page_test

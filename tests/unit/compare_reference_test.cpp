@@ -14,6 +14,8 @@
 
 #include "sample_profile.hpp"
 
+namespace compare_reference_test {
+
 namespace {
 
 using numbers = std::vector<double>;
@@ -704,3 +706,5 @@ TEST_CASE("the deviation of a sample divides by one less than there are") {
         doctest::Approx(std::sqrt(14.0 / 3.0)));
   CHECK(strata::detail::sample_deviation({5.0}) == 0.0);
 }
+
+}  // namespace compare_reference_test

@@ -16,6 +16,8 @@
 
 #include "../sanitizers.hpp"
 
+namespace compare_test {
+
 using strata::comparison;
 using strata::comparison_verdict;
 using strata::profile_file;
@@ -986,3 +988,5 @@ TEST_CASE("where all ranges changed, how they differ is no noise") {
   comparison const one = compared(before, profile_text(steps, with(1e6, 1e6, 6e5)));
   for (strata::compared_range const& each : one.ranges) CHECK(each.noise > 0.01);
 }
+
+}  // namespace compare_test

@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+namespace console_test {
+
 using strata::detail::console;
 
 namespace {
@@ -103,3 +105,5 @@ TEST_CASE("a sentence has no control characters, whatever it quotes") {
   strata::detail::say((std::string(5000, 'x') + "\x1b").c_str());
   CHECK(err.drain() == "strata: " + std::string(4086, 'x') + "\n");
 }
+
+}  // namespace console_test

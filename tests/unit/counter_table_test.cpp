@@ -12,6 +12,8 @@
 #include "counter_sample.hpp"
 #include "profile_checks.hpp"
 
+namespace counter_table_test {
+
 using namespace counter_test;
 using test::counted;
 
@@ -483,3 +485,5 @@ TEST_CASE("rates are well made") {
     }
   }
 }
+
+}  // namespace counter_table_test

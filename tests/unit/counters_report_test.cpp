@@ -14,6 +14,8 @@
 #include "counter_sample.hpp"
 #include "report_sample.hpp"
 
+namespace counters_report_test {
+
 using namespace counter_test;
 using report_test::golden;
 using report_test::has;
@@ -392,3 +394,5 @@ TEST_CASE("the files of a run have counters where there are any") {
   CHECK_FALSE(std::filesystem::exists(folder / "run-2/counters.csv"));
   CHECK_FALSE(std::filesystem::exists(folder / "run-2/counters_wide.csv"));
 }
+
+}  // namespace counters_report_test

@@ -38,6 +38,8 @@
 #include <unistd.h>
 #endif
 
+namespace cpu_counters_test {
+
 using namespace strata;
 using detail::perf_attributes;
 
@@ -821,3 +823,5 @@ TEST_CASE("STRATA=counters=cpu needs no device") {
   CHECK(how.trace);
   CHECK(wrong.empty());
 }
+
+}  // namespace cpu_counters_test

@@ -6,6 +6,8 @@
 
 #include "report_sample.hpp"
 
+namespace csv_test {
+
 using namespace report_test;
 
 namespace {
@@ -150,3 +152,5 @@ TEST_CASE("empty tables have a header") {
   CHECK(parse(kernels(s)).size() == 1);
   CHECK(parse(memory(s)).size() == 1);
 }
+
+}  // namespace csv_test

@@ -6,6 +6,8 @@
 
 #include "finding_sample.hpp"
 
+namespace declared_use_test {
+
 using namespace strata;
 using namespace finding_test;
 
@@ -114,3 +116,5 @@ TEST_CASE("declared use: a run without steps is no step") {
   for (driver_call_record& call : p.made.launches) call.step = no_step;
   CHECK(answer(p.made).input.declared.text().empty());
 }
+
+}  // namespace declared_use_test

@@ -12,6 +12,8 @@
 
 #include "tree_rows.hpp"
 
+namespace device_amounts_test {
+
 using namespace strata;
 
 namespace {
@@ -459,3 +461,5 @@ TEST_CASE("memory: the peak of the sums, where the timeline has not all") {
   call_tree const tree(p.made);
   CHECK(make_memory_table(p.made, tree).peak_bytes == 900);
 }
+
+}  // namespace device_amounts_test

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+namespace device_peaks_test {
+
 using strata::device_ceiling;
 using strata::profile_device;
 using strata::detail::architecture_rates;
@@ -171,3 +173,5 @@ TEST_CASE("a measured peak is the best of reading, writing and copying that was 
   CHECK(measured_peak(device, "HBM") == 4e12);
   CHECK(measured_peak(device, "L2") == 0.0);
 }
+
+}  // namespace device_peaks_test

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+namespace device_summing_test {
+
 using namespace strata;
 
 namespace {
@@ -104,3 +106,5 @@ TEST_CASE("kernels beyond the budget share a name, in their range or in none; no
   CHECK(own_stand_ins);
   CHECK(common_stand_in);
 }
+
+}  // namespace device_summing_test

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+namespace devices_test {
+
 using strata::profile_device;
 using strata::detail::find_device;
 using strata::detail::multiprocessors_of;
@@ -121,3 +123,5 @@ TEST_CASE("a green context fills its part of the GPU at most") {
   CHECK(filled(170, 7) == doctest::Approx(0.2));
   CHECK(filled(17, 7) == doctest::Approx(0.1));
 }
+
+}  // namespace devices_test

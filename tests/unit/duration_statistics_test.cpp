@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+namespace duration_statistics_test {
+
 using strata::duration_statistics;
 
 namespace {
@@ -218,3 +220,5 @@ TEST_CASE("fine and coarse histograms are added in either order, and converted")
   CHECK(first.quantile(0.5) < median * 23 / 10);
   CHECK(first.sum() == 2.0 * second.sum());
 }
+
+}  // namespace duration_statistics_test

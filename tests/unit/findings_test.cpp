@@ -19,6 +19,8 @@
 
 #include "finding_sample.hpp"
 
+namespace findings_test {
+
 using namespace strata;
 using namespace finding_test;
 
@@ -1622,3 +1624,5 @@ TEST_CASE("the page shows the dearest findings, and says how many it leaves out"
   std::string const left = std::to_string(a.findings().size() - 2);
   CHECK(page.find("\"findings_left_out\":" + left) != std::string::npos);
 }
+
+}  // namespace findings_test

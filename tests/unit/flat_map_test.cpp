@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+namespace flat_map_test {
+
 using strata::detail::flat_map;
 
 TEST_CASE("a flat map holds what a map holds, in order") {
@@ -44,3 +46,5 @@ TEST_CASE("keys are found by what compares like them") {
   CHECK(*flat.find(std::string("b")) == 2);
   CHECK(flat.find(std::string("c")) == nullptr);
 }
+
+}  // namespace flat_map_test

@@ -9,6 +9,8 @@
 #include "finding_sample.hpp"
 #include "report_sample.hpp"
 
+namespace fleet_metrics_test {
+
 using namespace report_test;
 using finding_test::us;
 
@@ -298,3 +300,5 @@ TEST_CASE("a program's name is its file's, of Python the script's or module's") 
     CHECK(detail::program_of(program.command) == program.name);
   }
 }
+
+}  // namespace fleet_metrics_test

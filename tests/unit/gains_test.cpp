@@ -9,6 +9,8 @@
 
 #include "sample_profile.hpp"
 
+namespace gains_test {
+
 using namespace strata;
 using detail::cure_of_kernels;
 using detail::gain_judge;
@@ -271,3 +273,5 @@ TEST_CASE("units: the longest is the limit; shared memory is named where it is m
   CHECK(units.longest() == gpu_unit::tensor);
   CHECK(to_string(gpu_unit::tensor) == "tensor");
 }
+
+}  // namespace gains_test

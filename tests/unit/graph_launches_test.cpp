@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+namespace graph_launches_test {
+
 using strata::kernel_record;
 using strata::detail::continued_clock;
 using strata::detail::graph_launches;
@@ -86,3 +88,5 @@ TEST_CASE("cleared, it knows no launch, and finds new ones") {
   REQUIRE(launches.find(kernel(0, 1100), 0, continued_clock(), found));
   CHECK(found == 3);
 }
+
+}  // namespace graph_launches_test

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 
+namespace host_timeline_test {
+
 namespace {
 
 /// Times by node of what was open from `begin` to `end`, in a thread with these ranges.
@@ -47,3 +49,5 @@ TEST_CASE("of ranges that begin together the shorter one is within") {
   CHECK(p.from(0, 120) == sums{{0, 20}, {1, 50}, {2, 50}});
   CHECK(p.from(40, 60) == sums{{1, 10}, {2, 10}});
 }
+
+}  // namespace host_timeline_test

@@ -15,6 +15,8 @@
 #include "../sanitizers.hpp"
 #include "finding_sample.hpp"
 
+namespace hostile_steps_test {
+
 using namespace strata;
 using namespace finding_test;
 
@@ -282,3 +284,5 @@ TEST_CASE(
       CHECK(a.find(rule) == nullptr);
   }
 }
+
+}  // namespace hostile_steps_test

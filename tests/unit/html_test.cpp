@@ -15,6 +15,8 @@
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
 
+namespace html_test {
+
 using namespace page_test;
 
 namespace {
@@ -689,3 +691,5 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   }
   write("host.html", host);
 }
+
+}  // namespace html_test

@@ -26,6 +26,8 @@
 #include "recording.hpp"
 #include "report_sample.hpp"
 
+namespace inherit_test {
+
 using namespace strata;
 using namespace recording_test;
 using test::row;
@@ -483,3 +485,5 @@ TEST_CASE("tasks of a pool that is older than the session, from many threads at 
     pool.wait();
   }
 }
+
+}  // namespace inherit_test

@@ -8,6 +8,8 @@
 
 #include "report_sample.hpp"
 
+namespace json_test {
+
 using namespace report_test;
 
 namespace {
@@ -134,3 +136,5 @@ TEST_CASE("an empty profile is valid JSON") {
   CHECK(j["ranges"].empty());
   CHECK(j["problems"].empty());
 }
+
+}  // namespace json_test

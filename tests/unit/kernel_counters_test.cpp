@@ -10,6 +10,8 @@
 
 #include "counter_sample.hpp"
 
+namespace kernel_counters_test {
+
 using namespace counter_test;
 using strata::detail::kernel_regions;
 
@@ -210,3 +212,5 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
   s.made.add_counters(counter_set::gpu_kernels).kernels[0].launches_min = 1;
   CHECK(std::isnan(value(make_kernel_counter_table(s.made, tree, rows), "hbm_bytes")));
 }
+
+}  // namespace kernel_counters_test

@@ -12,6 +12,8 @@
 
 #include "finding_sample.hpp"
 
+namespace kernel_rules_test {
+
 using namespace strata;
 using namespace finding_test;
 
@@ -1192,3 +1194,5 @@ TEST_CASE("the console has three causes, in the order of what they gain, and the
   CHECK(text.find("finding: gap-between-ranges") == std::string::npos);
   CHECK(text.find("1 more in findings.json") != std::string::npos);
 }
+
+}  // namespace kernel_rules_test

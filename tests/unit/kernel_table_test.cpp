@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+namespace kernel_table_test {
+
 using strata::call_tree;
 using strata::kernel_row;
 using strata::make_kernel_table;
@@ -378,3 +380,5 @@ TEST_CASE("random programs: every kernel is in one row of its range") {
     }
   }
 }
+
+}  // namespace kernel_table_test

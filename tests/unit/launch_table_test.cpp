@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+namespace launch_table_test {
+
 using namespace strata;
 
 namespace {
@@ -188,3 +190,5 @@ TEST_CASE("a table that is drained hands out what for_each does, and is empty") 
     CHECK(made.by_node(3)[1] == count);
   }
 }
+
+}  // namespace launch_table_test

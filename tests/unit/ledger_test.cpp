@@ -11,6 +11,8 @@
 
 #include "sample_profile.hpp"
 
+namespace ledger_test {
+
 using namespace strata;
 
 namespace {
@@ -447,3 +449,5 @@ TEST_CASE("from a profile: what L2 kept is bounded by the L2 of the devices that
   REQUIRE(made.rows[0].residuals.size() == 1);
   CHECK(made.rows[0].residuals[0].bytes == -300);
 }
+
+}  // namespace ledger_test

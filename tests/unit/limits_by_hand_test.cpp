@@ -14,6 +14,8 @@
 
 #include "sample_profile.hpp"
 
+namespace limits_by_hand_test {
+
 using namespace strata;
 
 namespace {
@@ -469,3 +471,5 @@ TEST_CASE(
   cause.ranges.push_back({"", 0, 0.0, finding_part::launches});
   CHECK(detail::most_gain(cause, steps) == 300.0);
 }
+
+}  // namespace limits_by_hand_test

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+namespace llm_by_hand_test {
+
 using namespace strata;
 
 namespace {
@@ -350,3 +352,5 @@ TEST_CASE("by hand: the needs of ranges are the model's, logits apart from activ
   CHECK(needs[3].activations == 6 * 6 * 2);
   CHECK(needs[3].all() == doctest::Approx(llm::head(m, p).bytes()));
 }
+
+}  // namespace llm_by_hand_test

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+namespace llm_test {
+
 namespace llm = strata::llm;
 using llm::attended;
 using llm::cost;
@@ -584,3 +586,5 @@ TEST_CASE("a cost is an attribute of a range") {
   CHECK_FALSE(all.refused);
   static_assert(llm::norm(gpt2_124m(), llm::training(1, 1)).flops == 7 * 768, "at compile time");
 }
+
+}  // namespace llm_test

@@ -8,6 +8,8 @@
 #include <limits>
 #include <string>
 
+namespace memory_test {
+
 using strata::api_kind;
 using strata::call_tree;
 using strata::make_memory_table;
@@ -296,3 +298,5 @@ TEST_CASE("kinds by name") {
   CHECK(std::string(strata::to_string(memory_kind::unknown)) == "unknown");
   CHECK(std::string(strata::to_string(static_cast<memory_kind>(250))) == "unknown");
 }
+
+}  // namespace memory_test

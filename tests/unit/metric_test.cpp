@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+namespace metric_test {
+
 using strata::expand_metrics;
 using strata::find_metric;
 using strata::metric_combine;
@@ -400,3 +402,5 @@ TEST_CASE(
                   "cycle = cpu_instructions / cpu_cycles\n") != std::string::npos);
   CHECK(text.find("perf__") == std::string::npos);
 }
+
+}  // namespace metric_test

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+namespace name_table_test {
+
 using strata::detail::name_memo;
 using strata::detail::name_table;
 using strata::detail::text_words;
@@ -152,3 +154,5 @@ TEST_CASE("each refused text is counted, also by a thread that asked before") {
   CHECK(refused);
   CHECK(t->refused() == 3);
 }
+
+}  // namespace name_table_test

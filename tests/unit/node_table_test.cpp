@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+namespace node_table_test {
+
 using namespace strata;
 using detail::node_table;
 
@@ -185,3 +187,5 @@ TEST_CASE("what a thread remembers is bounded, and right beyond the bound") {
   known.clear();
   CHECK(known.find({count, 1, count % 7}) == 0);
 }
+
+}  // namespace node_table_test

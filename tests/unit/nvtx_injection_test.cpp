@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <strata/base/containers.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "nvtx_module.hpp"
+
+namespace nvtx_injection_test {
 
 using nvtx_test::registered_event;
 using nvtx_test::text_event;
@@ -154,7 +157,7 @@ TEST_CASE("of the metadata behind a name of XLA's the first value stays") {
     CHECK(calls(p, given.name) == 1);
     CHECK(calls(p, std::string("TSL:") + given.name) == 2);
   }
-  CHECK(calls(p, std::string(name_table::longest - 3, 'x') + "\u2026") == 1);
+  CHECK(calls(p, std::string(strata::detail::name_table::longest - 3, 'x') + "\u2026") == 1);
 }
 
 TEST_CASE("domains and strings are told apart by their texts") {
@@ -291,3 +294,5 @@ TEST_CASE("what is no NVTX is refused") {
         }) == 1);
   strata::detail::block().nvtx_from.store(nvtx_source::none);
 }
+
+}  // namespace nvtx_injection_test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+namespace occupancy_test {
+
 using strata::kernel_row;
 using strata::profile_device;
 using strata::detail::limits_of;
@@ -92,3 +94,5 @@ TEST_CASE("of a multiprocessor that is not known nothing is said") {
   CHECK(fits.limiter.empty());
   CHECK(std::isnan(fits.occupancy));
 }
+
+}  // namespace occupancy_test

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+namespace options_test {
+
 using namespace strata;
 
 namespace {
@@ -376,3 +378,5 @@ TEST_CASE("patterns") {
   CHECK_FALSE(matches("mississippi", "m*issx*"));
   CHECK_FALSE(matches(std::string(30'000, 'a'), "*a*a*a*a*b"));
 }
+
+}  // namespace options_test

@@ -26,6 +26,8 @@
 #include "../work_folder.hpp"
 #include "report_sample.hpp"
 
+namespace output_directory_test {
+
 using strata::errc;
 using strata::options;
 using strata::status;
@@ -473,3 +475,5 @@ TEST_CASE("the table has colours on a terminal only, and not where the user want
   CHECK_FALSE(has(on_terminal("dumb", ""), "\x1b["));
 #endif
 }
+
+}  // namespace output_directory_test

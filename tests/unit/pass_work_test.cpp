@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+namespace pass_work_test {
+
 using namespace strata;
 using detail::pass_fingerprint;
 
@@ -140,3 +142,5 @@ TEST_CASE("another thread's launch is foreign where it is timed in another range
   CHECK(f.work.passes()[0].threads == 8 * 32);
   CHECK(f.work.passes()[0].foreign == 1);
 }
+
+}  // namespace pass_work_test

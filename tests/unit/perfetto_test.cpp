@@ -18,6 +18,8 @@
 #include "perfetto_reader.hpp"
 #include "report_sample.hpp"
 
+namespace perfetto_test {
+
 using namespace report_test;
 using namespace perfetto_reading;
 
@@ -290,3 +292,5 @@ TEST_CASE("messages of every length in a message") {
     CHECK(text(fields(find(inner, 100)->bytes), 1) == std::string(size, 'b'));
   }
 }
+
+}  // namespace perfetto_test

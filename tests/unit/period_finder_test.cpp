@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+namespace period_finder_test {
+
 using strata::detail::period_finder;
 using strata::detail::shared_period;
 using strata::detail::step_change;
@@ -422,3 +424,5 @@ TEST_CASE("a thread's own period lets a stream without one be trusted no more") 
   CHECK(doubts == 8);
   CHECK_FALSE(p.finder.is_trusted());
 }
+
+}  // namespace period_finder_test

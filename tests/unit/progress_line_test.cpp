@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+namespace progress_line_test {
+
 using strata::detail::progress_line;
 
 namespace {
@@ -118,3 +120,5 @@ TEST_CASE("what it says of a pass") {
   CHECK(progress_line::of_pass("", 8, 9) == "strata: counting: pass 8 of 9, 1 step left");
   CHECK(progress_line::of_pass("", 9, 9) == "strata: counting: pass 9 of 9, 0 steps left");
 }
+
+}  // namespace progress_line_test

@@ -3,6 +3,8 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 
+namespace range_paths_test {
+
 using namespace strata;
 
 TEST_CASE("an empty path is outside ranges, in a table and within a sentence") {
@@ -33,3 +35,5 @@ TEST_CASE("indices are folded where the whole bracket is a number") {
   CHECK(detail::with_folded_indices("block[3]/mlp[12]") == "block[*]/mlp[*]");
   CHECK(detail::with_folded_indices("a[]/b[x]/c[1]d") == "a[]/b[x]/c[1]d");
 }
+
+}  // namespace range_paths_test

@@ -8,6 +8,8 @@
 
 #include "sample_profile.hpp"
 
+namespace range_projection_test {
+
 using namespace strata;
 
 namespace {
@@ -95,3 +97,5 @@ TEST_CASE("work of a range whose call was not recorded counts by its name, step 
     }
   CHECK(s.lines() == texts{"mlp 1000-1070 at 1 on 7", "mlp 1100-1170 at 1 on 7"});
 }
+
+}  // namespace range_projection_test

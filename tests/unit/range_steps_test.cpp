@@ -14,6 +14,8 @@
 #include "nvtx_module.hpp"
 #include "recording.hpp"
 
+namespace range_steps_test {
+
 using namespace strata;
 using namespace recording_test;
 using strata::detail::nvtx_injection;
@@ -223,3 +225,5 @@ TEST_CASE("no range of that name: a sentence, with the name that was meant") {
   loop(1);
   CHECK(far.says("has all names in its report"));
 }
+
+}  // namespace range_steps_test

@@ -18,6 +18,8 @@
 #include <type_traits>
 #include <vector>
 
+namespace range_test {
+
 using namespace strata;
 using namespace recording_test;
 
@@ -465,3 +467,5 @@ TEST_CASE("copies of Strata that share a layout's number share its size") {
   CHECK(sizeof(detail::process_block) == 872);
 }
 #endif
+
+}  // namespace range_test

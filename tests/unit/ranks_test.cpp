@@ -25,6 +25,8 @@
 
 #include "sample_profile.hpp"
 
+namespace ranks_test {
+
 using namespace strata;
 
 namespace {
@@ -614,3 +616,5 @@ TEST_CASE("folders of ranks for the test of the command") {
   REQUIRE(compared.extra() != nullptr);
   CHECK(compared.extra()->path == "block[*]/mlp");
 }
+
+}  // namespace ranks_test

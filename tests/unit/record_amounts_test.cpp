@@ -19,6 +19,8 @@
 
 #include "sample_profile.hpp"
 
+namespace record_amounts_test {
+
 using namespace strata;
 
 namespace {
@@ -711,3 +713,5 @@ TEST_CASE("windows that were due while another one was reported are told, once")
   CHECK(windows.late().message().find("every=: 2 windows left out") == 0);
   CHECK(windows.late().ok());
 }
+
+}  // namespace record_amounts_test

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+namespace record_log_test {
+
 using namespace strata::detail;
 
 namespace {
@@ -238,3 +240,5 @@ TEST_CASE("one thread writes and others read") {
   done = true;
   for (std::thread& reader : readers) reader.join();
 }
+
+}  // namespace record_log_test

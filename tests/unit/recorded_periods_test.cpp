@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+namespace recorded_periods_test {
+
 using namespace strata;
 
 TEST_CASE("times at the edges of a period and between periods") {
@@ -32,3 +34,5 @@ TEST_CASE("a time among many periods") {
   for (std::int64_t t = 0; t < 100 * many; t += 20) inside += periods.contains(t, ns) ? 1 : 0;
   CHECK(inside == 3 * many);
 }
+
+}  // namespace recorded_periods_test

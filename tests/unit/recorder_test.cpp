@@ -20,6 +20,8 @@
 
 #include "../work_folder.hpp"
 
+namespace recorder_test {
+
 using namespace strata;
 using namespace recording_test;
 
@@ -648,3 +650,5 @@ TEST_CASE("memory that has ended: a log gives back what it holds, and no call is
     calls += each.durations.count();
   CHECK(calls == 100'000);
 }
+
+}  // namespace recorder_test

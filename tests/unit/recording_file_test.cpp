@@ -20,6 +20,8 @@
 #include "page_sample.hpp"
 #include "report_sample.hpp"
 
+namespace recording_file_test {
+
 using namespace strata;
 using report_test::piece_part;
 using report_test::recording_line;
@@ -502,3 +504,5 @@ TEST_CASE("a recording with any bytes and the right hash is refused, or reported
   CHECK(refused > mutants / 20);
   CHECK(reported > mutants / 20);
 }
+
+}  // namespace recording_file_test

@@ -8,6 +8,8 @@
 
 #include "sample_profile.hpp"
 
+namespace replay_by_hand_test {
+
 using namespace strata;
 
 namespace {
@@ -197,3 +199,5 @@ TEST_CASE("trials of the device: from the first work to the last, for each call 
   CHECK(results[0].ns[0] == 75.0);
   CHECK(results[0].ns[1] == 100.0);
 }
+
+}  // namespace replay_by_hand_test

@@ -9,6 +9,8 @@
 
 #include "finding_sample.hpp"
 
+namespace rule_costs_test {
+
 using namespace strata;
 using namespace finding_test;
 
@@ -730,3 +732,5 @@ TEST_CASE("a step without recording that cannot be is not believed") {
   CHECK(factor(800e3) == 1.0);  // of 1 ms of work
   CHECK(factor(950e3) > 1.0);
 }
+
+}  // namespace rule_costs_test

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+namespace schedule_test {
+
 using namespace strata;
 
 namespace {
@@ -121,3 +123,5 @@ TEST_CASE("windows of every= go on after 2^32 steps") {
   run(all - 5000, all + 5000);
   CHECK(begun == 12);
 }
+
+}  // namespace schedule_test

@@ -16,6 +16,8 @@
 #include "random_steps.hpp"
 #include "report_sample.hpp"
 
+namespace share_test {
+
 using namespace report_test;
 using sample::random_steps;
 using sample::step_end;
@@ -327,3 +329,5 @@ TEST_CASE("shares: random programs, whole and with losses") {
   CHECK(seen.console > 5'000);
   CHECK(seen.csv > 1'000);
 }
+
+}  // namespace share_test

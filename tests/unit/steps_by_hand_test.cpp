@@ -15,6 +15,8 @@
 
 #include "sample_profile.hpp"
 
+namespace steps_by_hand_test {
+
 using namespace strata;
 
 namespace {
@@ -519,3 +521,5 @@ TEST_CASE("amounts of a step: captured kernels are in steps as often as the laun
   CHECK(amounts.work(replay).graph_kernel_ns == 0);
   CHECK(amounts.work(root).graph_kernel_ns == 0);  // the launches are within it
 }
+
+}  // namespace steps_by_hand_test

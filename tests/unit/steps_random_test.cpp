@@ -11,6 +11,8 @@
 
 #include "random_steps.hpp"
 
+namespace steps_random_test {
+
 using namespace strata;
 using sample::random_steps;
 using sample::step_end;
@@ -218,3 +220,5 @@ TEST_CASE("a loop that only launches is seen as one beside a dear first step") {
     CHECK(idle_sum(steps) == doctest::Approx(500).epsilon(0.01));
   }
 }
+
+}  // namespace steps_random_test

@@ -8,6 +8,8 @@
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
 
+namespace table_test {
+
 using namespace report_test;
 
 namespace {
@@ -534,3 +536,5 @@ TEST_CASE("a child is further right than its parent, as deep as the tree is") {
     if (width > 80) CHECK(begins.back() == 2 * 14);  // there is room for whole indents
   }
 }
+
+}  // namespace table_test

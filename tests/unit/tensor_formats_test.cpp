@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+namespace tensor_formats_test {
+
 using namespace strata;
 
 namespace {
@@ -99,3 +101,5 @@ TEST_CASE("tensor formats: what takes passes of its own") {
   CHECK(detail::is_conditional_format(tf32));
   CHECK(detail::is_conditional_format(fp8));
 }
+
+}  // namespace tensor_formats_test

@@ -19,6 +19,8 @@
 
 #include "report_sample.hpp"
 
+namespace text_test {
+
 using namespace strata::detail;
 using report_test::text_of;
 
@@ -363,3 +365,5 @@ TEST_CASE("prose keeps to the width, numbers to their units") {
           write_paragraph(out, {}, std::string(50, 'x'), 20, {}, false);
         }) == std::string(10, 'x') + "…" + std::string(9, 'x') + "\n");
 }
+
+}  // namespace text_test

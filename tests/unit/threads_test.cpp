@@ -9,6 +9,8 @@
 #include <initializer_list>
 #include <thread>
 
+namespace threads_test {
+
 TEST_CASE("a thread that waits long for a spin_mutex sleeps") {
   strata::detail::spin_mutex mutex;
   mutex.lock();
@@ -70,3 +72,5 @@ TEST_CASE("an exchange with another value than the expected one says what is the
   CHECK(now.compare_exchange_strong(expected, stage::begun));
   CHECK(now.load() == stage::begun);
 }
+
+}  // namespace threads_test

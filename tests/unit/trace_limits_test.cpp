@@ -10,6 +10,8 @@
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
 
+namespace trace_limits_test {
+
 using namespace strata;
 using namespace strata::detail;
 
@@ -69,3 +71,5 @@ TEST_CASE("a name of five letters may have two mistakes, of two letters one") {
   CHECK(best("ab", "ax") == 1);
   CHECK(best("abcd", "axcx") == 0);
 }
+
+}  // namespace trace_limits_test

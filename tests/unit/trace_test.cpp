@@ -10,6 +10,8 @@
 
 #include "report_sample.hpp"
 
+namespace trace_test {
+
 using namespace report_test;
 using nlohmann::json;
 
@@ -312,3 +314,5 @@ TEST_CASE("broken references and an empty profile are no harm") {
   s.kernels.clear();
   check_rules(events(s));
 }
+
+}  // namespace trace_test

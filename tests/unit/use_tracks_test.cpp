@@ -14,6 +14,8 @@
 #include "page_sample.hpp"
 #include "perfetto_reader.hpp"
 
+namespace use_tracks_test {
+
 using namespace report_test;
 using namespace perfetto_reading;
 using nlohmann::json;
@@ -121,3 +123,5 @@ TEST_CASE("Perfetto's trace has the uses of trace.json; without counters there a
   for (json const& e : events_of(page_test::page_tables(without)))
     if (e["ph"] == "C") CHECK(e["name"] == "device memory");
 }
+
+}  // namespace use_tracks_test

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+namespace vec_test {
+
 using strata::vec;
 
 namespace {
@@ -389,3 +391,5 @@ TEST_CASE("count_first asks no more elements than a number has digits") {
 TEST_CASE("a status without a text") {
   CHECK(strata::status(strata::errc::limit, static_cast<char const*>(nullptr)).message().empty());
 }
+
+}  // namespace vec_test

@@ -16,6 +16,8 @@
 
 #include "sample_profile.hpp"
 
+namespace what_if_test {
+
 using namespace strata;
 
 namespace {
@@ -735,3 +737,5 @@ TEST_CASE("the predicted step is within 15 % of that of the program without the 
     CHECK(std::abs(predicted - then) < 0.15 * then);
   }
 }
+
+}  // namespace what_if_test

@@ -312,11 +312,7 @@ class recorder {
       return false;
     }
     step_turn const turn(*this);
-    if (stepping_.thread.load(memory_order_relaxed) != self) return false;
-    if (!stepping_.on.load()) {
-      leave_step(self);
-      return false;
-    }
+    if (!keeps_step(self)) return false;
     std::uint32_t const step = stepping_.begun.fetch_add(1, memory_order_relaxed);
     stepping_.open.worker = 0;
     if (thread_recorder* const own = of_this_thread()) {
@@ -324,10 +320,7 @@ class recorder {
       stepping_.open.worker = own->ordinal();
     }
     if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
-    if (!stepping_.on.load()) {
-      leave_step(self);
-      return false;
-    }
+    if (!keeps_step(self)) return false;
     state_.step.store(step, memory_order_relaxed);
     stepping_.open.begin = state_.clock.now();
     return true;
@@ -351,11 +344,7 @@ class recorder {
     std::uint64_t const self = thread_id();
     if (stepping_.thread.load(memory_order_relaxed) != self) return;
     step_turn const turn(*this);
-    if (stepping_.thread.load(memory_order_relaxed) != self) return;
-    if (!stepping_.on.load()) {
-      leave_step(self);
-      return;
-    }
+    if (!keeps_step(self)) return;
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
@@ -458,6 +447,14 @@ class recorder {
    private:
     system_mutex& turn_;
   };
+
+  /// Whether this thread is still in its step. It leaves a step whose session has ended.
+  bool keeps_step(std::uint64_t self) noexcept {
+    if (stepping_.thread.load(memory_order_relaxed) != self) return false;
+    if (stepping_.on.load()) return true;
+    leave_step(self);
+    return false;
+  }
 
   /// This thread drives no step any more, if it did.
   void leave_step(std::uint64_t self) noexcept {
