@@ -3,7 +3,8 @@
 #
 #   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, and for other systems);
+#   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, and for
+#                              other systems; the pages in Firefox);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and half a minute of each fuzz target, where clang has
 #                              libFuzzer: what continuous integration runs
@@ -35,7 +36,7 @@ while [ $# -gt 0 ]; do
     --quick) rings=unit,fake; quick=1; chosen=1 ;;
     --no-install) install=0 ;;
     --rings) rings=${2:-}; chosen=1; shift ;;
-    -h|--help) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
@@ -90,7 +91,6 @@ has_libclang() {  # for Python, where tests/package/shape.py looks
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
-    command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
     command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
   fi
   if [ $sanitize = 1 ]; then
@@ -107,6 +107,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
   if has_ring toolchains; then
+    command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
@@ -341,7 +342,7 @@ builds = sys.argv[9 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
-optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.shape", "toolchains.windows",
+optional = {"toolchains.clang", "toolchains.nvcc", "toolchains.firefox_page", "toolchains.firefox_comparison_page", "package.abi", "package.format", "package.shape", "toolchains.windows",
             "toolchains.platforms", "toolchains.device_programs", "toolchains.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",

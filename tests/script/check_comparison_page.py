@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the page of compare --html in browsers: check_comparison_page.py [PAGE.html...]. Without a file it makes pages of changed
+"""Checks the page of compare --html in a browser: check_comparison_page.py [--firefox] [PAGE.html...]. Without a file it makes pages of changed
 copies of a golden profile: slower, with counters and three runs a side, with hostile names, 600 ranges, without steps or a GPU;
 and of the profiles in examples/compare.
 
-What the page shows are the numbers of compare --json: the step, each bar, each factor, each column of a range. It is checked in the
-browsers as check_page.py does with report.html. Exit status: 0, or 1 with what is wrong; 77 without a browser or without compare.
+What the page shows are the numbers of compare --json: the step, each bar, each factor, each column of a range. It is checked in a
+browser as check_page.py does with report.html. Exit status: 0, or 1 with what is wrong; 77 without a browser or without compare.
 """
 import copy
 import json
@@ -301,9 +301,7 @@ def make_pages(folder):
 
 
 def main():
-    program = check_page.find_browser()
-    if program is None:
-        check_page.skip("there is no Chromium: apt-get install chromium, or name one in STRATA_TEST_BROWSER")
+    kind, program = check_page.choose_browser()
     axe = check_page.find_axe()
     with tempfile.TemporaryDirectory() as folder:
         pages = [pathlib.Path(name) for name in sys.argv[1:]] or list(make_pages(folder))
@@ -312,8 +310,8 @@ def main():
             known = next(result for path, result in results.items() if path.stem == "slower")
             assert known["verdict"] == "regression" and abs(known["step"]["after_ms"] - 5.01) < 1e-6, known["step"]
             assert any(each["slower"] and each["judged_by"] == "gpu" and abs(each["change"] - 8) < 1e-6 for each in known["ranges"]), known["ranges"]
-        in_firefox = [path for path in pages if sys.argv[1:] or path.stem in IN_FIREFOX]
-        checks, wrong = check_page.visit(program, folder, pages, in_firefox,
+        pages = check_page.pages_for(kind, pages, IN_FIREFOX)
+        checks, wrong = check_page.visit(kind, program, folder, pages,
                                          lambda browser, path, width, dark, wrong: check(browser, path, width, dark, results[path], axe, wrong))
     for each in wrong:
         print("FAILED:", each)

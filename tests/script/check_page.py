@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks report.html in browsers: check_page.py [PAGE.html...]. Without a file it checks pages that unit_tests makes of
+"""Checks report.html in a browser: check_page.py [--firefox] [PAGE.html...]. Without a file it checks pages that unit_tests makes of
 profiles by hand: a GPT-2 with counters, one with hostile names, 10,000 ranges, host times only, threads of one
 name with CPU counters, nothing at all.
 
-Chromium runs without a window, driven through a pipe; where Firefox is, it does the same with two of the pages, driven by
-WebDriver BiDi. Two browsers run at once. No page writes an error to the console or asks for anything but
+Chromium runs without a window, driven through a pipe, twice at once. --firefox does the same with two of the pages in Firefox,
+driven by WebDriver BiDi. No page writes an error to the console or asks for anything but
 itself; each control does what it says; figures have the points of the data; nothing is wider than the window at 1400
 and 390 pixels; the first paint does not wait for seconds; axe-core, where it is there, finds nothing.
 Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pages.
@@ -32,7 +32,7 @@ PAPERS = {"A4": (8.27, 11.69), "letter": (8.5, 11)}  # inches
 AT_ONCE = 2  # browsers; each waits for itself often
 FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement, which is benchmarks/first_paint.py
 DATA = '<script type="application/json" id="data">'
-IN_FIREFOX = ("gpt2.html", "hostile.html")
+IN_FIREFOX = ("gpt2", "hostile")
 
 
 def skip(why):
@@ -852,17 +852,30 @@ def make_pages(folder):
     return sorted(pathlib.Path(folder).glob("*.html"))
 
 
-def visit(program, folder, pages, in_firefox, check):
-    """Calls check(browser, page, width, dark, wrong) for all pages in Chromium, and for some in Firefox: how many checks
-    were made, and what is wrong. Two browsers run at once, and each takes the largest page that is left."""
-    by_size = sorted(pages, key=lambda path: path.stat().st_size, reverse=True)
-    left = collections.deque((path, width, dark) for path in by_size for width, dark in ((1400, False), (390, False), (1400, True)))
-    jobs = [(Browser(program, f"{folder}/chromium-{i}"), left) for i in range(AT_ONCE)]
-    firefox = next((found for found in map(shutil.which, ("firefox-esr", "firefox")) if found), None)
-    if firefox is None:
-        print("LEFT OUT: the page in Firefox: apt-get install firefox-esr")
+def choose_browser():
+    """What the command line asks for: a class, and the program of the browser. Without one the test is skipped."""
+    if sys.argv[1:2] == ["--firefox"]:
+        del sys.argv[1]
+        kind, program, package = Firefox, shutil.which("firefox-esr") or shutil.which("firefox"), "firefox-esr"
     else:
-        jobs.insert(1, (Firefox(firefox, folder + "/firefox"), collections.deque((path, width, False) for path in in_firefox for width in (1400, 390))))
+        kind, program, package = Browser, find_browser(), "chromium, or name one in STRATA_TEST_BROWSER"
+    if program is None:
+        skip(f"there is no {kind.name}: apt-get install {package}")
+    return kind, program
+
+
+def pages_for(kind, pages, in_firefox):
+    """All of them, but in Firefox those alone that are named here or on the command line."""
+    return [path for path in pages if kind is Browser or sys.argv[1:] or path.stem in in_firefox]
+
+
+def visit(kind, program, folder, pages, check):
+    """Calls check(browser, page, width, dark, wrong) for each view of the pages: how many checks were made, and what is
+    wrong. Each browser takes the largest page that is left; Firefox is one, and its dark colours are left to Chromium."""
+    by_size = sorted(pages, key=lambda path: path.stat().st_size, reverse=True)
+    views = ((1400, False), (390, False)) if kind is Firefox else ((1400, False), (390, False), (1400, True))
+    left = collections.deque((path, width, dark) for path in by_size for width, dark in views)
+    jobs = [(kind(program, f"{folder}/browser-{i}"), left) for i in range(1 if kind is Firefox else AT_ONCE)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         visits = list(pool.map(lambda job: visit_in(*job, check), jobs))
     return sum(checks for checks, _ in visits), [each for _, wrong in visits for each in wrong]
@@ -893,14 +906,12 @@ def take(left):
 
 
 def main():
-    program = find_browser()
-    if program is None:
-        skip("there is no Chromium: apt-get install chromium, or name one in STRATA_TEST_BROWSER")
+    kind, program = choose_browser()
     axe = find_axe()
     with tempfile.TemporaryDirectory() as folder:
         pages = [pathlib.Path(name) for name in sys.argv[1:]] or make_pages(folder)
-        in_firefox = [path for path in pages if sys.argv[1:] or path.name in IN_FIREFOX]
-        checks, wrong = visit(program, folder, pages, in_firefox, lambda browser, path, width, dark, wrong: check(browser, path, width, dark, axe, wrong))
+        pages = pages_for(kind, pages, IN_FIREFOX)
+        checks, wrong = visit(kind, program, folder, pages, lambda browser, path, width, dark, wrong: check(browser, path, width, dark, axe, wrong))
     for each in wrong:
         print("FAILED:", each)
     without = "" if axe else "; without axe-core: python3 -m pip install --target build/axe axe-playwright-python"
