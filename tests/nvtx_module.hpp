@@ -7,7 +7,7 @@
 #include <cstring>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
-namespace nvtx_test {
+namespace nvtx_calls {
 
 namespace nvtx = strata::detail::nvtx;
 
@@ -124,6 +124,6 @@ class module {
   nvtx::function* core2_[last + 1] = {};
 };
 
-}  // namespace nvtx_test
+}  // namespace nvtx_calls
 
 #endif  // STRATA_TESTS_NVTX_MODULE_HPP

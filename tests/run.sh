@@ -4,7 +4,7 @@
 #   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, and for
-#                              other systems; the pages in Firefox);
+#                              other systems; beside unit, the pages in Firefox);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and half a minute of each fuzz target, where clang has
 #                              libFuzzer: what continuous integration runs
@@ -107,7 +107,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
   if has_ring toolchains; then
-    command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
+    ! has_ring unit || command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
@@ -276,8 +276,10 @@ else
   built=$rings
   # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
   if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
+  together=ON
+  if [ $full = 1 ]; then together=OFF; fi  # each file has the includes that it needs
   configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0 \
-    -DSTRATA_TEST_TOGETHER=ON -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
+    -DSTRATA_TEST_TOGETHER=$together -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
   sanitizing=g++

@@ -10,7 +10,7 @@
 
 namespace budget_test {
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

@@ -15,7 +15,7 @@
 
 namespace ending_test {
 
-using namespace process_test;
+using namespace processes;
 using endings::way_row;
 using endings::ways;
 using endings::word;

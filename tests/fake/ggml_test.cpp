@@ -3,7 +3,7 @@
 
 #include "unit/process/child.hpp"
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

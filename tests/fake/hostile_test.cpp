@@ -17,7 +17,7 @@
 
 namespace hostile_test {
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

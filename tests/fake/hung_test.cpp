@@ -15,7 +15,7 @@
 
 namespace hung_test {
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "unit/process/child.hpp"
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "fake_session.hpp"
 #include "nvtx_module.hpp"
 
-namespace nvtx_session_test {
+namespace nvtx_test {
 
 extern "C" int InitializeInjectionNvtx2(strata::detail::nvtx::export_table_function*);
 
@@ -27,9 +27,9 @@ using fake::has_problem;
 using fake::launch;
 using fake::row;
 using fake::traced;
-using nvtx_test::registered_event;
-using nvtx_test::text_event;
-using nvtx_test::wide_event;
+using nvtx_calls::registered_event;
+using nvtx_calls::text_event;
+using nvtx_calls::wide_event;
 using strata::profile;
 
 namespace {
@@ -37,8 +37,8 @@ namespace {
 constexpr char const* path_variable = "NVTX_INJECTION64_PATH";
 
 /// The program's one module, as its first NVTX call leaves it.
-nvtx_test::module& program() {
-  static nvtx_test::module& only = *new nvtx_test::module;
+nvtx_calls::module& program() {
+  static nvtx_calls::module& only = *new nvtx_calls::module;
   static int const attached = only.attach(&InitializeInjectionNvtx2);
   REQUIRE(attached == 1);
   return only;
@@ -185,7 +185,7 @@ TEST_CASE("each way to give a text") {
     launch();
     program().pop();
   };
-  auto const in = [&](nvtx_test::domain where, auto event) {
+  auto const in = [&](nvtx_calls::domain where, auto event) {
     program().push(where, event);
     launch();
     program().pop(where);
@@ -206,11 +206,11 @@ TEST_CASE("each way to give a text") {
   in(domain, registered_event(wide));
   in(wide_domain, text_event("text"));
   in(nullptr, text_event("default"));
-  nvtx_test::nvtx::event old = text_event("of a former version");
+  nvtx_calls::nvtx::event old = text_event("of a former version");
   old.size = 40;
   once(old);
-  nvtx_test::nvtx::event none_given = text_event("payload only");
-  none_given.kind = nvtx_test::nvtx::message_kind::none;
+  nvtx_calls::nvtx::event none_given = text_event("payload only");
+  none_given.kind = nvtx_calls::nvtx::message_kind::none;
   in(domain, none_given);
   profile const& p = s.profile();
   fake::nothing_lost(p);
@@ -367,7 +367,7 @@ TEST_CASE("start and end make spans, across threads and overlapping") {
   traced s("nvtx=in");
   auto const domain = program().create("loader");
   auto const never = program().start("never ended");
-  nvtx_test::nvtx::range_id first = 0;
+  nvtx_calls::nvtx::range_id first = 0;
   std::thread([&] { first = program().start(domain, text_event("batch")); }).join();
   auto const second = program().start(L"\u00fcber");
   REQUIRE(first != second);
@@ -465,7 +465,7 @@ TEST_CASE("a trace that is cut short says so for spans too") {
 
 TEST_CASE("what a session leaves open is no part of the next") {
   no_tool const none;
-  nvtx_test::nvtx::range_id old = 0;
+  nvtx_calls::nvtx::range_id old = 0;
   {
     traced s("nvtx=in");
     old = program().start("old");
@@ -596,4 +596,4 @@ TEST_CASE("in and out at once") {
   CHECK(row(p, "own").host.count() == 1);
 }
 
-}  // namespace nvtx_session_test
+}  // namespace nvtx_test

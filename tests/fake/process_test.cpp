@@ -6,7 +6,7 @@
 
 #include "child_process.hpp"
 
-namespace process_session_test {
+namespace process_test {
 
 using fake::child_process;
 using fake::count_of;
@@ -143,4 +143,4 @@ TEST_CASE("the device is used before main and its memory freed after it") {
   }
 }
 
-}  // namespace process_session_test
+}  // namespace process_test

@@ -11,7 +11,7 @@
 
 namespace short_memory_test {
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

@@ -316,7 +316,7 @@ TEST_CASE("what CUPTI delivers at the end alone is all in the file") {
   constexpr int steps = 40'000;  // more kernels than a piece has
   trial t;
   t.run([&] {
-    session run(t.options("formats=recording"));
+    session run(t.options("formats=recording,drain=60000"));
     (void)run.start();
     for (int i = 0; i < steps; ++i) step(i);
     (void)run.report();

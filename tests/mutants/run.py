@@ -258,7 +258,7 @@ class Test:
         properties = {each["name"]: each["value"] for each in entry.get("properties", [])}
         self.name = entry["name"]
         self.command = entry["command"]
-        if self.command[0].endswith("unit_tests"):
+        if self.command[0].endswith(("unit_tests", "fake_tests")):
             self.command = self.command + ["--abort-after=1"]
         self.environment = dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
         self.seconds = 0.0

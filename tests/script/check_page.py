@@ -738,11 +738,11 @@ class Page:
         self.act("dispatchEvent(new Event('beforeprint'))")
         wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
         self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
-        high = self.check_paper()
+        height_px = self.check_paper()
         self.check_sizes()
         self.act("dispatchEvent(new Event('afterprint'))")
         if self.browser.name == "Chromium":
-            self.check_pdf(high)
+            self.check_pdf(height_px)
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
 
     def check_sizes(self):
@@ -753,9 +753,9 @@ class Page:
             .map(e => parseFloat(getComputedStyle(e).fontSize)))].sort((a, b) => a - b)""")
         self.expect(sizes and sizes[0] >= 9 and len(sizes) <= 4, f"sizes of texts on paper: {sizes}")
 
-    def check_pdf(self, high):
-        """Printed, no figure lies on two pages, and pages are full of what is so many pixels high. A text marks where a
-        figure begins and ends."""
+    def check_pdf(self, height_px):
+        """Printed, no figure lies on two pages, and pages are full: the page on paper is `height_px` high. A text marks
+        where a figure begins and ends."""
         self.act("""document.head.append(el('style', {id: 'marks'},
             '.chart::before, .chart::after { position: absolute; left: 0; font: 4px/1 sans-serif }'
             + '.chart::before { top: 0; content: attr(data-mark) "top" }'
@@ -766,7 +766,7 @@ class Page:
         for name, paper in PAPERS.items():
             pdf = self.browser.pdf(paper)
             pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
-            full = high / ((paper[1] - 0.8) * 96)
+            full = height_px / ((paper[1] - 0.8) * 96)
             self.expect(0 < pages <= 2 + 1.3 * full, f"{pages} pages of {name} for {full:.1f} pages of text")
             if not shutil.which("pdftotext"):
                 continue
@@ -780,8 +780,8 @@ class Page:
     def check_paper(self):
         """No figure is cut: neither at the end of a page, nor a text of it at its edge. Returns: how high the page is on
         paper, in pixels."""
-        high = self.run("[...document.querySelectorAll('.chart')].filter(c => c.getBoundingClientRect().height > 900).map(c => c.parentNode.id)")
-        self.expect(not high, f"higher than paper: {high}")
+        too_high = self.run("[...document.querySelectorAll('.chart')].filter(c => c.getBoundingClientRect().height > 900).map(c => c.parentNode.id)")
+        self.expect(not too_high, f"higher than paper: {too_high}")
         cut = self.run("""[...document.querySelectorAll('.chart svg')].flatMap(s => { const box = s.getBoundingClientRect();
             return [...s.querySelectorAll('text')].filter(t => { const b = t.getBoundingClientRect(); return b.width && (b.left < box.left - 2 || b.right > box.right + 2
               || b.top < box.top - 4 || b.bottom > box.bottom + 4); }).map(t => s.id + ': ' + t.textContent); })""")
@@ -791,9 +791,10 @@ class Page:
         self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
         split = self.run("[...document.querySelectorAll('.chart, .two > *')].filter(c => getComputedStyle(c).breakInside !== 'avoid').map(c => c.parentNode.id)")
         self.expect(not split, f"pages end within figures: {split[:4]}")
-        high = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY")
+        self.browser.settle()
+        height_px = self.run("document.querySelector('main').getBoundingClientRect().bottom + scrollY")
         self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
-        return high
+        return height_px
 
     def check_axe(self, axe):
         if axe is None:
@@ -866,7 +867,9 @@ def choose_browser():
 
 def pages_for(kind, pages, in_firefox):
     """All of them, but in Firefox those alone that are named here or on the command line."""
-    return [path for path in pages if kind is Browser or sys.argv[1:] or path.stem in in_firefox]
+    if kind is Browser or sys.argv[1:]:
+        return pages
+    return [next(path for path in pages if path.stem == stem) for stem in in_firefox]
 
 
 def visit(kind, program, folder, pages, check):

@@ -15,8 +15,8 @@
 
 namespace nvtx_injection_test {
 
-using nvtx_test::registered_event;
-using nvtx_test::text_event;
+using nvtx_calls::registered_event;
+using nvtx_calls::text_event;
 using strata::profile;
 using strata::detail::nvtx_injection;
 using strata::detail::nvtx_source;
@@ -25,7 +25,7 @@ namespace nvtx = strata::detail::nvtx;
 namespace {
 
 /// Strata is the tool while this lives.
-struct program : nvtx_test::module {
+struct program : nvtx_calls::module {
   program() { REQUIRE(attach(&nvtx_injection::attach) == 1); }
   ~program() {
     strata::detail::block().nvtx_from.store(nvtx_source::none);

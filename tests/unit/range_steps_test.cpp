@@ -116,7 +116,7 @@ TEST_CASE("pushes and pops, also of C, and names with an index") {
 }
 
 TEST_CASE("NVTX's texts match without the number at their end") {
-  nvtx_test::module program;
+  nvtx_calls::module program;
   REQUIRE(program.attach(&nvtx_injection::attach) == 1);
   {
     stepped s("Train step,nvtx=in");

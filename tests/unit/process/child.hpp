@@ -29,7 +29,7 @@
 
 extern char** environ;
 
-namespace process_test {
+namespace processes {
 
 namespace fs = std::filesystem;
 using test::content;
@@ -196,6 +196,6 @@ inline call_counts calls_in(std::string const& folder, std::string* rank = nullp
   return values_in(folder, "calls", rank);
 }
 
-}  // namespace process_test
+}  // namespace processes
 
 #endif  // STRATA_TESTS_UNIT_PROCESS_CHILD_HPP

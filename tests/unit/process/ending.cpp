@@ -2,7 +2,7 @@
 #include "../../sanitizers.hpp"
 #include "child.hpp"
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

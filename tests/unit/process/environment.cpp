@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 
@@ -312,7 +312,7 @@ TEST_CASE("strict=1 changes the exit code and nothing else") {
   for (char const* how : {"last-words", "last-words-quick"}) {
     bool const quick = std::strlen(how) > 10;
     for (char const* program : {"scenarios", "scenarios_bare"}) {
-      ending const e = run({process_test::program(program), how},
+      ending const e = run({processes::program(program), how},
                            {"STRATA=host,strict,formats=none,tracee", "TEST_EARLY=1"});
       CAPTURE(e.err);
       CHECK(e.code == 3);

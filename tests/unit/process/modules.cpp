@@ -1,7 +1,7 @@
 // Programs of several parts, each with its own copy of Strata, and the tools that listen to NVTX.
 #include "child.hpp"
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Programs with NVTX ranges and Strata as the tool that their NVTX loads.
 #include "child.hpp"
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

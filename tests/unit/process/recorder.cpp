@@ -6,7 +6,7 @@
 
 #include "child.hpp"
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <chrono>
 #include <thread>
 
-using namespace process_test;
+using namespace processes;
 
 namespace {
 
