@@ -270,6 +270,14 @@ TEST_CASE("a window that begins when its session has ended records nothing") {
   CHECK(next.profile().steps.size() == 2);
   CHECK(next.profile().ranges.size() == 2);
   CHECK(next.profile().cost.seconds_in_window > 0);
+  // What the session did not wait for comes back: until then the device is not traced.
+  test::await([] {
+    strata::vec<std::string> none;
+    strata::session probe(strata::options::parse("trace", none));
+    (void)probe.start();
+    probe.stop();
+    return probe.profile().traced;
+  });
 }
 
 TEST_CASE("sessions in a row all trace and find nothing of each other") {
