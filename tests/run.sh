@@ -142,12 +142,14 @@ builds=()
 
 # configure NAME ARGUMENTS...: build/NAME, and remembers it in `planned`.
 planned=()
+together=ON
+if [ $full = 1 ]; then together=OFF; fi  # each file has the includes that it needs
 configure() {
   local name=$1
   shift
   local out=$logs/$name
   rm -f "$out".*
-  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_BUILD_TESTS=ON \
+  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_BUILD_TESTS=ON -DSTRATA_TEST_TOGETHER=$together \
       -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "${nvtx[@]}" "$@" \
       >"$out.configure" 2>&1; then
     cat "$out.configure"
@@ -269,23 +271,21 @@ if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglan
 fi
 
 if [ $quick = 1 ]; then
-  configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DSTRATA_TEST_TOGETHER=ON \
+  configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
   # What is not optimised takes half of its compiler's time; the implementation that most tests use is optimised.
   built=$rings
   # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
   if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
-  together=ON
-  if [ $full = 1 ]; then together=OFF; fi  # each file has the includes that it needs
   configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0 \
-    -DSTRATA_TEST_TOGETHER=$together -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
+    -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
   sanitizing=g++
   if has_libfuzzer; then sanitizing=clang++; fi
-  configure asan --preset asan -DCMAKE_CXX_COMPILER=$sanitizing -DSTRATA_TEST_TOGETHER=ON  # clang++ takes half of the time of g++
-  configure tsan --preset tsan -DCMAKE_CXX_COMPILER=$sanitizing -DSTRATA_TEST_TOGETHER=ON
+  configure asan --preset asan -DCMAKE_CXX_COMPILER=$sanitizing  # clang++ takes half of the time of g++
+  configure tsan --preset tsan -DCMAKE_CXX_COMPILER=$sanitizing
   # Optimised targets take as long to compile as they run here.
   if has_libfuzzer; then
     configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer" \

@@ -301,16 +301,16 @@ def make_pages(folder):
 
 
 def main():
-    kind, program = check_page.choose_browser()
+    kind, program, named = check_page.choose_browser()
     axe = check_page.find_axe()
     with tempfile.TemporaryDirectory() as folder:
-        pages = [pathlib.Path(name) for name in sys.argv[1:]] or list(make_pages(folder))
+        pages = named or list(make_pages(folder))
         results = {path: json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) for path in pages}
-        if not sys.argv[1:]:  # what compare is known to say of one of them
+        if not named:  # what compare is known to say of one of them
             known = next(result for path, result in results.items() if path.stem == "slower")
             assert known["verdict"] == "regression" and abs(known["step"]["after_ms"] - 5.01) < 1e-6, known["step"]
             assert any(each["slower"] and each["judged_by"] == "gpu" and abs(each["change"] - 8) < 1e-6 for each in known["ranges"]), known["ranges"]
-        pages = check_page.pages_for(kind, pages, IN_FIREFOX)
+            pages = check_page.pages_for(kind, pages, IN_FIREFOX)
         checks, wrong = check_page.visit(kind, program, folder, pages,
                                          lambda browser, path, width, dark, wrong: check(browser, path, width, dark, results[path], axe, wrong))
     for each in wrong:

@@ -854,20 +854,22 @@ def make_pages(folder):
 
 
 def choose_browser():
-    """What the command line asks for: a class, and the program of the browser. Without one the test is skipped."""
-    if sys.argv[1:2] == ["--firefox"]:
-        del sys.argv[1]
+    """What the command line asks for: a class, the program of the browser, and the pages that it names. Without a browser
+    the test is skipped."""
+    words = sys.argv[1:]
+    in_firefox = words[:1] == ["--firefox"]
+    if in_firefox:
         kind, program, package = Firefox, shutil.which("firefox-esr") or shutil.which("firefox"), "firefox-esr"
     else:
         kind, program, package = Browser, find_browser(), "chromium, or name one in STRATA_TEST_BROWSER"
     if program is None:
         skip(f"there is no {kind.name}: apt-get install {package}")
-    return kind, program
+    return kind, program, [pathlib.Path(name) for name in words[in_firefox:]]
 
 
 def pages_for(kind, pages, in_firefox):
-    """All of them, but in Firefox those alone that are named here or on the command line."""
-    if kind is Browser or sys.argv[1:]:
+    """Of the pages that a test makes those for this browser: all of them, or those that are named for Firefox."""
+    if kind is Browser:
         return pages
     return [next(path for path in pages if path.stem == stem) for stem in in_firefox]
 
@@ -909,11 +911,10 @@ def take(left):
 
 
 def main():
-    kind, program = choose_browser()
+    kind, program, named = choose_browser()
     axe = find_axe()
     with tempfile.TemporaryDirectory() as folder:
-        pages = [pathlib.Path(name) for name in sys.argv[1:]] or make_pages(folder)
-        pages = pages_for(kind, pages, IN_FIREFOX)
+        pages = named or pages_for(kind, make_pages(folder), IN_FIREFOX)
         checks, wrong = visit(kind, program, folder, pages, lambda browser, path, width, dark, wrong: check(browser, path, width, dark, axe, wrong))
     for each in wrong:
         print("FAILED:", each)
