@@ -84,10 +84,6 @@ missing() {
   fi
 }
 has_libfuzzer() { [ -f "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]; }
-has_libclang() {  # for Python, where tests/package/shape.py looks
-  PYTHONPATH=/usr/lib/python3/dist-packages python3 -c \
-    "import clang.cindex; clang.cindex.Index.create()" >/dev/null 2>&1
-}
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
@@ -102,7 +98,6 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   fi
   if has_ring package; then
     command -v clang-format >/dev/null 2>&1 || echo clang-format
-    has_libclang || echo python3-clang
     command -v eslint >/dev/null 2>&1 || echo eslint
     [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
@@ -344,7 +339,7 @@ builds = sys.argv[9 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
-optional = {"toolchains.clang", "toolchains.nvcc", "toolchains.firefox_page", "toolchains.firefox_comparison_page", "package.abi", "package.format", "package.shape", "toolchains.windows",
+optional = {"toolchains.clang", "toolchains.nvcc", "toolchains.firefox_page", "toolchains.firefox_comparison_page", "package.abi", "package.format", "toolchains.windows",
             "toolchains.platforms", "toolchains.device_programs", "toolchains.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",

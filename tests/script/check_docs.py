@@ -5,7 +5,7 @@ docs/reference/files.md          the columns of every CSV file, the keys of prof
 docs/reference/metrics.md        rates, units, the table of counters, the CPU's counters, notes
 docs/reference/messages.md       losses, codes of CUPTI and the driver, and sentences: the first four words of each
 docs/reference/api.md            declarations as the headers have them
-All of them                      lines, cells and words; links; code that is marked complete compiles; STRATA= texts have no mistake
+All of them                      links; code that is marked complete compiles; STRATA= texts have no mistake
 """
 
 import json
@@ -27,7 +27,6 @@ readme = (root / "README.md").read_text(encoding="utf-8")
 contributing = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
 CONFIGURATION, FILES, METRICS = "reference/configuration.md", "reference/files.md", "reference/metrics.md"
 MESSAGES, API = "reference/messages.md", "reference/api.md"
-MOST_WORDS, MOST_WORDS_OF_CONTRIBUTING, MOST_COLUMNS, MOST_OF_A_CELL = 15000, 3200, 110, 120
 failures = []
 
 
@@ -371,7 +370,7 @@ for name in sorted(names):
     if not re.search(rf"\b{name}\b", pages[API]):
         fail(API, f"{name} has no entry")
 
-# --- links, lengths, words ----------------------------------------------------------------------------------------
+# --- links --------------------------------------------------------------------------------------------------------
 
 
 def anchors(text):
@@ -396,25 +395,6 @@ for name in pages:
         fail("docs/README.md", f"no link to {name}")
 if "(docs/README.md)" not in readme:
     fail("README.md", "no link to docs/README.md")
-
-for name, text in {**documents, "SECURITY.md": (root / "SECURITY.md").read_text(encoding="utf-8")}.items():
-    for number, line in enumerate(text.splitlines(), 1):
-        cells = re.split(r"(?<!\\)\|", line) if line.startswith("|") else []
-        if not cells and len(line) > MOST_COLUMNS:
-            fail(f"{name}:{number}", f"{len(line)} columns, {MOST_COLUMNS} at most")
-        if any(len(cell.strip()) > MOST_OF_A_CELL for cell in cells):
-            fail(f"{name}:{number}", f"a cell of more than {MOST_OF_A_CELL} characters")
-words = sum(len(text.split()) for text in [readme, *pages.values()])
-if words > MOST_WORDS:
-    fail("docs and README.md", f"{words} words, {MOST_WORDS} at most")
-if len(contributing.split()) > MOST_WORDS_OF_CONTRIBUTING:
-    fail("CONTRIBUTING.md", f"{len(contributing.split())} words, {MOST_WORDS_OF_CONTRIBUTING} at most")
-# One term a thing: the compiled part is the implementation, a range's limit its limiter.
-OTHER_TERMS = re.compile(r"\b(bodies|dearest|folded|stand-in|apart)\b")
-for name, text in [("README.md", readme)] + [(f"docs/{n}", t) for n, t in pages.items()]:
-    prose = re.sub(r"`[^`]+`", "", re.sub(r"^ {4}.*$", "", without_code(text), flags=re.M))
-    for term in OTHER_TERMS.findall(prose):
-        fail(name, f"'{term}': the documents have another word for it")
 
 # --- code ---------------------------------------------------------------------------------------------------------
 
@@ -464,7 +444,7 @@ int main(int count, char** texts) {
                                           universal_newlines=True).stdout.splitlines():
                 fail("docs or README.md", problem)
     print(f"{len(settings)} texts of STRATA parsed, {len(all_texts)} literals read, {len(wanted)} messages looked up, "
-          f"{len(signatures)} declarations, {words} words")
+          f"{len(signatures)} declarations")
 
 for failure in failures:
     print("FAILED:", failure)
