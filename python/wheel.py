@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes a wheel of a build, for pip and pipx: the command strata, the library that it loads into programs, strata.py
-and strata_mcp.py. The same build gives the same bytes.
+. The same build gives the same bytes.
 
     cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --target strata_command strata_inject
     python3 python/wheel.py build
@@ -151,13 +151,11 @@ def contents(build, tag):
     wheel = ["Wheel-Version: 1.0", "Generator: strata wheel.py", "Root-Is-Purelib: false", f"Tag: {tag}"]
     return {
         "strata.py": (root / "python/strata.py").read_bytes(),
-        "strata_mcp.py": (root / "python/strata_mcp.py").read_bytes(),
         f"{data}/scripts/strata": command_of(build).read_bytes(),
         f"{data}/data/libexec/strata/libstrata_inject.so": library_of(build).read_bytes(),
         f"{data}/data/share/man/man1/strata.1": (root / "tools/strata.1").read_bytes(),
         f"{about}/METADATA": "\n".join([*metadata, ""]).encode(),
         f"{about}/WHEEL": "\n".join([*wheel, ""]).encode(),
-        f"{about}/entry_points.txt": b"[console_scripts]\nstrata-mcp = strata_mcp:main\n",
         f"{about}/LICENSE": (root / "LICENSE").read_bytes(),
     }
 

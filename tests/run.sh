@@ -246,11 +246,11 @@ if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/nu
     --root-user-action=ignore --target "$root/build/jsonschema" 'jsonschema==4.*'
 fi
 
-# What reads gauges as Prometheus and OpenTelemetry do; without it that script is skipped.
-if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client, opentelemetry.proto' 2>/dev/null; then
-  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi 'prometheus-client and opentelemetry-proto' ||
+# What reads gauges as Prometheus does; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>/dev/null; then
+  [ -d "$root/build/fleet/prometheus_client" ] || ! from_pypi prometheus-client ||
     python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/fleet" \
-      'prometheus-client==0.*' 'opentelemetry-proto==1.*'
+      'prometheus-client==0.*'
 fi
 
 # What checks pages for people who do not see them or have no mouse; without it that part is left out.

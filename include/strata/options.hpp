@@ -36,7 +36,6 @@ struct options {
   bool html = false;         ///< `formats=html`: report.html, a page to look at
   bool recording = false;    ///< `formats=recording`: profile.strata, for reports made later
   bool openmetrics = false;  ///< `formats=openmetrics`: metrics.prom, for Prometheus
-  bool otlp = false;         ///< `formats=otlp`: metrics.otlp.json, for OpenTelemetry
   order sort = order::cost;  ///< of the ranges below one, in the table and at first on the page
   /// A name or pattern: the calls of these ranges are the steps, in place of STRATA_STEP().
   std::string step;

@@ -81,9 +81,6 @@ class session_reports final : public made_reports {
       case report_format::openmetrics:
         write_openmetrics(out, input_);
         break;
-      case report_format::otlp:
-        write_otlp(out, input_);
-        break;
       case report_format::trace:
         return write_trace(out, input_, how_).problem;
       case report_format::perfetto:

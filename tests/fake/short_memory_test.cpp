@@ -110,7 +110,7 @@ void check(char const* what, char const* options) {
 }  // namespace
 
 TEST_CASE("memory ends while device work is recorded, written and reported") {
-  check("device", "trace,formats=table+csv+json+trace+perfetto+html+recording+openmetrics+otlp");
+  check("device", "trace,formats=table+csv+json+trace+perfetto+html+recording+openmetrics");
 }
 
 TEST_CASE("memory ends while the log is full and calls become sums") {

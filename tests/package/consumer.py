@@ -53,7 +53,7 @@ def cmake(checks, name, *options, **environment):
 def files_of_tools():
     """What is installed with the command, beside it and its library."""
     schemas = [f"share/strata/schema/{path.name}" for path in (ROOT / "docs/schema").iterdir()]
-    return ["share/man/man1/strata.1", "share/strata/python/strata.py", "share/strata/python/strata_mcp.py", *schemas]
+    return ["share/man/man1/strata.1", "share/strata/python/strata.py", *schemas]
 
 
 def install(checks, prefix):

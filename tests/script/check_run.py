@@ -360,7 +360,7 @@ done = subprocess.run(["cmake", "--install", str(build), "--prefix", "prefix", "
 os.rename("prefix", "moved")
 installed = sorted(path.relative_to("moved").as_posix() for path in pathlib.Path("moved").rglob("*") if path.is_file())
 libraries = [name for name in installed if name.endswith("/libstrata_inject.so")]
-shared = ["share/man/man1/strata.1", "share/strata/python/strata.py", "share/strata/python/strata_mcp.py",
+shared = ["share/man/man1/strata.1", "share/strata/python/strata.py",
           *(f"share/strata/schema/{path.name}" for path in (root / "docs/schema").iterdir())]
 that(done.returncode == 0 and len(libraries) == 1 and libraries[0].startswith("lib") and installed == sorted(["bin/strata", *libraries, *shared]),
      f"installed: {installed}")

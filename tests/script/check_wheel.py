@@ -86,11 +86,6 @@ if pip.returncode == 0:
     with open("out/ranges.csv", newline="", encoding="utf-8") as file:
         that([row["path"] for row in csv.DictReader(file) if row["path"]] == ["a"], "ranges of a program with import strata")
     that(ran(strata, "explain", "out").stdout.startswith("run "), "strata explain of what strata run wrote")
-    asked = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
-             {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "explain", "arguments": {"file": str(here / "out")}}}]
-    answers = ran(here / "environment/bin/strata-mcp", input="".join(json.dumps(message) + "\n" for message in asked), cwd="/").stdout
-    first, second = [json.loads(line)["result"] for line in answers.splitlines()]
-    that(first["serverInfo"]["version"] == version and second["isError"] is False, f"strata-mcp: {answers}")
     that((here / "environment/share/man/man1/strata.1").read_bytes() == (root / "tools/strata.1").read_bytes(), "no manual page")
     ran(python, "-m", "pip", "uninstall", "--yes", "strata-profiler")
     that(not strata.exists() and not library.exists(), "it is not removed")

@@ -22,7 +22,7 @@
 
 namespace report_test {
 
-inline constexpr std::size_t report_count = 10;
+inline constexpr std::size_t report_count = 9;
 
 /// The report of this number; the tables of ranges, kernels and so on are one.
 inline void write_report(detail::text_writer& out, report_input const& input, std::size_t number) {
@@ -49,7 +49,6 @@ inline void write_report(detail::text_writer& out, report_input const& input, st
     case 7:
       return write_openmetrics(out, input);
     case 8:
-      return write_otlp(out, input);
     default:
       return write_html(out, input);
   }

@@ -22,10 +22,6 @@ std::string prometheus(report_input const& input) {
 std::string prometheus(report_sample const& sample) { return prometheus(sample.input()); }
 std::string prometheus(profile const& made) { return prometheus(report_tables(made).input()); }
 
-std::string otlp(report_sample const& sample) {
-  return text_of([&](detail::text_writer& out) { write_otlp(out, sample.input()); });
-}
-
 /// The values by what stands before them: the name with its labels.
 std::map<std::string, double> values(std::string const& text) {
   std::map<std::string, double> found;
@@ -57,10 +53,9 @@ profile with_ranges(std::size_t many, std::string const& prefix) {
 
 }  // namespace
 
-TEST_CASE("metrics.prom and metrics.otlp.json are as they were") {
+TEST_CASE("metrics.prom is as it was") {
   report_sample const gpu = gpu_sample();
   CHECK(prometheus(gpu) == golden("metrics_gpu.prom", prometheus(gpu)));
-  CHECK(otlp(gpu) == golden("metrics_gpu.otlp.json", otlp(gpu)));
 }
 
 TEST_CASE("metrics.prom has the mean step in seconds, its ranges and what limits them") {
@@ -215,62 +210,6 @@ TEST_CASE("metrics.prom: labels are escaped") {
   CHECK(has(text,
             "strata_range_host_seconds{program=\"a\\\"b\",range=\"top \\\"k\\\" \\\\ of\\\\nall "
             "\xEF\xBF\xBD\"} 1e-06\n"));
-}
-
-TEST_CASE("metrics.otlp.json has what metrics.prom has") {
-  report_sample sample = gpu_sample();
-  sample.source.environment.rank = 7;
-  nlohmann::json const request = nlohmann::json::parse(otlp(sample));
-  REQUIRE(request["resourceMetrics"].size() == 1);
-  nlohmann::json const& all = request["resourceMetrics"][0];
-  std::map<std::string, std::string> about;
-  for (nlohmann::json const& attribute : all["resource"]["attributes"])
-    about[attribute["key"]] = attribute["value"]["stringValue"];
-  CHECK(about["host.name"] == "node7");
-  CHECK(about["strata.rank"] == "7");
-  CHECK(about["service.name"] == "train_gpt2");
-  std::int64_t last = 0;
-  for (step_record const& step : sample.source.steps) last = step.end > last ? step.end : last;
-  std::string const time = std::to_string(sample.source.environment.started_at_unix_ns + last);
-
-  std::map<std::string, double> const expected = values(prometheus(sample));
-  std::string const run = "program=\"" + about["service.name"] + "\",rank=\"7\"";
-  std::size_t points = 0;
-  for (nlohmann::json const& metric : all["scopeMetrics"][0]["metrics"]) {
-    detail::fleet_gauge const* gauge = nullptr;
-    for (detail::fleet_gauge const& known : detail::fleet_gauges)
-      if (metric["name"] == std::string(known.name)) gauge = &known;
-    REQUIRE(gauge != nullptr);
-    CHECK(metric["unit"] == std::string(gauge->unit));
-    for (nlohmann::json const& point : metric["gauge"]["dataPoints"]) {
-      CHECK(point["timeUnixNano"] == time);
-      std::string labels = run;
-      for (nlohmann::json const& attribute : point["attributes"])
-        labels += "," + attribute["key"].get<std::string>() + "=\"" +
-                  attribute["value"]["stringValue"].get<std::string>() + "\"";
-      std::string const name = std::string(gauge->prometheus_name) + "{" + labels + "}";
-      REQUIRE_MESSAGE(expected.count(name) == 1, name);
-      CHECK(point["asDouble"] == expected.at(name));
-      ++points;
-    }
-  }
-  CHECK(points == expected.size());
-}
-
-TEST_CASE("metrics.otlp.json has times that OTLP takes, whatever a recording says") {
-  report_sample sample = gpu_sample();
-  REQUIRE(sample.source.steps.size() > 0);
-  auto const time_of = [&](std::int64_t started, std::int64_t end) {
-    sample.source.environment.started_at_unix_ns = started;
-    for (step_record& step : sample.source.steps) step.end = end;
-    return nlohmann::json::parse(otlp(sample))["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
-                                              [0]["gauge"]["dataPoints"][0]["timeUnixNano"]
-                                                  .get<std::string>();
-  };
-  constexpr std::int64_t most = INT64_MAX;
-  CHECK(time_of(most, most) == "18446744073709551614");
-  CHECK(time_of(-1, 5) == "5");
-  CHECK(time_of(INT64_MIN, -5) == "0");
 }
 
 TEST_CASE("a program's name is its file's, of Python the script's or module's") {

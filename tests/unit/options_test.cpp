@@ -191,7 +191,7 @@ TEST_CASE("formats") {
   options chosen;
   std::string const said = bad("formats=csv+xml,skip=4", &chosen);
   CHECK(has(said, "\"formats=xml\""));
-  CHECK(has(said, "table, csv, json, trace, perfetto, html, recording, openmetrics, otlp"));
+  CHECK(has(said, "table, csv, json, trace, perfetto, html, recording, openmetrics"));
   CHECK(chosen.csv);
   CHECK_FALSE(chosen.table);
   CHECK(chosen.skip == 4);

@@ -3,7 +3,7 @@
 #define STRATA_REPORT_FLEET_METRICS_HPP
 
 // What the monitoring of a fleet keeps of a profile: gauges of the step, of the longest ranges and
-// of what would shorten the step, for Prometheus (OpenMetrics text) and OpenTelemetry (OTLP JSON).
+// of what would shorten the step, for Prometheus (OpenMetrics text).
 
 #include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
@@ -26,7 +26,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// A gauge. Units are those of OpenTelemetry (UCUM); the name for Prometheus ends in the unit.
+/// A gauge, whose name ends in its unit.
 struct fleet_gauge {
   std::string_view name;
   std::string_view unit;
@@ -283,111 +283,6 @@ inline void write_openmetrics(detail::text_writer& out, report_input const& inpu
     out.put('\n');
   }
   out.write("# EOF\n");
-}
-
-namespace detail {
-
-/// Writes gauges as OTLP/HTTP has them in JSON: one ExportMetricsServiceRequest.
-class otlp_writer {
- public:
-  otlp_writer(text_writer& out, report_input const& input)
-      : json_(out), input_(input), time_(std::to_string(time_of_values())) {}
-
-  void write() {
-    json_.object();
-    json_.array("resourceMetrics");
-    json_.object();
-    write_resource();
-    json_.array("scopeMetrics");
-    json_.object();
-    json_.object("scope");
-    json_.text("name", "strata");
-    json_.text("version", version_text());
-    json_.end_object();
-    write_metrics();
-    json_.end_object();
-    json_.end_array();
-    json_.end_object();
-    json_.end_array();
-    json_.end_object();
-  }
-
- private:
-  static constexpr std::int64_t no_time = 0;
-
-  /// The end of the last step, else the begin of the session; ns since 1970. No broken recording
-  /// has one that OTLP does not take.
-  std::uint64_t time_of_values() const noexcept {
-    std::int64_t last = 0;
-    for (step_record const& step : input_.source.steps) last = larger(last, step.end);
-    std::int64_t const begin = larger(input_.source.environment.started_at_unix_ns, no_time);
-    return static_cast<std::uint64_t>(begin) + static_cast<std::uint64_t>(last);
-  }
-  void attribute(char const* key, std::string_view value) {
-    if (value.empty()) return;
-    json_.object();
-    json_.text("key", key);
-    json_.object("value");
-    json_.text("stringValue", value);
-    json_.end_object();
-    json_.end_object();
-  }
-  void write_resource() {
-    profile_environment const& run = input_.source.environment;
-    json_.object("resource");
-    json_.array("attributes");
-    attribute("service.name", fleet_samples::label(program_of(run.command)));
-    attribute("host.name", run.host);
-    attribute("process.pid", std::to_string(run.process_id));
-    if (run.rank >= 0) attribute("strata.rank", std::to_string(run.rank));
-    json_.end_array();
-    json_.end_object();
-  }
-  void write_metrics() {
-    fleet_samples const samples(input_);
-    vec<fleet_sample> const& list = samples.list();
-    json_.array("metrics");
-    for (std::size_t first = 0; first < list.size();) {
-      std::size_t end = first;
-      while (end < list.size() && list[end].metric == list[first].metric) ++end;
-      fleet_gauge const& gauge = gauge_of(list[first].metric);
-      json_.line();
-      json_.object();
-      json_.text("name", gauge.name);
-      json_.text("unit", gauge.unit);
-      json_.text("description", gauge.help);
-      json_.object("gauge");
-      json_.array("dataPoints");
-      for (; first < end; ++first) write_point(list[first]);
-      json_.end_array();
-      json_.end_object();
-      json_.end_object();
-    }
-    json_.end_array();
-  }
-  void write_point(fleet_sample const& sample) {
-    json_.object();
-    json_.array("attributes");
-    attribute("range", sample.range);
-    attribute("unit", sample.unit);
-    attribute("rule", sample.rule);
-    json_.end_array();
-    json_.text("timeUnixNano", time_);
-    json_.number("asDouble", sample.value);
-    json_.end_object();
-  }
-
-  json_writer json_;
-  report_input const& input_;
-  std::string time_;  ///< as OTLP has 64 bits in JSON
-};
-
-}  // namespace detail
-
-/// metrics.otlp.json: the same gauges, for a collector's /v1/metrics.
-inline void write_otlp(detail::text_writer& out, report_input const& input) {
-  detail::otlp_writer(out, input).write();
-  out.put('\n');
 }
 
 STRATA_END

@@ -275,7 +275,7 @@ class report_files {
     bool const whole = !broken && !source.steps.empty() && !files_.in_wanted().empty();
     bool const is_last = options_.reports_windows() ? whole : !files_.in_wanted().empty();
     std::int32_t const rank = source.environment.rank;
-    bool const is_watched = options_.openmetrics || options_.otlp;  // by its path
+    bool const is_watched = options_.openmetrics;  // by its path
     if (is_last && (rank < 0 || is_watched))
       files_.wanted().link_latest(machine::absolute(folder_of_rank(options_.out, rank)));
     if (earlier == nullptr) return;

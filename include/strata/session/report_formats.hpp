@@ -21,8 +21,7 @@ enum class report_format : std::uint8_t {
   perfetto,
   html,
   recording,
-  openmetrics,
-  otlp
+  openmetrics
 };
 
 /// What a format is made of; each has what the ones before it have.
@@ -66,9 +65,7 @@ inline constexpr report_format_entry report_formats[] = {
     {report_format::recording, "recording", &options::recording, format_source::profile,
      format_turn::recording, nullptr},
     {report_format::openmetrics, "openmetrics", &options::openmetrics, format_source::answer,
-     format_turn::brief, "metrics.prom"},
-    {report_format::otlp, "otlp", &options::otlp, format_source::answer, format_turn::brief,
-     "metrics.otlp.json"}};
+     format_turn::brief, "metrics.prom"}};
 
 /// All names of formats.
 inline std::string format_names(char const* between) {

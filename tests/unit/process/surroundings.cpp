@@ -29,7 +29,7 @@ struct outcome {
 };
 
 char const* const all_formats =
-    "formats=table+csv+json+trace+perfetto+html+recording+openmetrics+otlp";
+    "formats=table+csv+json+trace+perfetto+html+recording+openmetrics";
 
 }  // namespace
 
