@@ -57,8 +57,8 @@ inline std::string describe_left_out(std::uint64_t events) {
 
 inline std::string describe_refused(std::uint64_t records) {
   return sentence("The recording leaves out ")
-         << count_text(records)
-         << " records whose times cannot be: it was changed, or is of an older Strata; record it "
+         << count_text(records) << (records == 1 ? " record" : " records")
+         << " whose times cannot be: it was changed, or is of an older Strata; record the program "
             "again.";
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -205,15 +206,21 @@ class continued_clock {
     std::int64_t const drift = 200'000 + passed / 1000;  // a clock that goes wrong by more was set
     bool const was_read = last_before_ != 0;
     bool const was_set = was_read && continued(time) < least - drift;
-    was_set_forth_ = was_read && continued(time) > last_ + (before - last_after_) + drift;
+    bool const was_set_forth = was_read && continued(time) > last_ + (before - last_after_) + drift;
+    gap_ = was_set_forth ? continued(time) - least : 0;
     if (was_set) set_back_ = least - time;
     last_ = continued(time);
     last_after_ = after;
     last_before_ = before;
     return was_set;
   }
-  /// Whether it was set forth between the last two reads, which leaves a gap.
-  bool was_set_forth() const noexcept { return was_set_forth_; }
+  /// Where it was set forth before it was read last, it goes on as if it had not been. Returns:
+  /// whether it was.
+  bool close_gap() noexcept {
+    set_back_ -= gap_;
+    last_ -= gap_;
+    return std::exchange(gap_, 0) != 0;
+  }
   /// A time that it told since it was read last.
   std::int64_t continued(std::int64_t time) const noexcept { return time + set_back_; }
 
@@ -222,7 +229,7 @@ class continued_clock {
   std::int64_t last_after_ = 0;
   std::int64_t last_before_ = 0;  // 0: it was not read
   std::int64_t set_back_ = 0;
-  bool was_set_forth_ = false;
+  std::int64_t gap_ = 0;  // that it left where it was set forth
 };
 
 /// Converts another clock (CUPTI's) to ns since a moment, by samples taken over the run: between

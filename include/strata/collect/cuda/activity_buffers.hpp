@@ -228,11 +228,8 @@ class activity_buffers {
     });
     std::int64_t const before = monotonic_ns();
     system_lock lock(store_.mutex());
-    clock_sample const earlier = store_.clock().latest();
-    bool const is_first = !store_.clock().has_read();
     bool const was_set = store_.clock().read(sample, after, before);
     if (!needed && !was_set) return;
-    if (was_set && !is_first) bridge_.add(earlier);
     bridge_.add(sample);
     next_sample_.store(before + 1'000'000'000, memory_order_relaxed);
   }
