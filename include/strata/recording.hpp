@@ -56,10 +56,10 @@ inline std::string describe_left_out(std::uint64_t events) {
 }
 
 inline std::string describe_refused(std::uint64_t records) {
-  return sentence("The recording leaves out ")
-         << count_text(records) << (records == 1 ? " record" : " records")
-         << " whose times cannot be: it was changed, or is of an older Strata; record the program "
-            "again.";
+  return sentence("The recording leaves out ") << count_text(records)
+                                               << " of its records, whose times cannot be: it was "
+                                                  "changed, or is of an older Strata; record "
+                                                  "the program again.";
 }
 
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.

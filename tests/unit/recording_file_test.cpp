@@ -402,7 +402,7 @@ TEST_CASE("records whose times cannot be are dropped and counted, and nothing el
     CHECK(again.attributes.size() == p.attributes.size());
     CHECK(again.device.complete);
     REQUIRE(again.problems.size() == p.problems.size() + 1);
-    CHECK(again.problems.back().find("The recording leaves out 1 record") == 0);
+    CHECK(again.problems.back().find("The recording leaves out 1 of its records") == 0);
     (void)reports_of(again);
   }
 }

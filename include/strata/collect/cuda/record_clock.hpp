@@ -22,6 +22,7 @@ class record_clock {
   /// How far CUPTI's times may be from the host's. They are some microseconds apart (H200, CUDA
   /// 13.0); a device's clock that is read rarely drifts.
   static constexpr std::int64_t tolerance = 1'000'000;
+  static constexpr std::int64_t call_tolerance = 10 * tolerance;
 
   /// A session begins. Until the clock is read, any time is one that can be.
   void begin_session() noexcept {
@@ -73,7 +74,7 @@ class record_clock {
   /// are not compared.
   bool is_before_call(std::int64_t begin, std::int64_t ticks) const noexcept {
     return ticks >= first_.ticks && latest_.ticks > first_.ticks &&
-           begin < latest_.other - since(ticks) / 1000 - since(ticks) - tolerance;
+           begin < latest_.other - since(ticks) / 1000 - since(ticks) - call_tolerance;
   }
   /// The time of such a call. 0 where the clock was not read.
   std::int64_t time_of_call(std::int64_t ticks) const noexcept {
