@@ -183,6 +183,7 @@ struct profile_losses {
   std::uint64_t histograms_coarse = 0;
   std::uint64_t allocations_dropped = 0;
   std::uint64_t work_unfinished = 0;
+  std::uint64_t records_refused = 0;  ///< of a recording that is read
 };
 
 /// One kind of loss as reports name it.
@@ -248,8 +249,11 @@ inline constexpr loss_kind loss_kinds[] = {
     STRATA_DETAIL_LOSS(
         uncorrelated, "kernels and copies without a known launch",
         "They are outside ranges: launched before the recording began, or by a dropped call."),
-    STRATA_DETAIL_LOSS(timestamps_lost, "kernels and copies whose times the device lost",
-                       "They are counted with a time of 0 and are missing in the trace."),
+    STRATA_DETAIL_LOSS(
+        timestamps_lost, "records of GPU work whose times are lost or cannot be",
+        "Kernels, copies and waits are counted with a time of 0 and are missing in the trace; "
+        "allocations have the time of their call; migrations are missing. Record shorter windows "
+        "(active=), or take another CUPTI."),
     STRATA_DETAIL_LOSS(counter_ranges_lost, "ranges that CUPTI refused or dropped while it counted",
                        "They have no values. Use fewer different range names and indices."),
     STRATA_DETAIL_LOSS(spans_dropped, "NVTX spans beyond the memory limit",
@@ -275,7 +279,9 @@ inline constexpr loss_kind loss_kinds[] = {
                        "with {buffers}."),
     STRATA_DETAIL_LOSS(work_unfinished, "calls whose GPU work had not ended at the end",
                        "Their GPU time is missing. Where the GPU was only slow, wait longer for it "
-                       "with drain= (ms).")};
+                       "with drain= (ms)."),
+    STRATA_DETAIL_LOSS(records_refused, "records of the recording whose times cannot be",
+                       "They are missing in the trace. Record the program again.")};
 #undef STRATA_DETAIL_LOSS
 #undef STRATA_DETAIL_LOSS_AS
 

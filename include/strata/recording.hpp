@@ -55,6 +55,13 @@ inline std::string describe_left_out(std::uint64_t events) {
             "fewer steps (active=) to see them.";
 }
 
+inline std::string describe_refused(std::uint64_t records) {
+  return sentence("The recording leaves out ") << count_text(records)
+                                               << " of its records, whose times cannot be: it was "
+                                                  "changed, or is of an older Strata; record "
+                                                  "the program again.";
+}
+
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.
 inline void take_records(profile& reported, profile& streamed) {
   reported.steps = std::move(streamed.steps);
@@ -98,9 +105,12 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& targe
   profile& made = has_report ? reported : streamed;
   bool const has_records = has_pieces && (!has_report || wanted == recording_view::timeline);
   if (has_report && has_records) take_records(made, streamed);
+  std::uint64_t const refused = made.losses.records_refused;
   if (!sound || !recording_check(made).is_sound())
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
   if (has_records && left_out != 0) made.problems.push_back(describe_left_out(left_out));
+  if (made.losses.records_refused != refused)
+    made.problems.push_back(describe_refused(made.losses.records_refused - refused));
   if (!has_report) made.problems.push_back(describe_cut(made));
   target = std::move(made);
   return {};

@@ -1,7 +1,9 @@
 // Ranges are counted on every device that the program uses, and the counts added up.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <thread>
 
@@ -65,7 +67,8 @@ void split_model() {
 /// Two devices, 5 us at the same time.
 void work_in_parallel() {
   STRATA_RANGE("parallel");
-  std::uint64_t const at = 1'700'000'000'000'000'000;
+  auto const since = std::chrono::system_clock::now().time_since_epoch();
+  auto const at = static_cast<std::uint64_t>(std::chrono::nanoseconds(since).count());
   for (std::uint32_t device = 0; device < 2; ++device) {
     fake_set_next_times(at, at + 5000);
     launch_on(device, 10);

@@ -296,11 +296,23 @@ void lose_times_of_graphs(state& s) {
   }
 }
 
+// No record of a kernel comes before the kernel has ended.
+void await_streams(state& s, std::unique_lock<std::mutex>& lock) {
+  std::uint64_t last = 0;
+  for (auto const& each : s.stream_end_ns) last = std::max(last, each.second);
+  const std::uint64_t now = now_ns(s);
+  if (last <= now) return;
+  lock.unlock();
+  std::this_thread::sleep_for(std::chrono::nanoseconds(last - now));
+  lock.lock();
+}
+
 void deliver(bool forced) {
   state& s = the_state();
   const std::size_t synchronizations = fake_synchronize_count();
   const std::lock_guard<std::mutex> one_at_a_time(s.delivering);
   std::unique_lock<std::mutex> lock(s.mutex);
+  await_streams(s, lock);
   s.worker_asked = false;
   std::vector<pending_record> ready;
   std::vector<pending_record> incomplete;

@@ -292,7 +292,10 @@ void fake_fail_next_call(int code) {
   with_state([&](fake::state& s) { s.next_call_result = code; });
 }
 void fake_skew_clock(std::int64_t by_ns) {
-  with_state([&](fake::state& s) { s.skew_ns = by_ns; });
+  with_state([&](fake::state& s) {
+    s.skew_ns = by_ns;
+    s.stream_end_ns.clear();  // by the clock as it was
+  });
 }
 void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns) {
   with_state([&](fake::state& s) {

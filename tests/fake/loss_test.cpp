@@ -1,6 +1,8 @@
 // What is lost is counted, shown, and does not spoil the rest.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <strata/base/clock.hpp>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,51 @@ TEST_CASE("lost times are counted and are no time") {
   REQUIRE(p.kernels.size() == 2);
   CHECK(p.kernels[0].begin == strata::lost_time);  // sorted by time
   CHECK(p.kernels[0].end == strata::lost_time);
+}
+
+TEST_CASE("times that cannot be are lost, and all else is as without them") {
+  std::int64_t begin = 0;  // after now
+  std::int64_t end = 10'000;
+  bool begin_0 = false;
+  bool end_0 = false;
+  SUBCASE("begin 0") { begin_0 = true; }
+  SUBCASE("end 0") { end_0 = true; }
+  SUBCASE("an end before the begin") { begin = 20'000; }
+  SUBCASE("an end after the session") { end = 3'400'000'000; }
+  SUBCASE("another clock") {
+    begin = -100'000'000'000'000;
+    end = begin + 10'000;
+  }
+  SUBCASE("of before the session") { begin = -10'000'000'000; }
+  std::int64_t const now = strata::detail::realtime_ns();
+  traced s;
+  {
+    STRATA_RANGE("work");
+    launch();
+    for (int i = 0; i < 4; ++i) {
+      fake_set_next_times(begin_0 ? 0 : static_cast<std::uint64_t>(now + begin),
+                          end_0 ? 0 : static_cast<std::uint64_t>(now + end));
+      if (i == 0) launch();
+      if (i == 1) (void)fake_copy(1, 64, 7, 1000);
+      if (i == 2) (void)fake_memset(32, 7, 1000);
+      if (i == 3) (void)fake_sync(3, 7, 1000);
+    }
+    launch();
+  }
+  profile const& p = s.profile();
+  CHECK(p.losses.timestamps_lost == 4);
+  CHECK(p.losses.uncorrelated == 0);
+  strata::range_row const work = row(p, "work");
+  CHECK(work.self.kernels == 3);
+  CHECK(fake::about(work.self.kernel_ns, 2000));
+  CHECK(fake::about(work.gpu_busy_ns, 2000));
+  CHECK(work.self.copies == 2);
+  CHECK(work.self.copy_ns == 0);
+  CHECK(work.self.host_to_device_bytes == 64);
+  CHECK(work.self.set_bytes == 32);
+  CHECK(work.self.synchronizations == 1);
+  CHECK(work.self.synchronization_ns == 0);
+  CHECK(p.kernels[0].begin == strata::lost_time);
 }
 
 TEST_CASE("what CUPTI dropped is counted") {

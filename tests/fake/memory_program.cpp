@@ -74,7 +74,8 @@ void ranges(int count, int kernels, int rounds) {
       STRATA_RANGE("inner", index % 1000);
       for (int kernel = 0; kernel < kernels; ++kernel) {
         std::uint64_t const duration_ns = varied_ns(state);
-        launch(kernel, duration_ns);
+        launch(kernel, duration_ns,
+               100 + static_cast<std::uint32_t>(launched % 64));  // so that the device keeps up
         ++launched;
         launched_ns += duration_ns;
       }

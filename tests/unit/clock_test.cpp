@@ -147,6 +147,44 @@ TEST_CASE("a clock that is set back goes on, and one that drifts is left as it i
   CHECK(clock.continued(102 * second) == 603 * second - 10);
 }
 
+TEST_CASE("times around a moment at which the clock was set lie between the two samples") {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t hour = 3600 * second;
+  tick_converter const ticks({0, 0}, {second, second});
+  clock_bridge bridge;
+  bridge.add({0, 0});
+  bridge.add({second, second + hour});
+  CHECK(bridge.to_ns(second - 7, ticks) == second - 7);  // before
+  CHECK(bridge.to_ns(hour + 7, ticks) == 7);             // after
+  CHECK(bridge.to_ns(hour / 3, ticks) == second);        // shown at no time
+  CHECK(bridge.to_ns(hour / 3 * 2, ticks) == 0);
+}
+
+TEST_CASE("a clock that is set forth goes on where that is wanted") {
+  constexpr std::int64_t second = 1'000'000'000;
+  continued_clock clock;
+  CHECK_FALSE(clock.read(500 * second, second, second));
+  CHECK_FALSE(clock.close_gap());
+  CHECK_FALSE(clock.read(501 * second + 900'000, 2 * second, 2 * second));  // it drifts
+  CHECK_FALSE(clock.close_gap());
+  CHECK_FALSE(clock.read(600 * second, 3 * second, 3 * second));
+  CHECK(clock.continued(600 * second) == 600 * second);
+  CHECK(clock.close_gap());
+  CHECK_FALSE(clock.close_gap());
+  CHECK(clock.continued(600 * second) == 502 * second + 900'000);
+  CHECK_FALSE(clock.read(601 * second, 4 * second, 4 * second));
+  CHECK(clock.continued(601 * second) == 503 * second + 900'000);
+}
+
+TEST_CASE("time 0 of the steady clock in ns since 1970") {
+  std::int64_t const before = realtime_ns();
+  std::int64_t const now = monotonic_ns() + realtime_origin_ns();
+  std::int64_t const after = realtime_ns();
+  CHECK(now > before - 100'000);  // the two clocks are read one after the other
+  CHECK(now < after + 100'000);
+  CHECK(suspended_ns() >= -1'000'000);
+}
+
 TEST_CASE("a bridge over many samples never goes back") {
   tick_converter const ticks({0, 0}, {1000, 1000});
   clock_bridge bridge;

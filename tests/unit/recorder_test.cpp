@@ -122,6 +122,24 @@ TEST_CASE("a second session is refused, and the first is not disturbed") {
   CHECK(third.running());
 }
 
+TEST_CASE("time 0 of a session and its windows is the moment that its environment names") {
+  std::vector<std::int64_t> clock;  // around each step
+  recording run;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  for (int i = 0; i < 20; ++i) {
+    clock.push_back(detail::realtime_ns());
+    STRATA_STEP();
+    clock.push_back(detail::realtime_ns());
+  }
+  profile const& p = run.profile();
+  REQUIRE(p.steps.size() == 20);
+  for (std::size_t i = 0; i < 20; ++i) {
+    std::int64_t const begin = p.environment.started_at_unix_ns + p.steps[i].begin;
+    CHECK(begin > clock[2 * i] - 100'000);
+    CHECK(begin < clock[2 * i + 1] + 100'000);
+  }
+}
+
 TEST_CASE("a session that is configured off does not start") {
   options how = quiet();
   how.enabled = false;

@@ -18,6 +18,7 @@
 #include "../work_folder.hpp"
 #include "all_reports.hpp"
 #include "page_sample.hpp"
+#include "profile_checks.hpp"
 #include "report_sample.hpp"
 
 namespace recording_file_test {
@@ -28,6 +29,7 @@ using report_test::recording_line;
 using report_test::recording_of;
 using report_test::recording_with;
 using report_test::reports_of;
+using test::row;
 
 namespace {
 
@@ -216,13 +218,13 @@ TEST_CASE("every report of a recording is that of the profile, to the last byte"
 // recorded too.
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
 static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 192 &&
-              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 27 * 8 &&
+              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 28 * 8 &&
               sizeof(profile_cost) == 14 * 8 && sizeof(profile_node) == 24 &&
               sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 112 &&
               sizeof(kernel_sums) == 280 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
               sizeof(counted_kernel) == 48 && sizeof(profile_hang) == 56 &&
-              sizeof(profile) == 1456);
+              sizeof(profile) == 1464);
 #endif
 
 TEST_CASE("a recording of a step is small") {
@@ -332,7 +334,6 @@ TEST_CASE("what refers to nothing is refused") {
       [](profile& p) { p.nodes[1].name = 4000; },
       [](profile& p) { p.ranges[0].node = 4000; },
       [](profile& p) { p.ranges[0].attribute = 40000; },
-      [](profile& p) { p.ranges[0].end = no_index + 1; },
       [](profile& p) { p.attributes[0].rank = 8; },
       [](profile& p) { p.attributes[0].note = 4000; },
       [](profile& p) { p.spans[0].name = 4000; },
@@ -343,7 +344,6 @@ TEST_CASE("what refers to nothing is refused") {
       [](profile& p) { p.kernels[0].captured_by = 4000; },
       [](profile& p) { p.copies[0].kind = static_cast<copy_kind>(77); },
       [](profile& p) { p.memory[0].kind = static_cast<memory_kind>(77); },
-      [](profile& p) { p.memory[0].time = INT64_MAX; },
       [](profile& p) { p.synchronizations[0].kind = static_cast<synchronization_kind>(77); },
       [](profile& p) { p.device.nodes.pop_back(); },
       [](profile& p) { p.device.by_node.times.pop_back(); },
@@ -365,6 +365,58 @@ TEST_CASE("what refers to nothing is refused") {
     CAPTURE(&each - changes);
     CHECK(problem_of(recording_of(p)) == no_profile);
   }
+}
+
+TEST_CASE("records whose times cannot be are dropped and counted, and nothing else is lost") {
+  using change = void (*)(profile&);
+  constexpr std::int64_t far = std::int64_t{1} << 60;
+  change const changes[] = {
+      [](profile& p) { p.ranges[0].end = no_index + 1; },
+      [](profile& p) { p.ranges[1].end = p.ranges[1].begin - 1; },
+      [](profile& p) { p.steps[0].begin = far; },
+      [](profile& p) { p.spans[0].begin = p.spans[0].end + 1; },
+      [](profile& p) { p.launches[0].end = -far; },
+      [](profile& p) { p.launches[0].begin = lost_time; },
+      [](profile& p) { p.kernels[0].end = p.kernels[0].begin - 1; },
+      [](profile& p) { p.kernels[0].begin = lost_time; },
+      [](profile& p) { p.kernels[1].end = 0; },  // it has lost the other time
+      [](profile& p) { p.copies[0].begin = far; },
+      [](profile& p) { p.memory[0].time = INT64_MAX; },
+      [](profile& p) { p.synchronizations[0].begin = p.synchronizations[0].end + 1; },
+      [](profile& p) { p.overheads[0].end = 0; },
+      [](profile& p) { p.migrations[0].end = lost_time; },
+  };
+  auto const records = [](profile const& p) {
+    return p.ranges.size() + p.steps.size() + p.spans.size() + p.launches.size() +
+           p.kernels.size() + p.copies.size() + p.memory.size() + p.synchronizations.size() +
+           p.overheads.size() + p.migrations.size();
+  };
+  for (change const& each : changes) {
+    profile p = whole_sample();
+    each(p);
+    CAPTURE(&each - changes);
+    profile again;
+    REQUIRE(read_recording(recording_of(p), again).ok());
+    CHECK(again.losses.records_refused == 1);
+    CHECK(records(again) == records(p) - 1);
+    CHECK(again.attributes.size() == p.attributes.size());
+    CHECK(again.device.complete);
+    REQUIRE(again.problems.size() == p.problems.size() + 1);
+    CHECK(again.problems.back().find("The recording leaves out 1 of its records") == 0);
+    (void)reports_of(again);
+  }
+}
+
+TEST_CASE("sums of times that cannot be are made anew of the records") {
+  profile p = whole_sample();
+  profile const right = whole_sample();
+  p.device.nodes[0].kernel_ns = std::int64_t{1} << 60;
+  p.device.by_node.times[0].busy_ns = -1;
+  profile again;
+  REQUIRE(read_recording(recording_of(p), again).ok());
+  CHECK_FALSE(again.device.complete);
+  CHECK(row(again, "").total.kernels == row(right, "").total.kernels);
+  CHECK(row(again, "").total.kernel_ns == row(right, "").total.kernel_ns);
 }
 
 TEST_CASE("a recording without a report is what its pieces say, and says that it is cut") {

@@ -125,6 +125,14 @@ void check_projections(json const& all) {
 
 }  // namespace
 
+TEST_CASE("a trace says when its time 0 was") {
+  report_sample s = gpu_sample();
+  auto const base = [](report_sample const& of) { return json::parse(trace_text(of)); };
+  CHECK(base(s)["baseTimeNanoseconds"] == s.source.environment.started_at_unix_ns);
+  s.source.environment.started_at_unix_ns = 0;  // an older recording
+  CHECK_FALSE(base(s).contains("baseTimeNanoseconds"));
+}
+
 TEST_CASE("the trace is as it was") {
   report_sample const s = gpu_sample();
   CHECK(trace_text(s) == golden("trace_gpu.json", trace_text(s)));

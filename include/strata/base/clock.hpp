@@ -3,6 +3,7 @@
 #define STRATA_BASE_CLOCK_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
 #include <time.h>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -32,6 +34,24 @@ inline std::int64_t monotonic_ns() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+#endif
+}
+
+/// For how long the machine has been suspended so far, in ns: monotonic_ns() does not go on then.
+/// Only the difference of two is known.
+inline std::int64_t suspended_ns() noexcept {
+#if defined(__linux__) && defined(CLOCK_BOOTTIME)
+  std::int64_t least = INT64_MAX;
+  for (int i = 0; i < 3; ++i) {
+    std::int64_t const before = monotonic_ns();
+    timespec now{};
+    if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+    std::int64_t const found = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - before;
+    least = smaller(least, found);  // a thread may wait between the two
+  }
+  return least;
+#else
+  return 0;
 #endif
 }
 
@@ -138,6 +158,21 @@ clock_sample sample_clock(tick_source const& source, Clock const& other) noexcep
   return best;
 }
 
+/// What realtime_ns() is at time 0 of monotonic_ns(). It changes where the former is set.
+inline std::int64_t realtime_origin_ns() noexcept {
+  std::int64_t origin = 0;
+  std::int64_t narrowest = 0;
+  for (int i = 0; i < 5; ++i) {
+    std::int64_t const before = monotonic_ns();
+    std::int64_t const between = realtime_ns();
+    std::int64_t const width = monotonic_ns() - before;
+    if (i != 0 && width >= narrowest) continue;
+    narrowest = width;
+    origin = between - before - width / 2;
+  }
+  return origin;
+}
+
 /// Converts ticks to ns since a moment, by the rate between two samples of CLOCK_MONOTONIC.
 class tick_converter {
  public:
@@ -168,24 +203,38 @@ class continued_clock {
   bool read(std::int64_t time, std::int64_t after, std::int64_t before) noexcept {
     std::int64_t const passed = after - last_before_;
     std::int64_t const least = last_ + passed;
-    bool const was_set = last_before_ != 0 && continued(time) < least - 200'000 - passed / 1000;
+    std::int64_t const drift = 200'000 + passed / 1000;  // a clock that goes wrong by more was set
+    bool const was_read = last_before_ != 0;
+    bool const was_set = was_read && continued(time) < least - drift;
+    bool const was_set_forth = was_read && continued(time) > last_ + (before - last_after_) + drift;
+    gap_ = was_set_forth ? continued(time) - least : 0;
     if (was_set) set_back_ = least - time;
     last_ = continued(time);
+    last_after_ = after;
     last_before_ = before;
     return was_set;
+  }
+  /// Where it was set forth before it was read last, it goes on as if it had not been. Returns:
+  /// whether it was.
+  bool close_gap() noexcept {
+    set_back_ -= gap_;
+    last_ -= gap_;
+    return std::exchange(gap_, 0) != 0;
   }
   /// A time that it told since it was read last.
   std::int64_t continued(std::int64_t time) const noexcept { return time + set_back_; }
 
  private:
   std::int64_t last_ = 0;
+  std::int64_t last_after_ = 0;
   std::int64_t last_before_ = 0;  // 0: it was not read
   std::int64_t set_back_ = 0;
+  std::int64_t gap_ = 0;  // that it left where it was set forth
 };
 
 /// Converts another clock (CUPTI's) to ns since a moment, by samples taken over the run: between
 /// two samples along the line through them, outside along the nearest one. Where the clock was set
-/// between two samples, each half of the time belongs to the nearer one.
+/// between two samples, a time belongs to the nearer one, and lies between the two.
 class clock_bridge {
  public:
   void add(clock_sample sample) {
@@ -210,8 +259,8 @@ class clock_bridge {
     std::int64_t const most =
         200'000 + (b_ns - a_ns) / 1000;  // a clock that drifts by more was set
     if (drift > most || drift < -most)
-      return other - a.other < (b_ns - a_ns) / 2 ? a_ns + (other - a.other)
-                                                 : b_ns + (other - b.other);
+      return other - a.other <= b.other - other ? smaller(a_ns + (other - a.other), b_ns)
+                                                : larger(b_ns + (other - b.other), a_ns);
     double const part =
         static_cast<double>(other - a.other) / static_cast<double>(b.other - a.other);
     return a_ns + static_cast<std::int64_t>(part * static_cast<double>(b_ns - a_ns));

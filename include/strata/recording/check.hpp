@@ -14,23 +14,23 @@ STRATA_BEGIN
 namespace detail {
 
 /// Whether all that a profile refers to is there, and no number is beyond what a run can have: what
-/// the analysis relies on.
+/// the analysis relies on. A record whose times cannot be goes, and is counted.
 class recording_check {
  public:
-  explicit recording_check(profile const& data) : profile_(data) {}
+  explicit recording_check(profile& data) : profile_(data) {}
 
   bool is_sound() {
     check_tree();
     if (!good_) return false;
+    drop_records();
     check_all(profile_.ranges, [&](range_record const& r) {
-      good(in_tree(r.node) && r.attribute <= profile_.attributes.size() && lasts(r));
+      good(in_tree(r.node) && r.attribute <= profile_.attributes.size());
     });
     check_all(profile_.attributes, [&](attribute_record const& a) {
       good(in_tree(a.node) && a.note <= profile_.names.size() && a.rank <= 7);
     });
-    check_all(profile_.steps, [&](step_record const& s) { good(lasts(s)); });
     check_all(profile_.spans, [&](span_record const& s) {
-      good(lasts(s) && s.kind <= span_kind::mark && is_name(s.name) && is_name(s.domain));
+      good(s.kind <= span_kind::mark && is_name(s.name) && is_name(s.domain));
     });
     check_all(profile_.summed_ranges,
               [&](overflow_sums const& f) { good(in_tree(f.node) && sums(f.durations)); });
@@ -39,25 +39,23 @@ class recording_check {
     });
     good(sums(profile_.summed_steps) && is_time(profile_.end));
     check_all(profile_.launches, [&](driver_call_record const& l) {
-      good(in_tree(l.node) && lasts(l) && l.kind <= api_kind::graph_change);
+      good(in_tree(l.node) && l.kind <= api_kind::graph_change);
     });
     check_all(profile_.kernels, [&](kernel_record const& k) {
-      good(in_tree(k.node) && lasts(k) && is_kernel(k.name) &&
+      good(in_tree(k.node) && is_kernel(k.name) &&
            (k.captured_by == no_node || in_tree(k.captured_by)));
     });
     check_all(profile_.copies, [&](copy_record const& c) {
-      good(in_tree(c.node) && lasts(c) && is_size(c.bytes) && c.kind <= copy_kind::set);
+      good(in_tree(c.node) && is_size(c.bytes) && c.kind <= copy_kind::set);
     });
     check_all(profile_.memory, [&](memory_record const& m) {
-      good(in_tree(m.node) && is_time(m.time) && is_size(m.bytes) &&
-           m.kind <= memory_kind::managed_static);
+      good(in_tree(m.node) && is_size(m.bytes) && m.kind <= memory_kind::managed_static);
     });
     check_all(profile_.synchronizations, [&](synchronization_record const& s) {
-      good(in_tree(s.node) && lasts(s) && s.kind <= synchronization_kind::context);
+      good(in_tree(s.node) && s.kind <= synchronization_kind::context);
     });
-    check_all(profile_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
     check_all(profile_.migrations, [&](migration_record const& m) {
-      good(lasts(m) && is_size(m.value) && m.kind <= migration_kind::last_former);
+      good(is_size(m.value) && m.kind <= migration_kind::last_former);
     });
     check_device();
     check_all(profile_.counter_sets, [&](counter_set const& set) { check_set(set); });
@@ -70,6 +68,8 @@ class recording_check {
     for (Value const& value : list) look(value);
   }
   void good(bool is) noexcept { good_ = good_ && is; }
+  /// Of the device's sums, which older versions made of times that cannot be.
+  void can_be(bool is) noexcept { sums_can_be_ = sums_can_be_ && is; }
 
   bool in_tree(std::uint32_t node) const noexcept { return node < profile_.nodes.size(); }
   bool is_name(std::uint32_t name) const noexcept { return name < profile_.names.size(); }
@@ -81,9 +81,31 @@ class recording_check {
   }
   static bool is_sum(std::int64_t ns) noexcept { return ns >= 0 && is_time(ns); }
   static bool is_size(std::uint64_t bytes) noexcept { return bytes < std::uint64_t{1} << 50; }
-  template <class Record>
-  static bool lasts(Record const& r) noexcept {
-    return (is_time(r.begin) && is_time(r.end)) || (r.begin == lost_time && r.end == lost_time);
+
+  /// Drops records whose times cannot be. The device may have lost those of its work.
+  void drop_records() {
+    auto const lasts = [](auto const& r) {
+      return is_time(r.begin) && is_time(r.end) && r.begin <= r.end;
+    };
+    auto const lasts_or_lost = [&](auto const& r) {
+      return lasts(r) || (r.begin == lost_time && r.end == lost_time);
+    };
+    keep(profile_.ranges, lasts);
+    keep(profile_.steps, lasts);
+    keep(profile_.spans, lasts);
+    keep(profile_.launches, lasts);
+    keep(profile_.kernels, lasts_or_lost);
+    keep(profile_.copies, lasts_or_lost);
+    keep(profile_.memory, [](memory_record const& m) { return is_time(m.time); });
+    keep(profile_.synchronizations, lasts_or_lost);
+    keep(profile_.overheads, lasts);
+    keep(profile_.migrations, lasts);
+  }
+  template <class Record, class Check>
+  void keep(vec<Record>& records, Check const& is_good) {
+    profile_.losses.records_refused += records.size();
+    records.keep_if(is_good);
+    profile_.losses.records_refused -= records.size();
   }
   static bool sums(duration_statistics const& durations) noexcept {
     return recorded_fields::is_sound(durations);
@@ -106,24 +128,26 @@ class recording_check {
     check_sums(sums_of.by_node, nodes);
     check_sums(sums_of.by_family, families);
     check_all(sums_of.nodes, [&](device_work const& w) {
-      good(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
-           is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns) && is_sum(w.adopted_ns));
+      can_be(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
+             is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns) && is_sum(w.adopted_ns));
     });
     check_all(sums_of.family_of_node, [&](std::uint32_t family) { good(family < families); });
     check_all(sums_of.kernels, [&](kernel_sums const& k) {
       good(in_tree(k.node) && is_kernel(k.name) && sums(k.duration) && sums(k.blocks));
     });
     check_all(sums_of.graph_kernels, [&](graph_kernel_sums const& g) {
-      good(in_tree(g.launched_by) && in_tree(g.captured_by) && is_sum(g.kernel_ns));
+      good(in_tree(g.launched_by) && in_tree(g.captured_by));
+      can_be(is_sum(g.kernel_ns));
     });
+    if (good_ && !sums_can_be_) profile_.device = {};  // those of the records stand for them
   }
   void check_sums(subtree_sums const& sums, std::size_t places) {
     good(sums.times.size() == places);
     check_all(sums.times,
-              [&](subtree_times const& t) { good(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
+              [&](subtree_times const& t) { can_be(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
     check_all(sums.devices, [&](device_busy const& d) {
       good(d.ns.size() == places);
-      check_all(d.ns, [&](std::int64_t ns) { good(is_sum(ns)); });
+      check_all(d.ns, [&](std::int64_t ns) { can_be(is_sum(ns)); });
     });
   }
 
@@ -147,8 +171,9 @@ class recording_check {
               [&](counted_work const& w) { good(in_tree(w.node) && w.pass < most_passes); });
   }
 
-  profile const& profile_;
+  profile& profile_;
   bool good_ = true;
+  bool sums_can_be_ = true;
 };
 
 }  // namespace detail

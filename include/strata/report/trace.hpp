@@ -569,7 +569,8 @@ inline trace_summary write_events(trace_sink& sink, table_input const& input,
 }  // namespace detail
 
 /// trace.json: Chrome trace events, for Perfetto and chrome://tracing. Times are microseconds since
-/// the session began, or since the first event before it, exact to the ns. The first process is the
+/// the session began, or since the first event before it, exact to the ns; baseTimeNanoseconds is
+/// that moment in ns since 1970, so that traces can be laid side by side. The first process is the
 /// host with a track a thread; each device is a process with a track a stream. Cost: 32 bytes an
 /// event that is written, besides the profile.
 inline trace_summary write_trace(detail::text_writer& out, table_input const& input,
@@ -578,7 +579,13 @@ inline trace_summary write_trace(detail::text_writer& out, table_input const& in
   detail::trace_labels const labels(input, options.mangled_names);
   detail::trace_plan plan(input, labels, options.max_events);
   detail::trace_json sink(out, labels.texts(), plan.origin());
-  out.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+  out.write("{\"displayTimeUnit\":\"ns\",");
+  if (std::int64_t const began_at = source.environment.started_at_unix_ns; began_at != 0) {
+    out.write("\"baseTimeNanoseconds\":");
+    out.integer(began_at + plan.origin());
+    out.put(',');
+  }
+  out.write("\"traceEvents\":[");
   trace_summary const summary = detail::write_events(sink, input, labels, plan, options);
   out.write("\n],\n\"otherData\":");
   detail::json_writer json(out);

@@ -244,7 +244,6 @@ class session_core {
     problems_.clear();
     detail::recorder& recorder = detail::recorder::instance();
     std::int64_t const begin = monotonic_ns();
-    start_.began_at = realtime_ns();
     start_.cost = instrumentation_cost::measure(recorder.clock());
     window_ = window_state::closed;
     counting_.emplace(options_, problems_.all(), device_trace::control());
@@ -461,7 +460,6 @@ class session_core {
   void begin_reported(std::uint32_t step) {
     windows_.begin(step, [this] {
       problems_.begin_window();
-      start_.began_at = realtime_ns();
       detail::recorder::instance().begin_clock();
       if (windows_.had_window() && !options_.counters.empty()) {
         counting_.emplace(options_, problems_.all(), device_trace::control());
@@ -606,6 +604,7 @@ class session_core {
           "only= matches no range of this program: it is compared with names, "
           "without index and path (block, not block[0])");
     if (options_.synchronize) keep(device_patience::problem());
+    keep(describe_suspend(recorder.suspended()));
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, steps_.plan.made(), counting_->never_began(), profile_,
@@ -624,8 +623,16 @@ class session_core {
   void describe_session(profile_environment& environment) const {
     environment.options = options_.text;
     environment.clock = detail::recorder::instance().clock().name();
-    environment.started_at = machine::time_text(start_.began_at);
-    environment.started_at_unix_ns = start_.began_at;
+    environment.started_at_unix_ns = detail::recorder::instance().began_at();
+    environment.started_at = machine::time_text(environment.started_at_unix_ns);
+  }
+
+  /// What to say where the machine was suspended.
+  static status describe_suspend(std::int64_t ns) {
+    if (ns == 0) return {};
+    return {errc::limit, "the machine was suspended for " + time_text(static_cast<double>(ns)) +
+                             " during the run: the step and the ranges that were open then may "
+                             "have that time in them, so leave them out"};
   }
 
   /// What the steps are that calls into the driver are.
@@ -640,7 +647,6 @@ class session_core {
   /// How it began.
   struct beginning {
     status refusal{errc::bad_argument, "start() was not called"};
-    std::int64_t began_at = 0;  // in ns since 1970: the session, or the window
     std::int64_t took_ns = 0;
     instrumentation_cost cost;
   };

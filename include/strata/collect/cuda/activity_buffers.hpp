@@ -228,8 +228,7 @@ class activity_buffers {
     });
     std::int64_t const before = monotonic_ns();
     system_lock lock(store_.mutex());
-    bool const was_set = store_.clock().read(sample.other, after, before);
-    sample.other = store_.clock().continued(sample.other);
+    bool const was_set = store_.clock().read(sample, after, before);
     if (!needed && !was_set) return;
     bridge_.add(sample);
     next_sample_.store(before + 1'000'000'000, memory_order_relaxed);

@@ -34,8 +34,8 @@ namespace detail {
 
 /// CUPTI's records, joined to the calls that caused them and summed up as they arrive. They wait
 /// for a batch, so that late ones come in order of their times. What the timeline has room for is
-/// kept, in CUPTI's time, until a session takes it. Threads: add from CUPTI's threads, the rest
-/// from the session's.
+/// kept, in CUPTI's time, until a session takes it. Times that cannot be are lost: the record
+/// counts without them. Threads: add from CUPTI's threads, the rest from the session's.
 class activity_store {
  public:
   /// How many records wait before the older half is joined. Where a quarter of the budget is less,
@@ -54,6 +54,7 @@ class activity_store {
     system_lock lock(mutex_);
     auto const quarter = static_cast<std::size_t>(larger(budget_->limit(), std::int64_t{0})) / 4;
     translator_.names().limit_bytes(quarter);
+    translator_.clock().begin_session();
     waiting_ = {};
     waiting_.batch = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
     made_ = {};
@@ -92,25 +93,25 @@ class activity_store {
     switch (any.kind) {
       case cupti::activity_kind::kernel:
       case cupti::activity_kind::concurrent_kernel:
-        await(translator_.kernel(cupti::as<cupti::kernel_record>(&any)));
+        add_timed(cupti::as<cupti::kernel_record>(&any));
         break;
       case cupti::activity_kind::copy:
-        await(translator_.copy(cupti::as<cupti::copy_record>(&any)));
+        add_timed(cupti::as<cupti::copy_record>(&any));
         break;
       case cupti::activity_kind::peer_copy:
-        await(translator_.copy(cupti::as<cupti::peer_copy_record>(&any)));
+        add_timed(cupti::as<cupti::peer_copy_record>(&any));
         break;
       case cupti::activity_kind::set:
-        await(translator_.copy(cupti::as<cupti::set_record>(&any)));
+        add_timed(cupti::as<cupti::set_record>(&any));
         break;
       case cupti::activity_kind::memory:
-        await(translator_.allocation(cupti::as<cupti::memory_record>(&any)));
+        await(translator_.made_of(cupti::as<cupti::memory_record>(&any)));
         break;
       case cupti::activity_kind::synchronization:
-        await(translator_.wait(cupti::as<cupti::synchronization_record>(&any)));
+        add_timed(cupti::as<cupti::synchronization_record>(&any));
         break;
       case cupti::activity_kind::overhead:
-        return keep(made_.overheads, translator_.overhead(cupti::as<cupti::overhead_record>(&any)));
+        return add_overhead(cupti::as<cupti::overhead_record>(&any));
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
       case cupti::activity_kind::unified_memory:
@@ -139,7 +140,7 @@ class activity_store {
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
-  continued_clock& clock() noexcept { return translator_.clock(); }
+  record_clock& clock() noexcept { return translator_.clock(); }
   /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
   void keep_for_stream(bool on) noexcept {
     std::size_t const most_bytes = on ? 0 : fresh_.most_bytes;  // a report is made afterwards
@@ -166,11 +167,17 @@ class activity_store {
   bool stream(profile& target, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until, Take take) {
     fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
+    if (fresh_.has_long) {
+      fresh_.lists.for_each_list([](auto& records) { sort_by_time(records); });
+      fresh_.has_long = lose_impossible_lengths(fresh_.lists);
+    }
     std::size_t taken = 0;
     bool has_more = false;
     auto const waits = [&](auto& record) {
       join_result joined = join(record);
-      if (joined == join_result::unknown && bridge.to_ns(time_of(record), ticks) > until)
+      bool const has_time = time_of(record) != lost_time;
+      if (joined == join_result::unknown && has_time &&
+          bridge.to_ns(time_of(record), ticks) > until)
         return true;
       if (joined == join_result::unknown) joined = join_by_graph(record);
       if (joined == join_result::known && !launches().stream_call(record.correlation, take))
@@ -179,7 +186,6 @@ class activity_store {
       if (joined == join_result::left_out || (joined == join_result::unknown && is_own(record)))
         return false;
       if (joined == join_result::unknown) record.node = root_node;
-      (void)mark_lost_time(record);
       convert(record, bridge, ticks);
       add_to(target, record);
       return false;
@@ -328,6 +334,7 @@ class activity_store {
     std::size_t first_name = 1;
     std::size_t most_bytes = 0;  // that were here at once
     bool keeps = false;
+    bool has_long = false;  // that lose_impossible_lengths has to look at
     std::uint64_t dropped = 0;
 
     template <class Record>
@@ -336,6 +343,7 @@ class activity_store {
       vec<Record>& records = lists.list_of(record);
       if (lists.size() < most && records.make_room(1)) {
         records.push_back(record);
+        has_long = has_long || is_long(record);
       } else {
         ++dropped;
       }
@@ -346,8 +354,10 @@ class activity_store {
   template <class Record>
   static void convert(Record& record, clock_bridge const& bridge, tick_converter const& ticks) {
     if (record.begin == lost_time) return;
+    std::int64_t const length = record.end - record.begin;
     record.begin = bridge.to_ns(record.begin, ticks);
     record.end = bridge.to_ns(record.end, ticks);
+    if (record.end < record.begin) record.end = record.begin + length;  // the clock was set in it
   }
   static void convert(strata::memory_record& record, clock_bridge const& bridge,
                       tick_converter const& ticks) {
@@ -387,6 +397,7 @@ class activity_store {
     waiting_.most_bytes = larger(waiting_.most_bytes, lists.bytes());
     if (!if_memory_allows([&] {
           lists.for_each_list([](auto& records) { sort_by_time(records); });
+          (void)lose_impossible_lengths(lists);
           learn_nodes();
         }))
       return forget_waiting();
@@ -441,11 +452,12 @@ class activity_store {
   /// Looks for the call that caused a record, and gives the record its node. From then on the
   /// answer is `known`, also where the call is left out.
   template <class Record>
-  join_result join(Record& record) {
+  join_result join(Record& record, bool by_own_id = true) {
     if (record.node != no_node) return join_result::known;
     driver_call_record driver_call{};
     if (!launches().find(record.correlation, driver_call)) return join_result::unknown;
     record.node = driver_call.node;
+    if (by_own_id && begins_before(record, driver_call)) lose_time(record);
     if (newest_ == 0 || record.correlation - newest_ < 0x80000000u) newest_ = record.correlation;
     note_capture(record, driver_call.begin);
     if ((driver_call.flags & driver_call_record::adopted) != 0) note_adopted(record);
@@ -463,16 +475,19 @@ class activity_store {
   template <class Record>
   static void note_adopted(Record const&) noexcept {}
 
+  template <class From>
+  void add_timed(From const& from) {
+    if (!leaves_out_unfinished_ || from.end_ns != 0) return await(translator_.made_of(from));
+    if (!launches().leaves_out_running(from.correlation_id)) ++made_.losses.work_unfinished;
+  }
+
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(Record made) {
-    if (leaves_out_unfinished_ && lacks_times(made)) {
-      if (!launches().leaves_out_running(made.correlation)) ++made_.losses.work_unfinished;
-      return;
-    }
     made.node = no_node;
     join_result const joined = join(made);
     if (!is_awaited(made, joined)) return;
+    settle_time(made);
     vec<Record>& waiting = waiting_.lists.list_of(made);
     if (!waiting.make_room(1)) out_of_memory();
     if (joined == join_result::unknown)
@@ -480,11 +495,19 @@ class activity_store {
     if (joined != join_result::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
-  template <class Record>
-  static bool lacks_times(Record const& record) noexcept {
-    return record.begin == 0 && record.end == 0;
+  /// An allocation or release keeps its place among others without its own time: it has that of its
+  /// call, or, where that is not known, comes now.
+  void settle_time(strata::memory_record& made) noexcept {
+    record_clock const& clock = translator_.clock();
+    driver_call_record call{};
+    bool const has_call = made.node != no_node && launches().find(made.correlation, call);
+    bool const has_time = made.time != lost_time && !(has_call && begins_before(made, call));
+    if (has_time) return;
+    ++made_.losses.timestamps_lost;
+    made.time = has_call ? clock.time_of_call(call.begin) : clock.latest().other;
   }
-  static bool lacks_times(strata::memory_record const&) noexcept { return false; }
+  template <class Record>
+  static void settle_time(Record const&) noexcept {}
   static bool is_awaited(traced_kernel& kernel, join_result joined) noexcept {
     if (joined == join_result::left_out) kernel.is_left_out = true;
     return joined != join_result::left_out || kernel.graph_node != 0;
@@ -506,9 +529,9 @@ class activity_store {
   join_result join_by_graph(traced_kernel& kernel) {
     std::uint32_t const own = kernel.correlation;
     if (kernel.graph_node == 0 ||
-        !graphs_.find(kernel, kernel.graph, translator_.clock(), kernel.correlation))
+        !graphs_.find(kernel, kernel.graph, translator_.clock().clock(), kernel.correlation))
       return join_result::unknown;
-    join_result const joined = join(kernel);
+    join_result const joined = join(kernel, false);
     if (joined == join_result::unknown) kernel.correlation = own;
     return joined;
   }
@@ -522,23 +545,76 @@ class activity_store {
   void add_work(Record& record, vec<Record>& log, join_result joined) {
     if (joined == join_result::left_out) return;
     if (joined == join_result::unknown) record.node = root_node;
-    note_lost_time(record);
+    count_lost_time(record);
     sums_.summing->add(record);
     if (joined == join_result::unknown) ++made_.losses.uncorrelated;
     keep(log, record);
   }
-  /// A record has 0 for both times where the device lost them.
+
   template <class Record>
-  static bool mark_lost_time(Record& record) noexcept {
-    if (!lacks_times(record)) return false;
+  void count_lost_time(Record const& record) noexcept {
+    if (time_of(record) == lost_time) ++made_.losses.timestamps_lost;
+  }
+  template <class Record>
+  static void lose_time(Record& record) noexcept {
     record.begin = record.end = lost_time;
-    return true;
   }
-  static bool mark_lost_time(strata::memory_record&) noexcept { return false; }  // of its call
+  static void lose_time(strata::memory_record&) noexcept {}  // see settle_time
+
+  /// Whether a record is of before its call, which is the one that it names.
   template <class Record>
-  void note_lost_time(Record& record) noexcept {
-    if (mark_lost_time(record)) ++made_.losses.timestamps_lost;
+  bool begins_before(Record const& record, driver_call_record const& call) const noexcept {
+    std::int64_t const begin = time_of(record);
+    return begin != lost_time && translator_.clock().is_before_call(begin, call.begin);
   }
+
+  /// Work on a stream ends before what is behind it on that stream begins. A programmatic dependent
+  /// launch begins earlier, but does not end earlier. So work within which two kernels of its
+  /// stream ran whole has a wrong time. Kernels of graphs run beside each other whatever their
+  /// stream.
+  static constexpr std::int64_t long_ns = 1'000'000;
+  static constexpr std::int64_t overlap_ns = 100'000;
+  template <class Record>
+  static bool is_long(Record const& record) noexcept {
+    return time_of(record) != lost_time && record.end - record.begin > long_ns;
+  }
+  static bool is_long(strata::memory_record const&) noexcept { return false; }
+  static bool is_long(strata::synchronization_record const&) noexcept { return false; }
+
+  /// Takes their times from such records. Requires: they are sorted by time. Returns: whether work
+  /// stays that what comes later may still show to be such. Cost: a comparison a record, and for a
+  /// long one the kernels that began while it ran, within a limit for all of them.
+  static bool lose_impossible_lengths(record_lists& lists) {
+    std::size_t looks = std::size_t{1} << 22;
+    bool any_long = false;
+    auto const look_at = [&](auto& records) {
+      bool any_lost = false;
+      std::size_t next = 0;  // kernel that begins later
+      for (auto& record : records) {
+        if (!is_long(record) || is_of_graph(record)) continue;
+        any_long = true;
+        while (next < lists.kernels.size() && time_of(lists.kernels[next]) < record.begin) ++next;
+        int within = 0;
+        for (std::size_t i = next; i < lists.kernels.size() && within < 2 && looks > 0; ++i) {
+          traced_kernel const& other = lists.kernels[i];
+          if (other.begin >= record.end - overlap_ns) break;
+          --looks;
+          bool const is_behind = other.begin >= record.begin && other.stream == record.stream &&
+                                 other.context == record.context && !is_of_graph(other);
+          within += is_behind && other.end < record.end - overlap_ns ? 1 : 0;
+        }
+        if (within < 2) continue;
+        lose_time(record);
+        any_lost = true;
+      }
+      if (any_lost) sort_by_time(records);
+    };
+    look_at(lists.copies);
+    look_at(lists.kernels);
+    return any_long;
+  }
+  static bool is_of_graph(traced_kernel const& kernel) noexcept { return kernel.graph_node != 0; }
+  static bool is_of_graph(strata::copy_record const&) noexcept { return false; }
 
   /// Whether work without a call of the program is Strata's: CUPTI's Range Profiler launches a
   /// kernel, and Strata waits.
@@ -557,15 +633,17 @@ class activity_store {
   void settle_call(Record& record, vec<Record>& log) {
     join_result const joined = join(record);
     if (joined == join_result::left_out) return;
-    note_lost_time(record);
     if (joined == join_result::unknown) record.node = root_node;
     if (joined == join_result::unknown && is_stray(record)) return;
+    count_lost_time(record);
     sums_.summing->add(record);
     keep(log, record);
   }
   /// Strata's own waits have no call either: whether the program recorded then is known later.
   bool is_stray(strata::synchronization_record const& wait) {
-    if ((strays_.size() < batch || room_.take(sizeof wait)) && strays_.make_room(1)) {
+    if (wait.begin == lost_time) {
+      ++made_.losses.timestamps_lost;
+    } else if ((strays_.size() < batch || room_.take(sizeof wait)) && strays_.make_room(1)) {
       strays_.push_back(wait);
     } else {
       ++made_.losses.activity_dropped;
@@ -580,10 +658,18 @@ class activity_store {
     if (!room_.keep(log, record)) ++made_.losses.activity_summed;
   }
 
-  /// Migrations are in no other sums, so one without room is lost.
+  void add_overhead(cupti::overhead_record const& from) {
+    overhead_record const made = translator_.made_of(from);
+    if (made.begin == lost_time) return (void)++made_.losses.timestamps_lost;
+    keep(made_.overheads, made);
+  }
+
+  /// A migration has no call: its time alone says whose it is. They are in no other sums, so one
+  /// without room is lost.
   void add_migration(cupti::unified_memory_record const& from) {
-    migration_record const made = translator_.migration(from);
+    migration_record const made = translator_.made_of(from);
     if (made.kind == migration_kind::unknown) return;
+    if (made.begin == lost_time) return (void)++made_.losses.timestamps_lost;
     if (!room_.keep(made_.migrations, made)) ++made_.losses.migrations_dropped;
   }
 

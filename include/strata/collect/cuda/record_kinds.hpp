@@ -151,18 +151,20 @@ class kernel_name_memo {
   known_name known_[known_names];
 };
 
-/// A migration or fault of managed memory between two times of the session's clock.
-inline strata::migration_record migration_of(cupti::unified_memory_record const& from,
-                                             std::int64_t begin, std::int64_t end) noexcept {
+/// Whether that moves bytes.
+inline bool takes_time(strata::migration_kind kind) noexcept {
+  return kind == strata::migration_kind::to_device || kind == strata::migration_kind::to_host ||
+         kind == strata::migration_kind::between_devices;
+}
+
+/// A migration or fault of managed memory, without its times.
+inline strata::migration_record migration_of(cupti::unified_memory_record const& from) noexcept {
   strata::migration_record migration{};
-  migration.begin = begin;
   migration.kind = kind_of(from.counter);
   migration.device = from.source_id;
   if (migration.kind == migration_kind::to_device ||
       migration.kind == migration_kind::between_devices)
     migration.device = from.destination_id;
-  // CUPTI leaves the end open where nothing takes time.
-  migration.end = larger(begin, end);
   migration.value = from.value;
   return migration;
 }

@@ -2,12 +2,12 @@
 #ifndef STRATA_COLLECT_CUDA_TRACED_RECORDS_HPP
 #define STRATA_COLLECT_CUDA_TRACED_RECORDS_HPP
 
-#include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/cuda/record_clock.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -55,10 +55,12 @@ struct record_lists {
   }
 };
 
-/// Makes records of CUPTI's, in CUPTI's time. Threads: one at a time.
+/// Makes records of CUPTI's, in CUPTI's time. Those whose times cannot be have lost them. Threads:
+/// one at a time.
 class record_translator {
  public:
-  continued_clock& clock() noexcept { return clock_; }
+  record_clock& clock() noexcept { return clock_; }
+  record_clock const& clock() const noexcept { return clock_; }
   name_table& names() noexcept { return names_; }
   name_table const& names() const noexcept { return names_; }
   /// The name of the kernels that there is no room for.
@@ -69,13 +71,12 @@ class record_translator {
   }
   void look_at_devices(driver_library const& driver) { staged_.look(driver); }
 
-  traced_kernel kernel(cupti::kernel_record const& from) {
+  traced_kernel made_of(cupti::kernel_record const& from) {
     traced_kernel kernel{};
     kernel.captured_by = no_node;
     kernel.graph_node = from.graph_node_id;
     kernel.graph = from.graph_id;
-    kernel.begin = stamp(from.start_ns);
-    kernel.end = stamp(from.end_ns);
+    stamp(kernel, from);
     kernel.correlation = from.correlation_id;
     kernel.name = kernel_names_.number(from.name);
     kernel.stream = from.stream_id;
@@ -93,21 +94,22 @@ class record_translator {
     return kernel;
   }
 
-  strata::copy_record copy(cupti::copy_record const& from) const noexcept {
+  strata::copy_record made_of(cupti::copy_record const& from) const noexcept {
     return copy(from, kind_of(from), cupti::is_pageable(from));
   }
   /// Where the copy is of two records, the first one counts.
-  strata::copy_record copy(cupti::peer_copy_record const& from) {
+  strata::copy_record made_of(cupti::peer_copy_record const& from) {
     auto const counted = staged_.counted_once(from);
     return copy(counted, kind_of(counted), cupti::is_pageable(counted));
   }
-  strata::copy_record copy(cupti::set_record const& from) const noexcept {
+  strata::copy_record made_of(cupti::set_record const& from) const noexcept {
     return copy(from, strata::copy_kind::set, false);
   }
 
-  strata::memory_record allocation(cupti::memory_record const& from) const noexcept {
+  strata::memory_record made_of(cupti::memory_record const& from) const noexcept {
     strata::memory_record change{};
-    change.time = stamp(from.timestamp_ns);
+    auto end = change.time = static_cast<std::int64_t>(from.timestamp_ns);
+    if (!clock_.accept(change.time, end)) change.time = lost_time;
     change.address = from.address;
     change.bytes = from.size_bytes;
     change.correlation = from.correlation_id;
@@ -119,34 +121,41 @@ class record_translator {
     return change;
   }
 
-  strata::synchronization_record wait(cupti::synchronization_record const& from) const noexcept {
+  strata::synchronization_record made_of(cupti::synchronization_record const& from) const noexcept {
     strata::synchronization_record wait{};
-    wait.begin = stamp(from.start_ns);
-    wait.end = stamp(from.end_ns);
+    stamp(wait, from, true);  // another thread's, when the session began
     wait.correlation = from.correlation_id;
     wait.stream = from.stream_id;
     wait.kind = kind_of(from.type);
     return wait;
   }
 
-  strata::overhead_record overhead(cupti::overhead_record const& from) const noexcept {
-    return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
+  strata::overhead_record made_of(cupti::overhead_record const& from) const noexcept {
+    strata::overhead_record overhead{};
+    stamp(overhead, from, true);
+    overhead.kind = static_cast<std::uint32_t>(from.overhead);
+    return overhead;
   }
-  migration_record migration(cupti::unified_memory_record const& from) const noexcept {
-    return migration_of(from, stamp(from.start_ns), stamp(from.end_ns));
+  migration_record made_of(cupti::unified_memory_record from) const noexcept {
+    migration_record migration = migration_of(from);
+    // CUPTI leaves the end open where nothing takes time.
+    if (from.end_ns == 0 && !takes_time(migration.kind)) from.end_ns = from.start_ns;
+    stamp(migration, from);
+    return migration;
   }
 
  private:
-  /// 0 is a time that the device lost.
-  std::int64_t stamp(std::uint64_t time) const noexcept {
-    return time == 0 ? 0 : clock_.continued(static_cast<std::int64_t>(time));
+  template <class Record, class From>
+  void stamp(Record& made, From const& from, bool may_be_older = false) const noexcept {
+    made.begin = static_cast<std::int64_t>(from.start_ns);
+    made.end = static_cast<std::int64_t>(from.end_ns);
+    if (!clock_.accept(made.begin, made.end, may_be_older)) made.begin = made.end = lost_time;
   }
 
   template <class From>
   strata::copy_record copy(From const& from, strata::copy_kind kind, bool paged) const noexcept {
     strata::copy_record copy{};
-    copy.begin = stamp(from.start_ns);
-    copy.end = stamp(from.end_ns);
+    stamp(copy, from);
     copy.bytes = from.size_bytes;
     copy.correlation = from.correlation_id;
     copy.stream = from.stream_id;
@@ -157,7 +166,7 @@ class record_translator {
     return copy;
   }
 
-  continued_clock clock_;
+  record_clock clock_;
   staged_copies staged_;
   name_table names_;
   std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});

@@ -75,12 +75,12 @@ class recorder {
   /// The times of what is recorded from now on count from now.
   void begin_clock() noexcept {
     own_lock const lock(mutex_);
-    time_.first = sample_clock(state_.clock, monotonic_ns);
+    time_.begin(state_.clock);
   }
   /// What was recorded is copied next; the session goes on.
   void end_clock() noexcept {
     own_lock const lock(mutex_);
-    time_.last = sample_clock(state_.clock, monotonic_ns);
+    time_.last = {state_.clock};
   }
 
   /// From now on ranges come here, and steps are counted: the calls of the ranges that are named,
@@ -210,7 +210,7 @@ class recorder {
       if (t != own) left_open_ += t->depth();
     }
     state_.nodes.end_session();
-    time_.last = sample_clock(state_.clock, monotonic_ns);
+    time_.last = {state_.clock};
     return alone;
   }
 
@@ -260,12 +260,16 @@ class recorder {
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
   /// end).
   tick_converter converter() noexcept {
-    clock_sample last = recording() || time_.last.ticks <= time_.first.ticks
-                            ? sample_clock(state_.clock, monotonic_ns)
-                            : time_.last;
-    while (last.other - time_.first.other < 2'000'000)
-      last = sample_clock(state_.clock, monotonic_ns);
-    return {time_.first, last};
+    moment last =
+        recording() || time_.last.ticks <= time_.first.ticks ? moment(state_.clock) : time_.last;
+    while (last.other - time_.first.other < 2'000'000) last = {state_.clock};
+    return converter_until(last);
+  }
+  /// When the session began, or the window, in ns since 1970.
+  std::int64_t began_at() const noexcept { return time_.began_at; }
+  /// For how long the machine was suspended in the session, in ns; 0 where it was not.
+  std::int64_t suspended() const noexcept {
+    return time_.last.ticks > time_.first.ticks ? suspended_until(time_.last) : 0;
   }
 
   /// Waits for a hook of an earlier session, so many ms at most. Returns: whether none runs.
@@ -520,7 +524,7 @@ class recorder {
       for (thread_recorder const* const t : threads_)
         if (t->owned()) sink(t->ordinal());
     });
-    time_.first = sample_clock(state_.clock, monotonic_ns);
+    time_.begin(state_.clock);
     return number;
   }
 
@@ -695,13 +699,49 @@ class recorder {
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   system_mutex turn_mutex_{held_over::calls};  // taken after step_mutex_: see step_turn
   stepping stepping_;
+  /// Ticks beside CLOCK_MONOTONIC, which does not go on while the machine is suspended.
+  struct moment : clock_sample {
+    moment() = default;
+    moment(tick_source const& clock) noexcept
+        : clock_sample(sample_clock(clock, monotonic_ns)), suspended(suspended_ns()) {}
+
+    std::int64_t suspended = 0;
+  };
   /// When the session began and ended, and when it recorded.
   struct session_time {
-    clock_sample first;
-    clock_sample last;
+    moment first;
+    moment last;
     recorded_periods periods;
     std::int64_t recorded_ns = 0;
+    std::int64_t began_at = 0;
+
+    void begin(tick_source const& clock) noexcept {
+      first = {clock};
+      began_at = first.other + realtime_origin_ns();
+    }
   } time_;
+
+  std::int64_t suspended_until(moment const& last) const noexcept {
+    constexpr std::int64_t least = 10'000'000;
+    std::int64_t const suspended = last.suspended - time_.first.suspended;
+    return suspended < least ? 0 : suspended;
+  }
+  /// The processor's counter goes on while the machine is suspended, or it does not: its rate now
+  /// tells which.
+  tick_converter converter_until(moment last) const noexcept {
+    tick_converter const without(time_.first, last);
+    std::int64_t const suspended = suspended_until(last);
+    if (suspended == 0) return without;
+    last.other += suspended;
+    tick_converter const with(time_.first, last);
+    clock_sample const before = sample_clock(state_.clock, monotonic_ns);
+    timespec const pause{0, 2'000'000};
+    (void)::nanosleep(&pause, nullptr);
+    double const rate =
+        tick_converter(before, sample_clock(state_.clock, monotonic_ns)).ns_per_tick();
+    bool const goes_on = with.ns_per_tick() - rate < rate - without.ns_per_tick();
+    return goes_on ? with : without;
+  }
   std::uint64_t left_open_ = 0;
   /// In earlier sessions.
   struct refusals {
