@@ -63,6 +63,11 @@ class nvtx_input {
     return {};
   }
 
+  /// Whether NVTX calls come by CUPTI, which the program's NVTX loads at its first call.
+  static bool needs_cupti(options const& wanted) {
+    return wanted.nvtx_in() && wanted.trace && !is_the_tool();
+  }
+
   /// Whether NVTX loads this module as its tool, or has done so.
   static bool is_the_tool() {
     process_block& ours = block();
