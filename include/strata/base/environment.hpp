@@ -42,7 +42,7 @@ inline char const* filled_variable(char const* name) noexcept {
 /// Gives a variable a value. Unlike setenv it frees nothing that getenv of another thread may be
 /// reading: the old list of variables stays as it is. Threads: any that does not meet a setenv.
 /// Returns: false where memory is short.
-inline bool set_variable(char const* name, char const* value) noexcept {
+STRATA_DETAIL_OF_MODULE inline bool set_variable(char const* name, char const* value) noexcept {
   std::size_t const length = std::strlen(name);
   std::size_t const size = std::strlen(value) + 1;
   std::size_t count = 0;

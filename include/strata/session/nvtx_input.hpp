@@ -123,6 +123,9 @@ inline status send_to_nvtx(options const& wanted) {
     return {errc::unavailable,
             "ranges do not go to NVTX: no source file includes <strata/nvtx.hpp>, which needs "
             "NVTX's headers (they come with the CUDA toolkit)"};
+#if defined(__linux__)
+  pin_module(reinterpret_cast<void const*>(ours.nvtx_push));
+#endif
   recorder_state& state = recorder::instance().state();
   state.forward_begin.store(ours.nvtx_push);
   state.forward_end.store(ours.nvtx_pop);

@@ -308,6 +308,7 @@ class session_core {
   static status take_ownership(strata::options const& wanted) {
     if (!wanted.enabled) return {errc::bad_argument, "the session is configured off"};
     if (in_forked_child()) return child_is_silent();
+    pin_this_module();  // threads, exit handlers and callbacks of CUPTI are in its code
     if (owner().exchange(true))
       return {errc::busy, "another Strata session is running in this process: stop it first"};
     if (detail::recorder::instance().await_hooks(wanted.drain_ms)) return {};
