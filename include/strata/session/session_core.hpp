@@ -113,6 +113,7 @@ class session_core {
         problems_.all().push_back(hang_.finder.report(hang_.report, !trace_.is_silent()));
       });
     attempt([this] { close_stream(); });
+    nvtx_input_.give_back();
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
