@@ -287,6 +287,7 @@ class session_core {
     self.attempt([&self] {
       self.keep(self.trace_.begin_with_cuda(self.window_ == window_state::open));
       self.plan_steps();
+      self.synchronize_ranges();
     });
     self.start_.took_ns += monotonic_ns() - begin;
   }
@@ -351,10 +352,8 @@ class session_core {
     keep(trace_.begin(nvtx_input::needs_cupti(options_)));
     cuda_use::guard_forks();
     plan_steps();
-    if (options_.synchronize) {
-      device_patience::begin_again();
-      recorder.state().before_end.store(&device_patience::wait_for_range);
-    }
+    device_patience::begin_again();
+    if (!trace_.awaits_cuda()) synchronize_ranges();
     keep(nvtx_input_.open(options_, trace_.tracing()));
     keep(send_to_nvtx(options_));
     open_stream();
@@ -387,6 +386,12 @@ class session_core {
 
   void attempt(callback<void()> body) noexcept { problems_.attempt(body); }
   bool keep(status const& outcome) { return problems_.keep(outcome); }
+
+  /// `sync=1`.
+  void synchronize_ranges() noexcept {
+    auto& before_end = detail::recorder::instance().state().before_end;
+    if (options_.synchronize) before_end.store(&device_patience::wait_for_range);
+  }
 
   /// All steps are recorded until the program uses CUDA; then they are planned again.
   void plan_steps() {
