@@ -39,15 +39,15 @@ def launches_of(out):
         return sum(int(row["launches"]) for row in csv.DictReader(file))
 
 
-if not shutil.which(nvcc):
+if not pathlib.Path(nvcc).exists():
     print("no nvcc")
     sys.exit(NOT_HERE)
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
 os.chdir(folder)
 program = folder / "fork_program"
-subprocess.run([nvcc, "-std=c++17", "-O1", "-I", root / "include", "-x", "cu", here / "program/fork_program.cu",
-                "-x", "c++", root / "include/strata/implementation.cpp", "-o", program], check=True)
+subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include",
+                here / "program/fork_program.cu", "-o", program], check=True)
 
 for how in ("fork", "exec", "spawn", "system"):
     child = "child=" + how

@@ -337,7 +337,7 @@ inline void explain_refused_calls(vec<status>& problems) {
                           sentence()
                               << ranges
                               << " range calls are left out: a signal handler made them while its "
-                                 "thread was within Strata");
+                                 "thread was within Strata, or the program's own malloc did");
   }
   if (std::uint64_t const values = block().values_refused.exchange(0)) {
     problems.emplace_back(errc::bad_argument,

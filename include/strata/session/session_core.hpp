@@ -69,7 +69,7 @@ class session_core {
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
   /// Errors: busy when another session runs, or a step of the last one is still in CUPTI or the
   /// driver, after `drain=` ms.
-  /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
+  /// Cost: microseconds; the start of CUPTI where the program uses CUDA, else when it begins to.
   status start() {
     if (running()) return {};
     guest const as_guest;
