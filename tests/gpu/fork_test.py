@@ -36,7 +36,7 @@ def run(command, **variables):
 
 def launches_of(out):
     with open(out / "kernels.csv", newline="", encoding="utf-8") as file:
-        return sum(int(row["launches"]) for row in csv.DictReader(file))
+        return sum(int(row["count"]) for row in csv.DictReader(file))
 
 
 if not pathlib.Path(nvcc).exists():

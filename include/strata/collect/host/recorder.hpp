@@ -112,17 +112,17 @@ class recorder {
     waiting_.on.store(true);
   }
   /// Looks for it. Returns: whether nobody waits any more. Threads: any. A thread waits once for
-  /// another one that begins meanwhile: it may have a lock of the dynamic loader.
-  bool look() noexcept {
-    constexpr std::uint32_t most_ms = 5'000;
+  /// another one that begins meanwhile, so many ms: it may have a lock of the dynamic loader.
+  bool look(std::uint32_t most_ms = 5'000) noexcept {
     static thread_local bool in_vain = false;
     if (!waiting_.on.load(memory_order_acquire)) return true;
     if (!waiting_.what.has_come()) return false;
-    in_vain = !between_steps(in_vain ? 0 : most_ms, [this] {
+    bool const over = between_steps(in_vain ? 0 : most_ms, [this] {
       if (waiting_.on.load()) waiting_.what.begin(waiting_.what.context);
       end_waiting();
     });
-    return !in_vain;
+    in_vain = !over && most_ms != 0;
+    return over;
   }
   /// It is not waited for any more. Returns: false where it began, and did not come back for so
   /// many ms.
