@@ -15,6 +15,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
@@ -80,6 +81,7 @@ class cache_flush {
   using device_pointer = unsigned long long;  // CUdeviceptr
 
   void allocate() {
+    if (!cuda_use::has_begun()) return;
     driver_library const& driver = driver_library::get();
     driver::context_handle context = nullptr;
     driver::device_handle device = 0;

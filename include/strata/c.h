@@ -31,6 +31,7 @@ struct strata_detail_c_calls {
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -53,9 +54,9 @@ struct strata_detail_c_block {
 // Weak: the units of a program or shared object have one in common.
 #define STRATA_DETAIL_C_SHARED __attribute__((weak, visibility("hidden")))
 
-/// The implementation, null until a call of this program or shared object has found it.
-extern struct strata_detail_c_calls const* strata_detail_c_found;
-STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_found = 0;
+/// What has the implementation, null until a call of this program or shared object has found it.
+extern struct strata_detail_c_block const* strata_detail_c_found;
+STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_found = 0;
 /// How many calls idle before the next one looks again.
 extern int strata_detail_c_rest;
 STRATA_DETAIL_C_SHARED int strata_detail_c_rest = 0;
@@ -73,21 +74,18 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls strata_detail_c_idle = {
     strata_detail_c_no_push, strata_detail_c_no_index, strata_detail_c_nothing,
     strata_detail_c_nothing, strata_detail_c_nothing};
 
-/// The block that the process's first copy of Strata has published, null where there is none.
+/// The block that the process's first copy of Strata has made, null where there is none: see
+/// annotate/process.hpp, block_word.
 struct strata_detail_c_block const* strata_detail_c_published(void);
 STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_published(void) {
-  char const* const entry = strata_detail_c_variable("STRATA_DETAIL_PROCESS");
-  unsigned char const* const random = (unsigned char const*)getauxval(AT_RANDOM);
-  unsigned long long mark = 0;
-  unsigned long long own = 0xcbf29ce484222325u;
-  unsigned abi = 0;
-  void* address = 0;
-  int i;
-  if (entry == 0 || random == 0 || sscanf(entry, "%llx:%u:%p", &mark, &abi, &address) != 3)
-    return 0;
-  for (i = 0; i < 16; ++i) own = (own ^ random[i]) * 0x100000001b3u;
-  if (mark != own || abi != STRATA_DETAIL_PROCESS_ABI) return 0;
-  return (struct strata_detail_c_block const*)address;
+  char const* const name = (char const*)getauxval(AT_EXECFN);
+  struct strata_detail_c_block const* found = 0;
+  size_t at = 0;
+  if (name == 0) return 0;
+  at = (size_t)name + strlen(name) + 1;
+  if ((at + sizeof(void*)) % 4096 != 0) return 0;
+  found = __atomic_load_n((struct strata_detail_c_block const**)at, __ATOMIC_ACQUIRE);
+  return found != 0 && found->abi == STRATA_DETAIL_PROCESS_ABI ? found : 0;
 }
 
 /// One in a process, where the linker merges it: only one unit says the sentence.
@@ -119,21 +117,24 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_find(
     __atomic_store_n(&strata_detail_c_rest, 64, __ATOMIC_RELAXED);
     return &strata_detail_c_idle;
   }
-  __atomic_store_n(&strata_detail_c_found, calls, __ATOMIC_RELEASE);
+  __atomic_store_n(&strata_detail_c_found, block, __ATOMIC_RELEASE);
   return calls;
 }
 
 static inline struct strata_detail_c_calls const* strata_detail_c(void) {
-  struct strata_detail_c_calls const* const found =
+  struct strata_detail_c_block const* const found =
       __atomic_load_n(&strata_detail_c_found, __ATOMIC_ACQUIRE);
-  int const rest = found != 0 ? 0 : __atomic_load_n(&strata_detail_c_rest, __ATOMIC_RELAXED);
-  if (rest <= 0) return found != 0 ? found : strata_detail_c_find();
+  struct strata_detail_c_calls const* const calls = /* null again when it was unloaded */
+      found != 0 ? __atomic_load_n(&found->calls, __ATOMIC_ACQUIRE) : 0;
+  int const rest = calls != 0 ? 0 : __atomic_load_n(&strata_detail_c_rest, __ATOMIC_RELAXED);
+  if (rest <= 0) return calls != 0 ? calls : strata_detail_c_find();
   __atomic_store_n(&strata_detail_c_rest, rest - 1, __ATOMIC_RELAXED);
   return &strata_detail_c_idle;
 }
 
 /// Begins a range that the next `strata_pop` of this thread ends; the name is copied. Cost: an
-/// indirect call, a load and a branch while no session runs; else the name is looked up each time.
+/// indirect call, two loads and a branch while no session runs; else the name is looked up each
+/// time.
 static inline void strata_push(char const* name) { strata_detail_c()->push(name); }
 
 /// The same with an index: rows `block[0]`, `block[1]`, ...

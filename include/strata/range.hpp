@@ -68,6 +68,12 @@ struct range_site {
   name_cache name{0};
 };
 
+/// The place of a local class: in inline functions too one in each module.
+template <class Local>
+struct STRATA_DETAIL_OF_MODULE site_of {
+  static inline range_site site{};
+};
+
 /// Such a place, and whether its name is a literal. An array of characters that is none may hold
 /// another text each time.
 template <bool IsLiteral>
@@ -287,12 +293,12 @@ STRATA_END_SWITCH_LIGHT
 #define STRATA_DETAIL_COUNTER_BEGIN
 #define STRATA_DETAIL_COUNTER_END
 #endif
-#define STRATA_DETAIL_RANGE(number, is_literal, ...)                                         \
-  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_range_needs_braces_, number); \
-  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, number) {                    \
-    ::strata::detail::name_place<(is_literal)>{                                              \
-        STRATA_DETAIL_CAT(strata_range_needs_braces_, number)},                              \
-        __VA_ARGS__                                                                          \
+#define STRATA_DETAIL_RANGE(number, is_literal, ...)                                             \
+  struct STRATA_DETAIL_CAT(strata_range_needs_braces_, number);                                  \
+  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, number) {                        \
+    ::strata::detail::name_place<(is_literal)>{                                                  \
+        ::strata::detail::site_of<STRATA_DETAIL_CAT(strata_range_needs_braces_, number)>::site}, \
+        __VA_ARGS__                                                                              \
   }
 // Behind `if (...)` without braces the second declaration does not find the first.
 #define STRATA_DETAIL_STEP(number)                                                    \

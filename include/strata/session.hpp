@@ -210,8 +210,8 @@ class STRATA_DETAIL_EXPORT session {
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
   /// Errors: bad_argument when options().enabled is false; busy when another session runs, or a
   /// step of the last one is still in CUPTI or the driver, after `drain=` ms; unavailable in a
-  /// forked child of a process that has started one. Cost: microseconds without a device; with one,
-  /// the start of the driver and of CUPTI.
+  /// forked child of a process that has started one. Cost: microseconds; the start of CUPTI where
+  /// the program uses CUDA, else when it begins to.
   status start();
 
   /// Waits for the GPU, collects its records and ends; afterwards ranges idle again.

@@ -36,17 +36,10 @@ TEST_CASE("no driver") {
 }
 
 TEST_CASE("a driver without a device, or that does not start") {
-  struct {
-    char const* word;
-    char const* says;
-  } const cases[] = {{"devices=0", "CUDA_ERROR_NO_DEVICE (100)"},
-                     {"init=803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)"},
-                     {"init=34", "stub"},
-                     {"init=999", "(999)"}};
-  for (auto const& each : cases) {
-    CAPTURE(each.word);
-    child_process const p({each.word, start, "work=3", "stop", "tell=cuptiSubscribe"});
-    p.check_one_problem({each.says});
+  for (char const* const word : {"devices=0", "init=803", "init=34", "init=999"}) {
+    CAPTURE(word);
+    child_process const p({word, start, "work=3", "stop", "tell=cuptiSubscribe"});
+    p.check_one_problem({"the program did not use CUDA"});
     CHECK(p.number("traced") == 0);
     CHECK(p.number("cuptiSubscribe") == 0);
     CHECK(p.number("misuses") == 0);
@@ -54,7 +47,7 @@ TEST_CASE("a driver without a device, or that does not start") {
 }
 
 TEST_CASE("no libcupti") {
-  child_process const p({start, "work=3", "stop"},
+  child_process const p({"cuda", start, "work=3", "stop"},
                         {{"STRATA_CUPTI", "/nonexistent/libcupti.so.13"}, {"FAKE_CUPTI_FILE", ""}});
   p.check_one_problem({"STRATA_CUPTI=/nonexistent/libcupti.so.13"});
   CHECK(p.number("traced") == 0);

@@ -73,6 +73,10 @@ FAKE_EXPORT void fake_set_implicit_capture(int on);
 FAKE_EXPORT void fake_set_implicit_capture_in(std::uint32_t context, int on);
 /// Whether cuCtxSynchronize was called while a stream captured, which ruins the capture.
 FAKE_EXPORT int fake_capture_broken();
+/// What the runtime does at a program's first call, and each function below that works on the
+/// device: cuInit, then a context, which takes 0.2 s, or until records are switched on. Returns:
+/// whether the program has CUDA.
+FAKE_EXPORT int fake_use_cuda();
 FAKE_EXPORT int fake_cuda_ready();  // cuInit has succeeded, or injects: CUPTI may be called
 FAKE_EXPORT void fake_mark_capture(std::uint32_t stream, int open);  // for fake_begin_capture
 FAKE_EXPORT int fake_capture_invalid(std::uint32_t stream);          // for fake_end_capture

@@ -34,6 +34,7 @@ struct cuda_state {
   int device_count = 1;
   int driver_version = 13000;
   bool ready = false;
+  bool of_parent = false;  // this process was forked from one that had called cuInit
   bool has_context = true;
   bool broken = false;
   std::size_t synchronizations = 0;
@@ -106,7 +107,12 @@ struct cuda_state {
 
 cuda_state& state() {
   static cuda_state& s = *new cuda_state;
-  static int const forks = pthread_atfork(nullptr, nullptr, [] { new (&s.mutex) std::mutex; });
+  // As an H200's driver does (580): a child has no CUDA once its parent had it.
+  static int const forks = pthread_atfork(nullptr, nullptr, [] {
+    new (&s.mutex) std::mutex;
+    s.of_parent = s.of_parent || s.ready;
+    s.ready = false;
+  });
   (void)forks;
   return s;
 }
@@ -189,6 +195,7 @@ FAKE_EXPORT result cuInit(unsigned flags) {
     return result::not_initialized;
   }
   if (flags != 0) return result::invalid_value;
+  if (s.of_parent) return result::not_initialized;
   if (s.init_result != 0) return static_cast<result>(s.init_result);
   if (s.device_count == 0) return result::no_device;
   s.ready = true;
@@ -493,7 +500,7 @@ void fake_cuda_reset() {
   const std::lock_guard<std::mutex> lock(s.mutex);
   bool const ready = s.ready;  // a process initialises the driver once
   s.clear();
-  s.ready = ready;
+  s.ready = ready && !s.of_parent;
 }
 
 void fake_set_init_result(int code) {

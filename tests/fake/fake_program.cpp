@@ -1,10 +1,15 @@
 // The fake CUPTI's controls, and the program that it watches.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <strata/collect/cuda/driver.hpp>
 
 #include "fake_profiler_state.hpp"
 #include "fake_state.hpp"
+
+extern "C" strata::detail::driver::result cuInit(unsigned flags);
 
 namespace fake {
 
@@ -27,6 +32,7 @@ std::atomic<void (*)()> call_hook{nullptr};
 // Calls back around `body`, as CUPTI does, and hands it the correlation id unless the call fails.
 template <class Body>
 std::uint32_t perform(api_call const& call, Body body) {
+  if (fake_use_cuda() == 0) return 0;
   state& s = the_state();
   std::uint32_t correlation = 0;
   bool runtime = false;
@@ -306,6 +312,19 @@ void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns) {
 }
 
 // ---- what the program does ----
+
+int fake_use_cuda() {
+  if (fake_cuda_ready() != 0) return 1;
+  if (cuInit(0) != strata::detail::driver::result::success) return 0;
+  auto const records_are_on = [] {
+    bool on = false;
+    with_state([&](fake::state& s) { on = !s.kinds.empty(); });
+    return on;
+  };
+  for (int i = 0; i < 200 && !records_are_on(); ++i) ::usleep(1000);
+  fake_create_context(1);
+  return 1;
+}
 
 std::uint32_t fake_launch(fake_kernel const* kernel) {
   fake::launch_params params{};

@@ -26,6 +26,7 @@ int holds_lock() { return strata::detail::holds_memory_lock() ? 1 : 0; }
 traced::traced(std::string const& more)
     : session(configure("trace,formats=none,drain=60000" + (more.empty() ? "" : "," + more))) {
   unscript();
+  REQUIRE(fake_use_cuda() == 1);
   fake_set_lock_question(&holds_lock);
   REQUIRE(start().ok());
 }

@@ -80,6 +80,14 @@ TEST_CASE("kernels of a program without any mark appear under the root") {
   CHECK(has(p.file("ranges.csv"), ",4096,"));
 }
 
+TEST_CASE("a session that a range began goes on as the first context is made") {
+  injected const p({"work=0", "init", "context", "copy", "tell"}, "trace", way::preload,
+                   "injected_ranges");
+  CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+  CHECK(has(p.file("ranges.csv"), ",4096,"));
+  CHECK(p.calls() == call_counts{{"own", 1}});
+}
+
 TEST_CASE("without STRATA it does nothing") {
   for (std::string const strata : {"", "off"}) {
     for (way const by : {way::driver, way::preload}) {

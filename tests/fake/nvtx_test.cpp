@@ -15,6 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 #include "nvtx_module.hpp"
@@ -112,6 +115,30 @@ TEST_CASE("pushes and pops are ranges, nested with Strata's own") {
   CHECK(row(p, "step/block[2]").self.kernels == 1);
   CHECK(row(p, "step/block[2]/attention").self.kernels == 2);
   CHECK(row(p, "").self.kernels == 1);
+}
+
+TEST_CASE("the variable is the process's, and the session's") {
+  no_tool const none;
+  {
+    traced s("nvtx=in");
+    REQUIRE(std::getenv(path_variable) != nullptr);
+    pid_t const child = ::fork();
+    if (child == 0) ::_exit(std::getenv(path_variable) == nullptr ? 6 : 7);
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    CHECK(WEXITSTATUS(status) == 6);
+    CHECK(std::getenv(path_variable) != nullptr);
+  }
+  CHECK(std::getenv(path_variable) == nullptr);
+  {
+    traced s("nvtx=in");
+    ::setenv(path_variable, "/the/programs.so", 1);
+  }
+  CHECK(std::string(std::getenv(path_variable)) == "/the/programs.so");
+  {
+    traced s("nvtx=in");  // that tool gets them
+  }
+  CHECK(std::string(std::getenv(path_variable)) == "/the/programs.so");
 }
 
 TEST_CASE("NVTX ranges are counted like others") {

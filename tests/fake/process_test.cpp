@@ -27,7 +27,8 @@ TEST_CASE("STRATA=trace traces a program that has no session") {
 
 TEST_CASE("a thread's first range waits asleep for the session that another's begins") {
   REQUIRE(std::system("rm -rf first-ranges") == 0);
-  child_process const p({"two-first-ranges"}, {{"STRATA", "trace,formats=csv,out=first-ranges"}});
+  child_process const p({"cuda", "two-first-ranges"},
+                        {{"STRATA", "trace,formats=csv,out=first-ranges"}});
   INFO(p.err);
   CHECK(p.number("waits asleep") == 1);
   std::string const ranges = fake::text_of("first-ranges/ranges.csv");
@@ -57,23 +58,77 @@ TEST_CASE("without STRATA nothing is loaded and nothing is said") {
   CHECK(p.number("cuptiSubscribe") == 0);
 }
 
-TEST_CASE("only a session that traces initialises CUDA, and not before its first range") {
-  for (char const* const silent : {"", "host,formats=none", "help", "host,counters=cpu"}) {
-    CAPTURE(silent);
-    child_process const p({"work=3", "inits=after"}, {{"STRATA", silent}});
-    CHECK(p.number("cuInit after") == 0);
+TEST_CASE("nothing of CUDA runs before the program uses it") {
+  for (std::string const how :
+       {"", "help", "host,formats=none", "trace,formats=none", "trace,counters=hbm,formats=none",
+        "trace,skip=1,active=1,attach=window,formats=none", "trace,step=auto,formats=none",
+        "trace,sync=1,formats=none", "host,counters=hbm,formats=none"}) {
+    CAPTURE(how);
+    child_process const p(
+        {"ranges=3000", "host-steps=9", "inits=own", "tell=cuptiSubscribe", "tell=cuptiGetVersion"},
+        {{"STRATA", how}});
+    CHECK(p.number("cuInit own") == 0);
+    CHECK(p.number("cuptiSubscribe") == 0);
+    CHECK(p.number("cuptiGetVersion") == 0);
+    child_process const alone({"ranges=3000", "host-steps=9", "opened"},
+                              {{"STRATA", how}, {"FAKE_CUPTI_FILE", ""}, {"FAKE_CUDA_FILE", ""}});
+    CHECK(alone.number("opened") == 0);
   }
-  child_process const traced({"inits=before", "work=3", "inits=after"},
-                             {{"STRATA", "trace,formats=none"}});
+}
+
+TEST_CASE("Strata does not start CUDA by itself, and traces from the first launch on") {
+  child_process const traced({"ranges=2", "inits=before", "work=3", "inits=after"},
+                             {{"STRATA", "trace,formats=csv,out=first-launch"}});
   CHECK(traced.number("cuInit before") == 0);
-  CHECK(traced.number("cuInit after") == 1);
-  child_process const in_code({"inits=before", "start=host,formats=none", "work=3", "stop",
-                               "inits=host", "start=trace,formats=none", "stop", "inits=trace",
-                               "start=trace,formats=none", "stop", "inits=again"});
-  CHECK(in_code.number("cuInit before") == 0);
-  CHECK(in_code.number("cuInit host") == 0);
-  CHECK(in_code.number("cuInit trace") == 1);
+  CHECK(traced.number("cuInit after") == 1);  // the program's
+  CHECK(fake::text_of("first-launch/kernels.csv").find("gemm") != std::string::npos);
+  child_process const in_code({"start=trace,formats=none", "ranges=1", "inits=range", "work=3",
+                               "inits=work", "stop", "start=trace,formats=none", "work=3",
+                               "inits=again", "stop"});
+  CHECK(in_code.number("cuInit range") == 0);
+  CHECK(in_code.number("cuInit work") == 1);
   CHECK(in_code.number("cuInit again") == 1);
+  CHECK(in_code.number("kernels") == 3);
+  CHECK(in_code.number("launches") == 3);
+  CHECK(in_code.number("problems") == 0);
+}
+
+TEST_CASE("steps before CUDA are recorded, and counting begins after it") {
+  child_process const p({"start=trace,formats=none,counters=hbm", "host-steps=6", "steps=9", "stop",
+                         "tell=cuptiRangeProfilerStart"});
+  CHECK(p.number("problems") == 0);
+  CHECK(p.number("kernels") == 4);     // of the step in which CUDA comes, and the timed ones
+  CHECK(p.number("ranges") == 6 + 4);  // without the one of warm-up
+  CHECK(p.number("cuptiRangeProfilerStart") > 0);
+  child_process const without({"start=trace,formats=none,counters=hbm", "host-steps=9", "stop"});
+  CHECK(without.number("ranges") == 9);
+  CHECK(without.number("problems") == 1);
+}
+
+TEST_CASE("children have CUDA and the environment as without Strata") {
+  for (char const* const how : {"fork", "exec", "spawn", "system"}) {
+    std::string const child = std::string("child=") + how;
+    for (std::vector<std::string> const& words :
+         std::vector<std::vector<std::string>>{{child, "ranges=1", child},
+                                               {"ranges=3", child, child, "ranges=1"},
+                                               {"host-steps=2", child, "cuda", "ranges=1", child},
+                                               {"cuda", child, "ranges=1", child},
+                                               {"ranges=1", child, "work=2", child},
+                                               {"work=2", child}}) {
+      std::string line;
+      for (std::string const& word : words) line += word + " ";
+      CAPTURE(line);
+      child_process const without(words);
+      CHECK(fake::count_of(without.out, "cuInit in a child") > 0);
+      for (char const* const session :
+           {"trace,formats=none", "trace,counters=hbm,formats=none", "host,formats=none"}) {
+        CAPTURE(session);
+        child_process const with(words, {{"STRATA", session}});
+        std::string const said = with.out.substr(0, with.out.find("unsubscribed at exit"));
+        CHECK(said == without.out.substr(0, without.out.find("unsubscribed at exit")));
+      }
+    }
+  }
 }
 
 TEST_CASE("a forked child is silent and leaves CUPTI alone") {

@@ -5,6 +5,10 @@
 //   per-buffer=N          N records fill a buffer            drop=N  CUPTI drops N records
 //   heal=cuptiActivityFlushAll                                        ends a fail=
 //   start=CONFIGURATION   begins a session       work=N       N kernels in the range "work"
+//   ranges=N              N ranges without device work          host-steps=N  such steps
+//   cuda                  begins to use CUDA, as a program does before its first kernel
+//   child=HOW             a child that uses CUDA tells how that went: fork, exec, spawn, system
+//   opened                tells how many libraries of CUDA are loaded
 //   steps=N               N steps, a kernel each  hold         work does not end
 //   graph                 makes a graph          launch-graph           launches it
 //   capture               makes one by a capture
@@ -31,6 +35,7 @@
 #include <thread>
 
 #include <dlfcn.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +223,48 @@ struct program {
     return false;
   }
 
+  /// cuInit, and what else a child may have of its parent.
+  static void say_cuda() {
+    void* const driver = open_library("FAKE_CUDA_FILE");
+    auto* const init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+    std::size_t lent = 0;
+    for (char** entry = environ; *entry != nullptr; ++entry)
+      for (char const* const name : {"STRATA_DETAIL", "NVTX_INJECTION", "CUDA_INJECTION"})
+        lent += std::strncmp(*entry, name, std::strlen(name)) == 0 ? 1 : 0;
+    std::printf("cuInit in a child: %d, variables: %zu\n", init(0), lent);
+    std::fflush(stdout);
+  }
+
+  static void child(std::string const& how) {
+    std::fflush(stdout);
+    char own[4096] = {};
+    (void)!readlink("/proc/self/exe", own, sizeof own - 1);
+    char word[] = "in-child";
+    char* words[] = {own, word, nullptr};
+    pid_t made = 0;
+    int status = 0;
+    if (how == "fork" || how == "exec") made = ::fork();
+    if (how == "spawn") (void)posix_spawn(&made, own, nullptr, nullptr, words, environ);
+    if (how == "system") status = std::system((std::string(own) + " in-child").c_str());
+    if (made == 0 && how == "exec") (void)execv(own, words);
+    if (made == 0 && how == "fork") {
+      say_cuda();
+      ::_exit(5);
+    }
+    if (how != "system") (void)::waitpid(made, &status, 0);
+    std::printf("child by %s: %d\n", how.c_str(), WEXITSTATUS(status));
+  }
+
+  static std::size_t cuda_libraries() {
+    std::size_t count = 0;
+    char line[4096];
+    std::FILE* const maps = std::fopen("/proc/self/maps", "r");
+    while (maps != nullptr && std::fgets(line, sizeof line, maps) != nullptr)
+      count += std::strstr(line, "libcu") != nullptr ? 1 : 0;
+    if (maps != nullptr) (void)std::fclose(maps);
+    return count;
+  }
+
   /// The count of every call of the client in one number.
   std::size_t calls() {
     std::size_t all = 0;
@@ -260,6 +307,21 @@ struct program {
         work(1);
       }
     }
+    if (key == "ranges") {
+      for (int i = 0; i < number; ++i) {
+        STRATA_RANGE("host");
+      }
+    }
+    if (key == "host-steps") {
+      for (int i = 0; i < number; ++i) {
+        STRATA_STEP();
+        STRATA_RANGE("host");
+      }
+    }
+    if (key == "cuda") (void)reinterpret_cast<int (*)(unsigned)>(dlsym(cuda, "cuInit"))(0);
+    if (key == "in-child") say_cuda();
+    if (key == "child") child(value);
+    if (key == "opened") std::printf("opened: %zu\n", cuda_libraries());
     if (key == "graph") the_graph::make(cupti);
     if (key == "capture") the_graph::capture(cupti);
     if (key == "launch-graph") the_graph::launch();

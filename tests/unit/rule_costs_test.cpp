@@ -51,6 +51,23 @@ TEST_CASE("first-step: three medians and more, of three steps at least") {
   CHECK_FALSE(found(900 * us, 1));
 }
 
+TEST_CASE("first-step: what Strata's own start leaves behind is not the program's") {
+  auto const found = [](double start_seconds, std::int64_t before, std::int64_t first) {
+    program p;
+    p.made.traced = false;
+    p.now += before;
+    p.run(1, [&] { p.now += first; });
+    p.run(4, [&] { p.now += 20 * us; });
+    p.made.cost.start_seconds = start_seconds;
+    return is_found(p.made, "first-step");
+  };
+  CHECK(found(0.0, 0, 1240 * us));
+  CHECK_FALSE(found(0.006, 0, 1240 * us));
+  CHECK_FALSE(found(0.006, 11'000 * us, 1240 * us));
+  CHECK(found(0.006, 13'000 * us, 1240 * us));  // the step came later
+  CHECK(found(0.006, 0, 1600 * us));            // it takes longer than that
+}
+
 TEST_CASE("untrusted: more than one record of a hundred, whatever was lost") {
   program p;
   p.run(10, [&] {

@@ -91,6 +91,7 @@ class injection {
   /// The driver calls this within cuInit.
   static void initialize() {
     strata::options const asked = wanted();
+    if (asked.enabled && now().load() == stage::begun) return await_context(asked);
     if (!asked.enabled || now().load() != stage::idle || !starts_session()) return;
     // CUPTI waits for a window; the first range begins the session.
     if (asked.attaches_in_windows() && !asked.help && !asked.list_metrics) return;
@@ -187,6 +188,13 @@ class injection {
     (void)add([] {
       if (auto* const report = block().report_at_exit.load()) report();
     });
+  }
+
+  /// The session has begun by a range, and waits for CUDA: it goes on as the first context is made.
+  /// Where another thread has found CUDA by then, nobody waits for it here, within the driver.
+  static void await_context(strata::options const& asked) {
+    if (!asked.trace || asked.attaches_in_windows()) return;
+    (void)cupti_library::subscribe_early([] { (void)recorder::instance().look(0); });
   }
 
   static void subscribe() {

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #if defined(_WIN32)
 #include <process.h>
@@ -22,6 +23,7 @@
 #if defined(__linux__)
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #endif
 
 struct strata_detail_c_calls;
@@ -108,9 +110,8 @@ struct thread_account {
   atomic<bool> exits{false};  // one of them ends the process
 };
 
-/// What all source files and shared objects of a process have in common. One object for the whole
-/// process where the linker merges it; other copies find the first one through the environment and
-/// lend it their listener slot. It is never destroyed.
+/// What all source files and shared objects of a process have in common. The first module that
+/// asks for it makes it, and each lends it its listener slot. It is never destroyed.
 struct process_block {
   std::uint32_t abi = process_abi;
   std::uint32_t size = sizeof(process_block);
@@ -140,16 +141,17 @@ struct process_block {
   process_slot objects[static_cast<std::size_t>(process_object::count)] = {};
 };
 
-extern listener const bootstrap_listener;
+STRATA_DETAIL_OF_MODULE extern listener const bootstrap_listener;
 
 /// The one word that an idle range reads.
-STRATA_DETAIL_EXPORT inline atomic<listener const*> listener_slot{&bootstrap_listener};
-STRATA_DETAIL_EXPORT inline process_block own_block{};
-STRATA_DETAIL_EXPORT inline atomic<process_block*> adopted_block{nullptr};
+STRATA_DETAIL_OF_MODULE inline atomic<listener const*> listener_slot{&bootstrap_listener};
+/// The block where modules do not find each other.
+STRATA_DETAIL_OF_MODULE inline process_block own_block{};
+STRATA_DETAIL_OF_MODULE inline atomic<process_block*> adopted_block{nullptr};
 /// Another version was in the process first.
-STRATA_DETAIL_EXPORT inline atomic<bool> other_version_first{false};
+STRATA_DETAIL_OF_MODULE inline atomic<bool> other_version_first{false};
 
-inline listener const* active_listener() noexcept {
+STRATA_DETAIL_OF_MODULE inline listener const* active_listener() noexcept {
   return listener_slot.load(memory_order_acquire);
 }
 
@@ -190,47 +192,46 @@ STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
 }
 
 #if defined(__linux__)
-inline constexpr char const* block_variable = "STRATA_DETAIL_PROCESS";
-
-/// Distinguishes this run of this program from others: the environment outlives an exec, and so
-/// does the number of the process. Source: the random bytes that the kernel gives to each run,
-/// hashed, since the C library keeps secrets in them; 0 where there are none.
-inline std::uint64_t run_mark() noexcept {
-  auto const* const random = reinterpret_cast<unsigned char const*>(getauxval(AT_RANDOM));
-  if (random == nullptr) return 0;
-  std::uint64_t mark = 0xcbf29ce484222325u;
-  for (int i = 0; i < 16; ++i) mark = (mark ^ random[i]) * 0x100000001b3u;
-  return mark;
+/// A word of the process that is nobody's, whatever is linked or loaded: Linux leaves it empty at
+/// the end of the first stack, behind the name of the program's file, and makes it anew for each
+/// program. It is the address of the block. Null where the stack ends otherwise, in an emulator
+/// say: there modules do not find each other.
+inline atomic<process_block*>* block_word() noexcept {
+  constexpr std::size_t page = 4096;
+  auto const* const name = reinterpret_cast<char const*>(getauxval(AT_EXECFN));
+  if (name == nullptr) return nullptr;
+  std::size_t const at = reinterpret_cast<std::size_t>(name) + std::strlen(name) + 1;
+  bool const is_last = (at + sizeof(void*)) % page == 0;
+  return is_last ? reinterpret_cast<atomic<process_block*>*>(at) : nullptr;
 }
 
 /// One in each module, whatever the linker merges.
-__attribute__((visibility("hidden"))) inline char module_mark = 0;
+STRATA_DETAIL_OF_MODULE inline char module_mark = 0;
 
-/// Keeps this module loaded: the process has pointers into it from now on.
-__attribute__((visibility("hidden"))) inline void pin_module() noexcept {
+/// Keeps the module that has this address loaded: the process has pointers into it from now on.
+inline void pin_module(void const* address) noexcept {
   Dl_info own{};
   Dl_info program{};
-  if (dladdr(static_cast<void*>(&module_mark), &own) == 0 || own.dli_fname == nullptr) return;
+  if (dladdr(const_cast<void*>(address), &own) == 0 || own.dli_fname == nullptr) return;
   auto* const headers = reinterpret_cast<void*>(getauxval(AT_PHDR));
   if (dladdr(headers, &program) != 0 && program.dli_fbase == own.dli_fbase) return;
   (void)dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 #endif
 
-/// The block that another copy of Strata has published in this process, null where there is none.
-STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
+/// Keeps this module loaded.
+STRATA_DETAIL_OF_MODULE inline void pin_this_module() noexcept {
 #if defined(__linux__)
-  char const* const entry = variable(block_variable);
-  unsigned long long mark = 0;
-  unsigned abi = 0;
-  void* address = nullptr;
-  if (entry == nullptr || std::sscanf(entry, "%llx:%u:%p", &mark, &abi, &address) != 3 ||
-      mark == 0 || mark != run_mark())
-    return nullptr;
-  if (abi == process_abi) return static_cast<process_block*>(address);
+  pin_module(&module_mark);
+#endif
+}
+
+#if defined(__linux__)
+/// Another version's block is in the process: the ranges of this module idle.
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void give_way(std::uint32_t abi) noexcept {
   listener_slot.store(nullptr, memory_order_release);
   char const* const wish = variable("STRATA");
-  if (other_version_first.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
+  if (other_version_first.exchange(true) || wish == nullptr || *wish == '\0') return;
   char text[200];
   unsigned const theirs = abi % 1'000'000;
   std::snprintf(text, sizeof text,
@@ -238,18 +239,33 @@ STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
                 "%u.%u is in this process already: build all parts with one version",
                 STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR, theirs / 100, theirs % 100);
   say(text);
+}
 #endif
-  return nullptr;
+
+/// The block of the process, made by the first module that asks; else this module's own.
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline process_block* find_block() noexcept {
+#if defined(__linux__)
+  atomic<process_block*>* const word = block_word();
+  if (word == nullptr) return &own_block;
+  process_block* found = word->load(memory_order_acquire);
+  if (found == nullptr) {
+    void* const memory = mmap(nullptr, sizeof(process_block), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return &own_block;
+    auto* const made = new (memory) process_block;
+    if (word->compare_exchange_strong(found, made, memory_order_acq_rel)) return made;
+    (void)munmap(memory, sizeof(process_block));
+  }
+  if (found->abi == process_abi) return found;
+  give_way(found->abi);
+#endif
+  return &own_block;
 }
 
-/// The block of the process: an older copy's where there is one, else our own.
-STRATA_DETAIL_COLD inline process_block& block() noexcept {
+/// The block of the process, which knows this module's listener slot from now on.
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline process_block& block() noexcept {
   if (process_block* known = adopted_block.load(memory_order_acquire)) return *known;
-  process_block* found = published_block();
-  if (found == nullptr) found = &own_block;
-#if defined(__linux__)
-  if (found != &own_block) pin_module();  // it gets a pointer to our listener slot
-#endif
+  process_block* const found = find_block();
   process_block* expected = nullptr;
   if (!adopted_block.compare_exchange_strong(expected, found, memory_order_acq_rel))
     return *expected;
@@ -272,20 +288,38 @@ inline void* shared_object(process_object which, void* (*make)()) {
   return slot.object;
 }
 
-/// Lets later copies of Strata in this process find this block, and keeps this module loaded.
-/// By way of the environment, in which threads may read meanwhile: a plugin comes at any time.
-inline void publish_block() noexcept {
 #if defined(__linux__)
-  process_block& ours = block();
-  pin_module();
-  std::uint64_t const mark = run_mark();
-  if (&ours != &own_block || mark == 0 || other_version_first.load()) return;
-  char entry[96];
-  std::snprintf(entry, sizeof entry, "%llx:%u:%p", static_cast<unsigned long long>(mark),
-                process_abi, static_cast<void*>(&ours));
-  (void)set_variable(block_variable, entry);
-#endif
+/// What the block has of this module, besides its slot.
+struct lent_functions {
+  bool (*start_session)() noexcept = nullptr;
+  listener const* nvtx_listener = nullptr;
+};
+STRATA_DETAIL_OF_MODULE inline lent_functions lent{};
+
+/// The module is unloaded, or the process ends: takes back what the block has of it. Where another
+/// thread has the block's lock for long, a child was forked meanwhile.
+__attribute__((destructor(101), used, visibility("hidden"))) inline void leave_block() noexcept {
+  constexpr unsigned most_turns = 100;
+  process_block* const ours = adopted_block.load(memory_order_acquire);
+  if (ours == nullptr || ours == &own_block) return;
+  for (unsigned turn = 0; !ours->mutex.try_lock(); ++turn) {
+    if (turn == most_turns) return;
+    wait_a_turn(turn);
+  }
+  for (std::size_t i = 0; i < ours->slot_count; ++i)
+    if (ours->slots[i] == &listener_slot) ours->slots[i--] = ours->slots[--ours->slot_count];
+  if (lent.start_session != nullptr && ours->start_session == lent.start_session) {
+    ours->start_session = nullptr;
+    ours->c_calls.store(nullptr, memory_order_release);
+  }
+  if (lent.nvtx_listener != nullptr && ours->nvtx_listener == lent.nvtx_listener) {
+    ours->nvtx_listener = nullptr;
+    ours->nvtx_push = nullptr;
+    ours->nvtx_pop = nullptr;
+  }
+  ours->mutex.unlock();
 }
+#endif
 
 /// Whether this process was forked from one that had started a session: then nothing of Strata acts
 /// here. A child that was made without the C library's fork is known by its process number.
@@ -339,7 +373,7 @@ inline listener const* idle_listener(process_block const& ours) noexcept {
   return has_nvtx_tool(ours) ? ours.nvtx_listener : nullptr;
 }
 
-inline bool& deciding_in_this_thread() noexcept {
+STRATA_DETAIL_OF_MODULE inline bool& deciding_in_this_thread() noexcept {
   static thread_local bool deciding = false;
   return deciding;
 }
@@ -348,12 +382,12 @@ inline constexpr char const* no_implementation = STRATA_DETAIL_NO_IMPLEMENTATION
 
 /// STRATA asks for a session and no part of the program can start one yet: says so at exit, unless
 /// one comes.
-STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
   {
     spin_lock lock(ours.mutex);
     ours.wanted_session = true;
   }
-  publish_block();  // a module that can may still be loaded
+  pin_this_module();
   static atomic<bool> registered{false};
   if (registered.exchange(true)) return;
   static unsigned long const process = process_id();
@@ -368,11 +402,15 @@ STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
 inline void settle_idle(process_block& ours) noexcept {
   spin_lock lock(ours.mutex);
   if (ours.decided) return;
-  store_listener(ours, idle_listener(ours));
+  listener const* const idle = idle_listener(ours);
+#if defined(__linux__)
+  if (idle != nullptr) pin_module(idle);
+#endif
+  store_listener(ours, idle);
 }
 
 /// STRATA is set and is not obeyed: one sentence a process.
-STRATA_DETAIL_COLD inline void say_foreign_environment() noexcept {
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void say_foreign_environment() noexcept {
   static atomic<bool> said{false};
   char const* const wish = std::getenv("STRATA");
   if (wish == nullptr || *wish == '\0' || said.exchange(true)) return;
@@ -398,7 +436,7 @@ inline bool read_request(process_block& ours) noexcept {
 /// Takes the mutex of the decision, or waits in vain: for whoever starts the session opens
 /// libraries with it, and needs the dynamic loader's lock, which this thread may have, in a
 /// constructor of a library that it is loading. Each thread waits once.
-inline bool take_decision(process_block& ours) noexcept {
+STRATA_DETAIL_OF_MODULE inline bool take_decision(process_block& ours) noexcept {
   // A heuristic: 5 s in turns of 0.2 ms at least. CUDA starts in less on all but large machines.
   constexpr unsigned most_turns = 25'000;
   static thread_local bool in_vain = false;
@@ -412,7 +450,7 @@ inline bool take_decision(process_block& ours) noexcept {
 
 /// Starts the session that STRATA asks for, else lets everything idle. Requires: the decision's
 /// mutex.
-STRATA_DETAIL_COLD inline void decide_now(process_block& ours) noexcept {
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void decide_now(process_block& ours) noexcept {
   deciding_in_this_thread() = true;
   if (read_request(ours)) {
     bool (*start)() noexcept = nullptr;
@@ -431,7 +469,7 @@ STRATA_DETAIL_COLD inline void decide_now(process_block& ours) noexcept {
 }
 
 /// The first range of the process comes here. errno stays as the program has it.
-STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
+STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
   if (deciding_in_this_thread()) return nullptr;
   int const error = errno;
   process_block& ours = block();
@@ -448,20 +486,23 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
 }
 
 /// The text of STRATA where no range has read it yet, else null.
-inline char const* unread_request() noexcept {
+STRATA_DETAIL_OF_MODULE inline char const* unread_request() noexcept {
   bool const unread = active_listener() == &bootstrap_listener && !deciding_in_this_thread();
   char const* const wish = unread ? variable("STRATA") : nullptr;
   return wish == nullptr || *wish == '\0' ? nullptr : wish;
 }
 
 /// Called by the implementation before main: the next range may start a session.
-inline bool register_session(bool (*start)() noexcept,
-                             strata_detail_c_calls const* c_calls) noexcept {
-  publish_block();
+STRATA_DETAIL_OF_MODULE inline bool register_session(
+    bool (*start)() noexcept, strata_detail_c_calls const* c_calls) noexcept {
+  if (filled_variable("STRATA") != nullptr) pin_this_module();  // it may be unloaded before that
   process_block& ours = block();
   ours.c_calls.store(c_calls, memory_order_release);
   spin_lock lock(ours.mutex);
   ours.start_session = start;
+#if defined(__linux__)
+  lent.start_session = start;
+#endif
   if (ours.wanted_session) {
     ours.wanted_session = false;
     ours.decided = false;
@@ -472,50 +513,54 @@ inline bool register_session(bool (*start)() noexcept,
 }
 
 /// Called by nvtx.hpp before main.
-inline bool register_nvtx(listener const* idle,
-                          void (*push)(char const* name, std::size_t length) noexcept,
-                          void (*pop)() noexcept) noexcept {
-  publish_block();
+STRATA_DETAIL_OF_MODULE inline bool register_nvtx(listener const* idle,
+                                                  void (*push)(char const* name,
+                                                               std::size_t length) noexcept,
+                                                  void (*pop)() noexcept) noexcept {
   process_block& ours = block();
   spin_lock lock(ours.mutex);
   ours.nvtx_listener = idle;
+#if defined(__linux__)
+  lent.nvtx_listener = idle;
+#endif
   ours.nvtx_push = push;
   ours.nvtx_pop = pop;
   return true;
 }
 
-inline range_token bootstrap_begin(name_cache* cached, char const* name, std::size_t length,
-                                   std::int64_t index, range_attributes const* attributes,
-                                   bool pushed) noexcept {
+STRATA_DETAIL_OF_MODULE inline range_token bootstrap_begin(name_cache* cached, char const* name,
+                                                           std::size_t length, std::int64_t index,
+                                                           range_attributes const* attributes,
+                                                           bool pushed) noexcept {
   listener const* next = decide_listener();
   return next == nullptr ? range_token{}
                          : next->begin(cached, name, length, index, attributes, pushed);
 }
-inline void bootstrap_pop() noexcept {
+STRATA_DETAIL_OF_MODULE inline void bootstrap_pop() noexcept {
   if (listener const* next = decide_listener()) next->pop();
 }
-inline bool bootstrap_step_begin() noexcept {
+STRATA_DETAIL_OF_MODULE inline bool bootstrap_step_begin() noexcept {
   listener const* next = decide_listener();
   return next != nullptr && next->step_begin();
 }
-inline void bootstrap_step_end() noexcept {
+STRATA_DETAIL_OF_MODULE inline void bootstrap_step_end() noexcept {
   if (listener const* next = decide_listener()) next->step_end();
 }
 
 /// No range was recorded yet, so there is nothing to inherit.
 inline std::uint32_t no_current() noexcept { return 0; }
 inline range_token no_inherit(std::uint32_t) noexcept { return {}; }
-inline bool bootstrap_listens() noexcept {
+STRATA_DETAIL_OF_MODULE inline bool bootstrap_listens() noexcept {
   listener const* next = decide_listener();
   return next != nullptr && next->listens();
 }
 
-inline constexpr listener bootstrap_listener{
+STRATA_DETAIL_OF_MODULE inline constexpr listener bootstrap_listener{
     &bootstrap_begin, &bootstrap_pop, &bootstrap_step_begin, &bootstrap_step_end,
     &no_current,      &no_inherit,    &bootstrap_listens};
 
 /// Whether a range that this thread begins now would be recorded or counted: not between windows.
-inline bool anyone_listens() noexcept {
+STRATA_DETAIL_OF_MODULE inline bool anyone_listens() noexcept {
   listener const* active = active_listener();
   return active != nullptr && active->listens();
 }

@@ -99,10 +99,10 @@ class console {
     return true;
   }
 
-  static inline atomic<bool> turn_taken_{false};
-  static inline atomic<bool> stuck_{false};
-  static inline atomic<bool> hurried_{false};
-  static inline atomic<unsigned> left_out_{0};
+  STRATA_DETAIL_OF_MODULE static inline atomic<bool> turn_taken_{false};
+  STRATA_DETAIL_OF_MODULE static inline atomic<bool> stuck_{false};
+  STRATA_DETAIL_OF_MODULE static inline atomic<bool> hurried_{false};
+  STRATA_DETAIL_OF_MODULE static inline atomic<unsigned> left_out_{0};
 };
 
 #else

@@ -39,12 +39,12 @@ inline char const* filled_variable(char const* name) noexcept {
 }
 
 #if defined(__linux__)
-/// Gives a variable a value. Unlike setenv it frees nothing that getenv of another thread may be
-/// reading: the old list of variables stays as it is. Threads: any that does not meet a setenv.
-/// Returns: false where memory is short.
-inline bool set_variable(char const* name, char const* value) noexcept {
+/// Gives a variable a value, or with null takes it away. Unlike setenv it frees nothing that getenv
+/// of another thread may be reading: the old list of variables stays as it is. Threads: any that
+/// does not meet a setenv. Returns: false where memory is short.
+STRATA_DETAIL_OF_MODULE inline bool set_variable(char const* name, char const* value) noexcept {
   std::size_t const length = std::strlen(name);
-  std::size_t const size = std::strlen(value) + 1;
+  std::size_t const size = value == nullptr ? 0 : std::strlen(value) + 1;
   std::size_t count = 0;
   while (environ != nullptr && environ[count] != nullptr) ++count;
   std::size_t const list_size = (count + 3) * sizeof(char*);
@@ -53,7 +53,7 @@ inline bool set_variable(char const* name, char const* value) noexcept {
   auto* const entry = reinterpret_cast<char*>(block) + list_size;  // behind the list
   std::memcpy(entry, name, length);
   entry[length] = '=';
-  std::memcpy(entry + length + 1, value, size);
+  if (value != nullptr) std::memcpy(entry + length + 1, value, size);
   static char** latest = nullptr;  // whoever drops the list or the entry: no leak
   *block = reinterpret_cast<char*>(__atomic_exchange_n(&latest, block, __ATOMIC_ACQ_REL));
   char** const all = block + 1;
@@ -62,10 +62,20 @@ inline bool set_variable(char const* name, char const* value) noexcept {
     char* const old = environ[i];
     if (std::strncmp(old, entry, length + 1) != 0) all[kept++] = old;
   }
-  all[kept++] = entry;
+  if (value != nullptr) all[kept++] = entry;
   all[kept] = nullptr;
   __atomic_store_n(&environ, all, __ATOMIC_RELEASE);
   return true;
+}
+
+/// Takes a variable away where its text is this one. No memory is allocated: fit for a forked
+/// child, where no other thread reads the list.
+inline void drop_variable(char const* text) noexcept {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strcmp(*entry, text) != 0) continue;
+    for (char** at = entry; (*at = at[1]) != nullptr; ++at) continue;
+    return;
+  }
 }
 #endif
 

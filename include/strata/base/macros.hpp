@@ -161,6 +161,15 @@
 #define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #endif
 
+// One in each program and shared object. On Linux they find each other (annotate/process.hpp), and
+// one that is not recorded can be unloaded: what the linker would merge between them (g++:
+// STB_GNU_UNIQUE) stays in the process until it ends.
+#if defined(__linux__)
+#define STRATA_DETAIL_OF_MODULE __attribute__((visibility("hidden")))
+#else
+#define STRATA_DETAIL_OF_MODULE STRATA_DETAIL_EXPORT
+#endif
+
 // A body that is in the implementation alone, for a function that the light headers declare.
 // Several implementations may meet in one program or process: the linker keeps one.
 #if defined(_WIN32)

@@ -188,7 +188,7 @@ inline bool lock_within(system_mutex& which, unsigned patience_ms) noexcept {
 }
 
 /// The weights of the mutexes that the calling thread holds, or waits for.
-inline int& locks_of_this_thread() noexcept {
+STRATA_DETAIL_OF_MODULE inline int& locks_of_this_thread() noexcept {
   static thread_local int sum = 0;
   return sum;
 }

@@ -11,6 +11,7 @@
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
+#include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
@@ -23,6 +24,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -136,23 +138,35 @@ class counting_waits {
   atomic<std::int64_t> blocked_ns_{0};        // the last time
 };
 
-/// The device activity of one session: CUPTI comes with the session, or with its first window.
-/// Threads: the session's.
+/// The device activity of one session: CUPTI comes with the session, or with its first window, and
+/// not before the program uses CUDA. Threads: the session's.
 class device_trace {
  public:
   explicit device_trace(options const& wanted) noexcept : options_(wanted) {}
   device_trace(device_trace const&) = delete;
   device_trace& operator=(device_trace const&) = delete;
 
-  /// The session begins. Errors: those of activity_collector::open.
-  status begin() {
+  /// The session begins. `at_once`: whether or not the program uses CUDA.
+  /// Errors: those of activity_collector::open.
+  status begin(bool at_once) {
     device_patience::set(options_.drain_ms);
     counting_waits::instance().reset();
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
     has_attached_ = false;
+    awaits_cuda_ = !at_once && needs_cuda() && !cuda_use::has_begun();
     status outcome;
-    if (options_.trace && !waits_to_attach_) (void)attach(outcome);
+    if (options_.trace && !waits_to_attach_ && !awaits_cuda_) (void)attach(outcome);
+    return outcome;
+  }
+
+  /// The program uses CUDA: what waited for that begins. `in_window`: one is open.
+  /// Errors: those of `begin` and `begin_window`.
+  status begin_with_cuda(bool in_window) {
+    if (!std::exchange(awaits_cuda_, false) || !options_.trace) return {};
+    status outcome;
+    if (!waits_to_attach_ && !attach(outcome)) return outcome;
+    if (in_window && outcome.ok()) (void)begin_window(outcome);
     return outcome;
   }
 
@@ -161,7 +175,11 @@ class device_trace {
     return tracing_ && !(lacks_window_ && options_.reports_windows());
   }
   /// It has, or is to come with a window.
-  bool may_trace() const noexcept { return tracing_ || waits_to_attach_; }
+  bool may_trace() const noexcept {
+    return tracing_ || waits_to_attach_ || (awaits_cuda_ && options_.trace);
+  }
+  /// The program does not use CUDA yet.
+  bool awaits_cuda() const noexcept { return awaits_cuda_; }
 
   /// Steps are to be counted: as cupti_client::guard_graphs, also where CUPTI comes later.
   void guard_graphs() {
@@ -279,6 +297,8 @@ class device_trace {
  private:
   static activity_collector& activity() { return activity_collector::instance(); }
 
+  bool needs_cuda() const noexcept { return options_.trace || !options_.counters.empty(); }
+
   std::int64_t buffer_bytes() const noexcept { return std::int64_t{options_.buffers_mb} << 20; }
 
   template <class Call>
@@ -295,7 +315,7 @@ class device_trace {
 
   /// Returns: false where the session has ended meanwhile.
   bool attach_if_awaited(status& outcome) {
-    if (!waits_to_attach_) return true;
+    if (!waits_to_attach_ || awaits_cuda_) return true;
     if (!attach(outcome)) return false;
     waits_to_attach_ = !outcome.ok();
     return true;
@@ -321,6 +341,7 @@ class device_trace {
   bool tracing_ = false;
   bool has_attached_ = false;     // in this session
   bool waits_to_attach_ = false;  // until a window begins
+  bool awaits_cuda_ = false;
   bool lacks_window_ = false;
   bool guards_graphs_ = false;     // since steps are counted
   maybe<device_patience> ending_;  // a window

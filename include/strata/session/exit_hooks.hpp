@@ -23,6 +23,7 @@
 #include <new>
 
 #if defined(__linux__)
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -121,6 +122,7 @@ class exit_hooks {
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
 #if defined(__linux__)
     atomic<bool> watches{false};
+    atomic<bool> leaves_interrupt{false};  // to Python
     atomic<pid_t> forked_by{0};
     atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
     atomic<long> reporter{0};                    // that thread, as Linux numbers it
@@ -374,6 +376,22 @@ class exit_hooks {
     if (!start_thread(watcher, &watch, nullptr)) return all.watches.store(false);
     pthread_detach(watcher);
     for (int const signal : ending_signals) handle(signal, &on_signal);
+    leave_interrupt_to_python();
+  }
+
+  /// Python takes SIGINT as it begins, unless something has it. Where it is loaded and has not
+  /// begun, SIGINT stays the system's until then, and has no report.
+  static void leave_interrupt_to_python() noexcept {
+    using question = int();
+    atomic<bool>& is_left = instance().leaves_interrupt;
+    auto* const has_begun = reinterpret_cast<question*>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
+    if (has_begun == nullptr) (void)dlerror();
+    bool const comes = has_begun != nullptr && has_begun() == 0;
+    if (!comes && is_left.exchange(false)) handle(SIGINT, &on_signal);
+    struct sigaction now {};
+    if (!comes || sigaction(SIGINT, nullptr, &now) != 0 || now.sa_handler != &on_signal) return;
+    std::signal(SIGINT, SIG_DFL);
+    is_left.store(true);
   }
 
   static void on_signal(int which) {
@@ -480,6 +498,7 @@ class exit_hooks {
       }
       timespec const pause = watcher_pause(program);
       (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
+      leave_interrupt_to_python();
       if (!program.have_ended() || all.wanted.load() != 0) continue;
       if (int const late = pending_signal(); late != 0) return end_by(late);
       break;

@@ -13,23 +13,73 @@
 #include <strata/status.hpp>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #if defined(__linux__)
 #include <dlfcn.h>
+#include <pthread.h>
 #endif
 
 STRATA_BEGIN
 
 namespace detail {
 
+/// A variable that the environment has between two calls. It is this process's: forked children do
+/// not have it. What another process is started from meanwhile otherwise, as by posix_spawn, does.
+/// Threads: one. Source: the environment is the one way in which NVTX finds its tool.
+class borrowed_variable {
+ public:
+  borrowed_variable() = default;
+  borrowed_variable(borrowed_variable const&) = delete;
+  borrowed_variable& operator=(borrowed_variable const&) = delete;
+
+  /// Returns: false where memory is short. Requires: it is not set.
+  bool set([[maybe_unused]] char const* name, [[maybe_unused]] std::string const& value) {
+#if defined(__linux__)
+    give_back();
+    text_ = sentence(name) << "=" << value;
+    if (!set_variable(name, value.c_str())) return false;
+    name_ = name;
+    set_now().store(text_.c_str());
+    static int const at_fork = pthread_atfork(nullptr, nullptr, [] {
+      if (char const* const text = set_now().load()) drop_variable(text);
+    });
+    (void)at_fork;
+#endif
+    return true;
+  }
+
+  /// Where the program has changed it, it stays.
+  void give_back() noexcept {
+#if defined(__linux__)
+    char const* const name = std::exchange(name_, nullptr);
+    if (name == nullptr) return;
+    set_now().store(nullptr);
+    char const* const value = variable(name);
+    if (value != nullptr && text_.compare(std::strlen(name) + 1, text_.npos, value) == 0)
+      (void)set_variable(name, nullptr);
+#endif
+  }
+
+ private:
+  static atomic<char const*>& set_now() noexcept {
+    static atomic<char const*> text{nullptr};
+    return text;
+  }
+
+  char const* name_ = nullptr;  // null: it is not set
+  std::string text_;
+};
+
 /// `nvtx=in`: lets the program's NVTX calls come to the session, by way of CUPTI unless Strata
 /// itself is the tool that NVTX loaded. Threads: the session's.
 class nvtx_input {
  public:
   /// NVTX reads the environment at the first call in each module of the program, so that this comes
-  /// before. It writes to the environment. Errors: unavailable.
+  /// before. It writes to the environment, until `give_back`. Errors: unavailable.
   /// Requires: the activity session is open if `tracing`.
   status open(options const& wanted, bool tracing) {
     process_block& ours = block();
@@ -53,7 +103,7 @@ class nvtx_input {
     status const heard = activity_collector::instance().receive_nvtx(library);
     if (!heard.ok()) return heard;
 #if defined(__linux__)
-    if (!named && !set_variable(variable, library.c_str()))
+    if (!named && !borrowed_.set(variable, library))
       return {errc::internal,
               "nvtx=in: the environment is full: set NVTX_INJECTION64_PATH to " + library};
 #endif
@@ -61,6 +111,11 @@ class nvtx_input {
     (void)nvtx_ranges::heard();
     waits_ = true;
     return {};
+  }
+
+  /// Whether NVTX calls come by CUPTI, which the program's NVTX loads at its first call.
+  static bool needs_cupti(options const& wanted) {
+    return wanted.nvtx_in() && wanted.trace && !is_the_tool();
   }
 
   /// Whether NVTX loads this module as its tool, or has done so.
@@ -81,6 +136,9 @@ class nvtx_input {
 #endif
     return ours.nvtx_from.load() == nvtx_source::injection;
   }
+
+  /// The environment is as it was.
+  void give_back() noexcept { borrowed_.give_back(); }
 
   /// Whether anything came. Errors: unavailable; busy (another tool receives NVTX).
   status close() {
@@ -105,6 +163,7 @@ class nvtx_input {
     return path.substr(path.rfind('/') + 1).substr(0, library.size()) == library;
   }
 
+  borrowed_variable borrowed_;
   std::string other_tool_;  // than CUPTI and this module
   bool waits_ = false;
 };
@@ -118,6 +177,9 @@ inline status send_to_nvtx(options const& wanted) {
     return {errc::unavailable,
             "ranges do not go to NVTX: no source file includes <strata/nvtx.hpp>, which needs "
             "NVTX's headers (they come with the CUDA toolkit)"};
+#if defined(__linux__)
+  pin_module(reinterpret_cast<void const*>(ours.nvtx_push));
+#endif
   recorder_state& state = recorder::instance().state();
   state.forward_begin.store(ours.nvtx_push);
   state.forward_end.store(ours.nvtx_pop);

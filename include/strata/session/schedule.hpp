@@ -159,12 +159,13 @@ class step_plan {
       : asks_for_steps_(wanted.active != 0), asks_for_warmup_(wanted.warmup != 0) {}
 
   /// Counting comes after timed steps; where it cannot come, all steps are timed. `counts`: it can.
-  void make(options& wanted, bool counts, bool by_windows) {
-    if (!asks_for_steps_ && !by_windows) {
-      wanted.active = counts ? timed_steps : 0;
-      if (!asks_for_warmup_) wanted.warmup = counts ? 1 : 0;
-    }
+  /// Returns: whether the options leave that open.
+  bool make(options& wanted, bool counts, bool by_windows) {
+    bool const chooses = !asks_for_steps_ && !by_windows;
+    if (chooses) wanted.active = counts ? timed_steps : 0;
+    if (chooses && !asks_for_warmup_) wanted.warmup = counts ? 1 : 0;
     made_ = schedule(wanted);
+    return chooses;
   }
   schedule const& made() const noexcept { return made_; }
 
@@ -336,7 +337,7 @@ inline void explain_refused_calls(vec<status>& problems) {
                           sentence()
                               << ranges
                               << " range calls are left out: a signal handler made them while its "
-                                 "thread was within Strata");
+                                 "thread was within Strata, or the program's own malloc did");
   }
   if (std::uint64_t const values = block().values_refused.exchange(0)) {
     problems.emplace_back(errc::bad_argument,

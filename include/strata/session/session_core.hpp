@@ -13,12 +13,14 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
+#include <strata/session/cuda_watch.hpp>
 #include <strata/session/device_counting.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
@@ -53,7 +55,7 @@ namespace detail {
 class session_core {
  public:
   explicit session_core(strata::options const& wanted)
-      : options_(wanted), steps_{step_plan(options_), {}, without_steps::all} {
+      : options_(wanted), steps_{step_plan(options_), {}, without_steps::all, 0} {
     counting_.emplace(options_, problems_.all(), device_trace::control());
     cpu_counters_.emplace();
   }
@@ -67,7 +69,7 @@ class session_core {
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
   /// Errors: busy when another session runs, or a step of the last one is still in CUPTI or the
   /// driver, after `drain=` ms.
-  /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
+  /// Cost: microseconds; the start of CUPTI where the program uses CUDA, else when it begins to.
   status start() {
     if (running()) return {};
     guest const as_guest;
@@ -86,6 +88,7 @@ class session_core {
     guest const as_guest;
     quiet_writes const quiet;
     hang_.dog.stop();
+    bool const awaited = end_waiting();
     if (!windows_.end(options_.drain_ms)) return leave_behind();
     detail::recorder& recorder = detail::recorder::instance();
     if (options_.trace) attempt([this] { hang_.finder.look_at_ranges(hang_.report = {}); });
@@ -110,11 +113,12 @@ class session_core {
         problems_.all().push_back(hang_.finder.report(hang_.report, !trace_.is_silent()));
       });
     attempt([this] { close_stream(); });
+    nvtx_input_.give_back();
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
     if (wanted && !taken) start_.refusal = problems_.short_of_memory("this run has no report");
-    state_ = ended ? run_state::idle : run_state::left_open;
+    state_ = ended && awaited ? run_state::idle : run_state::left_open;
     trace_.end();
     owner().store(false);
   }
@@ -134,6 +138,7 @@ class session_core {
   counter_collector& counters(std::string_view request) {
     if (!windows_.used()) {
       if (running()) {
+        (void)detail::recorder::instance().look();
         attempt([&] {
           keep(trace_.come());
           counting_->by_program(request);
@@ -261,11 +266,35 @@ class session_core {
       (void)record_window(phase::active);  // until the first step, or the end where none comes
       recorder.keep_half();
     }
-    listen(recorder);
     keep(hang_.dog.start(options_.watchdog_s));
     start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();
+    if (trace_.awaits_cuda()) {
+      recorder.wait_for({&cuda_use::has_begun, &cuda_begins, this});
+      keep(cuda_watch_.start());
+    }
+    listen(recorder);
     return {};
+  }
+
+  /// The program uses CUDA from now on. Threads: any, while no hook of a step runs.
+  static void cuda_begins(void* context) noexcept {
+    guest const as_guest;
+    auto& self = *static_cast<session_core*>(context);
+    if (!self.running()) return;
+    std::int64_t const begin = monotonic_ns();
+    self.attempt([&self] {
+      self.keep(self.trace_.begin_with_cuda(self.window_ == window_state::open));
+      self.plan_steps();
+      self.synchronize_ranges();
+    });
+    self.start_.took_ns += monotonic_ns() - begin;
+  }
+
+  /// Returns: false where CUDA came, and its beginning does not come back.
+  bool end_waiting() noexcept {
+    bool const ended = detail::recorder::instance().stop_waiting(options_.drain_ms);
+    return cuda_watch_.stop(options_.drain_ms) && ended;
   }
 
   void listen(detail::recorder& recorder) noexcept {
@@ -280,6 +309,7 @@ class session_core {
   static status take_ownership(strata::options const& wanted) {
     if (!wanted.enabled) return {errc::bad_argument, "the session is configured off"};
     if (in_forked_child()) return child_is_silent();
+    pin_this_module();  // threads, exit handlers and callbacks of CUPTI are in its code
     if (owner().exchange(true))
       return {errc::busy, "another Strata session is running in this process: stop it first"};
     if (detail::recorder::instance().await_hooks(wanted.drain_ms)) return {};
@@ -318,12 +348,11 @@ class session_core {
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_.all()));
-    keep(trace_.begin());
+    keep(trace_.begin(nvtx_input::needs_cupti(options_)));
+    cuda_use::guard_forks();
     plan_steps();
-    if (options_.synchronize) {
-      device_patience::begin_again();
-      recorder.state().before_end.store(&device_patience::wait_for_range);
-    }
+    device_patience::begin_again();
+    if (!trace_.awaits_cuda()) synchronize_ranges();
     keep(nvtx_input_.open(options_, trace_.tracing()));
     keep(send_to_nvtx(options_));
     open_stream();
@@ -357,15 +386,28 @@ class session_core {
   void attempt(callback<void()> body) noexcept { problems_.attempt(body); }
   bool keep(status const& outcome) { return problems_.keep(outcome); }
 
+  /// `sync=1`.
+  void synchronize_ranges() noexcept {
+    auto& before_end = detail::recorder::instance().state().before_end;
+    if (options_.synchronize) before_end.store(&device_patience::wait_for_range);
+  }
+
+  /// All steps are recorded until the program uses CUDA; then they are planned again.
   void plan_steps() {
-    bool const counts =
-        !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
+    bool const counts = !options_.counters.empty() && !trace_.awaits_cuda() &&
+                        counting_->may_count(cupti_library::get().ok());
     if (counts) trace_.guard_graphs();
     if (trace_.tracing() && (counts || options_.synchronize) && !device_fence::is_bounded())
       problem_log::say(
           "the driver is older than CUDA 12.5: counting steps and sync=1 wait for the GPU as long "
           "as it works, beyond drain=; update the driver where the GPU may hang");
-    steps_.plan.make(options_, counts, windows_.used());
+    bool const chosen = steps_.plan.make(options_, counts, windows_.used());
+    steps_.first = chosen ? detail::recorder::instance().steps_begun() : 0;
+  }
+  /// The place of a step in the schedule, or in its window.
+  std::uint32_t position(std::uint32_t step) const noexcept {
+    if (windows_.used()) return windows_.position(step);
+    return step < steps_.first ? 0 : step - steps_.first;
   }
 
   /// A recording is written while the program runs; that of a window which is reported by itself,
@@ -407,8 +449,8 @@ class session_core {
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
       if (!windows_.in_window()) return steps_.unrecorded.begin();
-      step = windows_.position(step);
     }
+    step = position(step);
     if (options_.has_schedule()) {
       detail::recorder::instance().release_half();
       phase const is = steps_.plan.made().phase_of(step);
@@ -420,7 +462,8 @@ class session_core {
       bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
       if (skips) steps_.unrecorded.begin();
     }
-    counting_->begin_step(step >= steps_.plan.made().steps_before_counting());
+    if (!trace_.awaits_cuda())
+      counting_->begin_step(step >= steps_.plan.made().steps_before_counting());
   }
 
   /// The beginning was recorded for long enough. Returns: false where its window stays open until
@@ -446,14 +489,14 @@ class session_core {
       if (windows_.was_touched()) begin_reported(step + 1);
       return;
     }
-    if (windows_.used()) step = windows_.position(step);
     counting_->end_step();
     cpu_counters_->end_step();
+    std::uint32_t const next = position(step + 1);
     bool const skips_next =
-        options_.has_schedule() && steps_.plan.made().phase_of(step + 1) == phase::skip;
+        options_.has_schedule() && steps_.plan.made().phase_of(next) == phase::skip;
     bool const closes = skips_next || window_ == window_state::ending;
     if (closes && !close_window()) return;
-    if (windows_.used()) end_reported(step + 1);
+    if (windows_.used()) end_reported(next);
   }
 
   /// A window that is reported by itself begins with this step.
@@ -463,7 +506,7 @@ class session_core {
       detail::recorder::instance().begin_clock();
       if (windows_.had_window() && !options_.counters.empty()) {
         counting_.emplace(options_, problems_.all(), device_trace::control());
-        (void)counting_->may_count(cupti_library::get().ok());
+        (void)counting_->may_count(trace_.awaits_cuda() || cupti_library::get().ok());
       }
       cpu_counters_.emplace();
       if (!options_.cpu_counters.empty())
@@ -549,6 +592,12 @@ class session_core {
     return true;
   }
 
+  /// Nothing of the device was recorded, since the program did not use CUDA.
+  status unused_cuda() {
+    if (!options_.counters.empty()) (void)counting_->may_count(false);
+    return {errc::unavailable, cuda_use::why_not()};
+  }
+
   /// From ticks to ns.
   void convert_times(tick_converter const& ticks) {
     auto const convert = [&](auto& records) {
@@ -571,6 +620,7 @@ class session_core {
     detail::recorder& recorder = detail::recorder::instance();
     profile_ = {};
     recorder.make_room_for_report();
+    if (trace_.awaits_cuda()) keep(unused_cuda());
     tick_converter const ticks = recorder.converter();
     if (windows_.used()) profile_.environment = reports_.environment;
     if (!windows_.used()) machine::describe(profile_.environment);
@@ -654,6 +704,7 @@ class session_core {
     step_plan plan;
     unrecorded_steps unrecorded;
     without_steps recorded;
+    std::uint32_t first = 0;  // of the plan
   };
   /// What a session needs whose windows are reported one by one.
   struct window_reports {
@@ -685,6 +736,7 @@ class session_core {
   problem_log problems_;
   reported_windows windows_;
   window_reports reports_;
+  cuda_watch cuda_watch_;
   hang_watch hang_;
   run_state state_ = run_state::idle;
   window_state window_ = window_state::closed;

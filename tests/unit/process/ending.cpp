@@ -76,6 +76,15 @@ TEST_CASE("an exception leaves main, and the program has a terminate handler") {
   CHECK(count_of(r.end.out, "own handler\n") == 1);
 }
 
+TEST_CASE("SIGINT is Python's where Python begins after the first range") {
+  texts const session{"STRATA=host,formats=none"};
+  CHECK(run({program("python_program"), "begin"}, session).code == 5);
+  CHECK(run({program("python_program"), "never"}, session).signal == SIGINT);
+  ending const left = run({program("python_program"), "leaves"}, {"STRATA=host,formats=table"});
+  CHECK(left.signal == SIGINT);
+  CHECK(reports_in(left) == 1);
+}
+
 TEST_CASE("signals that end the program") {
   for (int const signal : {SIGINT, SIGTERM}) {
     for (char const* name : {"scenarios", "scenarios_bare"}) {

@@ -11,7 +11,7 @@ struct recorded {
 
   explicit recorded(texts command) {
     for (std::string& word : command) {
-      std::size_t const name = word.find_first_not_of("-");
+      std::size_t const name = word.find_first_not_of("-=");
       if (word != "+") word = word.substr(0, name) + program(word.substr(name));
     }
     end = run(command, {"STRATA=host,formats=table+csv,out=" + folder / "out"});
@@ -68,6 +68,25 @@ TEST_CASE("the session comes with a module, after the first ranges") {
                                  {"loader/module_a", 2},
                                  {"loader/module_b", 1},
                                  {"loader/module_session", 2}});
+}
+
+TEST_CASE("a module with ranges is unloaded as without Strata, and again and again") {
+  // `=` says whether it is still loaded, and what the environment has of Strata.
+  for (char const* const loader : {"loader_ranges", "loader_session"}) {
+    CAPTURE(loader);
+    ending const e = run({program(loader), "=" + program("module_inline.so"),
+                          "=" + program("module_inline.so"), program("module_a.so")});
+    CHECK(e.code == 0);
+    CHECK(count_of(e.out, "gone\n") == 2);
+    CHECK(count_of(e.out, "loaded: 0, variables: 0\n") == 2);
+    CHECK(e.err.empty());
+  }
+  recorded const r({"loader_session", "=module_inline.so", "module_a.so", "=module_inline.so"});
+  CHECK(r.end.code == 0);
+  CHECK(count_of(r.end.out, "gone\n") == 2);
+  CHECK(r.calls().at("module_inline") == 2);
+  CHECK(r.calls().at("module_inline/inline") == 2);
+  CHECK(r.calls().at("loader/module_a") == 2);
 }
 
 TEST_CASE("modules that are unloaded stay where the process needs them") {

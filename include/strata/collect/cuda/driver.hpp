@@ -211,7 +211,8 @@ struct driver_library {
                           << static_cast<int>(code) << "): " << driver::cure(code);
   }
 
-  /// Opens libcuda and calls cuInit. Cost: 0.1 to 1 s in a process that has not used CUDA yet.
+  /// Opens libcuda, and calls cuInit where the program has not: for what asks for a device by
+  /// itself. Cost: then 0.1 to 1 s.
   void load() {
     problem.clear();
     dynamic_library library;
@@ -221,7 +222,10 @@ struct driver_library {
       problem = "libcuda lacks basic functions: is it NVIDIA's?";
       return;
     }
-    driver::result code = api.init(0);
+    driver::context_handle current = nullptr;
+    bool const has_begun = api.context_current != nullptr &&
+                           api.context_current(&current) != driver::result::not_initialized;
+    driver::result code = has_begun ? driver::result::success : api.init(0);
     if (code != driver::result::success) {
       problem = describe("cuInit", code);
     } else if ((code = api.driver_version(&version)) != driver::result::success) {
@@ -241,6 +245,19 @@ struct driver_library {
           return fresh;
         }));
     return *library;
+  }
+
+  /// The libcuda that the process has already, if it has.
+  static bool open_loaded(dynamic_library& library) noexcept {
+#if defined(__linux__)
+    if (char const* const chosen = filled_variable("STRATA_LIBCUDA"))
+      return library.open_loaded(chosen);
+    return library.open_loaded("libcuda.so.1") ||
+           library.open_loaded("/usr/lib/wsl/lib/libcuda.so.1");
+#else
+    (void)library;
+    return false;
+#endif
   }
 
   /// Opens the libcuda of this process, or says why there is none.

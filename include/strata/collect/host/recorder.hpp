@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/range_steps.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
@@ -87,14 +88,46 @@ class recorder {
   /// else those of STRATA_STEP().
   void listen(step_hooks hooks, std::string_view step_range = {}) noexcept {
     count_steps(hooks);
-    install_listener(choose_step_ranges(step_range) ? &range_step_listener : &recording_listener);
+    install(choose_step_ranges(step_range) ? range_step_listener : recording_listener);
   }
   /// The same, and the steps are not the program's: who finds them calls `begin_step` and
   /// `end_step`, and learns by `leave` that a thread ends, but the main one.
   void listen(step_hooks hooks, void (*leave)(thread_recorder const* own) noexcept) noexcept {
     stepping_.leave.store(leave);
     count_steps(hooks);
-    install_listener(&call_step_listener);
+    install(call_step_listener);
+  }
+
+  /// What a session waits for: `begin` is called once, while no hook of a step runs, when
+  /// `has_come` is true.
+  struct event {
+    bool (*has_come)() noexcept = nullptr;
+    void (*begin)(void* context) noexcept = nullptr;
+    void* context = nullptr;
+  };
+  /// From `listen` on it is looked for as ranges and steps begin, before they do: the first 1,024
+  /// of a thread, and each 64th.
+  void wait_for(event const& what) noexcept {
+    waiting_.what = what;
+    waiting_.on.store(true);
+  }
+  /// Looks for it. Returns: whether nobody waits any more. Threads: any. A thread waits once for
+  /// another one that begins meanwhile, so many ms: it may have a lock of the dynamic loader.
+  bool look(std::uint32_t most_ms = 5'000) noexcept {
+    static thread_local bool in_vain = false;
+    if (!waiting_.on.load(memory_order_acquire)) return true;
+    if (!waiting_.what.has_come()) return false;
+    bool const over = between_steps(in_vain ? 0 : most_ms, [this] {
+      if (waiting_.on.load()) waiting_.what.begin(waiting_.what.context);
+      end_waiting();
+    });
+    in_vain = !over && most_ms != 0;
+    return over;
+  }
+  /// It is not waited for any more. Returns: false where it began, and did not come back for so
+  /// many ms.
+  bool stop_waiting(std::uint32_t patience_ms) noexcept {
+    return !waiting_.on.load() || between_steps(patience_ms, [this] { end_waiting(); });
   }
 
   /// Half of the memory of the logs is kept for what follows, until `release_half` or a pause.
@@ -675,6 +708,58 @@ class recorder {
            (own != nullptr && own->is_observed());
   }
 
+  struct waiting {
+    atomic<bool> on{false};
+    event what;                      // guarded by step_mutex_, but for has_come
+    listener const* next = nullptr;  // that follows
+  };
+  void install(listener const& chosen) noexcept {
+    waiting_.next = &chosen;
+    install_listener(waiting_.on.load() ? &waiting_listener : &chosen);
+  }
+  /// Requires: step_mutex_.
+  void end_waiting() noexcept {
+    waiting_.on.store(false);
+    process_block& ours = block();
+    spin_lock const lock(ours.mutex);
+    if (ours.installed == &waiting_listener) store_listener(ours, waiting_.next);
+  }
+  /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
+  bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
+    constexpr std::uint32_t turn_ms = 100;
+    if (step_turn::is_here()) return false;
+    locks_of_this_thread() += step_mutex_.weight();
+    bool const is_alone = lock_within(step_mutex_, patience_ms);
+    bool const has_turn = is_alone && lock_within(turn_mutex_, turn_ms);
+    if (has_turn) body();
+    if (has_turn) turn_mutex_.unlock();
+    if (is_alone) step_mutex_.unlock();
+    locks_of_this_thread() -= step_mutex_.weight();
+    return has_turn;
+  }
+
+  /// While the session waits: looks, then does what follows.
+  STRATA_DETAIL_COLD static listener const& next_listener() noexcept {
+    constexpr std::uint32_t always = 1024;
+    constexpr std::uint32_t seldom = 64;
+    static thread_local std::uint32_t looks = 0;
+    bool const is_time = looks < always || looks % seldom == 0;
+    ++looks;
+    if (is_time && locks_of_this_thread() == 0) (void)instance().look();
+    return *instance().waiting_.next;
+  }
+  static range_token waiting_begin(name_cache* cached, char const* name, std::size_t length,
+                                   std::int64_t index, range_attributes const* attributes,
+                                   bool pushed) noexcept {
+    return next_listener().begin(cached, name, length, index, attributes, pushed);
+  }
+  static void waiting_pop() noexcept { instance().waiting_.next->pop(); }
+  static bool waiting_step_begin() noexcept { return next_listener().step_begin(); }
+  static void waiting_step_end() noexcept { instance().waiting_.next->step_end(); }
+  static constexpr listener waiting_listener{&waiting_begin,    &waiting_pop, &waiting_step_begin,
+                                             &waiting_step_end, &on_current,  &on_inherit,
+                                             &on_listens};
+
   static constexpr listener recording_listener{
       &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
   /// With `step=`, beside which STRATA_STEP() is none.
@@ -707,6 +792,7 @@ class recorder {
 
     std::int64_t suspended = 0;
   };
+  waiting waiting_;
   /// When the session began and ended, and when it recorded.
   struct session_time {
     moment first;

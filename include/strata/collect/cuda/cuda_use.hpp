@@ -1,0 +1,139 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_CUDA_USE_HPP
+#define STRATA_COLLECT_CUDA_CUDA_USE_HPP
+
+#include <strata/base/dynamic_library.hpp>
+#include <strata/base/environment.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/collect/cuda/driver.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#if defined(__linux__)
+#include <link.h>
+#include <pthread.h>
+#endif
+
+STRATA_DETAIL_COLD_CODE
+STRATA_BEGIN
+namespace detail {
+
+/// Whether the program uses CUDA, asked without a call that starts it: a process that starts the
+/// driver takes CUDA from the children that it forks. libcuda is not loaded here, only found, and
+/// cuCtxGetCurrent says CUDA_ERROR_NOT_INITIALIZED before cuInit and starts nothing (H200, driver
+/// 580).
+class cuda_use {
+ public:
+  /// Threads: any. Cost: until it is true, 25 ns; some microseconds where a library was loaded
+  /// since the last call.
+  static bool has_begun() noexcept {
+    facts& all = instance();
+    if (all.begun.load(memory_order_acquire)) return true;
+    question* ask = all.ask.load(memory_order_acquire);
+    if (ask == nullptr) ask = find(all);
+    driver::context_handle current = nullptr;
+    if (ask == nullptr || ask(&current) == driver::result::not_initialized) return false;
+    all.begun.store(true, memory_order_release);
+    return true;
+  }
+
+  /// One sentence, where the program did not use CUDA.
+  static std::string why_not() {
+    char const* const chosen = filled_variable("STRATA_LIBCUDA");
+    if (chosen != nullptr && instance().ask.load() == nullptr)
+      return sentence("no device activity: the program did not load STRATA_LIBCUDA=")
+             << chosen << ": unset it, or name the libcuda.so.1 that the program uses";
+    return "no device activity: the program did not use CUDA; where it should, check nvidia-smi "
+           "and, in a container, --gpus all";
+  }
+
+  /// From now on a fork waits for threads that look for libcuda. The dynamic loader's lock over
+  /// its list of libraries is not free in a child that was forked meanwhile.
+  static void guard_forks() noexcept {
+#if defined(__linux__)
+    static int const guarded = pthread_atfork(&begin_fork, &end_fork, &end_fork_in_child);
+    (void)guarded;
+#endif
+  }
+
+ private:
+  using question = driver::result(driver::context_handle* out);
+
+  struct facts {
+    atomic<bool> begun{false};
+    atomic<question*> ask{nullptr};
+    atomic<unsigned long long> loads{0};  // of libraries, when libcuda was looked for last
+    atomic<std::size_t> forks{0};         // under way
+    atomic<std::size_t> looking{0};       // threads that walk the list of libraries
+  };
+  static facts& instance() noexcept {
+    static facts only;
+    return only;
+  }
+
+#if defined(__linux__)
+  static void begin_fork() noexcept {
+    constexpr unsigned most_turns = 200;  // some 30 ms
+    facts& all = instance();
+    all.forks.fetch_add(1);
+    for (unsigned turn = 0; all.looking.load() != 0 && turn < most_turns; ++turn) wait_a_turn(turn);
+  }
+  static void end_fork() noexcept { instance().forks.fetch_sub(1); }
+  static void end_fork_in_child() noexcept {
+    instance().looking.store(0);  // other threads are not there
+    instance().forks.store(0);
+  }
+
+  static question* find(facts& all) noexcept {
+    search wanted;
+    wanted.loads = all.loads.load();
+    wanted.by_name = filled_variable("STRATA_LIBCUDA") == nullptr;
+    all.looking.fetch_add(1);
+    if (all.forks.load() == 0) (void)::dl_iterate_phdr(&look_at, &wanted);
+    question* const found = wanted.is_worth_it ? bind() : nullptr;
+    all.looking.fetch_sub(1);
+    if (found != nullptr) all.ask.store(found, memory_order_release);
+    all.loads.store(wanted.loads);
+    return found;
+  }
+
+  struct search {
+    unsigned long long loads = 0;
+    bool by_name = true;
+    bool is_first = true;
+    bool is_worth_it = false;
+  };
+  /// Of the libraries of the process; it ends where none came since the last search.
+  static int look_at(dl_phdr_info* info, std::size_t, void* data) noexcept {
+    auto& wanted = *static_cast<search*>(data);
+    if (wanted.is_first && wanted.loads == info->dlpi_adds) return 1;
+    wanted.is_first = false;
+    wanted.loads = info->dlpi_adds;
+    char const* const path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+    char const* const slash = std::strrchr(path, '/');
+    char const* const name = slash == nullptr ? path : slash + 1;
+    wanted.is_worth_it = !wanted.by_name || std::strncmp(name, "libcuda.so", 10) == 0;
+    return wanted.is_worth_it ? 1 : 0;
+  }
+
+  /// Keeps libcuda loaded, as it stays in each program that uses it.
+  static question* bind() noexcept {
+    dynamic_library library;
+    question* ask = nullptr;
+    if (driver_library::open_loaded(library)) (void)library.bind("cuCtxGetCurrent", ask);
+    return ask;
+  }
+#else
+  static question* find(facts&) noexcept { return nullptr; }
+#endif
+};
+
+}  // namespace detail
+STRATA_END
+STRATA_DETAIL_END_CODE
+
+#endif  // STRATA_COLLECT_CUDA_CUDA_USE_HPP
