@@ -51,10 +51,10 @@ bool serialises_kernels(std::uint32_t context) {
   profiler_state& p = the_profiler();
   for (auto const& each : p.objects) {
     profiler_object const& object = *each.second;
-    if (object.context != context_handle_of(context) || !object.open) continue;
+    if (object.context != context_handle_of(context) || !object.started) continue;
     std::vector<std::string> const& names = p.configs[object.config - 1].names;
     bool const instruments = std::any_of(names.begin(), names.end(), is_sass);
-    if (instruments || object.by_kernel) return true;
+    if ((instruments && object.open) || object.by_kernel) return true;
   }
   return false;
 }

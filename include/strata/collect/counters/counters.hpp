@@ -155,7 +155,8 @@ class counter_readout {
 /// at range ends; neither its times nor its device activity are recorded.
 class counter_collector : public detail::pass_driver {
  public:
-  explicit counter_collector(detail::trace_control const& trace) noexcept : pass_driver(trace) {}
+  counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
+      : pass_driver(trace, trial) {}
   ~counter_collector() {
     close();
     trace_.unwatch(this);
@@ -171,7 +172,9 @@ class counter_collector : public detail::pass_driver {
       return as_memory_allows([this] { return refusal_.ok() ? refuse_passes() : refusal_; });
     }
     std::size_t const before = problems_.size();
+    runs_once_ = true;
     run_pass(run, body);
+    runs_once_ = false;
     bool const counted = stage_ == stage::stopped && !attempt_.dropped;
     (void)accept_pass();
     return as_memory_allows([&] {
@@ -215,6 +218,8 @@ class counter_collector : public detail::pass_driver {
       if (!plan_.is_conditional(config)) passes_ += plan_.configs[config].passes();
     return refusal_;
   }
+  /// Kernels are counted after the ranges.
+  void try_for_kernels() noexcept { tries_for_kernels_ = true; }
   /// The program drives the passes, not its steps.
   void drive_by_hand() noexcept { by_hand_ = true; }
   /// Why `replay` counts nothing; ok where it may.
@@ -274,10 +279,12 @@ class counter_collector : public detail::pass_driver {
     await_own_streams();
     end_last();
     leave_graphs_alone();
+    leave_waiting_work_alone();
     if (done()) return {};
     detail::capture_guard::exclusive const alone;
     status problem;
-    if (!begin([this] { return prepare(); }, static_cast<bool>(alone), problem)) return problem;
+    if (!begin([this] { return prepare(); }, how_to_launch(), static_cast<bool>(alone), problem))
+      return problem;
     if (progress_.live())
       progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
@@ -293,11 +300,12 @@ class counter_collector : public detail::pass_driver {
     detail::capture_guard::exclusive const alone;
     if (attempt_.dropped || !alone) {
       drop();
-      return skip();
+      return after_drop();
     }
     stage_ = stage::none;
     skipped_.count = 0;
-    if (done()) return {};
+    if (attempt_.is_trial) work_.end(false);
+    if (done() || attempt_.is_trial) return {};
     if (!attempt_.outcome) return give_up(attempt_.outcome);
     if (attempt_.met_other_device) {
       (void)give_notice(
@@ -397,6 +405,25 @@ class counter_collector : public detail::pass_driver {
     passes_ -= plan_.leave_graphs_alone(config_index_, problems_);
   }
 
+  /// Leaves out what would have the program's launches wait for work that waits for the program.
+  void leave_waiting_work_alone() {
+    if (done() || !plan_.instruments(config_index_) || why_not_wait().empty()) return;
+    forget_passes();
+    configured_ = false;
+    skipped_.count = 0;
+    passes_ -= leave_waits_alone(config_index_, problems_);
+  }
+  /// Before launches wait they are tried: beside a pass that counts bytes, which the trial does not
+  /// change, or else in a step of its own.
+  launches how_to_launch() const noexcept {
+    std::size_t const count = plan_.configs.size();
+    if (plan_.instruments(config_index_))
+      return trial_.passed() || runs_once_ ? launches::wait : launches::are_tried;
+    bool const is_needed = tries_for_kernels_ || plan_.instruments(count - 1);
+    bool const counts_bytes = !plan_.is_of_multiprocessors(config_index_);
+    return is_needed && counts_bytes && !trial_.passed() ? launches::wait_tried : launches::go_on;
+  }
+
   /// Passes by the formats of the tensor cores that explain nothing more.
   void choose_formats() {
     while (!done() && plan_.is_conditional(config_index_)) {
@@ -453,6 +480,7 @@ class counter_collector : public detail::pass_driver {
   std::size_t passes_done_ = 0;
   std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   bool configured_ = false;
+  bool tries_for_kernels_ = false;
   bool followed_ = true;  // the launches of every pass
 };
 
