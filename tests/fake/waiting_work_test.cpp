@@ -292,7 +292,8 @@ TEST_CASE("counting ends after two steps whose ranges end before their work may"
   CHECK(fake_stuck_calls() == 0);
   profile const& p = s.profile();
   CAPTURE(problems_of(p));
-  CHECK(says(p.problems.at(0), "counters: counting ends here, since in 2 steps the GPU had not"));
+  CHECK(says(p.problems.at(0),
+             "counters: in 2 counting steps the GPU had not done the work of a range"));
   CHECK(says(p.problems.at(0), "last traced launch was in waits"));
 }
 

@@ -267,11 +267,13 @@ class pass_driver {
     skipped_.count = 0;
     return give_up(
         {errc::busy,
-         sentence("counters: counting ends here, since in ")
+         sentence("counters: in ")
              << given_up_
-             << " steps the GPU had not done its work drain= ms after the end of a counted range"
+             << " counting steps the GPU had not done the work of a range drain= ms after its end, "
+                "so "
+                "that counting ends here"
              << (what.empty() ? what : "; in the way was " + what)
-             << ": let ranges end where the program waits for their work, or raise drain="});
+             << ": end ranges where the program has waited for their work, or raise drain="});
   }
 
   /// A step that something kept from being a pass. Not for ever: a body that passes run by hand is

@@ -21,7 +21,7 @@ namespace detail {
 /// A call that launches, or makes a stream wait for something outside of the device.
 struct gated_call {
   cupti::stream_wait waits = cupti::stream_wait::none;  ///< none: it launches
-  std::uint64_t what = 0;  ///< the same for the same kernel, graph or function of the driver
+  std::uint64_t what = 0;  ///< the same for the same kernel, and for the same other function
   driver::context_handle context = nullptr;
   bool done = false;  ///< it has ended, and did what it was asked for
 
@@ -32,15 +32,10 @@ struct gated_call {
     made.context = call.context;
     fnv1a hash;
     hash.add(static_cast<std::uint64_t>(kind));
-    if (kind == api_kind::graph_launch) {
-      if (call.function_params != nullptr)
-        hash.add(
-            reinterpret_cast<std::uintptr_t>(*static_cast<void* const*>(call.function_params)));
-    } else if (kind == api_kind::launch && call.symbol_name != nullptr) {
-      hash.add(std::string_view(call.symbol_name));
-    } else if (call.function_name != nullptr) {
-      hash.add(std::string_view(call.function_name));
-    }
+    char const* const name = kind == api_kind::launch && call.symbol_name != nullptr
+                                 ? call.symbol_name
+                                 : call.function_name;
+    if (name != nullptr) hash.add(std::string_view(name));
     made.what = hash.value();
     return made;
   }
