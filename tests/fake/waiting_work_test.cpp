@@ -297,4 +297,46 @@ TEST_CASE("counting ends after two steps whose ranges end before their work may"
   CHECK(says(p.problems.at(0), "last traced launch was in waits"));
 }
 
+TEST_CASE("a body that the program has counted waits for it: it runs, and is not counted") {
+  for (bool const again : {false, true}) {
+    for (waiting const& work :
+         again ? all_waiting() : std::vector<waiting>(of_memory, of_memory + 3)) {
+      std::string const what = work.what;
+      CAPTURE(what);
+      CAPTURE(again);
+      fake::started s("trace,formats=none,drain=60");
+      launch_blocks(1);
+      int runs = 0;
+      auto const body = [&] {
+        ++runs;
+        step(work);
+      };
+      strata::status const done =
+          again ? s.counters(sass).replay(body, strata::repeatable) : s.counters(sass).replay(body);
+      CHECK(runs == 1);
+      CHECK(fake_stuck_calls() == 0);
+      CHECK(says(done.message(), "what instruments kernels is not counted"));
+    }
+  }
+}
+
+TEST_CASE("a body that may run once is counted without a trial, a repeatable one after it") {
+  for (bool const again : {false, true}) {
+    fake::started s("trace,formats=none");
+    launch_blocks(1);
+    int runs = 0;
+    auto const body = [&] {
+      ++runs;
+      plain();
+    };
+    strata::status const done =
+        again ? s.counters(sass).replay(body, strata::repeatable) : s.counters(sass).replay(body);
+    CAPTURE(problems_of(s.profile()));
+    CAPTURE(done.message());
+    CHECK(done.ok());
+    CHECK(runs == (again ? 2 : 1));
+    CHECK(counted(s.profile()).self("plain", sass) == 64);
+  }
+}
+
 }  // namespace waiting_work_test

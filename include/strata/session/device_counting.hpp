@@ -57,6 +57,8 @@ class device_counting {
       ranges_.refuse(refusal_);
       refusal_ = ranges_.open(request, problems_);
       (void)keep(refusal_);
+      bool const all_left_out = refusal_.ok() && ranges_.done() && !problems_.empty();
+      if (all_left_out) refusal_ = problems_.back();
     }
     ranges_.drive_by_hand();
     ranges_.refuse(refusal_);
@@ -189,8 +191,8 @@ class device_counting {
     bool const partly = problems_.size() != before;
     if (ranges_.done() || (ranges_.shows_progress() && !partly)) return;
     problem_log::say(sentence("counting on ")
-                     << ranges_.chip() << " in the next " << ranges_.passes()
-                     << (ranges_.passes() == 1 ? " step" : " steps")
+                     << ranges_.chip() << " in the next " << ranges_.steps()
+                     << (ranges_.steps() == 1 ? " step" : " steps")
                      << (partly ? "; some of what was asked for cannot be counted" : ""));
   }
 

@@ -178,6 +178,7 @@ class counter_collector : public detail::pass_driver {
     bool const counted = stage_ == stage::stopped && !attempt_.dropped;
     (void)accept_pass();
     return as_memory_allows([&] {
+      if (!counted) leave_waiting_work_alone();
       if (done()) return since(before);
       if (!counted)
         return give_up({errc::busy,
@@ -226,8 +227,16 @@ class counter_collector : public detail::pass_driver {
   status const& refusal() const noexcept { return refusal_; }
   void refuse(status why) { refusal_ = std::move(why); }
 
-  /// How many steps the counting takes.
+  /// How many steps count.
   std::size_t passes() const noexcept { return passes_; }
+  /// And a step before them in which launches are tried.
+  std::size_t steps() const noexcept {
+    bool is_own = !trial_.passed() && !plan_.configs.empty();
+    for (std::size_t i = 0; is_own && i < plan_.configs.size() && !plan_.instruments(i); ++i)
+      is_own = plan_.is_of_multiprocessors(i);
+    is_own = is_own && plan_.instruments(plan_.configs.size() - 1);
+    return passes_ + (is_own ? 1 : 0);
+  }
   std::size_t passes_done() const noexcept { return passes_done_; }
   /// What each range launched in each pass that counted.
   vec<counted_work> const& work() const noexcept { return work_.passes(); }
@@ -304,8 +313,12 @@ class counter_collector : public detail::pass_driver {
     }
     stage_ = stage::none;
     skipped_.count = 0;
-    if (attempt_.is_trial) work_.end(false);
-    if (done() || attempt_.is_trial) return {};
+    if (attempt_.is_trial) {
+      work_.end(false);
+      leave_waiting_work_alone();
+      return {};
+    }
+    if (done()) return {};
     if (!attempt_.outcome) return give_up(attempt_.outcome);
     if (attempt_.met_other_device) {
       (void)give_notice(

@@ -398,15 +398,16 @@ class pass_driver {
   /// step is tried.
   void leave_before(gated_call const& call) noexcept {
     constexpr std::int64_t longest = 1'000'000'000;
-    if (!plan_.devices.knows(call.context) || plan_.devices.leaves_out(call.context)) return;
     std::int64_t const begin = monotonic_ns();
     while (!mutex_.try_lock()) {
       if (!launches_wait_.load() || monotonic_ns() - begin > longest) return;
       capture_guard::rest();
     }
-    if (launches_wait_.load()) {
+    bool const is_counted =
+        plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
+    if (is_counted && launches_wait_.load()) {
       if (!attempt_.dropped) drop_for(pause_outcome::new_work);
-      bool const may_stop = counts_kernels_ && trace_.await_pass() && trace_.devices_are_idle();
+      bool const may_stop = counts_kernels_ && trace_.await_launch();
       capture_guard::exclusive const alone;
       if (alone) leave();
       if (alone && may_stop) end_session();

@@ -363,6 +363,7 @@ class activity_collector {
     traced_.reported = false;
     traced_.any = false;
     migrations_.seen.store(false);
+    stream_waits_.forget();
     for (lane& counted : lanes_) counted.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_.store(0);
