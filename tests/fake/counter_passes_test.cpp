@@ -100,8 +100,9 @@ TEST_CASE("a metric has the work of the step that counted it, and of no other") 
 }
 
 TEST_CASE("instrumented code counts, since no kernel is traced meanwhile") {
-  counting s(sass, "repeat=0");  // windows without an end: the trace is on when a pass begins
-  run_steps(1, step);
+  // Windows without an end: the trace is on when a pass begins.
+  counting s(sass, "repeat=0,warmup=1");
+  run_steps(2, step);
   {
     STRATA_STEP();
     CHECK(fake_kind_enabled(fake::kernels) == 0);

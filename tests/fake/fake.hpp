@@ -22,6 +22,7 @@ struct fake_kernel {
   std::uint64_t duration_ns = 1000;
   std::uint32_t device = 0;
   std::uint32_t context = 1;  // as CUPTI numbers them
+  bool waits = false;         // it does not end until fake_go
 };
 
 enum class fake_order : int { launched, reversed, shuffled };
@@ -113,6 +114,15 @@ FAKE_EXPORT void fake_hang(unsigned blocked);
 /// its context are not ready, and what waits for the context blocks: cuCtxSynchronize, and what the
 /// profiler drains the device for.
 FAKE_EXPORT void fake_occupy(std::uint32_t context, std::uint32_t stream, long milliseconds);
+/// A stream has work that does not end until fake_go: what it waits for comes from the program.
+FAKE_EXPORT void fake_wait(std::uint32_t context, std::uint32_t stream);
+/// The program writes the value, releases the kernel, ...: all of that work ends.
+FAKE_EXPORT void fake_go();
+/// Calls that waited for such work for 3 s, though the thread that calls is the one that would end
+/// it: on a device they do not come back. Here each of them ends the work itself.
+FAKE_EXPORT std::size_t fake_stuck_calls();
+/// Waits for the work of a context, as what serialises kernels does. For the stand-ins.
+FAKE_EXPORT void fake_await_context(std::uint32_t context);
 /// How often a stream was asked whether it has work.
 FAKE_EXPORT std::size_t fake_stream_queries();
 FAKE_EXPORT int fake_hangs();                       // whether there is such a kernel
@@ -147,6 +157,9 @@ FAKE_EXPORT void fake_set_pageable(int on);
 
 // ---- what the program does; each returns the correlation id ----
 FAKE_EXPORT std::uint32_t fake_launch(fake_kernel const* kernel);
+/// A driver function after which the stream waits for what the program does later, until fake_go:
+/// "cuStreamWaitValue32_v2", "cuLaunchHostFunc", ...
+FAKE_EXPORT std::uint32_t fake_wait_call(char const* driver_function, std::uint32_t stream);
 /// `kind` is CUPTI's copy kind: 1 host to device, 2 device to host, 8 device to device, 10 peer to
 /// peer.
 FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,

@@ -61,7 +61,9 @@ struct cuda_state {
   std::map<std::uint64_t, int> memory_of;  // device by address, -1: the host's
   using time_point = std::chrono::steady_clock::time_point;
   std::map<std::pair<std::uint32_t, std::uint32_t>, time_point> work_of;  // by context and stream
+  std::set<std::pair<std::uint32_t, std::uint32_t>> waits;  // of these: until fake_go
   std::size_t stream_queries = 0;
+  std::size_t stuck_calls = 0;
 
   // Whether a stream has work, or with 0 any stream of the context, or with 0 of all.
   bool is_busy(std::uint32_t context, std::uint32_t stream) const {
@@ -75,9 +77,15 @@ struct cuda_state {
     return any;
   }
 
+  void go() {
+    for (auto const& stream : waits) work_of.erase(stream);
+    waits.clear();
+  }
+
   void clear() {
     work_of.clear();
-    stream_queries = 0;
+    waits.clear();
+    stream_queries = stuck_calls = 0;
     init_result = 0;
     device_count = 1;
     driver_version = 13000;
@@ -678,11 +686,39 @@ void fake_block_while(unsigned which) {
   while ((hang.load() & which) != 0) ::usleep(500);
   --waits;
   constexpr unsigned drains = fake_blocks_context | fake_blocks_profiler;
-  auto const has_work = [] {
-    const std::lock_guard<std::mutex> lock(state().mutex);
-    return state().is_busy(0, 0);
-  };
-  while ((which & drains) != 0 && has_work()) ::usleep(500);
+  if ((which & drains) != 0) fake_await_context(0);
+}
+
+void fake_await_context(std::uint32_t context) {
+  constexpr int turns = 6000;  // 3 s
+  for (int turn = 0;; ++turn) {
+    {
+      const std::lock_guard<std::mutex> lock(state().mutex);
+      cuda_state& s = state();
+      if (!s.is_busy(context, 0)) return;
+      if (turn == turns && !s.waits.empty()) {
+        ++s.stuck_calls;
+        s.go();
+      }
+    }
+    ::usleep(500);
+  }
+}
+
+void fake_wait(std::uint32_t context, std::uint32_t stream) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().work_of[{context, stream}] = cuda_state::time_point::max();
+  state().waits.insert({context, stream});
+}
+
+void fake_go() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().go();
+}
+
+std::size_t fake_stuck_calls() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().stuck_calls;
 }
 
 void fake_occupy(std::uint32_t context, std::uint32_t stream, long milliseconds) {

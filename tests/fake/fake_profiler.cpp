@@ -1,6 +1,10 @@
 // The fake profiler's controls, and what a kernel adds to the range that is counted.
 #include "fake_profiler.hpp"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "fake_profiler_state.hpp"
 
 namespace fake {
@@ -41,6 +45,18 @@ void profile_kernel(state& s, fake_kernel const& kernel) {
       range.values[i] += threads * (weight == p.weights.end() ? 1.0 : weight->second);
     }
   }
+}
+
+bool serialises_kernels(std::uint32_t context) {
+  profiler_state& p = the_profiler();
+  for (auto const& each : p.objects) {
+    profiler_object const& object = *each.second;
+    if (object.context != context_handle_of(context) || !object.started) continue;
+    std::vector<std::string> const& names = p.configs[object.config - 1].names;
+    bool const instruments = std::any_of(names.begin(), names.end(), is_sass);
+    if ((instruments && object.open) || object.by_kernel) return true;
+  }
+  return false;
 }
 
 }  // namespace fake

@@ -125,6 +125,11 @@ profiler_state& the_profiler();
 /// A kernel ran: it counts in the range that is pushed. With the mutex held.
 void profile_kernel(state& s, fake_kernel const& kernel);
 
+/// Whether a launch in this context does not come back before all of its work has ended: in a range
+/// that is pushed, where what is counted instruments kernels; between Start and Stop, where they
+/// are counted one by one (H200, CUDA 13.0). With the mutex held.
+bool serialises_kernels(std::uint32_t context);
+
 }  // namespace fake
 
 #endif  // STRATA_TESTS_FAKE_FAKE_PROFILER_STATE_HPP

@@ -344,8 +344,22 @@ std::uint32_t fake_launch(fake_kernel const* kernel) {
       (void)fake::make_node(graph, *kernel);
     } else {
       fake::queue_kernel(*kernel, kernel->stream, correlation, 0, 0);
-      with_state([&](fake::state& s) { fake::profile_kernel(s, *kernel); });
+      if (kernel->waits) fake_wait(kernel->context, kernel->stream);
+      bool serialises = false;
+      with_state([&](fake::state& s) {
+        fake::profile_kernel(s, *kernel);
+        serialises = fake::serialises_kernels(kernel->context);
+      });
+      if (serialises) fake_await_context(kernel->context);
     }
+    return 0;
+  });
+}
+
+std::uint32_t fake_wait_call(char const* driver_function, std::uint32_t stream) {
+  fake::stream_params params{fake::stream_handle(stream), 0};
+  return fake::perform({driver_function, nullptr, nullptr, &params}, [&](std::uint32_t) {
+    fake_wait(1, stream);
     return 0;
   });
 }

@@ -9,7 +9,10 @@
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
+#include <strata/collect/counters/launch_trial.hpp>
+#include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/problem_log.hpp>
@@ -34,10 +37,15 @@ class device_counting {
       : options_(wanted),
         problems_(problems),
         stage_(wanted.counters.empty() ? stage::done : stage::waiting),
-        ranges_(trace),
-        kernels_(trace) {}
+        pause_(trace),
+        trial_(trace),
+        ranges_(trace, trial_),
+        kernels_(trace, trial_) {
+    if (!wanted.kernels.empty()) ranges_.try_for_kernels();
+  }
   device_counting(device_counting const&) = delete;
   device_counting& operator=(device_counting const&) = delete;
+  ~device_counting() { end_trial(); }
 
   counter_collector& ranges() noexcept { return ranges_; }
 
@@ -49,6 +57,8 @@ class device_counting {
       ranges_.refuse(refusal_);
       refusal_ = ranges_.open(request, problems_);
       (void)keep(refusal_);
+      bool const all_left_out = refusal_.ok() && ranges_.done() && !problems_.empty();
+      if (all_left_out) refusal_ = problems_.back();
     }
     ranges_.drive_by_hand();
     ranges_.refuse(refusal_);
@@ -72,9 +82,13 @@ class device_counting {
     return false;
   }
 
-  /// Begins a step; it counts after the timed ones.
-  void begin_step(bool counts) {
-    if (!counts && stage_ != stage::done) return ranges_.pass_by();
+  /// Begins a step; it counts after the timed ones. One that warms up is recorded, and dropped.
+  void begin_step(bool counts, bool warms_up) {
+    if (!counts && stage_ != stage::done) {
+      if (!std::exchange(saw_step_, true)) pause_.forget_waits();
+      if (warms_up) begin_trial();
+      return ranges_.pass_by();
+    }
     if (!counts) return;
     if (stage_ == stage::waiting) open_ranges();
     if (stage_ == stage::ranges && !ranges_.begin_pass().ok()) end_ranges();
@@ -82,6 +96,7 @@ class device_counting {
   }
 
   void end_step() {
+    end_trial();
     if (stage_ == stage::ranges) {
       (void)ranges_.end_pass();
       if (ranges_.done()) end_ranges();
@@ -100,12 +115,14 @@ class device_counting {
 
   /// Lets CUPTI go; what was counted stays.
   void close() {
+    end_trial();
     ranges_.close();
     kernels_.close();
   }
 
   /// The devices do not answer: as `close`, but CUPTI is not called.
   void abandon() noexcept {
+    end_trial();
     ranges_.abandon();
     kernels_.abandon();
   }
@@ -138,6 +155,27 @@ class device_counting {
 
   bool keep(status const& outcome) { return keep_once(problems_, outcome); }
 
+  /// Tries in a step that is not timed which launches may wait.
+  void begin_trial() {
+    bool const is_needed =
+        !options_.kernels.empty() || pass_plan::may_instrument(options_.counters);
+    if (!is_needed || trial_.passed() || trial_.failed()) return;
+    static launch_gate::keeper const gate{[](void* trial, gated_call const& call) noexcept {
+                                            static_cast<launch_trial*>(trial)->begins(call);
+                                          },
+                                          [](void* trial, gated_call const& call) noexcept {
+                                            static_cast<launch_trial*>(trial)->ended(call);
+                                          }};
+    tries_.store(true);
+    trial_.begin();
+    pause_.keep_gate(gate, &trial_);
+  }
+  void end_trial() noexcept {
+    if (!tries_.exchange(false)) return;
+    trial_.end(true);
+    pause_.open_gate();
+  }
+
   void open_ranges() {
     std::size_t const before = problems_.size();
     ranges_.await_own_streams();
@@ -153,8 +191,8 @@ class device_counting {
     bool const partly = problems_.size() != before;
     if (ranges_.done() || (ranges_.shows_progress() && !partly)) return;
     problem_log::say(sentence("counting on ")
-                     << ranges_.chip() << " in the next " << ranges_.passes()
-                     << (ranges_.passes() == 1 ? " step" : " steps")
+                     << ranges_.chip() << " in the next " << ranges_.steps()
+                     << (ranges_.steps() == 1 ? " step" : " steps")
                      << (partly ? "; some of what was asked for cannot be counted" : ""));
   }
 
@@ -186,6 +224,10 @@ class device_counting {
   options const& options_;
   vec<status>& problems_;
   stage stage_;
+  trace_pause pause_;
+  launch_trial trial_;
+  bool saw_step_ = false;
+  atomic<bool> tries_{false};  // in this step
   counter_collector ranges_;
   kernel_counter_collector kernels_;
   std::string requested_;      // by the program

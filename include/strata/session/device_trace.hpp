@@ -92,6 +92,22 @@ class counting_waits {
     return !failed;
   }
 
+  /// For the work of the context that is current, `drain=` ms. Threads: any.
+  static pause_outcome await_launch(callback<bool()> goes_on) {
+    driver::context_handle const context = capture_guard::current();
+    if (context == nullptr || !activity().is_open()) return pause_outcome::captures;
+    device_patience const patience;
+    auto const lasts = [&] { return patience.lasts() && goes_on(); };
+    if (!device_fence::is_bounded()) return await_streams(lasts);
+    device_fence work;
+    {
+      capture_guard::exclusive const alone(0);
+      if (!alone) return pause_outcome::captures;
+      work.add(context);
+    }
+    return work.wait(lasts) ? pause_outcome::paused : pause_outcome::busy;
+  }
+
   /// What the last of those waits was in vain for: "a stream whose last traced launch was in stuck,
   /// 8.0 s before"; empty where it had no traced launch.
   std::string in_the_way() const {
@@ -106,6 +122,14 @@ class counting_waits {
   static constexpr std::int64_t moment_ns = 2'000'000;
 
   static activity_collector& activity() { return activity_collector::instance(); }
+
+  /// With a driver whose events do not tell: until no stream has work that was seen.
+  static pause_outcome await_streams(callback<bool()> lasts) {
+    for (launch_streams::launch oldest; activity().streams().find_busy(oldest);
+         capture_guard::rest())
+      if (!lasts()) return pause_outcome::busy;
+    return pause_outcome::paused;
+  }
 
   template <class Wait>
   pause_outcome briefly(Wait wait) {
@@ -289,6 +313,12 @@ class device_trace {
     made.watch = [](trace_control::launch_watcher* watcher, void* context) {
       return activity().watch_launches(watcher, context);
     };
+    made.set_gate = [](launch_gate::keeper const* keeper, void* context) {
+      activity().gate().set(keeper, context);
+    };
+    made.await_launch = &counting_waits::await_launch;
+    made.stream_waits = &activity().stream_waits();
+    made.place_of = [](std::uint32_t node) { return in_range(hang_finder::path_now(node)); };
     made.saw_graphs = [] { return activity().saw_graphs(); };
     made.guard_graphs = [] { activity().guard_graphs(); };
     return made;

@@ -451,9 +451,10 @@ class session_core {
       if (!windows_.in_window()) return steps_.unrecorded.begin();
     }
     step = position(step);
+    phase is = phase::active;
     if (options_.has_schedule()) {
       detail::recorder::instance().release_half();
-      phase const is = steps_.plan.made().phase_of(step);
+      is = steps_.plan.made().phase_of(step);
       bool const is_beginning = is == phase::skip && window_ == window_state::open;
       if (is_beginning && !close_window()) return;
       if (!open_window(is)) return;
@@ -463,7 +464,8 @@ class session_core {
       if (skips) steps_.unrecorded.begin();
     }
     if (!trace_.awaits_cuda())
-      counting_->begin_step(step >= steps_.plan.made().steps_before_counting());
+      counting_->begin_step(step >= steps_.plan.made().steps_before_counting(),
+                            is == phase::warmup);
   }
 
   /// The beginning was recorded for long enough. Returns: false where its window stays open until

@@ -155,7 +155,8 @@ class counter_readout {
 /// at range ends; neither its times nor its device activity are recorded.
 class counter_collector : public detail::pass_driver {
  public:
-  explicit counter_collector(detail::trace_control const& trace) noexcept : pass_driver(trace) {}
+  counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
+      : pass_driver(trace, trial) {}
   ~counter_collector() {
     close();
     trace_.unwatch(this);
@@ -171,10 +172,13 @@ class counter_collector : public detail::pass_driver {
       return as_memory_allows([this] { return refusal_.ok() ? refuse_passes() : refusal_; });
     }
     std::size_t const before = problems_.size();
+    runs_once_ = true;
     run_pass(run, body);
+    runs_once_ = false;
     bool const counted = stage_ == stage::stopped && !attempt_.dropped;
     (void)accept_pass();
     return as_memory_allows([&] {
+      if (!counted) leave_waiting_work_alone();
       if (done()) return since(before);
       if (!counted)
         return give_up({errc::busy,
@@ -215,14 +219,24 @@ class counter_collector : public detail::pass_driver {
       if (!plan_.is_conditional(config)) passes_ += plan_.configs[config].passes();
     return refusal_;
   }
+  /// Kernels are counted after the ranges.
+  void try_for_kernels() noexcept { tries_for_kernels_ = true; }
   /// The program drives the passes, not its steps.
   void drive_by_hand() noexcept { by_hand_ = true; }
   /// Why `replay` counts nothing; ok where it may.
   status const& refusal() const noexcept { return refusal_; }
   void refuse(status why) { refusal_ = std::move(why); }
 
-  /// How many steps the counting takes.
+  /// How many steps count.
   std::size_t passes() const noexcept { return passes_; }
+  /// And a step before them in which launches are tried.
+  std::size_t steps() const noexcept {
+    bool is_own = !trial_.passed() && !plan_.configs.empty();
+    for (std::size_t i = 0; is_own && i < plan_.configs.size() && !plan_.instruments(i); ++i)
+      is_own = plan_.is_of_multiprocessors(i);
+    is_own = is_own && plan_.instruments(plan_.configs.size() - 1);
+    return passes_ + (is_own ? 1 : 0);
+  }
   std::size_t passes_done() const noexcept { return passes_done_; }
   /// What each range launched in each pass that counted.
   vec<counted_work> const& work() const noexcept { return work_.passes(); }
@@ -274,10 +288,12 @@ class counter_collector : public detail::pass_driver {
     await_own_streams();
     end_last();
     leave_graphs_alone();
+    leave_waiting_work_alone();
     if (done()) return {};
     detail::capture_guard::exclusive const alone;
     status problem;
-    if (!begin([this] { return prepare(); }, static_cast<bool>(alone), problem)) return problem;
+    if (!begin([this] { return prepare(); }, how_to_launch(), static_cast<bool>(alone), problem))
+      return problem;
     if (progress_.live())
       progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
@@ -293,10 +309,15 @@ class counter_collector : public detail::pass_driver {
     detail::capture_guard::exclusive const alone;
     if (attempt_.dropped || !alone) {
       drop();
-      return skip();
+      return after_drop();
     }
     stage_ = stage::none;
     skipped_.count = 0;
+    if (attempt_.is_trial) {
+      work_.end(false);
+      leave_waiting_work_alone();
+      return {};
+    }
     if (done()) return {};
     if (!attempt_.outcome) return give_up(attempt_.outcome);
     if (attempt_.met_other_device) {
@@ -397,6 +418,25 @@ class counter_collector : public detail::pass_driver {
     passes_ -= plan_.leave_graphs_alone(config_index_, problems_);
   }
 
+  /// Leaves out what would have the program's launches wait for work that waits for the program.
+  void leave_waiting_work_alone() {
+    if (done() || !plan_.instruments(config_index_) || why_not_wait().empty()) return;
+    forget_passes();
+    configured_ = false;
+    skipped_.count = 0;
+    passes_ -= leave_waits_alone(config_index_, problems_);
+  }
+  /// Before launches wait they are tried: beside a pass that counts bytes, which the trial does not
+  /// change, or else in a step of its own.
+  launches how_to_launch() const noexcept {
+    std::size_t const count = plan_.configs.size();
+    if (plan_.instruments(config_index_))
+      return trial_.passed() || runs_once_ ? launches::wait : launches::are_tried;
+    bool const is_needed = tries_for_kernels_ || plan_.instruments(count - 1);
+    bool const counts_bytes = !plan_.is_of_multiprocessors(config_index_);
+    return is_needed && counts_bytes && !trial_.passed() ? launches::wait_tried : launches::go_on;
+  }
+
   /// Passes by the formats of the tensor cores that explain nothing more.
   void choose_formats() {
     while (!done() && plan_.is_conditional(config_index_)) {
@@ -453,6 +493,7 @@ class counter_collector : public detail::pass_driver {
   std::size_t passes_done_ = 0;
   std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   bool configured_ = false;
+  bool tries_for_kernels_ = false;
   bool followed_ = true;  // the launches of every pass
 };
 

@@ -12,10 +12,12 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
+#include <strata/collect/counters/launch_trial.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
+#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/status.hpp>
 
@@ -46,6 +48,13 @@ class pass_driver {
                               << (what.empty() ? what : "; in the way was " + what)
                               << ": let a step wait for the GPU, run more steps, or raise drain="};
     }
+    if (last == pause_outcome::new_work)
+      return {errc::limit,
+              sentence("counters: ")
+                  << steps
+                  << " steps in a row launched what no step before them had, which is tried before "
+                     "it is counted: count later (skip=), or ask for "
+                  << without_instruments};
     return {errc::busy,
             sentence("counters: streams captured graphs in ")
                 << steps
@@ -82,6 +91,7 @@ class pass_driver {
     if (!mutex_.try_lock()) return;  // the thread of the pass is in a call that does not return
     progress_.erase();
     held_.reset();
+    launches_wait_.store(false);
     if (stage_ == stage::counting) stage_ = stage::stopped;
     drop();
     if (std::exchange(open_, false)) plan_.devices.abandon();
@@ -106,9 +116,29 @@ class pass_driver {
 
  protected:
   enum class stage : unsigned char { none, counting, stopped };
+  /// What a pass does with launches.
+  enum class launches : unsigned char {
+    go_on,
+    are_tried,   ///< nothing is counted
+    wait_tried,  ///< what is counted lets them go on; they are tried beside
+    wait         ///< in a range each of them waits for its work
+  };
 
-  explicit pass_driver(trace_control const& trace) noexcept : trace_(trace) {}
+  /// What counts without instrumented code.
+  static constexpr char const* without_instruments = "counters=hbm or counters=limits";
+
+  pass_driver(trace_control const& trace, launch_trial& trial) noexcept
+      : trace_(trace), trial_(trial) {}
   ~pass_driver() = default;
+
+  /// Why launches may not wait for their work in this program; empty where nothing is known.
+  std::string why_not_wait() const {
+    std::string const waits = trace_.stream_waits();
+    if (!waits.empty()) return waits;
+    if (!trial_.failed()) return {};
+    return "work " + trace_.place_of(trial_.failed_in()) +
+           " that had not ended drain= ms after its launch";
+  }
 
   /// As pass_plan::open, without what would break the program's CUDA graphs.
   status open_plan(std::string_view request, device_profilers::which counted,
@@ -124,6 +154,7 @@ class pass_driver {
     bool const whole = if_memory_allows([&] {
       planned = plan_.open(request, counted, recorder::instance().session(), problems);
       if (planned.ok() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(0, problems);
+      if (planned.ok()) (void)leave_waits_alone(0, problems);
     });
     open_ = plan_.devices.is_open();
     if (!whole) {
@@ -133,10 +164,20 @@ class pass_driver {
     return planned;
   }
 
-  /// Begins a pass of the calling thread with what `prepare` starts; true if it counts. Errors: all
-  /// counting is over. Requires: an exclusive scope, if one could be opened.
+  /// Leaves out what would have launches wait in a program that has reasons against it.
+  std::size_t leave_waits_alone(std::size_t first, vec<status>& problems) {
+    std::string const why = why_not_wait();
+    if (why.empty()) return 0;
+    return plan_.leave_out_instrumented(
+        first,
+        {why, sentence("each launch would wait for its work: ask for ") << without_instruments},
+        problems);
+  }
+
+  /// Begins a pass of the calling thread with what `prepare` starts; true if it counts, or is a
+  /// trial. Errors: all counting is over. Requires: an exclusive scope, if one could be opened.
   template <class Prepare>
-  bool begin(Prepare prepare, bool alone, status& problem) {
+  bool begin(Prepare prepare, launches how, bool alone, status& problem) {
     if (!alone) skipped_.reason = pause_outcome::captures;
     if (alone && stage_ == stage::none) skipped_.reason = trace_.suspend();
     if (stage_ != stage::none || skipped_.reason != pause_outcome::paused) {
@@ -145,9 +186,13 @@ class pass_driver {
     }
     thread_ = recorder::thread_id();
     attempt_ = {};
-    problem = prepare();
+    attempt_.is_trial = how == launches::are_tried;
+    if (!attempt_.is_trial) problem = prepare();
     if (problem.ok()) {
       stage_ = stage::counting;
+      if (how == launches::are_tried || how == launches::wait_tried) trial_.begin();
+      launches_wait_.store(how == launches::wait);
+      if (how != launches::go_on) trace_.keep_gate(gate(), this);
       return true;
     }
     trace_.resume();
@@ -174,15 +219,30 @@ class pass_driver {
     thread_ = recorder::thread_id();
     progress_.erase();
     trace_.unwatch(this);
-    bool const ended = attempt_.dropped || trace_.await_pass();
-    capture_guard::exclusive const alone;
-    if (!alone) return drop_for(pause_outcome::captures);
-    if (!ended || !trace_.devices_are_idle()) return drop_for(pause_outcome::busy);
-    leave();
-    if (!if_memory_allows([this] { attempt_.outcome = plan_.devices.stop(attempt_.complete); }))
-      attempt_.dropped = true;
+    trial_.end(!attempt_.dropped);
+    if (!attempt_.is_trial && !attempt_.is_over) {
+      bool const ended = attempt_.dropped || trace_.await_pass();
+      capture_guard::exclusive const alone;
+      if (!alone) return drop_for(pause_outcome::captures);
+      if (!ended || !trace_.devices_are_idle()) return drop_for(pause_outcome::busy);
+      leave();
+      end_session();
+    }
+    open_gate();
     stage_ = stage::stopped;
     if (goes_on) trace_.resume();
+  }
+
+  /// CUPTI counts no more in this pass. Requires: the devices are idle, and no capture is open.
+  void end_session() noexcept {
+    attempt_.is_over = true;
+    if (!if_memory_allows([this] { attempt_.outcome = plan_.devices.stop(attempt_.complete); }))
+      attempt_.dropped = true;
+  }
+
+  void open_gate() noexcept {
+    launches_wait_.store(false);
+    trace_.open_gate();
   }
 
   /// Ends what the last pass left: it does not count.
@@ -198,6 +258,24 @@ class pass_driver {
     plan_.devices.forgive();
   }
 
+  /// A pass that was dropped. Each one in which a device did not come to an end costs what `drain=`
+  /// says, or more, so that two of them are enough.
+  status after_drop() {
+    constexpr std::size_t most = 2;
+    if (given_up_ < most) return skip();
+    std::string const what = trace_.in_the_way();
+    skipped_.count = 0;
+    return give_up(
+        {errc::busy,
+         sentence("counters: in ")
+             << given_up_
+             << " counting steps the GPU had not done the work of a range drain= ms after its end, "
+                "so "
+                "that counting ends here"
+             << (what.empty() ? what : "; in the way was " + what)
+             << ": end ranges where the program has waited for their work, or raise drain="});
+  }
+
   /// A step that something kept from being a pass. Not for ever: a body that passes run by hand is
   /// run so often, steps go on for so long.
   status skip() {
@@ -211,6 +289,7 @@ class pass_driver {
   }
 
   void push(std::uint32_t range) noexcept {
+    if (attempt_.is_trial) return;
     if (!std::exchange(attempt_.pushed, true)) plan_.devices.push(range);
   }
   /// Requires: the devices are idle, or CUPTI waits for them.
@@ -232,6 +311,7 @@ class pass_driver {
   }
   /// The pass does not count.
   void drop_for(pause_outcome why) noexcept {
+    if (why == pause_outcome::busy && !attempt_.dropped) ++given_up_;
     skipped_.reason = why;
     attempt_.dropped = true;
     held_.reset();
@@ -269,6 +349,8 @@ class pass_driver {
     bool pushed = false;
     bool dropped = false;  // a capture kept a range from being pushed
     bool met_other_device = false;
+    bool is_trial = false;  // nothing is counted
+    bool is_over = false;   // for CUPTI
   };
 
   /// Steps in a row that could be no pass.
@@ -280,6 +362,7 @@ class pass_driver {
 
   system_mutex mutex_{held_over::calls};  // held by each function that others call
   trace_pause trace_;
+  launch_trial& trial_;
   pass_plan plan_;
   attempt attempt_;
   maybe<capture_guard::exclusive> held_;  // while kernels are counted
@@ -287,12 +370,53 @@ class pass_driver {
   vec<status> problems_;
   std::size_t config_index_ = 0;  // of the plan's configurations
   skipped_steps skipped_;
-  bool by_hand_ = false;  // the program drives the passes
+  std::size_t given_up_ = 0;     // passes in which a device did not come to an end
+  bool counts_kernels_ = false;  // one by one
+  bool by_hand_ = false;         // the program drives the passes
+  bool runs_once_ = false;       // what is counted cannot be tried before
   stage stage_ = stage::none;
   bool open_ = false;
   bool ended_short_ = false;  // for want of memory, even for a problem
 
  private:
+  static void call_begins(void* context, gated_call const& call) noexcept {
+    auto& self = *static_cast<pass_driver*>(context);
+    bool const trusted = self.runs_once_ && call.waits == cupti::stream_wait::none;
+    if (self.launches_wait_.load() && !trusted && !self.trial_.knows(call)) self.leave_before(call);
+    self.trial_.begins(call);
+  }
+  static void call_ended(void* context, gated_call const& call) noexcept {
+    static_cast<pass_driver*>(context)->trial_.ended(call);
+  }
+  static launch_gate::keeper const& gate() noexcept {
+    static launch_gate::keeper const only{&call_begins, &call_ended};
+    return only;
+  }
+
+  /// What was not tried is about to be launched, by any thread: outside of ranges it may be, where
+  /// kernels are counted one by one outside of passes. This one does not count; the rest of the
+  /// step is tried.
+  void leave_before(gated_call const& call) noexcept {
+    constexpr std::int64_t longest = 1'000'000'000;
+    std::int64_t const begin = monotonic_ns();
+    while (!mutex_.try_lock()) {
+      if (!launches_wait_.load() || monotonic_ns() - begin > longest) return;
+      capture_guard::rest();
+    }
+    bool const is_counted =
+        plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
+    if (is_counted && launches_wait_.load()) {
+      if (!attempt_.dropped) drop_for(pause_outcome::new_work);
+      bool const may_stop = counts_kernels_ && trace_.await_launch();
+      capture_guard::exclusive const alone;
+      if (alone) leave();
+      if (alone && may_stop) end_session();
+      launches_wait_.store(false);
+      trial_.begin();
+    }
+    mutex_.unlock();
+  }
+
   /// Of the thread that closes: has the thread of the pass end it. False where that thread is in a
   /// call of CUPTI and does not come back; it ends all when it does.
   bool wait_for_end() noexcept {
@@ -307,6 +431,7 @@ class pass_driver {
       if (over) return true;
     }
     if (outside) trace_.unwatch(this);
+    if (outside) open_gate();
     return outside;
   }
 
@@ -314,6 +439,7 @@ class pass_driver {
   void end_all() noexcept {
     stop(false);
     bool const stopped = stage_ != stage::counting;
+    open_gate();
     if (!stopped) stage_ = stage::stopped;
     drop();
     capture_guard::exclusive const alone;
@@ -330,6 +456,7 @@ class pass_driver {
   };
 
   atomic<std::uint64_t> thread_{0};  // of the pass
+  atomic<bool> launches_wait_{false};
   pass_end end_;
 };
 

@@ -406,14 +406,22 @@ struct pass_plan {
   metric_set set;
   vec<metric_config> configs;  ///< each counted apart
 
-  vec<absent_metric> left_out;  ///< counters of `set` that are not counted beside CUDA graphs
+  vec<absent_metric> left_out;  ///< counters of `set` that the program's work does not go with
 
-  /// Whether this configuration counts by instrumented code (SASS), which does not go with CUDA
-  /// graphs: their kernels count 0, and one that is captured within a counted range may end in an
-  /// illegal address, which would break the program (seen on an H200, CUDA 13.0).
-  bool breaks_graphs(std::size_t config) const noexcept {
+  /// Whether this configuration counts by instrumented code (SASS). Each launch in a range then
+  /// waits for its kernel: see launch_trial. It does not go with CUDA graphs: their kernels count
+  /// 0, and one that is captured within a counted range may end in an illegal address, which would
+  /// break the program (seen on an H200, CUDA 13.0).
+  bool instruments(std::size_t config) const noexcept {
     for (std::string const& name : configs[config].names())
       if (instruments_kernels(name)) return true;
+    return false;
+  }
+
+  /// Whether this configuration counts something in the multiprocessors or in L1.
+  bool is_of_multiprocessors(std::size_t config) const noexcept {
+    for (std::string const& name : configs[config].names())
+      if (location_of(name) == metric_location::sm) return true;
     return false;
   }
 
@@ -428,21 +436,48 @@ struct pass_plan {
     return has_cycles;
   }
 
-  /// Leaves out the configurations from this one on that break graphs, which are the last ones;
-  /// `problems` takes a sentence that names what is lost. Returns: how many passes they had.
-  std::size_t leave_graphs_alone(std::size_t first, vec<status>& problems) {
+  /// What instrumented code cannot be counted beside, and what to do.
+  struct hindrance {
+    std::string beside;
+    std::string advice;
+    char const* example = "";
+  };
+
+  /// Leaves out the configurations from this one on that instrument kernels, which are the last
+  /// ones; `problems` takes a sentence that names what is lost. Returns: how many passes they had.
+  std::size_t leave_out_instrumented(std::size_t first, hindrance const& why,
+                                     vec<status>& problems) {
     std::size_t passes = 0;
-    for (; configs.size() > first && breaks_graphs(configs.size() - 1); configs.pop_back()) {
+    for (; configs.size() > first && instruments(configs.size() - 1); configs.pop_back()) {
       passes += configs.back().passes();
       for (std::string const& name : configs.back().names()) {
         if (!instruments_kernels(name)) continue;
-        left_out.push_back({name, sentence("left out beside CUDA graphs: ")
-                                      << name
-                                      << " instruments kernels; switch graphs off to count it"});
+        left_out.push_back({name, sentence("left out beside ")
+                                      << why.beside << ": " << name << " instruments kernels; "
+                                      << why.advice});
       }
     }
-    if (passes != 0) problems.push_back(no_sass_beside_graphs());
+    if (passes != 0)
+      problems.emplace_back(errc::not_supported,
+                            sentence("counters: beside ")
+                                << why.beside << " what instruments kernels is not counted: "
+                                << shortened(lost_keys()) << "; " << why.advice << why.example);
     return passes;
+  }
+  std::size_t leave_graphs_alone(std::size_t first, vec<status>& problems) {
+    return leave_out_instrumented(first,
+                                  {"CUDA graphs", "switch graphs off to count it",
+                                   " (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"},
+                                  problems);
+  }
+
+  /// Whether some of what is asked for may be counted by instrumented code.
+  static bool may_instrument(std::string_view request) {
+    metric_set const set =
+        resolve_metrics(expand_metrics(request), [](std::string const&) { return true; });
+    for (std::string const& name : set.counters())
+      if (instruments_kernels(name)) return true;
+    return false;
   }
 
   /// Whether a chip may have some of the names; a problem for each that none has.
@@ -546,13 +581,6 @@ struct pass_plan {
     for (std::size_t i = 0; i < named; ++i) add_part(text, keys[i]);
     if (named < keys.size()) text += sentence(" and ") << keys.size() - named << " more";
     return text;
-  }
-
-  status no_sass_beside_graphs() const {
-    return {errc::not_supported,
-            sentence("counters: beside CUDA graphs what instruments kernels is not counted: ")
-                << shortened(lost_keys())
-                << "; switch graphs off to count it (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
   }
 };
 

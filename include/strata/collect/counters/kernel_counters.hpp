@@ -218,8 +218,10 @@ class kernel_regions {
 /// the steps.
 class kernel_counter_collector : public detail::pass_driver {
  public:
-  explicit kernel_counter_collector(detail::trace_control const& trace) noexcept
-      : pass_driver(trace) {}
+  kernel_counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
+      : pass_driver(trace, trial) {
+    counts_kernels_ = true;
+  }
   ~kernel_counter_collector() {
     close();
     trace_.unwatch(this);
@@ -268,6 +270,13 @@ class kernel_counter_collector : public detail::pass_driver {
     end_last();
     if (!done() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(config_index_, problems_);
     if (done()) return {};
+    std::string const why = why_not_wait();
+    if (!why.empty()) {
+      return give_up({errc::not_supported,
+                      detail::sentence("kernels=: single kernels are not counted beside ")
+                          << why
+                          << ", since each launch would wait for its kernel: leave kernels= out"});
+    }
     detail::capture_guard::exclusive const alone;
     auto const start = [&] {
       status const ready =
@@ -275,11 +284,12 @@ class kernel_counter_collector : public detail::pass_driver {
       return ready.ok() ? plan_.devices.start() : ready;
     };
     status problem;
-    if (!begin(start, static_cast<bool>(alone), problem)) return problem;
+    launches const how = trial_.passed() ? launches::wait : launches::are_tried;
+    if (!begin(start, how, static_cast<bool>(alone), problem)) return problem;
     if (progress_.live())
       progress_.show(detail::progress_line::of_pass(chip(), taken_ + 1, steps()));
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
-    regions_.begin(own);
+    if (!attempt_.is_trial) regions_.begin(own);
     if (!trace_.watch(&launched, &moved, this)) {
       end_last();
       return give_up(
@@ -296,10 +306,11 @@ class kernel_counter_collector : public detail::pass_driver {
     regions_.end();
     if (attempt_.dropped) {
       drop();
-      return skip();
+      return after_drop();
     }
     stage_ = stage::none;
     skipped_.count = 0;
+    if (attempt_.is_trial) return {};
     if (!attempt_.outcome) return give_up(attempt_.outcome);
     detail::metric_config& config = plan_.configs[config_index_++];
     vec<vec<double>> counted;
@@ -342,6 +353,7 @@ class kernel_counter_collector : public detail::pass_driver {
   /// CUPTI waits for the device in every launch of a kernel that it counts, so no capture may begin
   /// until the region ends.
   void move(std::uint32_t node) {
+    if (attempt_.is_trial) return;
     bool const inside = regions_.contains(node);
     if (inside && !held_) held_.emplace();
     attempt_.dropped = inside && !*held_;

@@ -8,6 +8,7 @@
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
+#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile/records.hpp>
@@ -36,6 +37,13 @@ struct trace_control {
   /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
   /// launches.
   bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
+  /// Hands calls that launch or make streams wait, of any thread, to the keeper; null ends it.
+  void (*set_gate)(launch_gate::keeper const* keeper, void* context) = nullptr;
+  /// Waits for the work of the current context, as long as `drain=` says and it `goes_on`; not
+  /// while a stream captures. Threads: any.
+  pause_outcome (*await_launch)(callback<bool()> goes_on) = nullptr;
+  stream_waits_seen* stream_waits = nullptr;
+  std::string (*place_of)(std::uint32_t node) = nullptr;  // "in a/b"
   bool (*saw_graphs)() = nullptr;    // the program makes or launches CUDA graphs
   void (*guard_graphs)() = nullptr;  // from now on calls that make graphs wait for ours
 };
@@ -91,6 +99,34 @@ class trace_pause {
     watching_ = true;
     return ranges_of_ != nullptr && ranges_of_->observe(moved, context) && watched;
   }
+  /// As trace_control::set_gate. The keeper lives as long as the process.
+  void keep_gate(launch_gate::keeper const& keeper, void* context) noexcept {
+    if (trace_.set_gate == nullptr) return;
+    gated_ = true;
+    trace_.set_gate(&keeper, context);
+  }
+  void open_gate() noexcept {
+    if (gated_.exchange(false)) trace_.set_gate(nullptr, nullptr);
+  }
+  /// As trace_control::await_launch. Returns: whether the work is done.
+  bool await_launch() const {
+    return trace_.await_launch == nullptr ||
+           trace_.await_launch([] { return true; }) == pause_outcome::paused;
+  }
+  /// What made a stream wait for memory since `forget_waits`: "cuStreamWaitValue32 in waits"; empty
+  /// where nothing did.
+  std::string stream_waits() const {
+    stream_waits_seen const* const seen = trace_.stream_waits;
+    if (seen == nullptr || seen->name() == nullptr) return {};
+    return std::string(seen->name()) + ' ' + place_of(seen->node());
+  }
+  void forget_waits() const noexcept {
+    if (trace_.stream_waits != nullptr) trace_.stream_waits->forget();
+  }
+  std::string place_of(std::uint32_t node) const {
+    return trace_.place_of == nullptr ? std::string() : trace_.place_of(node);
+  }
+
   /// No call with this context is under way any more when it returns.
   void unwatch(void* context) noexcept {
     if (!watching_.exchange(false)) return;
@@ -105,6 +141,7 @@ class trace_pause {
  private:
   trace_control trace_;
   atomic<bool> watching_{false};
+  atomic<bool> gated_{false};
   thread_recorder* ranges_of_ = nullptr;
   bool resume_trace_ = false;
   bool resume_log_ = false;

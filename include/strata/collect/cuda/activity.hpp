@@ -16,6 +16,7 @@
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
+#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
@@ -159,6 +160,9 @@ class activity_collector {
     cupti_.guard_graphs();
   }
   detail::launch_streams& streams() noexcept { return streams_; }
+  /// Calls that launch, as far as they are followed, and those that make streams wait.
+  detail::launch_gate& gate() noexcept { return gate_; }
+  detail::stream_waits_seen& stream_waits() noexcept { return stream_waits_; }
   /// What calls said of the steps of the last session that has such steps.
   detail::call_steps_seen seen_steps() const noexcept {
     detail::call_steps const* const last = call_steps_.last;
@@ -250,6 +254,7 @@ class activity_collector {
   void give_up() noexcept {
     window_.open.store(false);
     set_watcher(nullptr, nullptr);
+    gate_.set(nullptr, nullptr);
   }
   bool is_open() const noexcept { return cupti_.is_subscribed(); }
   /// Threads: any. As activity_buffers::delivered.
@@ -358,6 +363,7 @@ class activity_collector {
     traced_.reported = false;
     traced_.any = false;
     migrations_.seen.store(false);
+    stream_waits_.forget();
     for (lane& counted : lanes_) counted.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_.store(0);
@@ -481,7 +487,13 @@ class activity_collector {
                      void const* data) noexcept {
     activity_collector& self = instance();
     if (where == detail::cupti::domain::driver_api) {
-      self.on_api(self.cupti_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
+      api_kind const kind = self.cupti_.kind_of(id);
+      auto const& call = *static_cast<detail::cupti::api_data const*>(data);
+      if (STRATA_DETAIL_UNLIKELY(kind == api_kind::none))
+        return self.on_stream_wait(self.cupti_.stream_wait_of(id), call);
+      if (STRATA_DETAIL_UNLIKELY(self.gate_.is_kept()))
+        self.pass_gate(kind, detail::cupti::stream_wait::none, call);
+      self.on_api(kind, call);
     } else if (where == detail::cupti::domain::resource) {
       self.on_resource(static_cast<resource_id>(id),
                        *static_cast<detail::cupti::resource_data const*>(data));
@@ -508,6 +520,7 @@ class activity_collector {
   }
   /// Whether a call is looked at for its own sake, not only as a step.
   bool is_looked_at(api_kind kind) const noexcept {
+    if (kind == api_kind::none || gate_.is_kept()) return true;
     if (!client::is_for_windows(kind) || kind == api_kind::allocate) return true;
     if (kind == api_kind::graph_launch && !cupti_.saw_graphs()) return true;
     if (watch_.on.load(detail::memory_order_relaxed)) return true;
@@ -561,6 +574,29 @@ class activity_collector {
       launch.flags |= warming ? driver_call_record::in_warmup : driver_call_record::outside_window;
     if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, detail::memory_order_relaxed);
     lane_of(*own).callbacks.fetch_add(2, detail::memory_order_relaxed);
+  }
+
+  /// A call that makes a stream wait for what the device does not do.
+  STRATA_DETAIL_COLD void on_stream_wait(detail::cupti::stream_wait waits,
+                                         detail::cupti::api_data const& call) noexcept {
+    if (waits == detail::cupti::stream_wait::none) return;
+    bool const waits_for_memory = waits == detail::cupti::stream_wait::memory;
+    if (waits_for_memory && call.site == detail::cupti::api_site::enter) {
+      detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
+      stream_waits_.saw(call.function_name, own == nullptr ? root_node : own->work_node());
+    }
+    pass_gate(api_kind::none, waits, call);
+  }
+  STRATA_DETAIL_COLD void pass_gate(api_kind kind, detail::cupti::stream_wait waits,
+                                    detail::cupti::api_data const& call) noexcept {
+    bool const launches = kind == api_kind::launch || kind == api_kind::graph_launch;
+    if (!(launches || kind == api_kind::none) || detail::capture_guard::capturing_here()) return;
+    detail::gated_call gated = detail::gated_call::read(kind, waits, call);
+    if (call.site == detail::cupti::api_site::enter) return gate_.begins(gated);
+    gated.done = call.return_value == nullptr ||
+                 *static_cast<detail::driver::result const*>(call.return_value) ==
+                     detail::driver::result::success;
+    gate_.ended(gated);
   }
 
   STRATA_DETAIL_COLD void note_stream(api_kind kind, detail::cupti::api_data const& call) noexcept {
@@ -672,6 +708,8 @@ class activity_collector {
   window_state window_;
   traced_state traced_;
   detail::launch_streams streams_;
+  detail::launch_gate gate_;
+  detail::stream_waits_seen stream_waits_;
   bool leaves_at_exit_ = false;
   migration_state migrations_;
   detail::graph_captures& captures_ = buffers_.captures();

@@ -88,6 +88,9 @@ class cupti_client {
   STRATA_DETAIL_ALWAYS_INLINE api_kind kind_of(std::uint32_t id) const noexcept {
     return calls_.kind_of(id);
   }
+  cupti::stream_wait stream_wait_of(std::uint32_t id) const noexcept {
+    return calls_.stream_wait_of(id);
+  }
   cupti::step_call step_call_of(std::uint32_t id) const noexcept { return calls_.step_call_of(id); }
 
   cupti::result set_callback(std::uint32_t on, cupti::domain where, std::uint32_t id) const {
@@ -100,7 +103,7 @@ class cupti_client {
                             cupti::result* code = nullptr) const {
     std::size_t switched = 0;
     for (cupti::api_call const& call : calls_.calls()) {
-      if (!wanted(call.kind)) continue;
+      if (call.kind == api_kind::none || !wanted(call.kind)) continue;
       auto const outcome = set_callback(on, cupti::domain::driver_api, call.id);
       bool const done = outcome == cupti::result::success;
       switched += done ? 1 : 0;
@@ -117,16 +120,19 @@ class cupti_client {
   void keep() noexcept { keeps_subscription_ = true; }
 
   /// What instantiates, updates or destroys graphs waits for exclusive scopes of the capture_guard
-  /// until `unguard_graphs`, as what begins captures always does. Counting needs the
-  /// subscription from then on.
+  /// until `unguard_graphs`, as what begins captures always does, and what makes streams wait calls
+  /// back. Counting needs the subscription from then on.
   void guard_graphs() {
     if (!is_subscribed() || std::exchange(guards_graphs_, true)) return;
     keep();
     capture_guard::forget_graph_calls();
     (void)set_callbacks(1, &changes_graphs);
+    set_wait_callbacks(1);
   }
   void unguard_graphs() {
-    if (std::exchange(guards_graphs_, false)) (void)set_callbacks(0, &changes_graphs);
+    if (!std::exchange(guards_graphs_, false)) return;
+    (void)set_callbacks(0, &changes_graphs);
+    set_wait_callbacks(0);
   }
 
   /// Whether the program was seen to make or launch CUDA graphs, in any session.
@@ -173,6 +179,12 @@ class cupti_client {
 
  private:
   using resource_id = cupti::resource_id;
+
+  void set_wait_callbacks(std::uint32_t on) const {
+    for (cupti::api_call const& call : calls_.calls())
+      if (call.waits != cupti::stream_wait::none)
+        (void)set_callback(on, cupti::domain::driver_api, call.id);
+  }
 
   enum class calls_apart : unsigned char { none, under_way, given_up };
 

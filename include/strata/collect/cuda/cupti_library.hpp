@@ -483,10 +483,33 @@ constexpr step_call classify_step_call(std::string_view name) noexcept {
   }
 }
 
+/// What a driver function makes a stream wait for that the device does not do: a value in memory or
+/// a semaphore, which the host, another device or another interface writes, or a function of the
+/// program on the host.
+enum class stream_wait : unsigned char { none, memory, host_function };
+
+constexpr stream_wait classify_stream_wait(std::string_view name) noexcept {
+  struct rule {
+    std::string_view prefix;
+    stream_wait waits;
+  };
+  constexpr rule rules[] = {
+      {"cuStreamWaitValue", stream_wait::memory},  // ...32, ...64
+      {"cuStreamBatchMemOp", stream_wait::memory},
+      {"cuWaitExternalSemaphores", stream_wait::memory},
+      {"cuLaunchHostFunc", stream_wait::host_function},
+      {"cuStreamAddCallback", stream_wait::host_function},
+  };
+  for (rule const& candidate : rules)
+    if (name.substr(0, candidate.prefix.size()) == candidate.prefix) return candidate.waits;
+  return stream_wait::none;
+}
+
 struct api_call {
   std::uint32_t id;
-  api_kind kind;
+  api_kind kind;  // none: it makes a stream wait
   step_call of_steps = step_call::none;
+  stream_wait waits = stream_wait::none;
 };
 
 /// The driver functions worth a callback, and what each of them does.
@@ -506,8 +529,10 @@ class api_list {
         continue;
       }
       nameless = 0;
-      if (const api_kind kind = classify_api(name); kind != api_kind::none)
-        list.add({id, kind, classify_step_call(name)});
+      api_kind const kind = classify_api(name);
+      stream_wait const waits = classify_stream_wait(name);
+      if (kind != api_kind::none || waits != stream_wait::none)
+        list.add({id, kind, classify_step_call(name), waits});
       if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;
@@ -519,6 +544,11 @@ class api_list {
   }
   [[nodiscard]] step_call step_call_of(std::uint32_t id) const noexcept {
     return id < of_steps_.size() ? of_steps_[id] : step_call::none;
+  }
+  [[nodiscard]] stream_wait stream_wait_of(std::uint32_t id) const noexcept {
+    for (api_call const& call : calls_)
+      if (call.id == id) return call.waits;
+    return stream_wait::none;
   }
 
   [[nodiscard]] vec<api_call> const& calls() const& noexcept { return calls_; }

@@ -23,7 +23,8 @@ namespace detail {
 enum class pause_outcome : unsigned char {
   paused,
   captures,  // a stream captures a graph
-  busy       // the devices do other work
+  busy,      // the devices do other work
+  new_work   // it was not tried before: see launch_trial
 };
 
 /// As long as it lives, questions of this thread leave other threads' captures as they are.

@@ -1,0 +1,103 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
+#define STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
+
+#include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/collect/counters/trace_pause.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/device_fence.hpp>
+#include <strata/collect/cuda/launch_gate.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstdint>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Which launches may wait for their work. In a range that counts by instrumented code, or kernel
+/// by kernel, CUPTI has each launch wait until its context is idle, one launch after the other.
+/// Work that waits for what the program does after the launch never ends then, and no other thread
+/// can end the wait: to stop the profiler from one waits too (H200, CUDA 13.0). So a step is tried
+/// before, in which Strata waits in the same places, for `drain=` at most. Once one wait was in
+/// vain nothing is counted in that way; else what was tried may be launched in such a range, and
+/// nothing else. Threads: any; `begin` and `end` are for the one that drives the steps.
+class launch_trial {
+ public:
+  explicit launch_trial(trace_control const& trace) noexcept : await_(trace.await_launch) {}
+  launch_trial(launch_trial const&) = delete;
+  launch_trial& operator=(launch_trial const&) = delete;
+
+  void begin() noexcept { under_way_.store(!failed_.load()); }
+  /// `whole`: from the step's begin to its end.
+  void end(bool whole) noexcept {
+    if (under_way_.exchange(false) && whole && !failed_.load()) passed_ = true;
+  }
+  bool under_way() const noexcept { return under_way_.load(); }
+
+  bool passed() const noexcept { return passed_ && !failed_.load(); }
+  bool failed() const noexcept { return failed_.load(); }
+  /// The range of the launch whose work did not end.
+  std::uint32_t failed_in() const noexcept { return node_.load(); }
+
+  /// Whether it was tried. What waits for memory never is.
+  bool knows(gated_call const& call) noexcept {
+    if (call.waits == cupti::stream_wait::memory) return false;
+    system_lock const lock(mutex_);
+    return known_.find(call.what) != nullptr;
+  }
+
+  /// One call at a time, as CUPTI has it.
+  void begins(gated_call const&) noexcept {
+    std::uint64_t const self = recorder::thread_id();
+    constexpr std::int64_t longest_ns = 1'000'000'000;
+    std::int64_t const begin = monotonic_ns();
+    for (unsigned turn = 0; under_way(); ++turn) {
+      std::uint64_t none = 0;
+      if (turn_.compare_exchange_strong(none, self) || none == self) return;
+      if (monotonic_ns() - begin > longest_ns) return fail();
+      wait_a_turn(turn);
+    }
+  }
+  void ended(gated_call const& call) noexcept {
+    if (turn_.load() != recorder::thread_id()) return;
+    if (call.done && under_way() && await_ != nullptr) {
+      pause_outcome const outcome = await_([this] { return under_way(); });
+      if (outcome == pause_outcome::busy && under_way()) fail();
+      if (outcome == pause_outcome::paused) learn(call.what);
+    }
+    turn_.store(0);
+  }
+
+ private:
+  void fail() noexcept {
+    thread_recorder* const own = recorder::instance().of_this_thread();
+    node_.store(own == nullptr ? root_node : own->work_node());
+    failed_.store(true);
+    under_way_.store(false);
+  }
+  void learn(std::uint64_t what) noexcept {
+    system_lock const lock(mutex_);
+    (void)if_memory_allows([&] { known_[what] = true; });
+  }
+
+  pause_outcome (*await_)(callback<bool()> goes_on);
+  system_mutex mutex_;  // of what is known
+  flat_map<std::uint64_t, bool> known_;
+  bool passed_ = false;
+  atomic<bool> under_way_{false};
+  atomic<bool> failed_{false};
+  atomic<std::uint64_t> turn_{0};  // the thread whose call is under way
+  atomic<std::uint32_t> node_{root_node};
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
