@@ -132,7 +132,8 @@ class output_directory {
   static void remove(std::string const& path, vec<std::string> const& files,
                      file_identity const& made) {
 #if defined(__linux__) || defined(__APPLE__)
-    int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int const folder =
+        raise_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (folder < 0) return;
     struct stat now {};
     bool const same = ::fstat(folder, &now) == 0 && file_identity(now).same_as(made);

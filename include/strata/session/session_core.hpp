@@ -31,6 +31,7 @@
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
+#include <strata/session/standard_error.hpp>
 #include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
 
@@ -240,6 +241,7 @@ class session_core {
     start_.refusal = take_ownership(options_);
     if (!start_.refusal.ok()) return start_.refusal;
     state_ = run_state::running;
+    standard_error::begin();
     silence_children();
     problems_.clear();
     detail::recorder& recorder = detail::recorder::instance();
@@ -494,7 +496,13 @@ class session_core {
             take();
           });
           report_files files(options_, reports_.around);
-          whole = files.write(profile_, problems_.printed(), nullptr, &reports_.kept).ok();
+          bool had_memory = false;
+          with_own_descriptors([&] {
+            had_memory = if_memory_allows([&] {
+              whole = files.write(profile_, problems_.printed(), nullptr, &reports_.kept).ok();
+            });
+          });
+          if (!had_memory) out_of_memory();
         }))
       (void)problems_.short_of_memory("a window has no report");
     problems_.end_window(whole);

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -75,12 +76,12 @@ class recorder {
   /// The times of what is recorded from now on count from now.
   void begin_clock() noexcept {
     own_lock const lock(mutex_);
-    time_.first = sample_clock(state_.clock, monotonic_ns);
+    time_.first = sample_clock(state_.clock, kernel_ns);
   }
   /// What was recorded is copied next; the session goes on.
   void end_clock() noexcept {
     own_lock const lock(mutex_);
-    time_.last = sample_clock(state_.clock, monotonic_ns);
+    time_.last = sample_clock(state_.clock, kernel_ns);
   }
 
   /// From now on ranges come here, and steps are counted: the calls of the ranges that are named,
@@ -115,7 +116,7 @@ class recorder {
       lose();
       return false;
     }
-    time_.recorded_ns += on ? -monotonic_ns() : monotonic_ns();
+    time_.recorded_ns += on ? -kernel_ns() : kernel_ns();
     if (!on) time_.periods.end(state_.clock.now());
     if (!on) release_half();
     state_.session.store(on ? session() : 0, memory_order_release);
@@ -210,7 +211,7 @@ class recorder {
       if (t != own) left_open_ += t->depth();
     }
     state_.nodes.end_session();
-    time_.last = sample_clock(state_.clock, monotonic_ns);
+    time_.last = sample_clock(state_.clock, kernel_ns);
     return alone;
   }
 
@@ -260,11 +261,13 @@ class recorder {
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
   /// end).
   tick_converter converter() noexcept {
+    constexpr std::int64_t least_ns = 2'000'000;
     clock_sample last = recording() || time_.last.ticks <= time_.first.ticks
-                            ? sample_clock(state_.clock, monotonic_ns)
+                            ? sample_clock(state_.clock, kernel_ns)
                             : time_.last;
-    while (last.other - time_.first.other < 2'000'000)
-      last = sample_clock(state_.clock, monotonic_ns);
+    for (deadline patience(2 * least_ns);
+         last.other - time_.first.other < least_ns && patience.lasts();)
+      last = sample_clock(state_.clock, kernel_ns);
     return {time_.first, last};
   }
 
@@ -520,7 +523,7 @@ class recorder {
       for (thread_recorder const* const t : threads_)
         if (t->owned()) sink(t->ordinal());
     });
-    time_.first = sample_clock(state_.clock, monotonic_ns);
+    time_.first = sample_clock(state_.clock, kernel_ns);
     return number;
   }
 
