@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -114,20 +114,21 @@ found_file find_program(std::string const& word) {
 
 /// Whether a file is one of ours, built for this machine.
 bool is_our_library(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string const bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::ifstream own_file("/proc/self/exe", std::ios::binary);
+  constexpr char symbol[] = "\0strata_push_indexed";  // in the table of the symbols' names
+  std::error_code error;
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 30;
+  std::uintmax_t const size = fs::file_size(path, error);
+  if (error || size > most_bytes) return false;
+  std::string bytes(size, '\0');
+  std::ifstream(path, std::ios::binary).read(&bytes[0], static_cast<std::streamsize>(bytes.size()));
   Elf64_Ehdr own{};
   Elf64_Ehdr head{};
-  own_file.read(reinterpret_cast<char*>(&own), sizeof own);
+  std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);
-  constexpr char entry[] = "\0InitializeInjection";  // in the table of the symbols' names
-  constexpr char push[] = "\0strata_push";
-  return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
-         head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_machine == own.e_machine &&
-         bytes.find(entry, 0, sizeof entry) != bytes.npos &&
-         bytes.find(push, 0, sizeof push) != bytes.npos;
+  return std::memcmp(head.e_ident, own.e_ident, EI_VERSION) == 0 && head.e_type == ET_DYN &&
+         head.e_machine == own.e_machine &&
+         memmem(bytes.data(), bytes.size(), symbol, sizeof symbol) != nullptr;
 }
 
 /// The library that was asked for, or the one that was installed (by CMake or Meson, else by a

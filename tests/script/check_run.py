@@ -370,10 +370,14 @@ for number in range(6):
             pass
         with strata.step():  # within one it is none
             pass
-try:
-    strata.range("block", 1.0)
-except TypeError:  # with the library and without
-    print(strata.is_loaded())
+for index, error in ((1.0, TypeError), ("3", TypeError), (2**63, ValueError)):
+    try:
+        strata.range("block", index)
+    except error as wrong:  # with the library and without
+        assert repr(index) in str(wrong) and "part of the name" in str(wrong), wrong
+    else:
+        assert False, index
+print(strata.is_loaded())
 ''', encoding="utf-8")
 python = {**environment, "PYTHONPATH": str(root / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
 alone = subprocess.run([sys.executable, "marked.py"], env=python, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
@@ -393,6 +397,59 @@ that(answer["next"][0]
      == f"strata run --out after-the-change --steps 'bl*'\\''k' host -- {sys.executable} marked.py",
      f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
+# Tasks of asyncio take turns in a thread that has one stack of ranges.
+pathlib.Path("tasks.py").write_text("""
+import asyncio, concurrent.futures, strata
+
+async def request(name, before, after):
+    with strata.range(name):
+        await before.wait()
+        with strata.range("work"):
+            pass
+    after.set()
+
+async def within(name):
+    with strata.range(name):
+        await asyncio.sleep(0)
+
+def values():
+    with strata.range("generator"):
+        yield 1
+
+@strata.range("recursion")
+def recurse(depth):
+    return depth and recurse(depth - 1)
+
+async def main():
+    first, second = asyncio.Event(), asyncio.Event()
+    with strata.range("serve"):
+        tasks = [asyncio.ensure_future(request(*words)) for words in (("short", first, second), ("long", second, asyncio.Event()))]
+        await asyncio.sleep(0)  # both have begun, and short ends first
+        first.set()
+        await asyncio.gather(*tasks)
+        await within("alone")
+        await asyncio.gather(within("child"))
+        await asyncio.get_running_loop().run_in_executor(None, recurse, 2)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(recurse, [1] * 8))
+    one = values()
+    next(one)
+    with strata.range("caller"):
+        list(one)
+    with strata.range("after"):
+        pass
+
+asyncio.run(main())
+""")
+shutil.rmtree("tasks", ignore_errors=True)
+done = ran(0, "--out", "tasks", "host", "--", sys.executable, "tasks.py", env=python)
+calls = {row["path"]: int(row["calls"]) for row in rows("tasks", "ranges") if row["path"]}
+recursion = {"recursion": 9, "recursion/recursion": 9, "recursion/recursion/recursion": 1}
+that(calls == {"serve": 1, "serve/short": 1, "serve/short/work": 1, "serve/work": 1, "serve/alone": 1, "serve/child": 1, **recursion, "generator": 1,
+               "generator/caller": 1, "after": 1}, f"tasks: {calls}")
+that('strata: range "long" is left out, or ends early: "short" of another task or generator is open around it' in done.stderr
+     and "strata: 2 ranges were left out, or ended early" in done.stderr, f"of tasks it says {done.stderr}")
+
 # Children that multiprocessing forks record nothing: the first that has a range says so.
 pathlib.Path("forks.py").write_text("""
 import multiprocessing, strata
