@@ -623,6 +623,8 @@ class session_core {
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
     keep(lasting_steps(options_.step, profile_.losses.ranges_ended_elsewhere));
+    recorder_state const& host = recorder.state();
+    keep(missing_pops(host.left_in_steps.load(), host.names.text(host.first_left.load())));
     explain_refused_calls(problems_.all());
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());

@@ -361,6 +361,16 @@ class recorder {
     leave_step(self);
   }
 
+  /// A range that need not nest begins, and ends, which may be in another thread. With `step=` it
+  /// is a step where that names it, until it ends or the next one begins.
+  void span_begins(std::string_view name, std::uint64_t id) noexcept {
+    if (active_listener() != &range_step_listener) return;
+    stepping_.ranges.load()->begin_span(*this, of_this_thread(), name, id);
+  }
+  void span_ends(std::uint64_t id) noexcept {
+    if (active_listener() == &range_step_listener) stepping_.ranges.load()->end_span(*this, id);
+  }
+
   /// So much was launched, and no step has begun. Returns: whether the session needs no other call.
   bool miss_steps() noexcept {
     if (locks_of_this_thread() != 0) return false;  // a signal handler's
@@ -511,6 +521,8 @@ class recorder {
     state_.ended_elsewhere.store(0, memory_order_relaxed);
     state_.pops_without_push.store(0, memory_order_relaxed);
     state_.too_many_open.store(0, memory_order_relaxed);
+    state_.left_in_steps.store(0, memory_order_relaxed);
+    state_.first_left.store(0, memory_order_relaxed);
     state_.unrecorded.store(0, memory_order_relaxed);
     state_.nodes.begin_session();
     refused_before_.names = state_.names.refused();
@@ -622,6 +634,7 @@ class recorder {
     range_steps& ranges = *all.stepping_.ranges.load();
     thread_recorder* const own = all.of_this_thread();
     bool const steps = ranges.begin(all, own, {name, length});
+    if (steps && own != nullptr) own->enter_step();
     range_token const made = on_begin(cached, name, length, index, attributes, pushed);
     if (steps) ranges.begun(all, made, own, &on_end_of_step);
     return made;
@@ -653,8 +666,18 @@ class recorder {
   static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
   }
-  static bool on_step_begin() noexcept { return instance().begin_step(); }
-  static void on_step_end() noexcept { instance().end_step(); }
+  static bool on_step_begin() noexcept {
+    if (!instance().begin_step()) return false;
+    if (thread_recorder* const own = thread_recorder::current()) own->enter_step();
+    return true;
+  }
+  static void on_step_end() noexcept {
+    recorder& all = instance();
+    thread_recorder* const own = thread_recorder::current();
+    if (own != nullptr && all.stepping_.thread.load(memory_order_relaxed) == thread_id())
+      own->leave_step();
+    all.end_step();
+  }
   static std::uint32_t on_current() noexcept {
     thread_recorder* const own = thread_recorder::current();
     return own == nullptr ? 0 : instance().state_.nodes.handle(own->node());
