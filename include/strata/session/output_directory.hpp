@@ -45,6 +45,13 @@ class output_directory {
     if (wanted.empty()) return failure(wanted, ENOENT);
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
+    std::string const last = name_of(path);
+    if (!numbered && (last.empty() || last == "." || last == ".."))
+      return {errc::input_output, sentence("cannot write ")
+                                      << wanted
+                                      << ": it is no name of a new folder; add one, as in "
+                                         "STRATA=...,out="
+                                      << path << (path.back() == '/' ? "run1" : "/run1")};
     if (numbered) path += '/';
     std::string const objection = open_folder::objection(parent_of(path));
     if (!objection.empty()) return refusal(path, objection);
