@@ -38,17 +38,25 @@ if ((${#missing[@]})); then
     exit 1
   fi
   echo "These Debian packages are missing and are installed now, as root (--no-install refuses): ${missing[*]}"
-  DEBIAN_FRONTEND=noninteractive bash -c "$install" >/dev/null
+  if ! DEBIAN_FRONTEND=noninteractive bash -c "$install" >/dev/null; then
+    echo "demo.sh: ${missing[*]} cannot be installed: see above; install them by hand, and run this again" >&2
+    exit 1
+  fi
 fi
 
 # The command strata, which compares both implementations, reads its arguments by CLI11.
-if ((may_install)) && [[ ! -f /usr/include/CLI/CLI.hpp && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+has_cli11() { "${CXX:-c++}" -I.deps/cli11 -x c++ -E - <<<'#include <CLI/CLI.hpp>' >/dev/null 2>&1; }
+if ((may_install)) && ! has_cli11 && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
   echo "This Debian package is missing and is installed now, as root (--no-install refuses): libcli11-dev"
-  DEBIAN_FRONTEND=noninteractive bash -c "apt-get update && apt-get install -y --no-install-recommends libcli11-dev" \
-    >/dev/null 2>&1 || true
+  if ! why=$(DEBIAN_FRONTEND=noninteractive bash -c \
+    "apt-get update && apt-get install -y --no-install-recommends libcli11-dev" 2>&1 >/dev/null); then
+    echo "demo.sh: libcli11-dev was not installed: ${why##*$'\n'}; the demo goes on without the command strata" >&2
+  fi
 fi
 
 # --- build ---
+echo "The demo takes about one minute to compile on two cores, 30 s to run on a CPU, and, where there is a GPU, 3 more minutes of a"
+echo "core for the command strata. What is built stays in $build."
 if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
   export CMAKE_GENERATOR=Ninja
 fi
@@ -70,7 +78,9 @@ if ((!${#implementations[@]})); then
 fi
 
 start=$(mktemp)
-trap 'rm -f "$start"' EXIT
+trap 'rm -f "$start" "$start.log"' EXIT
+# CMake takes CLI11 where it is installed, and fetches it where not.
+make_command="cmake -S . -B $build -DSTRATA_BUILD_TOOLS=ON && cmake --build $build --target strata_command -j2  # 3 minutes of a core"
 for implementation in "${implementations[@]}"; do
   name=${implementation:-gpt2}
   settings=trace,skip=1,formats=table+csv+json+trace+html,out=strata-out/$name
@@ -99,11 +109,11 @@ eager=$(recorded eager) fused=$(recorded fused)
 if [[ -z ${STRATA:-} && $eager && $fused ]]; then
   page=$(dirname "$fused")/compare.html
   printf '\nEager against fused, as a page in %s:\n' "$page"
-  if cmake --build "$build" --target strata_command --parallel "$(nproc)" >/dev/null 2>&1; then
+  if has_cli11 && cmake --build "$build" --target strata_command --parallel "$(nproc)" >"$start.log" 2>&1; then
     "$build/tools/strata" compare --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
   else
-    echo "  the command strata needs CLI11: apt-get install libcli11-dev, then"
-    echo "  cmake -B $build && cmake --build $build --target strata_command"
+    ! has_cli11 || tail -n 5 "$start.log" >&2
+    echo "  $make_command"
     echo "  $build/tools/strata compare --html $page $eager $fused"
   fi
 fi
@@ -111,7 +121,7 @@ fi
 if [[ ${implementations[*]} == cpu ]]; then
   echo
   echo "There is no GPU here. The reports of the same program on an H200, eager and fused, from recordings in examples/report:"
-  echo "  cmake --build $build --target strata_command  # needs CLI11: apt-get install libcli11-dev"
+  echo "  $make_command"
   for name in eager fused; do
     echo "  $build/tools/strata report examples/report/gpt2-$name.strata --out strata-out/h200-$name"
   done

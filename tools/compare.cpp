@@ -281,7 +281,8 @@ class compare_command final : public subcommand {
     if (!read_side(before_, files, before) || !read_side(paths_, files, after))
       return exit_code::unusable;
     strata::comparison const result = strata::compare(before, after, options_);
-    if (!write(result) || !print(result)) return exit_code::unusable;
+    bool const printed = print(result);  // also where a file cannot be written
+    if (!write(result) || !printed) return exit_code::unusable;
     switch (result.verdict) {
       case strata::comparison_verdict::no_regression:
         return exit_code::fine;

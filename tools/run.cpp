@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@
 
 #if defined(__linux__)
 #include <elf.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -110,6 +112,25 @@ found_file find_program(std::string const& word) {
   return best;
 }
 
+/// Whether a file is one of ours, built for this machine.
+bool is_our_library(std::string const& path) {
+  constexpr char symbol[] = "\0strata_push_indexed";  // in the table of the symbols' names
+  std::error_code error;
+  constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 30;
+  std::uintmax_t const size = fs::file_size(path, error);
+  if (error || size > most_bytes) return false;
+  std::string bytes(size, '\0');
+  std::ifstream(path, std::ios::binary).read(&bytes[0], static_cast<std::streamsize>(bytes.size()));
+  Elf64_Ehdr own{};
+  Elf64_Ehdr head{};
+  std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  return std::memcmp(head.e_ident, own.e_ident, EI_VERSION) == 0 && head.e_type == ET_DYN &&
+         head.e_machine == own.e_machine &&
+         memmem(bytes.data(), bytes.size(), symbol, sizeof symbol) != nullptr;
+}
+
 /// The library that was asked for, or the one that was installed (by CMake or Meson, else by a
 /// wheel) or built with this command.
 found_file find_library(std::string const& wish) {
@@ -126,6 +147,8 @@ found_file find_library(std::string const& wish) {
     found.path = file.string();
     if (found.path.find_first_of(" :") != found.path.npos) {
       found.why = "LD_PRELOAD ends a path at a blank or colon: move the library.";
+    } else if (!is_our_library(found.path)) {
+      found.why = "It is no libstrata_inject.so of this machine: name that file by --library.";
     } else {
       found.code = exit_code::fine;
     }
@@ -139,22 +162,63 @@ found_file find_library(std::string const& wish) {
   return found;
 }
 
-/// Whether no loader comes with a program, which then loads no library.
-bool is_static(std::string const& path) {
+/// What runs a program: the file itself, or the interpreter that a script names.
+std::string binary_of(std::string path) {
+  constexpr int most_scripts = 4;  // as the kernel follows them
+  for (int i = 0; i < most_scripts; ++i) {
+    std::ifstream file(path, std::ios::binary);
+    std::string line;
+    if (file.get() != '#' || file.get() != '!' || !std::getline(file, line)) break;
+    std::size_t const begin = (std::min)(line.find_first_not_of(" \t"), line.size());
+    path = line.substr(begin, line.find_first_of(" \t", begin) - begin);
+  }
+  return path;
+}
+
+/// How a program gets its libraries.
+enum class linking { by_glibc, by_musl, none };
+
+/// Other files than programs of 64 bits are left to the kernel and to the loader.
+linking linking_of(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr head{};
   file.read(reinterpret_cast<char*>(&head), sizeof head);
   bool const is_elf = file && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
                       head.e_ident[EI_CLASS] == ELFCLASS64;
-  bool const is_loader = fs::path(path).filename().string().compare(0, 2, "ld") == 0;
-  if (!is_elf || is_loader || head.e_phentsize != sizeof(Elf64_Phdr)) return false;
+  std::string loader = fs::path(path).filename().string();
+  bool const is_loader = loader.compare(0, 2, "ld") == 0;
+  if (!is_elf || head.e_phentsize != sizeof(Elf64_Phdr)) return linking::by_glibc;
   file.seekg(static_cast<std::streamoff>(head.e_phoff));
-  for (unsigned i = 0; i < head.e_phnum; ++i) {
+  bool found = is_loader;
+  for (unsigned i = 0; i < head.e_phnum && !found; ++i) {
     Elf64_Phdr part{};
     file.read(reinterpret_cast<char*>(&part), sizeof part);
-    if (!file || part.p_type == PT_INTERP) return false;
+    found = !file || part.p_type == PT_INTERP;
+    if (!file || part.p_type != PT_INTERP || part.p_filesz > PATH_MAX) continue;
+    std::string name(part.p_filesz, '\0');
+    file.seekg(static_cast<std::streamoff>(part.p_offset));
+    file.read(&name[0], static_cast<std::streamsize>(name.size()));
+    loader = fs::path(name.c_str()).filename().string();
   }
-  return true;
+  if (!found) return linking::none;
+  return loader.compare(0, 7, "ld-musl") == 0 ? linking::by_musl : linking::by_glibc;
+}
+
+/// Whether programs that are linked to musl run on this machine.
+bool has_musl() {
+  std::error_code error;
+  for (fs::directory_entry const& file : fs::directory_iterator("/lib", error))
+    if (file.path().filename().string().compare(0, 7, "ld-musl") == 0) return true;
+  return false;
+}
+
+/// A path by which glibc's loader finds a library, and that of musl does not: a program ends where
+/// musl's loads what is linked to glibc. glibc's replaces $ORIGIN by the folder of the program.
+std::string path_for_glibc(std::string const& library) {
+  constexpr int most_folders = 64;
+  std::string path = "$ORIGIN";
+  for (int i = 0; i < most_folders; ++i) path += "/..";
+  return path + library;
 }
 
 /// Whether a variable names a tool, and not this library.
@@ -166,10 +230,16 @@ bool names_other_tool(char const* variable, std::string const& library) {
 }
 
 /// The program and its children load the library, whichever way comes first.
-void set_environment(std::string const& library, std::string const& request) {
+void set_environment(std::string const& library, bool beside_musl, std::string const& request) {
   char const* const others = std::getenv("LD_PRELOAD");
   bool const alone = others == nullptr || *others == '\0';
-  setenv("LD_PRELOAD", (alone ? library : library + ":" + others).c_str(), 1);
+  std::string const path = beside_musl ? path_for_glibc(library) : library;
+  setenv("LD_PRELOAD", (alone ? path : path + ":" + others).c_str(), 1);
+  // A program that is linked to a shared ASan ends where another library comes before it. Ours
+  // replaces no function.
+  char const* const asan = std::getenv("ASAN_OPTIONS");
+  std::string const order = "verify_asan_link_order=0";
+  setenv("ASAN_OPTIONS", (asan == nullptr ? order : order + ":" + asan).c_str(), 1);
   setenv("CUDA_INJECTION64_PATH", library.c_str(), 1);
   setenv("NVTX_INJECTION64_PATH", library.c_str(), 1);
   setenv("STRATA", request.c_str(), 1);
@@ -315,12 +385,19 @@ class run_command final : public subcommand {
     for (char const* const variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
       if (names_other_tool(variable, library.path))
         return refuse(name(), variable, "It names another tool, and one is loaded: unset it.");
-    if (is_static(program.path))
+    linking const linked = linking_of(binary_of(program.path));
+    if (linked == linking::none)
       refuse(name(), program.path,
              "It is linked statically, and no library can be loaded into it: nothing of it is "
              "recorded, but the programs that it starts are.");
+    if (linked == linking::by_musl)
+      refuse(name(), program.path,
+             "It is linked to musl, and the library to glibc: nothing of it is recorded, but the "
+             "programs that it starts are, where they are linked to glibc.");
+    bool const beside_musl = linked == linking::by_musl || has_musl();
     bool const is_named = !library_.empty() && library.path.find(',') == library.path.npos;
-    set_environment(library.path, is_named ? request + ",library=" + library.path : request);
+    set_environment(library.path, beside_musl,
+                    is_named ? request + ",library=" + library.path : request);
     (void)execv(program.path.c_str(), program_);
     std::string why = std::strerror(errno);
     if (errno == ENOEXEC) why = "It is no program of this machine: begin a script with #!/bin/sh.";

@@ -116,6 +116,7 @@ STRATA_DETAIL_COLD_CODE
 #include <strata/session/environment_session.hpp>
 #include <strata/session/options_reader.hpp>
 #include <strata/session/session_core.hpp>
+#include <strata/session/standard_error.hpp>
 
 #if !defined(STRATA_RECORDER)
 #include <strata/reports.hpp>
@@ -207,6 +208,7 @@ __attribute__((constructor(102)))
 static void
 register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
+  standard_error::watch();
 #if !defined(STRATA_RECORDER)
   install_reports();
 #endif

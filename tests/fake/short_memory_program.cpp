@@ -249,8 +249,8 @@ std::string trigger_of(std::string const& settings) {
   if (what == "fold") fold(60'000);
   if (what == "touch") {
     for (int i = 0; i < 2; ++i) {
-      usleep(110'000);  // the file is looked at ten times a second
       (void)std::fclose(std::fopen(file.c_str(), "we"));
+      usleep(150'000);  // the file is looked at ten times a second
       work(4);
     }
   }

@@ -217,6 +217,8 @@ for words in ("**regression**: the step is 24.9 % slower", "| *step*, median | 4
     if words not in markdown:
         failures.append(f"result.md has no '{words}'\n{markdown}")
 says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written: No such file or directory.")
+for option in ("--json", "--html", "--markdown"):
+    says(compared(2, option, "no/folder/x", a, a), compared(0, a, a).stdout)
 
 # Eager against fused: a golden file has what is printed, and the document has lines of it. STRATA_UPDATE_GOLDEN=1 writes the file.
 shipped = [str(root / f"examples/compare/gpt2-{name}.json") for name in ("eager", "fused")]

@@ -93,6 +93,77 @@ if subprocess.run(["cc", "-static", "-o", "static", "static.c"], stderr=subproce
          "is recorded, but the programs that it starts are.\n", "nothing is said of a static program")
 else:
     print("LEFT OUT: a static program, which needs a static C library")
+# A stand-in for musl's loader: as that, it ends a program whose LD_PRELOAD names a library that is there, and goes on where none is.
+pathlib.Path("loader.c").write_text(r"""
+static long call(long number, long a, long b, long c) {
+#if defined(__x86_64__)
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+  return result;
+#else
+  register long x8 __asm__("x8") = number; register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b; register long x2 __asm__("x2") = c;
+  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+  return x0;
+#endif
+}
+#if defined(__x86_64__)
+enum { sys_open = 257, sys_exit = 231 };
+__asm__(".globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call begin\n");
+#else
+enum { sys_open = 56, sys_exit = 94 };
+__asm__(".globl _start\n_start: mov x0, sp\n bl begin\n");
+#endif
+void begin(long* stack) {
+  char** variable = (char**)(stack + 1 + stack[0] + 1);
+  char const* const wanted = "LD_PRELOAD=";
+  for (; *variable; ++variable) {
+    char* text = *variable;
+    int i = 0;
+    while (wanted[i] && text[i] == wanted[i]) ++i;
+    if (wanted[i]) continue;
+    for (char* path = text + i; *path;) {
+      char* end = path;
+      while (*end && *end != ':') ++end;
+      int const last = !*end;
+      *end = 0;
+      if (call(sys_open, -100, (long)path, 0) >= 0) call(sys_exit, 127, 0, 0);
+      path = last ? end : end + 1;
+    }
+  }
+  call(sys_exit, 5, 0, 0);
+}
+""")
+musl = here / "ld-musl-test.so.1"
+linked = subprocess.run(["cc", "-O1", "-nostdlib", "-static", "-fno-stack-protector", "-fno-builtin", "-o", musl, "loader.c"], stderr=subprocess.PIPE)
+linked = linked.returncode == 0 and subprocess.run(["cc", f"-Wl,--dynamic-linker={musl}", "-o", "musl", "static.c"]).returncode == 0
+if linked:
+    of_musl = ("It is linked to musl, and the library to glibc: nothing of it is recorded, but the programs that it starts are, where they are "
+               "linked to glibc.")
+    that(ran(5, "--", "./musl").stderr == f"strata run: ./musl: {of_musl}\n", "nothing is said of a program that is linked to musl")
+    pathlib.Path("of_musl").write_text(f"#! {here}/musl -x\n")
+    os.chmod("of_musl", 0o755)
+    that(ran(5, "--", "./of_musl").stderr == f"strata run: ./of_musl: {of_musl}\n", "nothing is said of a script whose interpreter is")
+    # What musl's loader does not find, glibc's does.
+    hidden = "$ORIGIN" + "/.." * 64 + str(library)
+    shown = subprocess.run([sys.executable, "-S", "-c", "print('libstrata_inject' in open('/proc/self/maps').read())"],
+                           env={**environment, "LD_PRELOAD": hidden}, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    that(shown == "True\n", "a program of glibc that one of musl starts is not recorded")
+    that(subprocess.run(["./musl"], env={**environment, "LD_PRELOAD": hidden}).returncode == 5, "a child of musl ends")
+else:
+    print("LEFT OUT: a program that is linked to musl, which needs cc")
+# ASan's library wants to be the first one.
+pathlib.Path("asan.c").write_text("#include <stdlib.h>\nint main(int n, char** w) { char* p = malloc(4); p[n > 1 ? 4 : 0] = 1; free(p); return w[0][0] ? 4 : 5; }\n")
+for compiler in (["gcc"], ["clang", "-shared-libasan"]):
+    if shutil.which(compiler[0]) is None or subprocess.run([*compiler, "-fsanitize=address", "-o", "asan", "asan.c"], stderr=subprocess.DEVNULL).returncode:
+        print(f"LEFT OUT: a program with ASan by {compiler[0]}")
+        continue
+    if subprocess.run(["./asan"], env=environment, stderr=subprocess.DEVNULL).returncode != 4:
+        print(f"LEFT OUT: a program with ASan by {compiler[0]}, which does not run here")
+        continue
+    for words in (["./asan"], ["sh", "-c", "./asan; exit $?"]):
+        that("AddressSanitizer" not in ran(4, "--", *words).stderr, f"{words} by {compiler[0]}: ASan complains")
+    that("heap-buffer-overflow" in ran(9, "--", "./asan", "x", env={**environment, "ASAN_OPTIONS": "exitcode=9"}).stderr, "ASan does not work")
 child = subprocess.Popen([str(program), "run", "--", "sh", "-c", "echo $$; exec sleep 60"], env=environment, stdout=subprocess.PIPE, universal_newlines=True)
 that(int(child.stdout.readline()) == child.pid, "there is a process in between")
 child.send_signal(signal.SIGTERM)
@@ -139,6 +210,9 @@ if os.geteuid() == 0:
 else:
     print("LEFT OUT: a setuid program of another user, which root alone can make")
 refused(2, "./none.so: There is no such library.", "--library", "./none.so", "--", "true")
+for other in ("static.c", shutil.which("true"), *pathlib.Path("/lib").glob("*/libc.so.6")):
+    refused(2, f"{pathlib.Path(other).resolve()}: It is no libstrata_inject.so of this machine: name that file by --library.", "--library", other,
+            "--", "true")
 pathlib.Path("a b").mkdir()
 shutil.copy(library, "a b")
 refused(2, f"{here}/a b/libstrata_inject.so: LD_PRELOAD ends a path at a blank or colon: move the library.", "--library",
@@ -296,10 +370,14 @@ for number in range(6):
             pass
         with strata.step():  # within one it is none
             pass
-try:
-    strata.range("block", 1.0)
-except TypeError:  # with the library and without
-    print(strata.is_loaded())
+for index, error in ((1.0, TypeError), ("3", TypeError), (2**63, ValueError)):
+    try:
+        strata.range("block", index)
+    except error as wrong:  # with the library and without
+        assert repr(index) in str(wrong) and "part of the name" in str(wrong), wrong
+    else:
+        assert False, index
+print(strata.is_loaded())
 ''', encoding="utf-8")
 python = {**environment, "PYTHONPATH": str(root / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
 alone = subprocess.run([sys.executable, "marked.py"], env=python, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
@@ -319,6 +397,59 @@ that(answer["next"][0]
      == f"strata run --out after-the-change --steps 'bl*'\\''k' host -- {sys.executable} marked.py",
      f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
+# Tasks of asyncio take turns in a thread that has one stack of ranges.
+pathlib.Path("tasks.py").write_text("""
+import asyncio, concurrent.futures, strata
+
+async def request(name, before, after):
+    with strata.range(name):
+        await before.wait()
+        with strata.range("work"):
+            pass
+    after.set()
+
+async def within(name):
+    with strata.range(name):
+        await asyncio.sleep(0)
+
+def values():
+    with strata.range("generator"):
+        yield 1
+
+@strata.range("recursion")
+def recurse(depth):
+    return depth and recurse(depth - 1)
+
+async def main():
+    first, second = asyncio.Event(), asyncio.Event()
+    with strata.range("serve"):
+        tasks = [asyncio.ensure_future(request(*words)) for words in (("short", first, second), ("long", second, asyncio.Event()))]
+        await asyncio.sleep(0)  # both have begun, and short ends first
+        first.set()
+        await asyncio.gather(*tasks)
+        await within("alone")
+        await asyncio.gather(within("child"))
+        await asyncio.get_running_loop().run_in_executor(None, recurse, 2)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(recurse, [1] * 8))
+    one = values()
+    next(one)
+    with strata.range("caller"):
+        list(one)
+    with strata.range("after"):
+        pass
+
+asyncio.run(main())
+""")
+shutil.rmtree("tasks", ignore_errors=True)
+done = ran(0, "--out", "tasks", "host", "--", sys.executable, "tasks.py", env=python)
+calls = {row["path"]: int(row["calls"]) for row in rows("tasks", "ranges") if row["path"]}
+recursion = {"recursion": 9, "recursion/recursion": 9, "recursion/recursion/recursion": 1}
+that(calls == {"serve": 1, "serve/short": 1, "serve/short/work": 1, "serve/work": 1, "serve/alone": 1, "serve/child": 1, **recursion, "generator": 1,
+               "generator/caller": 1, "after": 1}, f"tasks: {calls}")
+that('strata: range "long" is left out, or ends early: "short" of another task or generator is open around it' in done.stderr
+     and "strata: 2 ranges were left out, or ended early" in done.stderr, f"of tasks it says {done.stderr}")
+
 # Children that multiprocessing forks record nothing: the first that has a range says so.
 pathlib.Path("forks.py").write_text("""
 import multiprocessing, strata

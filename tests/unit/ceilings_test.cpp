@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <strata/ceilings.hpp>
 #include <string>
 
@@ -250,6 +251,18 @@ TEST_CASE("the kernels' text: every loop ends, and every result is stored") {
     CHECK(count("{") == count("}"));
   }
   CHECK(all[0].find("ld.global.cg.v4.u32") != std::string::npos);
+}
+
+TEST_CASE("ceilings= of another file is said before there are devices") {
+  test::work_folder const here;
+  std::ofstream(here / "kept") << text();
+  CHECK(ceilings_file::look_for(here / "kept").ok());
+  for (std::string const other : {"int main() {}\n", ""}) {
+    std::ofstream(here / "other") << other;
+    strata::status const outcome = ceilings_file::look_for(here / "other");
+    CHECK(outcome.code() == strata::errc::input_output);
+    CHECK(outcome.message().find("other is no file of ceilings") != std::string::npos);
+  }
 }
 
 }  // namespace ceilings_test

@@ -162,6 +162,15 @@ TEST_CASE("on, off and host") {
   CHECK_FALSE(good("").nvtx_in());
 }
 
+TEST_CASE("a text without a key records nothing, and says so") {
+  for (std::string const text : {",", ",,", " ", " , \t"}) {
+    options chosen;
+    CHECK(has(bad(text, &chosen), "STRATA: there is no key in it, so that nothing is recorded"));
+    CHECK_FALSE(chosen.enabled);
+  }
+  CHECK(good("").enabled);  // of a session in code
+}
+
 TEST_CASE("a colon for an equals sign, and blanks") {
   options const chosen = good(" host , out: run 1 ,\tformats : table + csv , skip=\t3,, ,\n");
   CHECK_FALSE(chosen.trace);
@@ -255,6 +264,8 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
            {"sync=maybe", "1 or 0"},
            {"strict=2", "1 or 0"},
            {"verbose=yes please", "1 or 0"},
+           {"trace=foo", "1, 0, or kernels, copies, memory, waits and managed joined by +"},
+           {"trace=no", "1, 0, or kernels, copies, memory, waits and managed joined by +"},
            {"trace=gpu", "1, 0, or kernels, copies, memory, waits and managed joined by +"},
            {"every=0", "a whole number from 1"},
            {"host=name", "1 or 0"},

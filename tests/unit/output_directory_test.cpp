@@ -74,7 +74,7 @@ TEST_CASE("a program that closes all files while one is written keeps its own to
     struct stat file {};
     struct stat each {};
     REQUIRE(stat((here / "run/ranges.csv.part").c_str(), &file) == 0);
-    for (int i = 3; i < 64; ++i) {
+    for (int i = 3; i < 1024; ++i) {
       bool const is_it = fstat(i, &each) == 0 && each.st_ino == file.st_ino;
       if (!is_it) continue;
       close(i);
@@ -97,6 +97,18 @@ TEST_CASE("a program that closes all files while one is written keeps its own to
   CHECK(outcome.code() == errc::input_output);
   CHECK(has(outcome.message(), "ranges.csv: the program closed its file, as closefrom() does"));
   CHECK(fs::is_empty(here / "run"));
+}
+
+TEST_CASE("a name that is no new directory's is refused") {
+  work_folder const here;
+  for (std::string const& wanted : {here / ".", here / "..", here / "run/..", std::string("/")}) {
+    output_directory d;
+    status const outcome = d.make(wanted);
+    CHECK(outcome.code() == errc::input_output);
+    CHECK(has(outcome.message(), wanted + ": it is no name of a new folder; add one, as in "));
+    CHECK(has(outcome.message(), "/run1"));
+  }
+  CHECK(fs::is_empty(here / "."));
 }
 
 TEST_CASE("a directory that is wanted where a file is goes beside it") {

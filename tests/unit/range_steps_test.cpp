@@ -3,6 +3,7 @@
 
 #include <strata/c.h>
 #include <cstdint>
+#include <optional>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
@@ -208,6 +209,134 @@ TEST_CASE("a later session has steps of its own") {
   loop(1);
   { STRATA_STEP(); }
   CHECK(numbers_of(plain.profile()) == numbers{0});
+}
+
+namespace {
+
+/// A program with NVTX that is recorded by `keys`.
+struct nvtx_stepped {
+  explicit nvtx_stepped(std::string const& keys) {
+    REQUIRE(program.attach(&nvtx_injection::attach) == 1);
+    s.emplace(keys + ",nvtx=in");
+  }
+  ~nvtx_stepped() {
+    s.reset();
+    strata::detail::block().nvtx_from.store(strata::detail::nvtx_source::none);
+    strata::detail::block().nvtx_ignored.store(false);
+  }
+  nvtx_calls::module program;
+  std::optional<stepped> s;
+};
+
+}  // namespace
+
+TEST_CASE("a missing pop costs no later step") {
+  for (std::string const name : {"train", "train*"}) {
+    CAPTURE(name);
+    nvtx_stepped t(name);
+    for (int i = 0; i < 30; ++i) {
+      t.program.push(("train " + std::to_string(i)).c_str());
+      t.program.push("forward");
+      if (i % 3 != 0) t.program.pop();
+      t.program.push("backward");
+      t.program.pop();
+      t.program.pop();
+    }
+    t.program.push("after");
+    t.program.pop();
+    profile const& p = t.s->made();
+    CHECK(p.steps.size() >= 29);
+    CHECK(calls(p, "train[29]/forward") == 1);
+    CHECK(calls(p, "train[28]/backward") == 1);
+    CHECK(
+        t.s->says("a pop is missing: 10 ranges ended with the step or the range around, the first "
+                  "one was train: pop what is pushed"));
+  }
+  stepped s("train");
+  for (int i = 0; i < 5; ++i) {
+    strata::push("train");
+    strata::push("inner");
+    if (i != 2) strata::pop();
+    if (i != 3) strata::pop();  // at an early return none of both comes
+  }
+  CHECK(numbers_of(s.made()) == numbers{0, 1, 2, 3, 4});
+  CHECK(calls(s.made(), "train") == 5);
+  CHECK(calls(s.made(), "train/inner") == 5);
+  CHECK(s.says("a pop is missing: 2 ranges"));
+}
+
+TEST_CASE("what is pushed in a step ends with it") {
+  recording s;
+  strata::push("around");
+  for (int i = 0; i < 4; ++i) {
+    STRATA_STEP();
+    strata::push("work");
+    if (i == 1) strata::push("lost");
+    strata::pop();
+  }
+  strata::pop();
+  { STRATA_RANGE("after"); }
+  CHECK(calls(s.profile(), "around/work") == 4);
+  CHECK(calls(s.profile(), "around/work/lost") == 1);
+  CHECK(calls(s.profile(), "after") == 1);
+  bool said = false;
+  for (std::string const& problem : s.profile().problems)
+    said = said || problem.find(
+                       "a pop is missing: 1 range ended with the step or the range around, "
+                       "the first one was work") != std::string::npos;
+  CHECK(said);
+}
+
+TEST_CASE("a push of NVTX in a step ends with it, and a later pop ends what it should") {
+  REQUIRE(strata::detail::block().nvtx_from.load() == strata::detail::nvtx_source::none);
+  nvtx_calls::module program;
+  REQUIRE(program.attach(&nvtx_injection::attach) == 1);
+  {
+    session all(with_keys("nvtx=in"));
+    REQUIRE(all.start().ok());
+    program.push("around");
+    for (int i = 0; i < 3; ++i) {
+      STRATA_STEP();
+      program.push("work");
+    }
+    program.pop();
+    program.push("after");
+    program.pop();
+    profile const& p = all.profile();
+    CHECK(calls(p, "around/work") == 3);
+    CHECK(calls(p, "after") == 1);
+  }
+  strata::detail::block().nvtx_from.store(strata::detail::nvtx_source::none);
+  strata::detail::block().nvtx_ignored.store(false);
+}
+
+TEST_CASE("ranges that need not nest are steps too") {
+  nvtx_stepped t("train");
+  for (int i = 0; i < 3; ++i) {
+    auto const step = t.program.start("train");
+    auto const inner = t.program.start("forward");
+    { STRATA_RANGE("work"); }
+    t.program.end(inner);
+    t.program.end(step);
+    { STRATA_RANGE("between"); }
+  }
+  auto const lost = t.program.start("train 7");  // its end is missing
+  auto const next = t.program.start("train 8");
+  std::thread([&] { t.program.end(next); }).join();  // in another thread
+  t.program.end(lost);
+  { STRATA_RANGE("between"); }
+  profile const& p = t.s->made();
+  CHECK(numbers_of(p) == numbers{0, 1, 2, 3, 4});
+  for (range_record const& range : p.ranges)
+    CHECK((range.step == no_step) == (p.names[p.nodes[range.node].name] == "between"));
+}
+
+TEST_CASE("the name of a mark is no step: the hint does not propose it again") {
+  nvtx_stepped t("train");
+  t.program.mark("train");
+  CHECK(
+      t.s->says("step=train: no range of that name began, so that there are no steps, only a mark "
+                "or a note: name a range, or add STRATA_STEP()"));
 }
 
 TEST_CASE("no range of that name: a sentence, with the name that was meant") {

@@ -23,6 +23,8 @@
 #include <strata/implementation.hpp>
 #include <strata/options.hpp>
 #include <strata/session/environment_session.hpp>
+#include <strata/session/standard_error.hpp>
+#include <strata/session/standard_error.hpp>
 
 #if !STRATA_ENABLED
 #error "With STRATA_ENABLED=0 there is nothing to inject."
@@ -213,6 +215,7 @@ class injection {
 };
 
 __attribute__((constructor(102))) static void register_injection() {
+  standard_error::watch();
   injection::register_library();
 }
 

@@ -177,9 +177,10 @@ inline std::int64_t realtime_origin_ns() noexcept {
 class tick_converter {
  public:
   tick_converter() = default;
+  /// A clock that stood still says no rate: a tick is taken for a ns.
   tick_converter(clock_sample first, clock_sample last) noexcept : origin_(first.ticks) {
     std::int64_t const ticks = last.ticks - first.ticks;
-    if (ticks > 0)
+    if (ticks > 0 && last.other > first.other)
       ns_per_tick_ = static_cast<double>(last.other - first.other) / static_cast<double>(ticks);
   }
   std::int64_t to_ns(std::int64_t ticks) const noexcept {

@@ -6,11 +6,13 @@
 // would stop the program for ever, and with it every thread that waits for the C library's lock of
 // that stream. So text goes past the stream, and what nobody takes in time is left out and counted.
 
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -34,21 +36,31 @@ class console {
   static constexpr int sentence_ms = 100;
   static constexpr int table_ms = 1'000;
 
-  /// Whether a file takes a part of text within a time. One without a reader does not.
+  /// Whether a file takes a part of text within a time, whatever signals come meanwhile. One
+  /// without a reader does not.
   static bool is_taken(int file, int patience_ms) noexcept {
     pollfd wanted{file, POLLOUT, 0};
     int const error = errno;
     int ready = 0;
-    do ready = poll(&wanted, 1, patience_ms);
-    while (ready < 0 && errno == EINTR);
+    bool interrupted = false;
+    deadline patience(patience_ms * ns_of_ms);
+    do {
+      ready = poll(&wanted, 1, patience.left_ms());
+      interrupted = ready < 0 && errno == EINTR;
+    } while (interrupted && patience.lasts());
     errno = error;
-    return ready < 0 || (ready > 0 && (wanted.revents & POLLERR) == 0);
+    return (ready < 0 && !interrupted) || (ready > 0 && (wanted.revents & POLLERR) == 0);
   }
 
-  /// Returns: whether all of it was written. Errors: nobody took it, or errno of the write.
+  /// Each part of the text waits for so long, all of them for ten times that.
+  /// Returns: whether all of it was written. Errors: nobody took it, errno of the write, or stderr
+  /// is another file by now (see `ask_first`).
   static bool write(int file, char const* text, std::size_t size, int patience_ms) noexcept {
+    deadline whole(10 * patience_ms * ns_of_ms);
     for (std::size_t done = 0; done < size;) {
+      if (file == STDERR_FILENO && !is_program_stderr()) return false;
       if (!is_taken(file, patience_ms)) return false;
+      if (done != 0 && patience_ms != none_ms && !whole.lasts()) return false;
       std::size_t const left = size - done;
       ssize_t const written = ::write(file, text + done, left < PIPE_BUF ? left : PIPE_BUF);
       if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
@@ -64,6 +76,7 @@ class console {
       (void)std::fwrite(text, 1, size, stderr);
       return;
     }
+    if (file == STDERR_FILENO && !is_program_stderr()) return;
     int const most_ms = hurried_.load() ? sentence_ms : patience_ms;
     int const patience = stuck_.load() ? none_ms : most_ms;
     if (!take_turn(patience)) return leave_out();
@@ -77,13 +90,24 @@ class console {
   /// The process ends by a signal: a table waits no longer than a sentence.
   static void hurry() noexcept { hurried_.store(true); }
 
+  /// Whoever knows it says from now on whether the number of stderr still is the program's stderr.
+  static void ask_first(bool (*is_stderr)() noexcept) noexcept { is_stderr_.store(is_stderr); }
+
  private:
+  static constexpr std::int64_t ns_of_ms = 1'000'000;
+
   static bool take_turn(int patience_ms) noexcept {
-    for (int waited_ms = 0; turn_taken_.exchange(true); ++waited_ms) {
-      if (waited_ms >= patience_ms) return false;
+    deadline patience(patience_ms * ns_of_ms);
+    while (turn_taken_.exchange(true)) {
+      if (!patience.lasts()) return false;
       (void)poll(nullptr, 0, 1);
     }
     return true;
+  }
+
+  static bool is_program_stderr() noexcept {
+    auto* const is_stderr = is_stderr_.load();
+    return is_stderr == nullptr || is_stderr();
   }
 
   static void leave_out() noexcept { left_out_.fetch_add(1); }
@@ -103,6 +127,7 @@ class console {
   STRATA_DETAIL_OF_MODULE static inline atomic<bool> stuck_{false};
   STRATA_DETAIL_OF_MODULE static inline atomic<bool> hurried_{false};
   STRATA_DETAIL_OF_MODULE static inline atomic<unsigned> left_out_{0};
+  STRATA_DETAIL_OF_MODULE static inline atomic<bool (*)() noexcept> is_stderr_{nullptr};
 };
 
 #else
@@ -121,6 +146,7 @@ class console {
     (void)std::fwrite(text, 1, size, stderr);
   }
   static void hurry() noexcept {}
+  static void ask_first(bool (*)() noexcept) noexcept {}
 };
 
 #endif

@@ -14,8 +14,11 @@
 #include <signal.h>
 #include <time.h>
 #endif
-#if defined(__linux__) || defined(__APPLE__)
+#if !defined(_WIN32)
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #endif
 
 STRATA_BEGIN
@@ -113,8 +116,13 @@ struct file_identity {
   /// Of an open file.
   explicit file_identity([[maybe_unused]] std::FILE* stream) noexcept {
 #if defined(__linux__) || defined(__APPLE__)
+    *this = file_identity(::fileno(stream));
+#endif
+  }
+  explicit file_identity([[maybe_unused]] int descriptor) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
-    if (::fstat(::fileno(stream), &found) == 0) *this = file_identity(found);
+    if (::fstat(descriptor, &found) == 0) *this = file_identity(found);
 #endif
   }
 #if defined(__linux__) || defined(__APPLE__)
@@ -141,6 +149,34 @@ struct file_identity {
     return !known || same_as(file_identity(stream));
   }
 };
+
+#if !defined(_WIN32)
+/// The lowest number that a file of Strata's gets where there is room.
+inline int lowest_own_descriptor() noexcept {
+  constexpr rlim_t most = 1024;  // the kernel's table of a process has room up to the highest one
+  rlimit allowed{};
+  if (getrlimit(RLIMIT_NOFILE, &allowed) != 0) return STDERR_FILENO + 1;
+  rlim_t const limit = allowed.rlim_cur < most ? allowed.rlim_cur : most;
+  auto const lowest = static_cast<int>(limit - limit / 8);
+  return lowest > STDERR_FILENO ? lowest : STDERR_FILENO + 1;
+}
+
+/// Moves a descriptor to a high number, closed on exec: a program that opens a file gets the lowest
+/// free number, and one that closes all of them, as closefrom() does, gets the low ones back first.
+/// Where none is free it stays, unless its number is one of the program's input or output. Returns:
+/// the new one, or -1 and errno.
+inline int raise_descriptor(int file) noexcept {
+  int const lowest = lowest_own_descriptor();
+  if (file < 0 || file >= lowest) return file;
+  int raised = ::fcntl(file, F_DUPFD_CLOEXEC, lowest);
+  if (raised < 0 && file > STDERR_FILENO) return file;
+  if (raised < 0) raised = ::fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int const error = errno;
+  (void)::close(file);
+  errno = error;
+  return raised;
+}
+#endif
 
 }  // namespace detail
 

@@ -445,6 +445,19 @@ inline bool matches(std::string_view text, std::string_view pattern) noexcept {
 
 STRATA_DETAIL_END_CODE
 
+/// Whether two texts are the same, but for the digits in them.
+inline bool same_but_for_digits(std::string_view one, std::string_view other) noexcept {
+  auto const next = [](std::string_view text, std::size_t from) {
+    while (from < text.size() && is_digit(text[from])) ++from;
+    return from;
+  };
+  std::size_t i = next(one, 0);
+  std::size_t j = next(other, 0);
+  for (; i < one.size() && j < other.size() && one[i] == other[j]; j = next(other, j + 1))
+    i = next(one, i + 1);
+  return i == one.size() && j == other.size();
+}
+
 }  // namespace detail
 
 STRATA_END

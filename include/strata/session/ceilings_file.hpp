@@ -113,8 +113,14 @@ class ceilings_file {
                                       << wanted
                                       << " cannot be read, and no roofs come of it: name a file "
                                          "that strata ceilings keeps, or leave the key out"};
+    char first[schema.size() + 1] = {};
+    bool const begins = std::fread(first, 1, schema.size(), file) == schema.size();
     (void)std::fclose(file);
-    return {};
+    if (begins && first == schema) return {};
+    return {errc::input_output, sentence("ceilings=")
+                                    << wanted
+                                    << " is no file of ceilings, and no roofs come of it: name a "
+                                       "file that strata ceilings keeps, or leave the key out"};
   }
 
   /// Gives devices their ceilings: `wanted` is a file, "off", or empty for the cache. Where the

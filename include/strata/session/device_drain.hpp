@@ -3,7 +3,7 @@
 #define STRATA_SESSION_DEVICE_DRAIN_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
@@ -100,17 +100,15 @@ class record_patience {
  public:
   explicit record_patience(std::int64_t ms) noexcept
       : patience_ns_(ms * 1'000'000),
-        begin_(monotonic_ns()),
-        latest_(begin_ + patience_ns_),
+        whole_(most_patiences * patience_ns_),
+        next_(patience_ns_),
         seen_(delivered()) {}
 
   bool lasts() noexcept {
-    std::int64_t const now = monotonic_ns();
     std::uint64_t const records = delivered();
-    if (records != seen_ && now - begin_ < most_patiences * patience_ns_)
-      latest_ = now + patience_ns_;
+    if (records != seen_ && whole_.lasts()) next_ = deadline(patience_ns_);
     seen_ = records;
-    return now < latest_;
+    return next_.lasts();
   }
 
  private:
@@ -119,8 +117,8 @@ class record_patience {
   static std::uint64_t delivered() noexcept { return activity_collector::instance().delivered(); }
 
   std::int64_t patience_ns_;
-  std::int64_t begin_;
-  std::int64_t latest_;
+  deadline whole_;
+  deadline next_;  // of a record
   std::uint64_t seen_;
 };
 
@@ -128,10 +126,10 @@ class record_patience {
 /// `drain=` ms of the last session. Threads: any.
 class device_patience {
  public:
-  device_patience() noexcept : latest_(monotonic_ns() + patience_ns().load()) {}
+  device_patience() noexcept : end_(patience_ns().load()) {}
 
   static void set(std::uint32_t ms) noexcept { patience_ns().store(std::int64_t{ms} * 1'000'000); }
-  bool lasts() const noexcept { return monotonic_ns() < latest_; }
+  bool lasts() noexcept { return end_.lasts(); }
 
   /// Waits for the work of the current context, if there is one and nothing captures. Once that was
   /// in vain no range waits any more: this one is where it was given up.
@@ -144,7 +142,7 @@ class device_patience {
       if (!alone) return;
       work.add(context);
     }
-    device_patience const patience;
+    device_patience patience;
     bool const done =
         work.wait([&patience] { return patience.lasts() && given_up().load() == still_waits; });
     thread_recorder* const own = thread_recorder::current();
@@ -177,7 +175,7 @@ class device_patience {
     return node;
   }
 
-  std::int64_t latest_;
+  deadline end_;
 };
 
 /// The end of a session's device activity. The devices are waited for as long as `drain=` says;
@@ -204,8 +202,8 @@ class device_drain {
     captures_ = !*alone_;  // nothing is waited for then: that would ruin the capture
     begun_ = call(awaits_devices_);
     // The events take microseconds; what the session does before it waits may take a disk's time.
-    std::int64_t const latest = monotonic_ns() + capture_guard::short_patience;
-    while (begun_ && !added_.load() && monotonic_ns() < latest) capture_guard::rest();
+    deadline patience(capture_guard::short_patience);
+    while (begun_ && !added_.load() && patience.lasts()) capture_guard::rest();
     if (added_.load()) alone_.reset();
   }
 
@@ -305,9 +303,8 @@ class devices_of_machine {
       delete &own;
       return {};
     }
-    std::int64_t const latest = monotonic_ns() + patience_ns;
-    while (own.state.load() == answer_state::awaited && monotonic_ns() < latest)
-      capture_guard::rest();
+    deadline patience(patience_ns);
+    while (own.state.load() == answer_state::awaited && patience.lasts()) capture_guard::rest();
     if (own.state.exchange(answer_state::given_up) == answer_state::awaited) {
       if (block().phase.load() == process_phase::running) end_with_last_thread();
       return {};

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_DEVICE_TRACE_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
@@ -59,7 +60,7 @@ class counting_waits {
   void await_own_streams() {
     if (!activity().is_open()) return;
     choose_streams();
-    device_patience const patience;
+    device_patience patience;
     pause_outcome const outcome =
         activity().streams().wait_for_chosen([&] { return !own_hang_ && patience.lasts(); });
     if (outcome != pause_outcome::captures) own_hang_ = outcome == pause_outcome::busy;
@@ -80,13 +81,13 @@ class counting_waits {
   /// that was not in vain.
   bool await_pass() {
     if (!activity().is_open()) return true;
-    std::int64_t const begin = monotonic_ns();
-    std::int64_t const most = larger(moment_ns, 2 * longest_ns_);
-    device_patience const patience;
+    std::int64_t const begin = kernel_ns();
+    deadline twice(larger(moment_ns, 2 * longest_ns_));
+    device_patience patience;
     pause_outcome const outcome = device_fence::wait_for_all(
-        [&] { return patience.lasts() && (!pass_failed_ || monotonic_ns() - begin < most); });
+        [&] { return patience.lasts() && (!pass_failed_ || twice.lasts()); });
     bool const failed = outcome == pause_outcome::busy;
-    if (!failed) longest_ns_ = larger(longest_ns_, monotonic_ns() - begin);
+    if (!failed) longest_ns_ = larger(longest_ns_, kernel_ns() - begin);
     pass_failed_ = pass_failed_ || failed;
     if (failed) find_blocker();
     return !failed;
@@ -134,8 +135,8 @@ class counting_waits {
   template <class Wait>
   pause_outcome briefly(Wait wait) {
     if (!activity().is_open()) return pause_outcome::paused;
-    std::int64_t const latest = monotonic_ns() + moment_ns / (busy_in_row_ + 1);
-    pause_outcome const outcome = wait([latest] { return monotonic_ns() < latest; });
+    deadline moment(moment_ns / (busy_in_row_ + 1));
+    pause_outcome const outcome = wait([&moment] { return moment.lasts(); });
     if (outcome == pause_outcome::paused) busy_in_row_ = 0;
     if (outcome != pause_outcome::busy) return outcome;
     ++busy_in_row_;

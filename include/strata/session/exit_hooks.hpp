@@ -3,8 +3,8 @@
 #define STRATA_SESSION_EXIT_HOOKS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
 #include <strata/base/console.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
@@ -60,7 +60,7 @@ class exit_hooks {
   /// The report comes after so many seconds, at the latest; on Linux. To be called before
   /// `install`.
   static void end_after(std::uint32_t seconds) noexcept {
-    instance().latest.store(monotonic_ns() + std::int64_t{seconds} * 1'000'000'000);
+    instance().latest.store(kernel_ns() + std::int64_t{seconds} * 1'000'000'000);
   }
 
   /// Names the file that has what was recorded by then where the program aborts. To be called
@@ -309,15 +309,15 @@ class exit_hooks {
     // A thread that waits for a spin_mutex, which this one may hold, computes a little: 2 %.
     std::int64_t const least_ns = locks_of_this_thread() == 0 ? 0 : patience_ns / 10;
     std::int64_t seen = 0;
-    std::int64_t latest = monotonic_ns() + patience_ns;
+    deadline patience(patience_ns);
     for (unsigned turn = 0; phase().load() != process_phase::reported; ++turn) {
       wait_a_turn(turn);
       std::int64_t const computed = computed_ns();
-      std::int64_t const now = monotonic_ns();
-      bool const goes_on = computed - seen > least_ns || (now > latest && !waits_for_lock());
+      bool const over = !patience.lasts();
+      bool const goes_on = computed - seen > least_ns || (over && !waits_for_lock());
+      if (over && !goes_on) return false;
       if (goes_on) seen = computed;
-      if (goes_on) latest = now + patience_ns;
-      if (now > latest) return false;
+      if (goes_on) patience = deadline(patience_ns);
     }
     return true;
   }
@@ -471,7 +471,7 @@ class exit_hooks {
   /// How long the watcher waits for a signal before it looks around.
   static timespec watcher_pause(program_threads const& program) noexcept {
     constexpr std::int64_t usual_ns = 1'000'000'000;
-    std::int64_t const left = instance().latest.load() - monotonic_ns();
+    std::int64_t const left = instance().latest.load() - kernel_ns();
     return program.pause(left < usual_ns ? larger<std::int64_t>(left, 0) : usual_ns);
   }
 
@@ -491,7 +491,7 @@ class exit_hooks {
         (void)all.wanted.compare_exchange_strong(expected, 0);
         continue;
       }
-      if (monotonic_ns() >= all.latest.load()) {
+      if (kernel_ns() >= all.latest.load()) {
         all.latest.store(never);
         report(ending::time_is_up);
         continue;

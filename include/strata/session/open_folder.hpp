@@ -36,8 +36,10 @@ class open_folder {
       : path_(path.c_str()) {
 #if !defined(_WIN32)
     int const flags = link == last_link::refused ? O_NOFOLLOW : 0;
-    file_ = ::open(*path_ == '\0' ? "." : path_, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags, 0);
-    if (file_ < 0) error_ = errno;
+    number_ = raise_descriptor(
+        ::open(*path_ == '\0' ? "." : path_, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags, 0));
+    if (number_ < 0) error_ = errno;
+    begun_ = file_identity(number_);
 #else
     (void)link;
 #endif
@@ -46,7 +48,7 @@ class open_folder {
   open_folder& operator=(open_folder const&) = delete;
   ~open_folder() {
 #if !defined(_WIN32)
-    if (file_ >= 0) (void)::close(file_);
+    if (file() >= 0) (void)::close(number_);
 #endif
   }
 
@@ -58,7 +60,7 @@ class open_folder {
 #if defined(_WIN32)
     return _mkdir(full(name).c_str()) == 0 ? 0 : errno;
 #else
-    return ::mkdirat(file_, name.c_str(), 0777) == 0 ? 0 : errno;
+    return ::mkdirat(file(), name.c_str(), 0777) == 0 ? 0 : errno;
 #endif
   }
 
@@ -68,7 +70,7 @@ class open_folder {
     return std::fopen(full(name).c_str(), "wb");
 #else
     int const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int const made = above_standard(::openat(file_, name.c_str(), flags, 0666));
+    int const made = raise_descriptor(::openat(file(), name.c_str(), flags, 0666));
     return made < 0 ? nullptr : ::fdopen(made, "wb");
 #endif
   }
@@ -77,7 +79,7 @@ class open_folder {
 #if defined(_WIN32)
     return std::rename(full(from).c_str(), full(name).c_str()) == 0 ? 0 : errno;
 #else
-    return ::renameat(file_, from.c_str(), file_, name.c_str()) == 0 ? 0 : errno;
+    return ::renameat(file(), from.c_str(), file(), name.c_str()) == 0 ? 0 : errno;
 #endif
   }
 
@@ -85,7 +87,7 @@ class open_folder {
 #if defined(_WIN32)
     (void)std::remove(full(name).c_str());
 #else
-    (void)::unlinkat(file_, name.c_str(), 0);
+    (void)::unlinkat(file(), name.c_str(), 0);
 #endif
   }
 
@@ -93,11 +95,11 @@ class open_folder {
   void link(std::string const& name, std::string const& target) const {
 #if !defined(_WIN32)
     struct stat found {};
-    bool const there = ::fstatat(file_, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
+    bool const there = ::fstatat(file(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && !S_ISLNK(found.st_mode)) return;
     std::string const part = sentence(name) << '.' << static_cast<long>(::getpid()) << '.'
                                             << monotonic_ns() << ".part";
-    if (::symlinkat(target.c_str(), file_, part.c_str()) != 0) return;
+    if (::symlinkat(target.c_str(), file(), part.c_str()) != 0) return;
     if (rename(part, name) != 0) remove(part);
 #else
     (void)name, (void)target;
@@ -109,8 +111,8 @@ class open_folder {
 #if !defined(_WIN32)
     struct stat found {};
     bool const known = name.empty()
-                           ? ::fstat(file_, &found) == 0
-                           : ::fstatat(file_, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
+                           ? ::fstat(file(), &found) == 0
+                           : ::fstatat(file(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
     if (known) return static_cast<long>(found.st_uid);
 #else
     (void)name;
@@ -122,7 +124,7 @@ class open_folder {
   file_identity which(std::string const& name) const noexcept {
 #if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
-    if (::fstatat(file_, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0)
+    if (::fstatat(file(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0)
       return file_identity(found);
 #else
     (void)name;
@@ -171,21 +173,17 @@ class open_folder {
     return found.st_uid == 0 || static_cast<long>(found.st_uid) == user;
   }
 
-  /// Under another number than those of the program's input and output, which it may have closed.
-  static int above_standard(int file) noexcept {
-    if (file < 0 || file > STDERR_FILENO) return file;
-    int const moved = ::fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int const error = errno;
-    (void)::close(file);
-    errno = error;
-    return moved;
+  /// -1 where the program closed the directory, whose number may be that of another one by now.
+  int file() const noexcept {
+    return !begun_.known || begun_.same_as(file_identity(number_)) ? number_ : -1;
   }
 #else
   std::string full(std::string const& name) const { return std::string(path_) + "/" + name; }
 #endif
 
   char const* path_;
-  int file_ = -1;
+  int number_ = -1;
+  file_identity begun_;
   int error_ = 0;
 };
 

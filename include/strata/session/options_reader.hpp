@@ -27,6 +27,7 @@ class options_reader {
       : options_(&target), problems_(&problems) {}
 
   void read(std::string_view text) {
+    bool const is_given = !text.empty();
     while (!text.empty()) {
       std::size_t const comma = text.find(',');
       std::string_view const item = trimmed(text.substr(0, comma));
@@ -41,6 +42,12 @@ class options_reader {
       problems_->push_back(sentence("STRATA: \"chip=")
                            << quoted(options_->chip)
                            << "\" is ignored: it names the chip of list-metrics.");
+    if (is_given && known_ + unknown_ == 0) {
+      options_->enabled = false;
+      problems_->push_back(
+          "STRATA: there is no key in it, so that nothing is recorded; STRATA=trace records, "
+          "STRATA=help prints the keys.");
+    }
     if (unknown_ == 0 || known_ != 0) return;
     options_->enabled = false;
     problems_->back() += " Nothing is recorded.";
@@ -196,7 +203,10 @@ class options_reader {
   /// The keys that say whether anything is recorded, and whether of the device.
   bool set_whether(std::string_view key, std::string_view value, bool has_value) {
     if (key == "trace") {
-      if (value.find_first_not_of("01onf") != value.npos) {
+      bool is_flag = value.empty();
+      for (std::string_view const word : {"1", "0", "on", "off"})
+        is_flag = is_flag || value == word;
+      if (!is_flag) {
         device_kinds(value);
         return true;
       }

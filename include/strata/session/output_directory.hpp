@@ -45,6 +45,13 @@ class output_directory {
     if (wanted.empty()) return failure(wanted, ENOENT);
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
+    std::string const last = name_of(path);
+    if (!numbered && (last.empty() || last == "." || last == ".."))
+      return {errc::input_output, sentence("cannot write ")
+                                      << wanted
+                                      << ": it is no name of a new folder; add one, as in "
+                                         "STRATA=...,out="
+                                      << path << (path.back() == '/' ? "run1" : "/run1")};
     if (numbered) path += '/';
     std::string const objection = open_folder::objection(parent_of(path));
     if (!objection.empty()) return refusal(path, objection);
@@ -132,7 +139,8 @@ class output_directory {
   static void remove(std::string const& path, vec<std::string> const& files,
                      file_identity const& made) {
 #if defined(__linux__) || defined(__APPLE__)
-    int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int const folder =
+        raise_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (folder < 0) return;
     struct stat now {};
     bool const same = ::fstat(folder, &now) == 0 && file_identity(now).same_as(made);

@@ -5,7 +5,9 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,6 +22,7 @@
 #endif
 #if defined(__linux__)
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #endif
 
@@ -66,6 +69,30 @@ inline void name_thread([[maybe_unused]] char const* name) noexcept {
 #endif
 }
 
+/// Does a thing in a thread of its own that opens files beside the program: in a table of
+/// descriptors of its own, where the kernel has such (Linux 5.9), so that neither takes a number
+/// that the other one expects. Only stderr is in both. Where no thread can be started the calling
+/// one does it. `body` calls neither the driver nor CUPTI, whose files are the program's.
+inline void with_own_descriptors(callback<void()> body) noexcept {
+#if defined(__linux__)
+  struct work {
+    callback<void()>* body;
+    static void* run(void* context) noexcept {
+      constexpr long close_range = 436;  // headers older than the kernel do not name it
+      constexpr unsigned unshare = 2;    // CLOSE_RANGE_UNSHARE
+      name_thread("strata-files");
+      if (syscall(close_range, STDERR_FILENO + 1, ~0u, unshare) == 0)
+        (void)syscall(close_range, STDIN_FILENO, STDOUT_FILENO, 0);
+      (*static_cast<work*>(context)->body)();
+      return nullptr;
+    }
+  } apart{&body};
+  owned_thread thread;
+  if (thread.start(&work::run, &apart)) return thread.join();
+#endif
+  body();
+}
+
 /// While it lives, the calling thread is not to outlive those of the program: it is one of
 /// Strata's that leaves with them, or is in a call that may not come back.
 class own_thread {
@@ -88,7 +115,16 @@ inline bool main_has_ended(char const* path) noexcept {
   char const* const name_end = std::strrchr(text, ')');
   return name_end != nullptr && std::strncmp(name_end, ") Z", 3) == 0;
 }
-inline bool main_has_ended() noexcept { return main_has_ended("/proc/self/stat"); }
+/// That of this process, which has no program any more then. No file is opened: its number would
+/// be the lowest free one for a moment, which the program's next file expects.
+inline bool main_has_ended() noexcept {
+  char first = 0;
+  int const error = errno;
+  bool const ended = ::readlink("/proc/self/exe", &first, 1) < 0 && errno == ENOENT &&
+                     ::readlink("/proc/thread-self/exe", &first, 1) == 1;
+  errno = error;
+  return ended;
+}
 
 /// The threads of the program, for one of Strata's that is not to outlive them. Threads: one.
 class program_threads {

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
@@ -132,14 +133,14 @@ class recording_stream {
     name_thread("strata-stream");
     own_thread const counted;
     program_threads program;
-    std::int64_t next = monotonic_ns() + period_ns;
+    std::int64_t next = kernel_ns() + period_ns;
     while (!program.have_ended()) {
       timespec const pause = program.pause(period_ns);
       (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
       if (self.ended_.load() != 0) break;
-      if (monotonic_ns() < next) continue;
+      if (kernel_ns() < next) continue;
       self.write(false);
-      next = monotonic_ns() + period_ns;
+      next = kernel_ns() + period_ns;
     }
     return nullptr;
   }

@@ -53,7 +53,7 @@ class kept_reports {
     vec<std::string> const all = std::exchange(problems, {});
     for (std::string const& problem : all) {
       std::size_t known = 0;
-      while (known < before && !same_but_for_numbers(printed_[known], problem)) ++known;
+      while (known < before && !same_but_for_digits(printed_[known], problem)) ++known;
       if (known != before) continue;
       problems.push_back(problem);
       printed_.push_back(problem);
@@ -78,19 +78,6 @@ class kept_reports {
     vec<std::string> files;
     file_identity made;
   };
-
-  /// Whether two texts are the same, but for the digits in them.
-  static bool same_but_for_numbers(std::string_view one, std::string_view other) noexcept {
-    auto const next = [](std::string_view text, std::size_t from) {
-      while (from < text.size() && is_digit(text[from])) ++from;
-      return from;
-    };
-    std::size_t i = next(one, 0);
-    std::size_t j = next(other, 0);
-    for (; i < one.size() && j < other.size() && one[i] == other[j]; j = next(other, j + 1))
-      i = next(one, i + 1);
-    return i == one.size() && j == other.size();
-  }
 
   vec<report> kept_;
   vec<std::string> printed_;  // problems, in earlier reports

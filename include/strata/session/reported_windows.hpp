@@ -2,29 +2,21 @@
 #ifndef STRATA_SESSION_REPORTED_WINDOWS_HPP
 #define STRATA_SESSION_REPORTED_WINDOWS_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/guest.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
+#include <strata/session/file_watch.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/status.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <utility>
-
-#if defined(__linux__) || defined(__APPLE__)
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
 
 STRATA_BEGIN
 
@@ -38,49 +30,28 @@ class reported_windows {
  public:
   using work = void(void* context) noexcept;
 
-  bool used() const noexcept { return !file_.path.empty() || steps_.period != 0; }
+  bool used() const noexcept { return !file_.empty() || steps_.period != 0; }
 
   /// A session begins. The file as it is now asks for nothing. Errors: input_output: the file
   /// cannot be looked at.
   status open(options const& wanted) {
-    file_.path = wanted.trigger;
-    steps_.period = file_.path.empty() && wanted.reports_windows() ? wanted.every : 0;
+    file_ = wanted.trigger;
+    steps_.period = file_.empty() && wanted.reports_windows() ? wanted.every : 0;
     steps_.due = schedule::skipped(wanted);
     steps_.last = 0;
     state_.store(state::idle);
     ending_ = false;
     windows_ = 0;
     late_.store(0);
-    file_.seen = {};
-    file_.reason = 0;
-    if (file_.path.empty()) return {};
-#if defined(__linux__) || defined(__APPLE__)
-    file_.path = machine::absolute(file_.path);
-    (void)differs();
-    struct stat folder {};
-    std::size_t const slash = file_.path.rfind('/') + 1;
-    if (file_.reason == 0 && !file_.seen.known &&
-        stat(file_.path.substr(0, slash).c_str(), &folder) != 0)
-      file_.reason = errno;
-    return problem();
-#else
-    file_.path.clear();
-    return {errc::unavailable, "trigger= is not available on this system: nothing is recorded"};
-#endif
+    if (file_.empty()) return {};
+    file_ = machine::absolute(file_);
+    return watch_.start(file_);
   }
 
   /// At the end of a step outside of a window: whether the file was made or touched since the last
-  /// look. Cost: a clock read; ten times a second a call of stat.
+  /// window began.
   bool was_touched() noexcept {
-    if (file_.path.empty() || state_.load(memory_order_acquire) != state::idle) return false;
-    std::int64_t const now = monotonic_ns();
-    if (now < file_.next_look) return false;
-    file_.next_look = now + 100'000'000;
-    int const before = file_.reason;
-    bool const touched = differs();
-    quiet_writes const quiet;
-    if (file_.reason != 0 && file_.reason != before) say(problem().message().c_str());
-    return touched;
+    return state_.load(memory_order_acquire) == state::idle && watch_.was_touched();
   }
 
   /// At the begin of a step: whether every= has a window begin with it. Steps are counted from 0
@@ -138,7 +109,7 @@ class reported_windows {
       return sentence("nothing is reported: the program ended before step ")
              << steps_.due << " (counted from 0), where the first window of every= begins";
     return sentence("nothing is reported: nobody touched ")
-           << file_.path << ", the file of trigger=, while the program ran its steps";
+           << file_ << ", the file of trigger=, while the program ran its steps";
   }
 
   /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
@@ -171,11 +142,12 @@ class reported_windows {
   /// where the device has not answered it for so many ms and a little longer.
   bool end(std::uint32_t patience_ms) {
     constexpr std::int64_t grace_ms = 300;
+    watch_.stop();
     system_lock const lock(mutex_);
     ending_ = true;
-    std::int64_t const latest = monotonic_ns() + (patience_ms + grace_ms) * 1'000'000;
+    deadline patience((patience_ms + grace_ms) * 1'000'000);
     for (unsigned turn = 0; state_.load() == state::reporting; ++turn) {
-      if (asks_device_.load() && monotonic_ns() > latest) return false;
+      if (asks_device_.load() && !patience.lasts()) return false;
       wait_a_turn(turn);
     }
     join();
@@ -184,28 +156,6 @@ class reported_windows {
 
  private:
   enum class state : unsigned char { idle, window, reporting };
-
-  /// Looks at the file: whether it is there and another than it was, or of another time.
-  bool differs() noexcept {
-    file_identity now;
-#if defined(__linux__) || defined(__APPLE__)
-    struct stat found {};
-    bool const exists = stat(file_.path.c_str(), &found) == 0;
-    file_.reason = exists || errno == ENOENT ? 0 : errno;
-    if (exists) now = file_identity(found);
-#endif
-    file_identity const before = std::exchange(file_.seen, now);
-    return now.known && !(now.same_as(before) && now.modified == before.modified);
-  }
-
-  status problem() const {
-    if (file_.reason == 0) return {};
-    return {errc::input_output,
-            sentence("trigger=") << file_.path
-                                 << " cannot be looked at: " << std::strerror(file_.reason)
-                                 << "; no window begins until it can: make its directory, or name "
-                                    "a file in another one"};
-  }
 
   static void* run(void* self) noexcept {
     name_thread("strata-report");
@@ -227,13 +177,8 @@ class reported_windows {
   void join() noexcept {}
 #endif
 
-  /// Of trigger=.
-  struct watched_file {
-    std::string path;
-    std::int64_t next_look = 0;
-    file_identity seen;
-    int reason = 0;  // why it cannot be looked at
-  } file_;
+  std::string file_;  // of trigger=
+  file_watch watch_;
   struct counted_steps {
     std::uint64_t period = 0;  // of every=
     std::uint64_t due = 0;     // that the next window begins with

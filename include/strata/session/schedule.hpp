@@ -180,11 +180,17 @@ class step_plan {
 /// `step=`, and no range of that name began. `names`: of all ranges, recorded or not.
 inline status missing_range(std::string_view step, vec<std::string> const& names) {
   nearest_names nearest(step);
-  for (std::string const& name : names) nearest.consider(name);
+  bool is_known = false;
+  for (std::string const& name : names) {
+    nearest.consider(name);
+    is_known = is_known || name == step;
+  }
   vec<std::string> const best = nearest.best(1);
   sentence text("step=");
   text << step << ": no range of that name began, so that there are no steps";
-  if (best.empty()) {
+  if (is_known) {
+    text << ", only a mark or a note: name a range, or add STRATA_STEP()";
+  } else if (best.empty()) {
     text << ": a run without step= has all names in its report";
   } else {
     text << "; did you mean " << best.front() << '?';
@@ -328,6 +334,15 @@ inline status lasting_steps(std::string_view range, std::uint64_t ended_elsewher
                                   << range << ": " << ended_elsewhere
                                   << " ranges ended in another thread than they began in, where no "
                                      "step ends: end a step in its own thread"};
+}
+
+/// Pops that are missing: the ranges ended with their step, or with what is around them.
+inline status missing_pops(std::uint64_t ranges, std::string_view first) {
+  if (ranges == 0) return {};
+  return {errc::bad_argument, sentence("a pop is missing: ")
+                                  << ranges << (ranges == 1 ? " range" : " ranges")
+                                  << " ended with the step or the range around, the first one was "
+                                  << first << ": pop what is pushed, also before an early return"};
 }
 
 /// Calls of the program that are left out.

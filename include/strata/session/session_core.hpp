@@ -33,6 +33,7 @@
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
+#include <strata/session/standard_error.hpp>
 #include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
 
@@ -245,6 +246,7 @@ class session_core {
     start_.refusal = take_ownership(options_);
     if (!start_.refusal.ok()) return start_.refusal;
     state_ = run_state::running;
+    standard_error::begin();
     silence_children();
     problems_.clear();
     detail::recorder& recorder = detail::recorder::instance();
@@ -537,7 +539,13 @@ class session_core {
             take();
           });
           report_files files(options_, reports_.around);
-          whole = files.write(profile_, problems_.printed(), nullptr, &reports_.kept).ok();
+          bool had_memory = false;
+          with_own_descriptors([&] {
+            had_memory = if_memory_allows([&] {
+              whole = files.write(profile_, problems_.printed(), nullptr, &reports_.kept).ok();
+            });
+          });
+          if (!had_memory) out_of_memory();
         }))
       (void)problems_.short_of_memory("a window has no report");
     problems_.end_window(whole);
@@ -666,6 +674,8 @@ class session_core {
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
     keep(lasting_steps(options_.step, profile_.losses.ranges_ended_elsewhere));
+    recorder_state const& host = recorder.state();
+    keep(missing_pops(host.left_in_steps.load(), host.names.text(host.first_left.load())));
     explain_refused_calls(problems_.all());
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());

@@ -2,7 +2,7 @@
 #ifndef STRATA_SESSION_WATCHDOG_HPP
 #define STRATA_SESSION_WATCHDOG_HPP
 
-#include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
@@ -78,7 +78,7 @@ class watchdog {
 #endif
 
   void look() {
-    std::int64_t const now = monotonic_ns();
+    std::int64_t const now = kernel_ns();
     std::uint64_t const mark = recorder_mark() * 31 + activity_collector::instance().mark();
     if (mark != mark_ || since_ == 0) {
       mark_ = mark;

@@ -9,6 +9,7 @@
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
 
+#include <dlfcn.h>
 #include <malloc.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,6 +21,24 @@
 #include <thread>
 
 using namespace processes;
+
+namespace {
+/// What lies below this folder does not answer.
+std::string dead_folder;
+std::atomic<bool> is_dead{false};
+std::atomic<int> in_dead_folder{0};
+}  // namespace
+
+extern "C" int stat(char const* path, struct stat* found) noexcept {
+  static auto* const system =
+      reinterpret_cast<int (*)(char const*, struct stat*)>(dlsym(RTLD_NEXT, "stat"));
+  if (is_dead && std::string(path).find(dead_folder) == 0) {
+    ++in_dead_folder;
+    while (is_dead) usleep(1000);
+    --in_dead_folder;
+  }
+  return system(path, found);
+}
 
 namespace {
 
@@ -59,10 +78,11 @@ struct server {
   explicit server(std::string const& more = "", bool triggered = true)
       : session(
             wish("host,formats=csv,out=" + out + (triggered ? ",trigger=" + file : "") + more)) {
-    REQUIRE(session.start().ok());
+    REQUIRE(started);
   }
   std::string report(char const* number) const { return out + "/" + number; }
-  test::threads_of_before threads;
+  bool const started = session.start().ok();
+  test::threads_of_before threads;  // with the one that looks at the file
 };
 
 }  // namespace
@@ -148,6 +168,43 @@ TEST_CASE("a file that is there before the session asks for nothing") {
   CHECK(serve_until(folder / "out/001/memory.csv"));
 }
 
+TEST_CASE("a file system that does not answer holds neither a step nor the end") {
+  work_folder const dead;
+  dead_folder = dead / "";
+  work_folder const folder;
+  strata::options const wanted =
+      wish("host,formats=csv,trigger=" + dead / "now" + ",out=" + folder / "out");
+  auto const revive = [] {
+    is_dead = false;
+    test::await([] { return in_dead_folder == 0; });
+  };
+  SUBCASE("from some step on") {
+    strata::session session(wanted);
+    REQUIRE(session.start().ok());
+    serve();
+    is_dead = true;
+    test::await([] { return in_dead_folder != 0; });
+    serve_on();
+    session.stop();
+    CHECK(in_dead_folder == 1);  // it still does not answer
+    revive();
+  }
+  SUBCASE("from the start on, until it answers") {
+    is_dead = true;
+    strata::session session(wanted);
+    REQUIRE(session.start().ok());
+    REQUIRE(session.problems().size() == 1);
+    CHECK(has(session.problems()[0].message(),
+              dead / "now" + " cannot be looked at: its file system has not answered for 1 s"));
+    serve_on();
+    CHECK(in_dead_folder == 1);
+    revive();
+    serve_on();
+    touch(dead / "now");
+    CHECK(serve_until(folder / "out/001/memory.csv"));
+  }
+}
+
 TEST_CASE("reports of an earlier run stay") {
   work_folder const folder;
   fs::create_directories(folder / "out/001");
@@ -175,8 +232,7 @@ TEST_CASE("a session that ends while a report is written waits for it") {
   for (int i = 0; i < 20; ++i) {
     server s;
     touch(s.file);
-    serve();  // the first look
-    serve(1);
+    REQUIRE(serve_until(s.report("001"), 1));  // the folder: its files are being written
     s.session.stop();
     CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 1}});
     CHECK_FALSE(fs::exists(s.report("002")));

@@ -72,6 +72,22 @@ TEST_CASE("a full pipe that nobody reads holds up no end") {
   CHECK(run({program("surroundings"), "unread-watchdog"}, {}, {}, 30).code == 6);
 }
 
+TEST_CASE("signals that come again and again prolong no wait") {
+  outcome const o("unread-sampled", "verbose,formats=table+csv");
+  CHECK(calls_in(o.folder / "out").at("work[0]") == 4);
+  work_folder const folder;
+  std::string const wish = "STRATA=host,watchdog=1,formats=table+csv,out=" + folder / "signal";
+  ending const ended =
+      run({program("surroundings"), "unread-sampled-signal"}, {wish}, {SIGTERM}, 60);
+  CHECK(ended.signal == SIGTERM);
+  CHECK(calls_in(folder / "signal").at("work[0]") == 8);
+}
+
+TEST_CASE("a clock that stands still holds up no end") {
+  outcome const o("clock-stands", "formats=table+csv+recording");
+  CHECK(calls_in(o.folder / "out").at("work[0]") == 4);
+}
+
 TEST_CASE("a session that runs in the parent does not start in a forked child") {
   ending const ended = run({program("surroundings"), "fork-start"});
   CHECK(ended.out == "the child's code is 3, the parent's session runs: 1\n");
@@ -116,6 +132,34 @@ TEST_CASE("what closes all files, as a daemon does, keeps its own ones to itself
   CHECK(o.with.out == "own files open 1, bytes in them 0\n");
   CHECK(count_of(o.with.err, "cannot go on with ") == 1);
   CHECK(has(o.with.err, ".part: the program closed its file; the recording ends there"));
+}
+#endif
+
+TEST_CASE("a file that has the number of stderr gets none of the text") {
+  outcome const late("stderr-reused-late", "verbose,formats=table+csv");
+  CHECK(late.with.out == "own file is number 2\n");
+  CHECK(fs::file_size(late.folder / "with/own") == 0);
+  CHECK(calls_in(late.folder / "out").at("work[0]") == 8);
+  // The program starts without stderr.
+  work_folder const folder;
+  std::string const command =
+      "exec " + program("surroundings") + " stderr-reused " + folder / "." + " 2>&-";
+  ending const ended = run({"/bin/sh", "-c", command},
+                           {"STRATA=host,verbose,formats=table+csv,out=" + folder / "out"});
+  CHECK(ended.code == 6);
+  CHECK(ended.out == "own file is number 2\n");
+  CHECK(fs::file_size(folder / "own") == 0);
+  CHECK(calls_in(folder / "out").at("work[0]") == 4);
+}
+
+// A sanitizer opens files of its own.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("what runs beside the program takes no number that its next file expects") {
+  outcome const o("windows", "every=50,keep=3,watchdog=1,formats=csv+json+recording");
+  CHECK(o.with.out == "files that took a number of the program's: 0\n");
+  CHECK(std::distance(fs::directory_iterator(o.folder / "out"), fs::directory_iterator()) == 3);
+  outcome const streamed("windows", "formats=recording,watchdog=1");
+  CHECK(streamed.with.out == "files that took a number of the program's: 0\n");
 }
 #endif
 

@@ -4,6 +4,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/progress_line.hpp>
@@ -422,8 +423,7 @@ class pass_driver {
   bool wait_for_end() noexcept {
     constexpr std::int64_t longest = 1'000'000'000;
     bool outside = false;
-    for (std::int64_t const begin = monotonic_ns(); monotonic_ns() - begin < longest;
-         capture_guard::rest()) {
+    for (deadline patience(longest); patience.lasts(); capture_guard::rest()) {
       outside = mutex_.try_lock();
       if (!outside) continue;
       bool const over = stage_ != stage::counting;

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CPU_PERF_EVENTS_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -79,7 +80,8 @@ struct linux_perf {
   static int open(perf_attributes const& what, int thread, int leader) noexcept {
     constexpr unsigned long close_on_exec = 8;
     long const made = syscall(SYS_perf_event_open, &what, thread, -1, leader, close_on_exec);
-    return made < 0 ? -errno : static_cast<int>(made);
+    int const raised = raise_descriptor(static_cast<int>(made));
+    return raised < 0 ? -errno : raised;
   }
   static int enable(int leader) noexcept {
     constexpr unsigned long enable_request = 0x2400;

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -346,8 +347,8 @@ class activity_collector {
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
     constexpr std::int64_t longest_ns = 20'000'000;  // some calls have no record
-    std::int64_t const latest = detail::monotonic_ns() + longest_ns;
-    buffers_.await_records([latest] { return detail::monotonic_ns() < latest; });
+    detail::deadline patience(longest_ns);
+    buffers_.await_records([&patience] { return patience.lasts(); });
   }
   /// Has CUPTI deliver all that it holds.
   void bring_in() {

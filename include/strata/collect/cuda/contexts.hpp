@@ -3,7 +3,7 @@
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -112,12 +112,13 @@ class capture_guard {
   static void graph_call_begins() noexcept {
     process_state& all = state();
     std::uintptr_t const self = this_thread();
-    for (std::int64_t const begin = monotonic_ns();; rest()) {
+    for (maybe<deadline> patience;; rest()) {
       system_lock const lock(all.mutex);
       bool const inside = all.inside != 0 && all.inside != self;
-      if ((inside || (all.waiting != 0 && !has(self, true))) &&
-          monotonic_ns() - begin < longest_wait)
-        continue;
+      if (inside || (all.waiting != 0 && !has(self, true))) {
+        if (!patience) patience.emplace(longest_wait);
+        if (patience->lasts()) continue;
+      }
       (void)take_out([&](entry const& e) { return !e.captures && e.thread == self; });
       put_in({nullptr, nullptr, self, false});
       return;
@@ -333,13 +334,13 @@ class capture_guard {
   static bool enter(std::int64_t wait) noexcept {
     process_state& all = state();
     std::uintptr_t const self = this_thread();
-    std::int64_t const latest = monotonic_ns() + wait;
+    deadline patience(wait);
     for (bool waits = false;; rest()) {
       system_lock const lock(all.mutex);
       bool const own = has(self, false);
       if (all.inside == self && !own) return ++all.depth != 0;
       bool const free = all.inside == 0 && all.known == 0 && all.unknown == 0;
-      bool const late = monotonic_ns() >= latest;
+      bool const late = !patience.lasts();
       bool over = free || own || late;
       for (entry* inside = all.entries; inside != all.entries + all.known; ++inside) {
         over = over || inside->is_long;

@@ -3,7 +3,7 @@
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
@@ -211,8 +211,8 @@ class cupti_presence {
   void end() noexcept {
     constexpr std::int64_t longest_ns = 500'000'000;  // this thread may have interrupted one
     ended_.store(true);
-    std::int64_t const latest = monotonic_ns() + longest_ns;
-    for (unsigned turn = 0; uses_.load() != 0 && monotonic_ns() < latest; ++turn) wait_a_turn(turn);
+    deadline patience(longest_ns);
+    for (unsigned turn = 0; uses_.load() != 0 && patience.lasts(); ++turn) wait_a_turn(turn);
   }
 
   /// While it lasts CUPTI may be called, if it is true.

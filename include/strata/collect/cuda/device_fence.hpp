@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_DEVICE_FENCE_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -94,10 +95,10 @@ class device_fence {
   bool wait(callback<bool()> goes_on) noexcept {
     constexpr std::int64_t shortest_ns = 1'000'000;  // until then without a rest
     relaxed_captures const beside;
-    std::int64_t const begin = monotonic_ns();
+    deadline at_first(shortest_ns);
     while (!is_done()) {
       if (!goes_on()) return false;
-      if (monotonic_ns() - begin > shortest_ns) capture_guard::rest();
+      if (!at_first.lasts()) capture_guard::rest();
     }
     return true;
   }

@@ -10,6 +10,7 @@
 #include <strata/collect/host/thread_recorder.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 STRATA_BEGIN
@@ -18,8 +19,9 @@ namespace detail {
 
 /// `step=NAME`: the calls of the ranges of one name are the steps. The first thread that is in one
 /// drives the steps as long as it lives; in other threads they are ranges alone, and so they are
-/// within each other. Each session has its own, as a range may still be under way when the next
-/// one begins; `before` keeps them. Threads: any, except where a function says otherwise.
+/// within each other. Where a pop ends them, one that begins within one of its own name ends that
+/// one first: its pop is missing. Each session has its own, as a range may still be under way when
+/// the next one begins; `before` keeps them. Threads: any, except where a function says otherwise.
 class range_steps {
  public:
   /// A name, or a pattern of names (`*`, `?`); an index is none of it: `block` and `block[*]` are
@@ -48,6 +50,10 @@ class range_steps {
       return false;
     }
     end(steps, *own);  // where it ended with a range around it
+    if (open_.owner != nullptr && own->awaits_pop(open_, name)) {
+      own->leave_step();
+      end(steps, *own);
+    }
     return open_.owner == nullptr && steps.begin_step();
   }
 
@@ -69,15 +75,35 @@ class range_steps {
     steps.end_step();
   }
 
+  /// A range begins that need not nest, under a number that its end bears.
+  template <class Steps>
+  void begin_span(Steps& steps, thread_recorder* own, std::string_view name,
+                  std::uint64_t id) noexcept {
+    if (!has(name)) return;
+    if (!may_drive(own)) return steps.leave_out_step();
+    end_span(steps, span_.load());  // its end is missing, or comes too late
+    if (open_.owner == nullptr && steps.begin_step()) span_.store(id);
+  }
+  /// It ends. Threads: any.
+  template <class Steps>
+  void end_span(Steps& steps, std::uint64_t id) noexcept {
+    if (id == no_span || !span_.compare_exchange_strong(id, no_span)) return;
+    steps.take_step(false);
+    steps.end_step();
+  }
+
   /// The thread ends, and its ranges have ended: another one may drive the steps.
   template <class Steps>
   void leave(Steps& steps, thread_recorder* own) noexcept {
     if (!drives(own)) return;
     end(steps, *own);
+    end_span(steps, span_.load());
     driver_.store(nullptr, memory_order_release);
   }
 
  private:
+  static constexpr std::uint64_t no_span = ~std::uint64_t{0};
+
   bool has(std::string_view name) const noexcept {
     std::string_view const wanted(text_, size_);
     return is_pattern_ ? matches(name, wanted) : name == wanted;
@@ -97,7 +123,8 @@ class range_steps {
   std::size_t size_ = 0;
   bool is_pattern_ = false;
   atomic<thread_recorder*> driver_{nullptr};
-  range_token open_;  // the driver's: the range that is the step
+  range_token open_;                     // the driver's: the range that is the step
+  atomic<std::uint64_t> span_{no_span};  // the same, where it need not nest
 };
 
 }  // namespace detail

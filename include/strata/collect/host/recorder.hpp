@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -148,7 +149,7 @@ class recorder {
       lose();
       return false;
     }
-    time_.recorded_ns += on ? -monotonic_ns() : monotonic_ns();
+    time_.recorded_ns += on ? -kernel_ns() : kernel_ns();
     if (!on) time_.periods.end(state_.clock.now());
     if (!on) release_half();
     state_.session.store(on ? session() : 0, memory_order_release);
@@ -293,9 +294,12 @@ class recorder {
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
   /// end).
   tick_converter converter() noexcept {
+    constexpr std::int64_t least_ns = 2'000'000;
     moment last =
         recording() || time_.last.ticks <= time_.first.ticks ? moment(state_.clock) : time_.last;
-    while (last.other - time_.first.other < 2'000'000) last = {state_.clock};
+    for (deadline patience(2 * least_ns);
+         last.other - time_.first.other < least_ns && patience.lasts();)
+      last = {state_.clock};
     return converter_until(last);
   }
   /// When the session began, or the window, in ns since 1970.
@@ -393,6 +397,16 @@ class recorder {
     }
     if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
     leave_step(self);
+  }
+
+  /// A range that need not nest begins, and ends, which may be in another thread. With `step=` it
+  /// is a step where that names it, until it ends or the next one begins.
+  void span_begins(std::string_view name, std::uint64_t id) noexcept {
+    if (active_listener() != &range_step_listener) return;
+    stepping_.ranges.load()->begin_span(*this, of_this_thread(), name, id);
+  }
+  void span_ends(std::uint64_t id) noexcept {
+    if (active_listener() == &range_step_listener) stepping_.ranges.load()->end_span(*this, id);
   }
 
   /// So much was launched, and no step has begun. Returns: whether the session needs no other call.
@@ -545,6 +559,8 @@ class recorder {
     state_.ended_elsewhere.store(0, memory_order_relaxed);
     state_.pops_without_push.store(0, memory_order_relaxed);
     state_.too_many_open.store(0, memory_order_relaxed);
+    state_.left_in_steps.store(0, memory_order_relaxed);
+    state_.first_left.store(0, memory_order_relaxed);
     state_.unrecorded.store(0, memory_order_relaxed);
     state_.nodes.begin_session();
     refused_before_.names = state_.names.refused();
@@ -656,6 +672,7 @@ class recorder {
     range_steps& ranges = *all.stepping_.ranges.load();
     thread_recorder* const own = all.of_this_thread();
     bool const steps = ranges.begin(all, own, {name, length});
+    if (steps && own != nullptr) own->enter_step();
     range_token const made = on_begin(cached, name, length, index, attributes, pushed);
     if (steps) ranges.begun(all, made, own, &on_end_of_step);
     return made;
@@ -687,8 +704,18 @@ class recorder {
   static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
   }
-  static bool on_step_begin() noexcept { return instance().begin_step(); }
-  static void on_step_end() noexcept { instance().end_step(); }
+  static bool on_step_begin() noexcept {
+    if (!instance().begin_step()) return false;
+    if (thread_recorder* const own = thread_recorder::current()) own->enter_step();
+    return true;
+  }
+  static void on_step_end() noexcept {
+    recorder& all = instance();
+    thread_recorder* const own = thread_recorder::current();
+    if (own != nullptr && all.stepping_.thread.load(memory_order_relaxed) == thread_id())
+      own->leave_step();
+    all.end_step();
+  }
   static std::uint32_t on_current() noexcept {
     thread_recorder* const own = thread_recorder::current();
     return own == nullptr ? 0 : instance().state_.nodes.handle(own->node());
@@ -788,7 +815,7 @@ class recorder {
   struct moment : clock_sample {
     moment() = default;
     moment(tick_source const& clock) noexcept
-        : clock_sample(sample_clock(clock, monotonic_ns)), suspended(suspended_ns()) {}
+        : clock_sample(sample_clock(clock, kernel_ns)), suspended(suspended_ns()) {}
 
     std::int64_t suspended = 0;
   };
@@ -820,11 +847,10 @@ class recorder {
     if (suspended == 0) return without;
     last.other += suspended;
     tick_converter const with(time_.first, last);
-    clock_sample const before = sample_clock(state_.clock, monotonic_ns);
+    clock_sample const before = sample_clock(state_.clock, kernel_ns);
     timespec const pause{0, 2'000'000};
     (void)::nanosleep(&pause, nullptr);
-    double const rate =
-        tick_converter(before, sample_clock(state_.clock, monotonic_ns)).ns_per_tick();
+    double const rate = tick_converter(before, sample_clock(state_.clock, kernel_ns)).ns_per_tick();
     bool const goes_on = with.ns_per_tick() - rate < rate - without.ns_per_tick();
     return goes_on ? with : without;
   }

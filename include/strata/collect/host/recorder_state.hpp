@@ -41,6 +41,11 @@ struct recorder_state {
   left_ranges left;  // of the thread that ended last
   atomic<std::uint64_t> ended_elsewhere{0};
   atomic<std::uint64_t> pops_without_push{0};
+  // Ranges that no pop has ended: how many, and the name of the first one.
+  atomic<std::uint64_t> left_in_steps{0};
+  atomic<std::uint32_t> first_left{0};
+  // NVTX's stack of the calling thread: a step begins, or has ended what was pushed in it.
+  atomic<void (*)(bool ends) noexcept> other_stack{nullptr};
   atomic<std::uint64_t> too_many_open{0};
   atomic<std::uint64_t> unrecorded{0};  // for want of memory
   // Ranges that leave a full log before they are streamed to a file.

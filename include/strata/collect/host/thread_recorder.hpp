@@ -88,7 +88,7 @@ class thread_recorder : public range_owner {
     f.session.store(session, memory_order_relaxed);
     f.attribute = no_reference;
     f.serial = serial;
-    f.pushed = pushed;
+    f.pushed = f.stacked = pushed;
     f.forwarded = false;
     if (STRATA_DETAIL_UNLIKELY(attributes != nullptr) && session != 0)
       f.attribute = log(*attributes, node);
@@ -118,7 +118,7 @@ class thread_recorder : public range_owner {
     f.base_below = bases_.innermost;
     f.serial = frames_.next_serial();
     f.name = 0;
-    f.pushed = f.forwarded = false;
+    f.pushed = f.stacked = f.forwarded = false;
     bases_.innermost = depth + 1;
     bases_.count.fetch_add(1, memory_order_relaxed);
     frames_.set_depth(depth + 1);
@@ -131,8 +131,39 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD void end(std::uint32_t depth) noexcept {
     if (auto* const wait = shared_->before_end.load(memory_order_relaxed)) wait();
     std::int64_t const now = shared_->clock.now();
+    for (std::uint32_t within = frames_.depth(); within > depth; --within)
+      if (frames_[within - 1].pushed) note_left(frames_[within - 1]);
     while (frames_.depth() >= depth) close_top(now);
     pushes_refused_.store(0, memory_order_relaxed);
+  }
+
+  /// A pop ends this range, which has just begun, and no scope does.
+  void end_by_pop(range_token const& range) noexcept {
+    if (current_ == this && has_open(range)) frames_[range.depth - 1].stacked = true;
+  }
+  /// Whether a range of such a name, but for digits, is open and waits for its pop.
+  bool awaits_pop(range_token const& range, std::string_view name) const noexcept {
+    if (!has_open(range)) return false;
+    frame const& f = frames_[range.depth - 1];
+    return f.stacked && same_but_for_digits(shared_->names.text(f.name), name);
+  }
+  /// A step of the program begins in this thread: what is pushed from now on ends with it.
+  void enter_step() noexcept {
+    steps_begin_ = frames_.depth();
+    if (auto* const stack = shared_->other_stack.load(memory_order_relaxed)) stack(false);
+  }
+  /// That step ends, or the next one begins: so does what no pop has ended.
+  STRATA_DETAIL_COLD void leave_step() noexcept {
+    if (within_) return;
+    within const guard(within_);
+    if (is_of_before()) renew_places();
+    std::uint32_t first = steps_begin_;
+    while (first < frames_.depth() && !frames_[first].stacked) ++first;
+    if (first >= frames_.depth()) return;
+    for (std::uint32_t i = first; i < frames_.depth(); ++i)
+      if (frames_[i].stacked && (i == first || !frames_[i].pushed)) note_left(frames_[i]);
+    end(first + 1);
+    if (auto* const stack = shared_->other_stack.load(memory_order_relaxed)) stack(true);
   }
 
   /// Records the ranges that are still open as if they ended now; they stay open for the program.
@@ -387,6 +418,14 @@ class thread_recorder : public range_owner {
     within const guard(within_);
     // A range that ended with an outer one is not there any more.
     if (has_open(range)) end(range.depth);
+  }
+
+  /// No pop ended this range.
+  void note_left(frame const& left) noexcept {
+    std::uint32_t nobody = 0;
+    if (left.session.load(memory_order_relaxed) == 0) return;
+    (void)shared_->first_left.compare_exchange_strong(nobody, left.name);
+    shared_->left_in_steps.fetch_add(1, memory_order_relaxed);
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void close_top(std::int64_t now) noexcept {
@@ -644,6 +683,7 @@ class thread_recorder : public range_owner {
   atomic<std::uint32_t> pushes_refused_{0};
   inherited_places bases_;
   std::uint32_t session_ = 0;
+  std::uint32_t steps_begin_ = 0;  // how many were open when the step began
   owning_thread owner_;
   place_memos memos_;
   record_log<range_record> ranges_;

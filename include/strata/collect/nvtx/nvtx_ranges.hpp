@@ -355,6 +355,13 @@ class nvtx_stack {
     entries_[count_] = opened;
     return static_cast<int>(count_++);
   }
+  /// A step of the thread begins, or has ended what was pushed in it.
+  static void turn(bool ends) noexcept {
+    nvtx_stack& own = of_this_thread();
+    if (!ends) own.step_begin_ = own.count_;
+    if (ends && own.count_ > own.step_begin_) own.count_ = own.step_begin_;
+  }
+
   /// Takes the innermost range of this domain out; its level, or no_level.
   int pop(nvtx_domain const* domain, range_token& range) noexcept {
     if (refused_ != 0) {
@@ -388,6 +395,7 @@ class nvtx_stack {
   entry* entries_ = nullptr;
   std::size_t count_ = 0;
   std::size_t capacity_ = 0;
+  std::size_t step_begin_ = 0;
   std::size_t refused_ = 0;  // pushes beyond the limit, whose pops end nothing
 };
 
@@ -435,6 +443,7 @@ class nvtx_ranges {
       range = active->begin(name.number(), named.name.data(), named.name.size(), named.index,
                             nullptr, false);
     }
+    if (range.owner != nullptr) end_by_pop(range);
     return open.push({range, name.where()});
   }
 
@@ -456,13 +465,17 @@ class nvtx_ranges {
     if (name.own() || listening() == nullptr) return;
     recorder& host = recorder::instance();
     thread_recorder const* const own = host.of_this_thread();
-    if (own != nullptr) host.state().spans.start(id, name.text(), name.domain(), own->ordinal());
+    if (own == nullptr) return;
+    host.span_begins(split_index(name.full()).name, id);
+    host.state().spans.start(id, name.text(), name.domain(), own->ordinal());
   }
   STRATA_DETAIL_COLD static void end(nvtx::range_id id) noexcept {
     if (listening() == nullptr) return;
     recorder& host = recorder::instance();
     thread_recorder const* const own = host.of_this_thread();
-    if (own != nullptr) host.state().spans.end(id, own->ordinal());
+    if (own == nullptr) return;
+    host.state().spans.end(id, own->ordinal());
+    host.span_ends(id);
   }
   STRATA_DETAIL_COLD static void mark(nvtx_name const& name) noexcept {
     if (name.own() || listening() == nullptr) return;
@@ -475,6 +488,12 @@ class nvtx_ranges {
   static bool heard() noexcept { return heard_.exchange(false, memory_order_relaxed); }
 
  private:
+  static void end_by_pop(range_token const& range) noexcept {
+    atomic<void (*)(bool) noexcept>& stack = recorder::instance().state().other_stack;
+    if (stack.load(memory_order_relaxed) == nullptr) stack.store(&nvtx_stack::turn);
+    static_cast<thread_recorder&>(*range.owner).end_by_pop(range);
+  }
+
   /// The listener of ranges; the first range starts the session that STRATA asks for.
   static listener const* listening() noexcept {
     static process_block const& ours = block();

@@ -363,8 +363,8 @@ void chain_handlers() {
 
 /// stderr is a file that has no room.
 void abort_without_room(char const* file) {
-  work();
   dup2(open(file, O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+  work();
   rlimit const none{0, 0};
   setrlimit(RLIMIT_FSIZE, &none);
   std::abort();

@@ -3,21 +3,74 @@
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cfenv>
 #include <chrono>
 #include <csignal>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
+
+namespace {
+std::atomic<bool> clock_stands{false};
+std::atomic<int> opened_beside{0};
+
+/// Counts a file that a thread of Strata's has in the table of the program.
+void note_opened(int file) {
+  char name[16] = {};
+  (void)pthread_getname_np(pthread_self(), name, sizeof name);
+  if (file < 0 || std::strncmp(name, "strata", 6) != 0) return;
+  struct stat own {};
+  struct stat there {};
+  std::string const path = "/proc/self/fd/" + std::to_string(file);  // main's
+  if (fstat(file, &own) == 0 && stat(path.c_str(), &there) == 0 && own.st_ino == there.st_ino &&
+      own.st_dev == there.st_dev)
+    ++opened_beside;
+}
+}  // namespace
+
+/// A clock as a library puts it in the place of the C library's, at an absolute time.
+extern "C" int clock_gettime(clockid_t which, timespec* now) noexcept {
+  if (clock_stands) {
+    *now = {1'000'000, 0};
+    return 0;
+  }
+  return static_cast<int>(syscall(SYS_clock_gettime, which, now));
+}
+
+extern "C" int open(char const* path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  int const made = openat(AT_FDCWD, path, flags, va_arg(more, int));
+  va_end(more);
+  return made;
+}
+extern "C" int openat(int folder, char const* path, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  auto const file = static_cast<int>(
+      syscall(SYS_openat, folder, path, flags, static_cast<mode_t>(va_arg(more, int))));
+  va_end(more);
+  int const error = errno;
+  note_opened(file);
+  errno = error;
+  return file;
+}
 
 namespace {
 
@@ -99,6 +152,16 @@ void hang_until_signal() {
   for (;;) (void)pause();
 }
 
+/// As `unread`, under a profiler that takes a sample every 20 ms.
+void fill_pipe_sampled() {
+  struct sigaction sampled {};
+  sampled.sa_handler = [](int) {};
+  (void)sigaction(SIGALRM, &sampled, nullptr);  // without SA_RESTART
+  itimerval const each{{0, 20'000}, {0, 20'000}};
+  (void)setitimer(ITIMER_REAL, &each, nullptr);
+  fill_pipe();
+}
+
 /// A session in code ends while its watchdog has something to say.
 void stop_watched() {
   fill_pipe();
@@ -149,7 +212,7 @@ void limit_memory(std::size_t bytes, int steps) {
 /// As a daemon does: all numbers are free for the program's own files.
 void close_all(std::string const& folder) {
   work(10);
-  for (int i = 3; i < 64; ++i) (void)close(i);
+  for (int i = 3; i < 1024; ++i) (void)close(i);
   int own[20];
   for (int& each : own)
     each = open((folder + "/own").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -172,6 +235,24 @@ void close_output(std::string const& folder) {
   work(10);
 }
 
+/// The number of stderr becomes that of a file of the program.
+void reuse_stderr(std::string const& folder, bool late) {
+  if (late) work(10);
+  (void)close(STDERR_FILENO);
+  int const own = open((folder + "/own").c_str(), O_RDWR | O_CREAT, 0600);
+  std::printf("own file is number %d\n", own);
+  work(10);
+}
+
+/// Reports are written while the program runs, and opens files itself.
+void open_beside_windows() {
+  for (int i = 0; i < 400; ++i) {
+    work(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::printf("files that took a number of the program's: %d\n", opened_beside.load());
+}
+
 }  // namespace
 
 int main(int, char** words) {
@@ -184,6 +265,12 @@ int main(int, char** words) {
   if (what == "unread") fill_pipe();
   if (what == "unread-signal") hang_until_signal();
   if (what == "unread-watchdog") stop_watched();
+  if (what == "unread-sampled") fill_pipe_sampled();
+  if (what == "unread-sampled-signal") fill_pipe_sampled(), hang_until_signal();
+  if (what == "clock-stands") clock_stands = true, work(10);
+  if (what == "stderr-reused") reuse_stderr(words[2], false);
+  if (what == "stderr-reused-late") reuse_stderr(words[2], true);
+  if (what == "windows") open_beside_windows();
   if (what == "fork-start") start_in_child();
   if (what == "file-size") limit_files();
   if (what == "memory") limit_memory(std::size_t{20} << 20, 100'000);

@@ -1,0 +1,127 @@
+"""examples/demo.sh and the commands that programs print: an install that fails says so, and each printed command runs as printed. The
+demo runs beside stand-ins for cmake, apt-get and gpt2."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
+strata = build / "tools/strata"
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def script(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+here = pathlib.Path("demo").resolve()
+shutil.rmtree(here, ignore_errors=True)
+(here / "examples").mkdir(parents=True)
+shutil.copy(root / "examples/demo.sh", here / "examples")
+stubs = here / "stubs"
+gpt2 = "build/demo/examples/gpt2/gpt2"
+script(stubs / "cmake", f"""
+case "$*" in *strata_command*) echo "no rule to make target" >&2; exit 1 ;; esac
+mkdir -p {os.path.dirname(gpt2)}
+printf '#!/bin/sh\\n%s\\n' 'case "$*" in *--list*) echo $IMPLEMENTATIONS; exit ;; esac
+out=strata-out/$2; mkdir -p $out; sleep 0.02; echo > $out/profile.json' > {gpt2}
+sed -i 's/echo .IMPLEMENTATIONS/printf "%s\\\\n" $IMPLEMENTATIONS/' {gpt2}
+chmod +x {gpt2}
+""")
+script(stubs / "id", "echo 0\n")
+script(stubs / "no-cli11", "exit 1\n")
+script(stubs / "apt-get", "case $1 in update) exit 0 ;; esac; echo Reading >&2; echo 'E: Unable to locate package libcli11-dev' >&2; exit 100\n")
+
+
+def demo(implementations, *words):
+    environment = {**os.environ, "PATH": f"{stubs}:{os.environ['PATH']}", "CXX": str(stubs / "no-cli11"), "IMPLEMENTATIONS": implementations}
+    environment.pop("STRATA", None)
+    done = subprocess.run(["bash", "examples/demo.sh", *words], cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
+    that(done.returncode == 0, f"{implementations} {words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+on_cpu = demo("cpu")
+that("libcli11-dev was not installed: E: Unable to locate package libcli11-dev" in on_cpu.stderr, f"a failed install is silent: {on_cpu.stderr}")
+that("minute to compile" in on_cpu.stdout.split("STRATA=")[0], "it does not say first how long it takes")
+that("libcli11-dev" not in demo("cpu", "--no-install").stdout, "--no-install installs")
+on_gpu = demo("fused eager cpu", "--no-install")
+script(stubs / "apt-get", "exit 0\n")
+that("not installed" not in demo("cpu").stderr, "an install that went well is said to have failed")
+
+# What they print to be run, in the sources: with the command of this build, and folders of this test.
+printed = sorted({line.strip() for line in (on_cpu.stdout + on_gpu.stdout).splitlines() if re.match(r"  (cmake|build/)", line)})
+that(len(printed) == 5, f"the printed commands: {printed}")
+if not strata.exists():
+    print("LEFT OUT: commands of strata, which was not built")
+for place in ("strata-out/eager", "strata-out/fused"):  # as the demo would leave them
+    name = os.path.basename(place)
+    shutil.copy(root / f"examples/compare/gpt2-{name}.json", here / place / "profile.json")
+for line in printed:
+    if line.startswith("cmake"):
+        continue
+    words = line.split()
+    places = [str(root / word) if word.startswith("examples/") else word for word in words[1:]]
+    if words[0] != "build/demo/tools/strata" or not strata.exists():
+        that(words[0] == "build/demo/tools/strata", f"a command of nothing that is built: {line}")
+        continue
+    (here / "build").mkdir(exist_ok=True)
+    done = subprocess.run([str(strata), *places], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    that(done.returncode in (0, 1, 3), f"{line}: exit code {done.returncode}\n{done.stdout}")  # 1 and 3 are verdicts
+
+# The command that makes strata: also in a tree that was configured before CLI11 came.
+cmake = [line for line in printed if line.startswith("cmake")]
+that(len(cmake) == 1, f"commands of cmake: {cmake}")
+tree = here / "tree"
+
+
+def configured(*words):
+    done = subprocess.run(["cmake", "-S", str(root), "-B", str(tree), "-DSTRATA_BUILD_EXAMPLES=OFF", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, universal_newlines=True)
+    that(done.returncode == 0, f"cmake {words}: {done.stdout}")
+    targets = subprocess.run(["cmake", "--build", str(tree), "--target", "help"], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    return "strata_command" in targets
+
+
+if subprocess.run(["c++", "-x", "c++", "-E", "-"], input="#include <CLI/CLI.hpp>\n", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                  universal_newlines=True).returncode == 0:
+    that(not configured("-DCMAKE_IGNORE_PATH=/usr/include;/usr/local/include"), "the command is built without CLI11")
+    that(configured("-DCMAKE_IGNORE_PATH="), "the command is not built once CLI11 has come")
+    that(not configured("-DSTRATA_BUILD_TOOLS=OFF"), "who chose OFF gets the command")
+    that(not configured(), "the choice is forgotten")
+    that(cmake and configured(*re.findall(r"-D\S+", cmake[0])), f"{cmake}: there is no such target")
+else:
+    print("LEFT OUT: a tree in which CLI11 comes later, which needs CLI11")
+
+# Commands in the messages of the library and of the command: the subcommand and its options are there.
+if strata.exists():
+    helps = {}
+    for source in [*(root / "include/strata").rglob("*.hpp"), *(root / "tools").glob("*.cpp"), *(root / "python").glob("*.py")]:
+        text = re.sub(r'"\s*"', "", source.read_text(encoding="utf-8"))  # literals that follow each other are one
+        for command in re.findall(r'\bstrata ((?:run|report|explain|compare|ranks|trace|attach|metrics|ledger|ceilings|help)\b[^"`\'\n]*)', text):
+            name = command.split()[0]
+            if name not in helps:
+                done = subprocess.run([str(strata), name, "--help"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+                helps[name] = done.stdout
+                that(done.returncode == 0, f"{source.name}: strata {name}: {done.stdout}")
+            own = re.split(" -- |[:;,]", command)[0]
+            for option in re.findall(r"(?<= )--[a-z][a-z-]*", own):
+                that(option in helps[name], f"{source.name}: strata {name} has no {option}: {command}")
+    that(len(helps) > 4, f"few commands were found: {sorted(helps)}")
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"the demo: {len(failures)} failures")
+sys.exit(1 if failures else 0)
