@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -139,7 +138,7 @@ class attach_command final : public subcommand {
       (void)refuse(name(), path_of(session.trigger).string(), "It cannot be touched: " + why + ".");
       return exit_code::found;
     }
-    std::printf(
+    print(
         "strata attach: a window of %s begins where its next step ends; its report will be in "
         "%s-latest\n",
         pid_.c_str(), path_of(session.out).c_str());

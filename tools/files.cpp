@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -105,16 +106,24 @@ std::string profile_json(strata::profile const& recorded) {
   return text;
 }
 
-std::string read_file(std::string const& path, std::string& text) {
+std::string read_file(std::string const& path, std::string& text, expected_text what) {
   constexpr std::size_t most = std::size_t{1} << 30;
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return std::string("It cannot be opened: ") + std::strerror(errno) + '.';
-  char part[1 << 16];
-  for (std::size_t got; text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;)
-    text.append(part, got);
-  bool const broken = std::ferror(file) != 0;
-  std::fclose(file);
-  if (broken) return "It cannot be read.";
+  strata::detail::input_file file;
+  strata::status outcome = file.open(path);
+  if (!outcome.ok()) return outcome.message();
+  std::string const begin = file.first_bytes();
+  constexpr std::string_view magic = strata::detail::recording_magic;
+  std::string_view const kind = strata::detail::kind_of_file(begin);
+  std::string const seems = kind.empty() ? "" : ", it seems to be " + std::string(kind);
+  bool const is_text = kind == "plain text" || kind == "JSON text";
+  if (what == expected_text::profile && !is_text && begin.compare(0, magic.size(), magic) != 0)
+    return "It is no profile.json and no recording of Strata" + seems +
+           ": formats=json or formats=recording writes one.";
+  if (what == expected_text::lines && !is_text && !begin.empty())
+    return "It is no text" + seems + ": name a file of lines.";
+  if (file.size() > most) return "It has more than 1 GiB: record fewer steps.";
+  outcome = file.read_rest(most, text);
+  if (!outcome.ok()) return outcome.message();
   return text.size() > most ? "It has more than 1 GiB: record fewer steps." : "";
 }
 

@@ -33,8 +33,15 @@ std::vector<std::string> profiles_in(std::string const& path,
 /// The text of profile.json, made of a recording.
 std::string profile_json(strata::profile const& recorded);
 
-/// Reads all of a file, at most 1 GiB. Returns: why it cannot be read; nothing where it is.
-std::string read_file(std::string const& path, std::string& text);
+/// What a file is to be. By its first bytes another one is refused before it is read.
+enum class expected_text {
+  profile,  ///< profile.json or a recording
+  lines     ///< lines of text
+};
+
+/// Reads all of a regular file, at most 1 GiB. Returns: why it cannot be read; nothing where it is.
+std::string read_file(std::string const& path, std::string& text,
+                      expected_text what = expected_text::profile);
 
 /// Writes a file; an empty path is none. Returns: whether it is written; otherwise a line is on
 /// stderr.

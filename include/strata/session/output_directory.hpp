@@ -236,7 +236,9 @@ class output_directory {
  private:
   static constexpr int most_runs = 10'000;
 
+  /// A file of the directory itself: its name leads nowhere else.
   int open_part(std::string const& name, std::FILE*& file) const {
+    if (name.empty() || name.find_first_of("/\\") != name.npos) return EINVAL;
     open_folder const folder(path_, open_folder::last_link::refused);
     if (folder.error() != 0) return folder.error();
     if (folder.owner() != owner_) return EPERM;
