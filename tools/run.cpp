@@ -110,6 +110,18 @@ found_file find_program(std::string const& word) {
   return best;
 }
 
+/// Whether a file is a library of this machine: the dynamic linker passes over another one, and the
+/// program would run without a word.
+bool is_library(fs::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr head{};
+  Elf64_Ehdr own{};
+  file.read(reinterpret_cast<char*>(&head), sizeof head);
+  std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
+  return file && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
+         head.e_machine == own.e_machine && head.e_ident[EI_CLASS] == own.e_ident[EI_CLASS];
+}
+
 /// The library that was asked for, or the one that was installed (by CMake or Meson, else by a
 /// wheel) or built with this command.
 found_file find_library(std::string const& wish) {
@@ -126,6 +138,8 @@ found_file find_library(std::string const& wish) {
     found.path = file.string();
     if (found.path.find_first_of(" :") != found.path.npos) {
       found.why = "LD_PRELOAD ends a path at a blank or colon: move the library.";
+    } else if (!is_library(file)) {
+      found.why = "It is no library of this machine: name libstrata_inject.so.";
     } else {
       found.code = exit_code::fine;
     }
