@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -110,16 +111,22 @@ found_file find_program(std::string const& word) {
   return best;
 }
 
-/// Whether a file is a library of this machine: the dynamic linker passes over another one, and the
-/// program would run without a word.
+/// Whether a file is a library of this machine with what CUDA calls: the dynamic linker passes over
+/// another one, and the program would run without a word.
 bool is_library(fs::path const& path) {
+  constexpr std::size_t most_bytes = std::size_t{256} << 20;
+  std::error_code error;
+  if (fs::file_size(path, error) > most_bytes || error) return false;
   std::ifstream file(path, std::ios::binary);
+  std::string const bytes{std::istreambuf_iterator<char>(file), {}};
   Elf64_Ehdr head{};
   Elf64_Ehdr own{};
-  file.read(reinterpret_cast<char*>(&head), sizeof head);
+  if (bytes.size() < sizeof head) return false;
+  std::memcpy(&head, bytes.data(), sizeof head);
   std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
-  return file && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
-         head.e_machine == own.e_machine && head.e_ident[EI_CLASS] == own.e_ident[EI_CLASS];
+  return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
+         head.e_machine == own.e_machine && head.e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
+         bytes.find("InitializeInjection") != bytes.npos;
 }
 
 /// The library that was asked for, or the one that was installed (by CMake or Meson, else by a
@@ -139,7 +146,9 @@ found_file find_library(std::string const& wish) {
     if (found.path.find_first_of(" :") != found.path.npos) {
       found.why = "LD_PRELOAD ends a path at a blank or colon: move the library.";
     } else if (!is_library(file)) {
-      found.why = "It is no library of this machine: name libstrata_inject.so.";
+      found.why =
+          "It is no libstrata_inject.so of this machine: build it with this command, or leave "
+          "--library out.";
     } else {
       found.code = exit_code::fine;
     }
