@@ -77,9 +77,10 @@ std::vector<std::string> words_of(std::string_view command) {
 std::string program_words(std::string const& command) {
   constexpr std::size_t most_columns = 1000;
   std::string all;
-  for (std::string const& word : words_of(command))
-    all += (all.empty() ? "" : " ") + inner::shell_word(word);
-  return all.empty() || !is_shown_whole(all, most_columns) ? "PROGRAM" : all;
+  std::vector<std::string> const words = words_of(command);
+  if (words.empty() || words.front().empty()) return "PROGRAM";
+  for (std::string const& word : words) all += (all.empty() ? "" : " ") + inner::shell_word(word);
+  return is_shown_whole(all, most_columns) ? all : "PROGRAM";
 }
 
 /// A file that the command line named, as a word of the next one.
