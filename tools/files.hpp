@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command.hpp"
@@ -23,6 +24,9 @@ using strata::detail::recording_part_name;
 /// Errors: the sentence is on stderr, and false is returned.
 bool read_recording(char const* command, std::string const& path, strata::profile& recorded,
                     strata::recording_view wanted = strata::recording_view::report);
+
+/// The same of the bytes of a recording. Errors: as strata::read_recording.
+strata::status read_recording(std::string_view bytes, strata::profile& recorded);
 
 /// What tells of a run: the file itself, that of the folder, or those of its folders in the order
 /// of their names, each once where links lead to it too. Of `names`, in one folder the first that

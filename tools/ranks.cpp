@@ -43,7 +43,7 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
   if (!problem.empty()) return problem;
   if (text.rfind(strata::detail::recording_magic, 0) == 0) {
     strata::profile recorded;
-    strata::status const outcome = strata::read_recording(text, recorded);
+    strata::status const outcome = read_recording(text, recorded);
     if (!outcome.ok()) return outcome.message();
     if (strata::has_rank_steps(recorded)) {
       run = strata::read_rank(recorded);

@@ -174,7 +174,7 @@ that(limited.returncode >= 0 and (limited.returncode in (0, 127) or "The memory 
 
 
 # A recording of somebody else, with these texts of its environment and these problems.
-def recording_with(name, environment_, problems=()):
+def recording_with(name, environment_, problems=(), kernels=()):
     def leb(value):
         made = b""
         while value > 127:
@@ -195,6 +195,11 @@ def recording_with(name, environment_, problems=()):
     content = b"\5" + key("environment") + b"\5" + b"".join(key(k) + text(v) for k, v in environment_.items()) + b"\0"
     if problems:
         content += key("problems") + b"\4" + leb(len(problems)) + b"".join(map(text, problems))
+    if kernels:
+        content += key("kernel_names") + b"\4" + leb(len(kernels)) + b"".join(b"\5" + key("mangled") + text(each) + b"\0" for each in kernels)
+        content += key("names") + b"\4\1" + text("") + key("nodes") + b"\4\1\5\0"
+        record = lambda *words: leb(16) + leb(1) + bytes([sum(1 << i for i in range(8) if words[i]), sum(1 << i for i in range(8) if words[i + 8])]) + b"".join(leb(2 * w) for w in words if w)
+        content += key("kernels") + b"\3" + record(1, 0, 100, 0, 0, 0, 0, 1, 0, 0, 1, 65537, 1, 1, 0, 0) + key("end") + b"\0" + leb(2000) + key("traced") + b"\0\2"
     content += b"\0"
     hash_ = 0xcbf29ce484222325
     for byte in content:
@@ -220,6 +225,20 @@ for command, words in (("./train --lr 'a b' x=1", ["./train", "--lr", "a b", "x=
         that(given[0] != "run" or given[given.index("--") + 1:] == words, f"{command!r}: the next command is {line}")
         that(given[0] != "report" or given[1] == str(odd / "x.strata"), f"another file: {line}")
     that("those that the recording names" in answer["next_note"], "whose the command is")
+# A name of 400 bytes that stands for 2^40 in C++ stays as it is.
+digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def reference(number):
+    return "S_" if number == 0 else f"S{digits[number - 1]}_" if number <= 36 else f"S{digits[(number - 1) // 36]}{digits[(number - 1) % 36]}_"
+
+
+doubled = "_Z1f1A" + "".join(f"1{chr(66 + i % 20)}I{reference(2 * i) * 2}E" for i in range(40))
+recording_with("doubled.strata", {"command": "./a"}, kernels=[doubled])
+told = ran(0, "report", "doubled.strata", "--formats", "json", "--out", "doubled")
+read = json.loads(pathlib.Path("doubled/profile.json").read_text(encoding="utf-8"))["kernels"]
+that([row["mangled"] for row in read] == ["[too long in C++] " + doubled], f"a name that doubles: {read}")
+shutil.rmtree("doubled")
 recording_with("control.strata", {"command": "./a"}, ["clear\x1b[2J\x07\u009b\u202e", "two\nlines"])
 for words in (["trace", "control.strata", "--out", "x.json"], ["explain", "control.strata"], ["explain", "control.strata", "--json"], ["report", "control.strata", "--formats", "table"]):
     told = ran(0, *words)

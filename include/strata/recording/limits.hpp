@@ -38,6 +38,19 @@ class recording_limits {
     return all <= path_bytes_;
   }
 
+  /// Whether it names no more devices than a machine can have.
+  static bool allow_devices(profile const& made) {
+    std::uint32_t highest = 0;
+    auto const look = [&highest](auto const& records) {
+      for (auto const& record : records) highest = larger(highest, std::uint32_t{record.device});
+    };
+    look(made.kernels);
+    look(made.copies);
+    look(made.memory);
+    look(made.migrations);
+    return highest < most_devices && made.environment.devices.size() <= most_devices;
+  }
+
   /// Leaves out sets of counters whose tables would have too many cells, and says so.
   void drop_counters(profile& made) const {
     vec<counter_set> kept;
@@ -57,6 +70,7 @@ class recording_limits {
   }
 
  private:
+  static constexpr std::uint32_t most_devices = 1'024;
   static constexpr std::size_t most_sets = 8;       ///< a session makes three
   static constexpr std::size_t most_names = 4'096;  ///< counters, or metrics, of a set
 
