@@ -1,20 +1,24 @@
 // strata attach: begins a window in a process that waits for one, as strata run --idle starts it:
 // touches the file of its trigger=, which the process looks at where its steps end.
+#include <strata/base/utf8.hpp>
 #include <strata/options.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #if defined(__linux__)
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,6 +55,7 @@ class attach_command final : public subcommand {
     if (!is_number) return refuse(name(), pid_, "It is no process id: a number, such as 1234.");
     if (::kill(static_cast<pid_t>(std::stol(pid_)), 0) != 0 && errno == ESRCH)
       return refuse(name(), pid_, "There is no such process: pgrep -a NAME lists those of a name.");
+    credentials const process = whose();
     strata::options const session = await_session();
     if (!std::ifstream("/proc/" + pid_ + "/environ").is_open())
       return refuse(name(), pid_, "You may not look at it: be the user who started it, or root.");
@@ -68,7 +73,11 @@ class attach_command final : public subcommand {
                    "program that it started has a process id of its own: pgrep -a NAME");
       return exit_code::found;
     }
-    return touch(session);
+    if (!process.known || !(process == whose()))
+      return refuse(name(), pid_,
+                    "It runs with the rights of several users, or has changed them: touch the file "
+                    "of its trigger= as the user who started it.");
+    return touch(session, process);
   }
 
  private:
@@ -121,28 +130,73 @@ class attach_command final : public subcommand {
                        : of_process / "cwd" / path;
   }
 
-  /// A file that is there is opened, whoever made it; no link is followed to make one.
-  static int open_or_make(fs::path const& file) {
-    constexpr int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    constexpr mode_t of_its_user = 0600;
-    int const opened = ::open(file.c_str(), flags);
-    if (opened >= 0 || errno != ENOENT) return opened;
-    return ::open(file.c_str(), flags | O_CREAT | O_EXCL | O_NOFOLLOW, of_its_user);
+  /// Whose a process is.
+  struct credentials {
+    uid_t user = 0;
+    gid_t group = 0;
+    std::vector<gid_t> groups;
+    bool known = false;  ///< no: it has gone, or runs with the rights of several users
+    bool operator==(credentials const& other) const {
+      return known == other.known && user == other.user && group == other.group &&
+             groups == other.groups;
+    }
+  };
+  /// A program that is setuid or setgid has an environment of one user and the rights of another:
+  /// it is nobody's.
+  credentials whose() const {
+    credentials found;
+    std::ifstream file("/proc/" + pid_ + "/status");
+    int single = 0;
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream words(line);
+      std::string key;
+      words >> key;
+      std::vector<unsigned> const ids{std::istream_iterator<unsigned>(words), {}};
+      bool const is_single = ids.size() == 4 && std::count(ids.begin(), ids.end(), ids[0]) == 4;
+      if (key == "Groups:") found.groups.assign(ids.begin(), ids.end());
+      if (key == "Uid:" && is_single) found.user = ids[0], ++single;
+      if (key == "Gid:" && is_single) found.group = ids[0], ++single;
+    }
+    found.known = single == 2;
+    return found;
   }
 
-  exit_code touch(strata::options const& session) const {
-    int const opened = open_or_make(reached(session.trigger));
-    bool const is_touched = opened >= 0 && ::futimens(opened, nullptr) == 0;
-    std::string const why = std::strerror(errno);
-    if (opened >= 0) (void)::close(opened);
-    if (!is_touched) {
-      (void)refuse(name(), path_of(session.trigger).string(), "It cannot be touched: " + why + ".");
+  /// From here on this command may do what the process may, and no more: root touches no file for
+  /// somebody else.
+  static bool act_as(credentials const& process) {
+    if (::geteuid() == process.user) return true;
+    return ::setgroups(process.groups.size(), process.groups.data()) == 0 &&
+           ::setegid(process.group) == 0 && ::seteuid(process.user) == 0;
+  }
+
+  /// Touches a file that is there, whoever made it, or makes one; no link is followed to make it.
+  static bool touch_or_make(fs::path const& file) {
+    if (::utimensat(AT_FDCWD, file.c_str(), nullptr, 0) == 0) return true;
+    if (errno != ENOENT) return false;
+    constexpr int flags =
+        O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_CREAT | O_EXCL | O_NOFOLLOW;
+    constexpr mode_t of_its_user = 0600;
+    int const made = ::open(file.c_str(), flags, of_its_user);
+    if (made >= 0) (void)::close(made);
+    return made >= 0;
+  }
+
+  exit_code touch(strata::options const& session, credentials const& process) const {
+    std::string const shown = path_of(session.trigger).string();
+    std::string const out = path_of(session.out).string();
+    if (!act_as(process)) {
+      (void)refuse(name(), pid_, "It is another user's, and you may not act as he: be that user.");
       return exit_code::found;
     }
-    std::printf(
+    if (!touch_or_make(reached(session.trigger))) {
+      (void)refuse(name(), shown,
+                   std::string("It cannot be touched: ") + std::strerror(errno) + ".");
+      return exit_code::found;
+    }
+    print(
         "strata attach: a window of %s begins where its next step ends; its report will be in "
         "%s-latest\n",
-        pid_.c_str(), path_of(session.out).c_str());
+        pid_.c_str(), strata::detail::console_text(out).c_str());
     return exit_code::fine;
   }
 #else

@@ -2,7 +2,6 @@
 // sessions on it take the results for their roofs.
 #include <strata/ceilings.hpp>
 
-#include <cstdio>
 #include <string>
 
 #include "arguments.hpp"
@@ -24,14 +23,14 @@ class ceilings_command final : public subcommand {
   }
   exit_code run() override {
     strata::measured_ceilings const gpu = strata::measure_ceilings();
-    std::fputs(strata::ceilings_text(gpu).c_str(), stdout);
+    print("%s", strata::ceilings_text(gpu).c_str());
     if (!gpu.outcome.ok()) {
-      std::fputs(strata::ceilings_text(strata::measure_cpu_ceilings()).c_str(), stdout);
+      print("%s", strata::ceilings_text(strata::measure_cpu_ceilings()).c_str());
       return exit_code::fine;
     }
     if (prints_only_) return exit_code::fine;
     strata::status const kept = strata::write_ceilings(gpu);
-    std::puts(kept.ok() ? "kept for the roofs of later sessions" : kept.message().c_str());
+    print("%s\n", kept.ok() ? "kept for the roofs of later sessions" : kept.message().c_str());
     return kept.ok() ? exit_code::fine : exit_code::found;
   }
 

@@ -38,6 +38,21 @@ class subcommand {
   virtual exit_code run() = 0;
 };
 
+#if defined(__GNUC__)
+#define STRATA_TOOLS_FORMAT __attribute__((format(printf, 1, 2)))
+#else
+#define STRATA_TOOLS_FORMAT
+#endif
+
+/// Prints lines on stdout, as printf does. What a recording, a profile or another process names may
+/// be in them: but for the lines' ends nothing controls a terminal. All subcommands print by this
+/// one and the next two.
+void print(char const* format, ...) STRATA_TOOLS_FORMAT;
+/// Prints JSON on stdout: what could control a terminal as escapes of JSON.
+void print_json(std::string const& text);
+/// As `print`, on stderr.
+void print_error(char const* format, ...) STRATA_TOOLS_FORMAT;
+
 /// Says on stderr what is wrong with a file or a value.
 exit_code refuse(char const* command, std::string const& what, std::string const& why);
 

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -30,12 +29,11 @@ std::string read_profile(std::string const& path, std::string& text) {
   std::string problem = read_file(path, text);
   if (!problem.empty() || text.rfind(strata::detail::recording_magic, 0) != 0) return problem;
   strata::profile recorded;
-  strata::status const outcome = strata::read_recording(text, recorded);
+  strata::status const outcome = read_recording(text, recorded);
   if (!outcome.ok()) return outcome.message();
   // A program that was killed ended within a step.
   std::string const cut = strata::detail::describe_cut(recorded);
-  if (recorded.problems.contains(cut))
-    std::fprintf(stderr, "strata compare: %s: %s\n", path.c_str(), cut.c_str());
+  if (recorded.problems.contains(cut)) (void)refuse(command_name, path, cut);
   text = profile_json(recorded);
   return {};
 }
@@ -115,8 +113,8 @@ std::string mark(strata::comparison const& c, strata::compared_range const& rang
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  std::printf("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "difference",
-              "before", "after", "change +-noise");
+  print("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "difference",
+        "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unchanged = 0;
   std::size_t unsure = 0;
@@ -135,17 +133,16 @@ void print_times(strata::comparison const& c) {
     accepted += !range.slower && range.verdict == strata::range_verdict::accepted;
     range_line const line(range);
     once += range.once;
-    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", range.change_ms(), line.before_ms,
-                line.after_ms, line.change.c_str(),
-                strata::detail::console_text(range.path).c_str(),
-                strata::detail::console_text(line.time).c_str(), range.once ? ", once" : "",
-                mark(c, range).c_str());
+    print("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", range.change_ms(), line.before_ms,
+          line.after_ms, line.change.c_str(), strata::detail::console_text(range.path).c_str(),
+          strata::detail::console_text(line.time).c_str(), range.once ? ", once" : "",
+          mark(c, range).c_str());
   }
-  if (left_out > 0) std::printf("and %zu more\n", left_out);
-  if (unchanged > 0) std::printf("unchanged: %zu\n", unchanged);
-  if (once > 0) std::puts("once: in no step, so milliseconds of the whole run");
-  if (unsure > 0) std::puts("unsure: it looks slower than the limit, but its noise can do that");
-  if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
+  if (left_out > 0) print("and %zu more\n", left_out);
+  if (unchanged > 0) print("unchanged: %zu\n", unchanged);
+  if (once > 0) print("once: in no step, so milliseconds of the whole run\n");
+  if (unsure > 0) print("unsure: it looks slower than the limit, but its noise can do that\n");
+  if (accepted > 0) print("accepted: slower than the limit, as a line of --accepted allows\n");
 }
 
 strata::compared_column const* find_column(strata::compared_range const& range,
@@ -172,16 +169,16 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
              "No range of all profiles has this column: --range PATH prints those of one.");
       return false;
     }
-    std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
+    print("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
   }
-  std::puts(" range (factors of a mean step, after / before)");
+  print(" range (factors of a mean step, after / before)\n");
   for (strata::compared_range const& range : c.ranges) {
     for (std::string const& name : names) {
       strata::compared_column const* const column = find_column(range, name);
       std::string const text = column == nullptr ? "-" : factor(column->before, column->after);
-      std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), text.c_str());
+      print("%*s ", (std::max)(8, static_cast<int>(name.size())), text.c_str());
     }
-    std::printf(" %s\n", strata::detail::console_text(range.path).c_str());
+    print(" %s\n", strata::detail::console_text(range.path).c_str());
   }
   return true;
 }
@@ -193,15 +190,14 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
     refuse(command_name, path, "No range of this path is in all profiles.");
     return false;
   }
-  std::printf(
+  print(
       "%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
       c.before_steps > 0 && c.after_steps > 0 && !range->once ? "a mean step" : "of the whole run");
   for (strata::compared_column const& column : range->columns)
     if (column.before != 0 || column.after != 0)
-      std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(column.name).c_str(),
-                  value_text(column, column.before).c_str(),
-                  value_text(column, column.after).c_str(),
-                  factor(column.before, column.after).c_str());
+      print("%24s %26s %26s %8s\n", strata::detail::console_text(column.name).c_str(),
+            value_text(column, column.before).c_str(), value_text(column, column.after).c_str(),
+            factor(column.before, column.after).c_str());
   return true;
 }
 
@@ -214,33 +210,32 @@ std::string told_text(double resolution) {
 
 /// What a person asks first: what became of the step, and where.
 void print_headline(strata::comparison const& c) {
-  if (!c.headline.empty()) std::printf("%s\n", c.headline.c_str());
+  if (!c.headline.empty()) print("%s\n", strata::detail::console_text(c.headline).c_str());
   strata::compared_range const* const most = c.most_changed();
   if (most == nullptr || most->change_ms() == 0) return;
   bool const judged = most->verdict != strata::range_verdict::unjudged;
   if (judged && strata::detail::is_noise(most->change, most->noise)) return;
   range_line const line(*most);
-  std::printf("changed most: %s (%s), %s before and %s after%s\n",
-              strata::detail::console_text(most->path).c_str(),
-              strata::detail::console_text(line.time).c_str(),
-              strata::detail::time_text(line.before_ms * 1e6).c_str(),
-              strata::detail::time_text(line.after_ms * 1e6).c_str(),
-              most->once ? " in the run" : "");
+  print("changed most: %s (%s), %s before and %s after%s\n",
+        strata::detail::console_text(most->path).c_str(),
+        strata::detail::console_text(line.time).c_str(),
+        strata::detail::time_text(line.before_ms * 1e6).c_str(),
+        strata::detail::time_text(line.after_ms * 1e6).c_str(), most->once ? " in the run" : "");
 }
 
 void print_sums(strata::comparison const& c) {
   if (c.before_steps > 0 && c.after_steps > 0)
-    std::printf("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms,
-                c.after_ms, c.before_steps, c.after_steps, factor(c.before_ms, c.after_ms).c_str());
+    print("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms, c.after_ms,
+          c.before_steps, c.after_steps, factor(c.before_ms, c.after_ms).c_str());
   if (c.noise > 0)
-    std::printf("noise: %.1f %% %s; %s\n", 100 * c.noise,
-                c.runs_known ? "with that between runs" : "within the runs",
-                told_text(c.resolution).c_str());
+    print("noise: %.1f %% %s; %s\n", 100 * c.noise,
+          c.runs_known ? "with that between runs" : "within the runs",
+          told_text(c.resolution).c_str());
   if (c.noisy_times > 0)
-    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
-                c.noisy_times, c.judged_times,
-                c.runs_known ? "" : "; several runs of each side show more");
-  if (c.geometric_mean > 0) std::printf("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
+    print("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
+          c.noisy_times, c.judged_times,
+          c.runs_known ? "" : "; several runs of each side show more");
+  if (c.geometric_mean > 0) print("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
 }
 
 class compare_command final : public subcommand {
@@ -281,8 +276,9 @@ class compare_command final : public subcommand {
     if (!read_side(before_, files, before) || !read_side(paths_, files, after))
       return exit_code::unusable;
     strata::comparison const result = strata::compare(before, after, options_);
-    bool const printed = print(result);  // also where a file cannot be written
-    if (!write(result) || !printed) return exit_code::unusable;
+    // The answer is printed also where a file cannot be written.
+    bool const is_printed = print_result(result);
+    if (!write(result) || !is_printed) return exit_code::unusable;
     switch (result.verdict) {
       case strata::comparison_verdict::no_regression:
         return exit_code::fine;
@@ -333,31 +329,32 @@ class compare_command final : public subcommand {
   bool read_accepted_file() {
     if (accepted_.empty()) return true;
     std::string text;
-    std::string problem = read_file(accepted_, text);
+    std::string problem = read_file(accepted_, text, expected_text::lines);
     if (problem.empty()) problem = strata::read_accepted(text, options_.accepted);
     return problem.empty() || refuse_run(accepted_, problem);
   }
 
   bool write(strata::comparison const& result) const {
     using strata::detail::text_writer;
-    return write_file(name(), html_,
-                      [&](text_writer& out) { write_comparison_html(out, result, options_); }) &&
-           write_file(name(), json_,
-                      [&](text_writer& out) { write_comparison_json(out, result, options_); }) &&
-           write_file(name(), markdown_,
-                      [&](text_writer& out) { write_comparison_markdown(out, result); });
+    bool const html = write_file(
+        name(), html_, [&](text_writer& out) { write_comparison_html(out, result, options_); });
+    bool const json = write_file(
+        name(), json_, [&](text_writer& out) { write_comparison_json(out, result, options_); });
+    bool const markdown = write_file(
+        name(), markdown_, [&](text_writer& out) { write_comparison_markdown(out, result); });
+    return html && json && markdown;
   }
 
-  bool print(strata::comparison const& result) const {
+  bool print_result(strata::comparison const& result) const {
     if (!range_.empty() && !print_columns(result, range_)) return false;
     if (!factors_.empty() && !print_factors(result, factors_)) return false;
     if (range_.empty() && factors_.empty()) print_times(result);
     for (std::string const& note : result.notes)
-      std::printf("note: %s\n", strata::detail::console_text(note).c_str());
+      print("note: %s\n", strata::detail::console_text(note).c_str());
     print_sums(result);
     print_headline(result);
-    std::printf("%s: %s\n", to_string(result.verdict).data(),
-                strata::detail::console_text(result.reason).c_str());
+    print("%s: %s\n", to_string(result.verdict).data(),
+          strata::detail::console_text(result.reason).c_str());
     return true;
   }
 

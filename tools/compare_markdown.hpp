@@ -67,7 +67,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
     if (!is_changed(range) || (!range.slower && ++lines > 10)) continue;
     range_line const line(range);
     std::string const once = range.once ? ", of the run" : "";
-    row(plain_markdown(range.path) + " (" + line.time + once + ")", line.before_ms, line.after_ms,
+    row(plain_markdown(range.path + " (" + line.time + once + ")"), line.before_ms, line.after_ms,
         line.change, range.slower ? "**slower**" : to_string(range.verdict));
   }
   if (c.noisy_times > 0)

@@ -4,7 +4,6 @@
 
 #include <strata/profile.hpp>
 
-#include <cstdio>
 #include <string>
 
 #include "arguments.hpp"
@@ -32,8 +31,12 @@ class explain_command final : public subcommand {
   exit_code run() override {
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
-    std::string const text = bounded_explanation(recorded, file_, json_ ? "json" : format_);
-    std::fputs(text.c_str(), stdout);
+    std::string const format = json_ ? "json" : format_;
+    std::string const text = bounded_explanation(recorded, file_, format);
+    if (format == "json")
+      print_json(text);
+    else
+      print("%s", text.c_str());
     return exit_code::fine;
   }
 

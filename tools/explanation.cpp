@@ -35,11 +35,60 @@ std::string line_of(std::string_view text, std::size_t columns = 300) {
   return line.append(inner::ellipsis);
 }
 
+/// Whether a text can be shown as it is: a command must not be cut or changed.
+bool is_shown_whole(std::string_view text, std::size_t columns) {
+  return line_of(text, columns) == text;
+}
+
 /// A name as a shell takes it.
 std::string quoted(std::string const& name) { return inner::shell_quoted(line_of(name)); }
 
 /// One word of a shell's command.
 std::string shell_word(std::string const& text) { return inner::shell_word(line_of(text)); }
+
+/// The words of a command line that `shell_word` made; none where a shell would do more with the
+/// text than to take words.
+std::vector<std::string> words_of(std::string_view command) {
+  constexpr std::string_view meant = "\t\n\r\"`$&|;<>()[]{}*?!#~\\^";
+  std::vector<std::string> words;
+  std::string word;
+  for (std::size_t at = 0; at <= command.size(); ++at) {
+    if (at == command.size() || command[at] == ' ') {
+      words.push_back(std::move(word));
+      word.clear();
+    } else if (command.compare(at, 2, "\\'") == 0) {
+      word += command[++at];
+    } else if (command[at] == '\'') {
+      std::size_t const close = command.find('\'', at + 1);
+      if (close == command.npos) return {};
+      word += command.substr(at + 1, close - at - 1);
+      at = close;
+    } else if (meant.find(command[at]) == meant.npos) {
+      word += command[at];
+    } else {
+      return {};
+    }
+  }
+  return words;
+}
+
+/// The recorded command, each word quoted anew: nothing in a recording is run by a shell. PROGRAM
+/// where it is no plain list of words, or has what cannot be shown as it is.
+std::string program_words(std::string const& command) {
+  constexpr std::size_t most_columns = 1000;
+  std::string all;
+  std::vector<std::string> const words = words_of(command);
+  if (words.empty() || words.front().empty()) return "PROGRAM";
+  for (std::string const& word : words) all += (all.empty() ? "" : " ") + inner::shell_word(word);
+  return is_shown_whole(all, most_columns) ? all : "PROGRAM";
+}
+
+/// A file that the command line named, as a word of the next one.
+std::string file_word(std::string const& file) {
+  constexpr std::size_t most_columns = 400;
+  std::string const word = inner::shell_word(file.compare(0, 1, "-") == 0 ? "./" + file : file);
+  return is_shown_whole(word, most_columns) ? word : "FILE";
+}
 
 std::string path_of(std::string_view path) { return line_of(path, 120); }
 
@@ -82,7 +131,7 @@ class explainer {
   /// Where the rest of a list is: in a file of the run, or in that which a command makes.
   std::string where(bool is_written, char const* name, char const* format) const {
     if (is_written) return std::string(" in ") + name;
-    return ": strata report " + line_of(file_, 200) + " --formats " + format;
+    return ": strata report " + file_word(file_) + " --formats " + format;
   }
 
   void add_causes() {
@@ -232,8 +281,11 @@ class explainer {
     if (waits_for_attach()) run += " --idle";
     if (!before_.step.empty()) run += " --steps " + shell_word(before_.step);
     run += words_of_keys(!keys.empty()) + keys;
-    made_.next.push_back(run + " -- " + line_of(source_.environment.command, 1000));
-    made_.next.push_back("strata report " + line_of(file_, 200) + " --formats html");
+    made_.next.push_back(run + " -- " + program_words(source_.environment.command));
+    made_.next.push_back("strata report " + file_word(file_) + " --formats html");
+    made_.next_note =
+        "The program, its arguments and the keys are those that the recording names: read the "
+        "command before you run it, unless the recording is your own.";
   }
 
   strata::profile const& source_;
@@ -367,6 +419,7 @@ std::string text_of(explanation const& all) {
   add_lines(text, "not examined", all.not_examined);
   add_lines(text, "problems", problems_of(all));
   add_lines(text, "next", all.next);
+  add_lines(text, "", {all.next_note});
   return text;
 }
 
@@ -405,6 +458,7 @@ std::string markdown_of(explanation const& all) {
   list("Not examined", all.not_examined, '-');
   list("Problems", problems_of(all), '-');
   list("Next", all.next, '`');
+  text += "\n" + plain_markdown(all.next_note) + "\n";
   return text;
 }
 
@@ -433,6 +487,7 @@ std::string json_of(explanation const& all) {
     write_list(json, "problems", all.problems);
     json.integer("problems_left_out", all.problems_left_out);
     write_list(json, "next", all.next);
+    json.text("next_note", all.next_note);
     json.line();
     json.end_object();
     out.put('\n');

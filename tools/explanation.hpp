@@ -68,6 +68,7 @@ struct explanation {
   std::size_t problems_left_out = 0;
   std::string rest_of_problems;
   std::vector<std::string> next;  ///< commands
+  std::string next_note;          ///< whose words they are
 };
 
 /// As text, markdown or json, with as much of each list as fits in `most_explained_bytes`.

@@ -2,6 +2,7 @@
 
 #include <strata/report/report_input.hpp>
 #include <strata/tables/json.hpp>
+#include <strata/tables/kernel_names.hpp>
 #include <strata/tables/table_input.hpp>
 
 #include <algorithm>
@@ -10,9 +11,16 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 namespace tools {
 namespace {
@@ -60,7 +68,94 @@ std::string no_recording(std::string const& path) {
   return text + names.front() + ".";
 }
 
+/// Whether what stands for a name in C++ can be far longer than it: each reference to an earlier
+/// part may double the text.
+bool may_double(std::string const& mangled) {
+  constexpr std::size_t most_references = 12;
+  std::size_t references = 0;
+  bool within = false;
+  for (char const c : mangled) {
+    if (c == 'S' || c == 'T') {
+      within = true;
+    } else if (c == '_') {
+      references += within;
+      within = false;
+    } else {
+      within = within && ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'));
+    }
+  }
+  return mangled.compare(0, 2, "_Z") == 0 && references > most_references;
+}
+
+#if defined(__linux__) || defined(__APPLE__)
+
+/// In another process, one second of the CPU at most: a byte for each name, whether it is short
+/// enough in C++. Returns: the bytes; where the process ended within a name, they end there.
+std::string judge_names(std::vector<std::string const*> const& names, std::size_t begin) {
+  constexpr std::size_t longest = std::size_t{1} << 16;
+  int ends[2];
+  if (::pipe(ends) != 0) return {};
+  pid_t const child = ::fork();
+  if (child == 0) {
+    rlimit const second{1, 1};
+    (void)::setrlimit(RLIMIT_CPU, &second);
+    for (std::size_t i = begin; i < names.size(); ++i) {
+      char const is_short = strata::detail::demangled_text(*names[i]).size() <= longest ? 'y' : 'n';
+      if (::write(ends[1], &is_short, 1) != 1) break;
+    }
+    ::_exit(0);
+  }
+  (void)::close(ends[1]);
+  std::string judged;
+  char part[4096];
+  for (ssize_t got; child > 0;) {
+    got = ::read(ends[0], part, sizeof part);
+    if (got > 0) judged.append(part, static_cast<std::size_t>(got));
+    if (got == 0 || (got < 0 && errno != EINTR)) break;
+  }
+  (void)::close(ends[0]);
+  if (child > 0)
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) continue;
+  return judged;
+}
+
+/// The demangler has no limit: a name of 300 bytes can stand for gigabytes. Such a name stays as it
+/// is recorded.
+void keep_names_short(strata::profile& recorded) {
+  std::vector<std::string const*> names;
+  std::vector<std::string*> places;
+  for (strata::kernel_name& name : recorded.kernel_names) {
+    if (!may_double(name.mangled)) continue;
+    names.push_back(&name.mangled);
+    places.push_back(&name.mangled);
+  }
+  constexpr int most_attempts = 3;  // after that the rest is not tried
+  std::string judged;
+  for (int attempt = 0; judged.size() < names.size() && attempt < most_attempts; ++attempt) {
+    judged += judge_names(names, judged.size());
+    if (judged.size() < names.size()) judged += 'n';
+  }
+  judged.resize(names.size(), 'n');
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (judged[i] == 'n') places[i]->insert(0, "[too long in C++] ");
+}
+
+#else
+
+void keep_names_short(strata::profile& recorded) {
+  for (strata::kernel_name& name : recorded.kernel_names)
+    if (may_double(name.mangled)) name.mangled.insert(0, "[too long in C++] ");
+}
+
+#endif
+
 }  // namespace
+
+strata::status read_recording(std::string_view bytes, strata::profile& recorded) {
+  strata::status const outcome = strata::read_recording(bytes, recorded);
+  if (outcome.ok()) keep_names_short(recorded);
+  return outcome;
+}
 
 bool read_recording(char const* command, std::string const& path, strata::profile& recorded,
                     strata::recording_view wanted) {
@@ -75,6 +170,7 @@ bool read_recording(char const* command, std::string const& path, strata::profil
   }
   strata::status const outcome = strata::read_recording_file(file, recorded, wanted);
   if (!outcome.ok()) refuse(command, file, outcome.message());
+  if (outcome.ok()) keep_names_short(recorded);
   return outcome.ok();
 }
 
@@ -105,16 +201,24 @@ std::string profile_json(strata::profile const& recorded) {
   return text;
 }
 
-std::string read_file(std::string const& path, std::string& text) {
+std::string read_file(std::string const& path, std::string& text, expected_text what) {
   constexpr std::size_t most = std::size_t{1} << 30;
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return std::string("It cannot be opened: ") + std::strerror(errno) + '.';
-  char part[1 << 16];
-  for (std::size_t got; text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;)
-    text.append(part, got);
-  bool const broken = std::ferror(file) != 0;
-  std::fclose(file);
-  if (broken) return "It cannot be read.";
+  strata::detail::input_file file;
+  strata::status outcome = file.open(path);
+  if (!outcome.ok()) return outcome.message();
+  std::string const begin = file.first_bytes();
+  constexpr std::string_view magic = strata::detail::recording_magic;
+  std::string_view const kind = strata::detail::kind_of_file(begin);
+  std::string const seems = kind.empty() ? "" : ", it seems to be " + std::string(kind);
+  bool const is_text = kind == "plain text" || kind == "JSON text";
+  if (what == expected_text::profile && !is_text && begin.compare(0, magic.size(), magic) != 0)
+    return "It is no profile.json and no recording of Strata" + seems +
+           ": formats=json or formats=recording writes one.";
+  if (what == expected_text::lines && !is_text && !begin.empty())
+    return "It is no text" + seems + ": name a file of lines.";
+  if (file.size() > most) return "It has more than 1 GiB: record fewer steps.";
+  outcome = file.read_rest(most, text);
+  if (!outcome.ok()) return outcome.message();
   return text.size() > most ? "It has more than 1 GiB: record fewer steps." : "";
 }
 

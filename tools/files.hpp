@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command.hpp"
@@ -24,6 +25,9 @@ using strata::detail::recording_part_name;
 bool read_recording(char const* command, std::string const& path, strata::profile& recorded,
                     strata::recording_view wanted = strata::recording_view::report);
 
+/// The same of the bytes of a recording. Errors: as strata::read_recording.
+strata::status read_recording(std::string_view bytes, strata::profile& recorded);
+
 /// What tells of a run: the file itself, that of the folder, or those of its folders in the order
 /// of their names, each once where links lead to it too. Of `names`, in one folder the first that
 /// is there.
@@ -33,8 +37,15 @@ std::vector<std::string> profiles_in(std::string const& path,
 /// The text of profile.json, made of a recording.
 std::string profile_json(strata::profile const& recorded);
 
-/// Reads all of a file, at most 1 GiB. Returns: why it cannot be read; nothing where it is.
-std::string read_file(std::string const& path, std::string& text);
+/// What a file is to be. By its first bytes another one is refused before it is read.
+enum class expected_text {
+  profile,  ///< profile.json or a recording
+  lines     ///< lines of text
+};
+
+/// Reads all of a regular file, at most 1 GiB. Returns: why it cannot be read; nothing where it is.
+std::string read_file(std::string const& path, std::string& text,
+                      expected_text what = expected_text::profile);
 
 /// Writes a file; an empty path is none. Returns: whether it is written; otherwise a line is on
 /// stderr.

@@ -7,7 +7,6 @@
 #include <strata/tables/table.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -109,7 +108,7 @@ class help_command final : public subcommand {
     for (std::string const& word : words_) topic += (topic.empty() ? "" : " ") + word;
     if (topic.empty()) {
       std::string const keys = strata::detail::options_reader::help();
-      std::fputs((keys + strata::detail::range_table::help()).c_str(), stdout);
+      print("%s", (keys + strata::detail::range_table::help()).c_str());
       return exit_code::fine;
     }
     wanted_ = plain_name(topic);
@@ -134,7 +133,7 @@ class help_command final : public subcommand {
  private:
   void say(std::string const& text) {
     ++said_;
-    std::printf("%s\n", text.c_str());
+    print("%s\n", text.c_str());
   }
   bool is_wanted(std::string_view name) const { return plain_name(name) == wanted_; }
   bool is_wanted(std::vector<std::string_view> const& names) const {

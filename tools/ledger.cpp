@@ -2,7 +2,6 @@
 // what its ranges declare; examples/gpt2 has those of a model.
 #include <strata/ledger.hpp>
 
-#include <cstdio>
 #include <string>
 
 #include "arguments.hpp"
@@ -36,8 +35,10 @@ class ledger_command final : public subcommand {
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
     strata::byte_ledger const made = strata::make_ledger(recorded, {});
-    std::string const text = json_ ? strata::ledger_json(made) : strata::ledger_text(made);
-    std::fputs(text.c_str(), stdout);
+    if (json_)
+      print_json(strata::ledger_json(made));
+    else
+      print("%s", strata::ledger_text(made).c_str());
     if (!(made.step.hbm_bytes > 0.0)) return exit_code::unusable;
     return made.closes ? exit_code::fine : exit_code::found;
   }

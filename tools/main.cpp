@@ -7,8 +7,13 @@
 #include <strata/base/utf8.hpp>
 #include <strata/version.hpp>
 
+#include <algorithm>
+#include <cstdarg>
+#include <cstddef>
 #include <cstdio>
+#include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,9 +23,65 @@
 
 namespace tools {
 
+namespace {
+
+/// Lines of which nothing controls a terminal.
+void write_lines(std::FILE* stream, char const* format, std::va_list values) {
+  std::va_list again;
+  va_copy(again, values);
+  int const size = std::vsnprintf(nullptr, 0, format, values);
+  std::string text(static_cast<std::size_t>(size > 0 ? size : 0) + 1, '\0');
+  std::vsnprintf(text.data(), text.size(), format, again);
+  va_end(again);
+  text.pop_back();
+  std::string shown;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t const end = std::min(text.find('\n', begin), text.size());
+    shown += strata::detail::console_text(std::string_view(text).substr(begin, end - begin));
+    if (end < text.size()) shown += '\n';
+    begin = end + 1;
+  }
+  std::fwrite(shown.data(), 1, shown.size(), stream);
+}
+
+}  // namespace
+
+void print(char const* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  write_lines(stdout, format, values);
+  va_end(values);
+}
+
+void print_json(std::string const& text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string shown;
+  for (std::size_t index = 0; index < text.size();) {
+    strata::detail::utf8_character const c = strata::detail::decode_utf8(text, index);
+    std::string_view const bytes = std::string_view(text).substr(index, c.length);
+    index += c.length;
+    bool const is_kept =
+        !c.valid || c.value == '\n' || strata::detail::console_text(bytes) == bytes;
+    if (is_kept) {
+      shown += bytes;
+    } else {
+      shown += "\\u";
+      for (unsigned shift = 16; shift > 0;) shown += digits[c.value >> (shift -= 4) & 15];
+    }
+  }
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+void print_error(char const* format, ...) {
+  std::va_list values;
+  va_start(values, format);
+  write_lines(stderr, format, values);
+  va_end(values);
+}
+
 exit_code refuse(char const* command, std::string const& what, std::string const& why) {
-  std::fprintf(stderr, "strata %s: %s: %s\n", command, strata::detail::console_text(what).c_str(),
-               strata::detail::console_text(why).c_str());
+  print_error("strata %s: %s: %s\n", command, strata::detail::console_text(what).c_str(),
+              strata::detail::console_text(why).c_str());
   return exit_code::unusable;
 }
 
@@ -137,8 +198,8 @@ int run(int count, char** words) {
     std::string const problem =
         word.empty() ? problem_of(error)
                      : "there is no " + strata::detail::console_text(word) + meant(*asked, word);
-    std::fprintf(stderr, "%s: %s\n%s --help tells all options\n", name.c_str(), problem.c_str(),
-                 name.c_str());
+    print_error("%s: %s\n%s --help tells all options\n", name.c_str(), problem.c_str(),
+                name.c_str());
     return static_cast<int>(exit_code::unusable);
   }
   for (std::size_t i = 0; i < apps.size(); ++i)
@@ -149,4 +210,14 @@ int run(int count, char** words) {
 }  // namespace
 }  // namespace tools
 
-int main(int count, char** words) { return tools::run(count, words); }
+int main(int count, char** words) {
+  char const* why = nullptr;
+  try {
+    return tools::run(count, words);
+  } catch (std::bad_alloc const&) {
+    why = "The memory is not enough: give it more, or record fewer steps and ranges.";
+  } catch (std::exception const& error) {
+    why = error.what();
+  }
+  return static_cast<int>(tools::refuse(count > 1 ? words[1] : "", "stopped", why));
+}

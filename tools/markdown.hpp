@@ -12,7 +12,7 @@ namespace tools {
 inline std::string plain_markdown(std::string_view text) {
   std::string plain;
   for (char const c : strata::detail::console_text(text)) {
-    if (std::string_view("\\`*_{}[]<>#+!|&~").find(c) != std::string_view::npos) plain += '\\';
+    if (std::string_view("\\`*_{}[]<>#+!|&~$@").find(c) != std::string_view::npos) plain += '\\';
     plain += c;
   }
   return plain;

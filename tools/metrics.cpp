@@ -1,7 +1,6 @@
 // strata metrics: what a chip and this CPU can count, with the passes that it takes.
 #include <strata/session/metric_lists.hpp>
 
-#include <cstdio>
 #include <string>
 
 #include "arguments.hpp"
@@ -26,7 +25,7 @@ class metrics_command final : public subcommand {
       return refuse(name(), "CHIP",
                     "there is no GPU here: name a chip, as in strata metrics GH100");
     std::string const listed = strata::list_metrics(chip_);
-    std::printf("%s\n%s", listed.c_str(), strata::list_cpu_metrics().c_str());
+    print("%s\n%s", listed.c_str(), strata::list_cpu_metrics().c_str());
     bool const refused = listed.compare(0, 2, "No") == 0;
     return refused ? exit_code::unusable : exit_code::fine;
   }

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +43,7 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
   if (!problem.empty()) return problem;
   if (text.rfind(strata::detail::recording_magic, 0) == 0) {
     strata::profile recorded;
-    strata::status const outcome = strata::read_recording(text, recorded);
+    strata::status const outcome = read_recording(text, recorded);
     if (!outcome.ok()) return outcome.message();
     if (strata::has_rank_steps(recorded)) {
       run = strata::read_rank(recorded);
@@ -199,36 +198,36 @@ std::string milliseconds(double ns) {
 }
 
 void print_ranks(strata::rank_comparison const& made) {
-  std::printf("\n%6s %10s %10s %10s %10s %10s %10s %6s  %s\n", "rank", "step", "GPU busy", "work",
-              "transfer", "wait", "late", "last", "host, device (ms a step, the latest first)");
+  print("\n%6s %10s %10s %10s %10s %10s %10s %6s  %s\n", "rank", "step", "GPU busy", "work",
+        "transfer", "wait", "late", "last", "host, device (ms a step, the latest first)");
   std::size_t const shown = std::min(most_rows, made.ranks.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_row const& row = made.ranks[i];
     std::string const transfer = made.has_collectives ? milliseconds(row.transfer_ns) : "-";
     std::string const wait = made.has_collectives ? milliseconds(row.wait_ns) : "-";
     std::string const times = made.by_step ? std::to_string(row.times_last) : "-";
-    std::printf("%6d %10s %10s %10s %10s %10s %10s %6s  %s, %s\n", row.rank,
-                milliseconds(row.step_ns).c_str(), milliseconds(row.busy_ns).c_str(),
-                milliseconds(row.work_ns).c_str(), transfer.c_str(), wait.c_str(),
-                milliseconds(row.late_ns).c_str(), times.c_str(), console_text(row.host).c_str(),
-                console_text(row.device).c_str());
+    print("%6d %10s %10s %10s %10s %10s %10s %6s  %s, %s\n", row.rank,
+          milliseconds(row.step_ns).c_str(), milliseconds(row.busy_ns).c_str(),
+          milliseconds(row.work_ns).c_str(), transfer.c_str(), wait.c_str(),
+          milliseconds(row.late_ns).c_str(), times.c_str(), console_text(row.host).c_str(),
+          console_text(row.device).c_str());
   }
   if (shown < made.ranks.size())
-    std::printf("and %zu ranks that are less late\n", made.ranks.size() - shown);
+    print("and %zu ranks that are less late\n", made.ranks.size() - shown);
 }
 
 void print_ranges(strata::rank_comparison const& made) {
   if (made.ranges.empty()) return;
-  std::printf("\n%10s %10s %10s %9s  %s\n", "min", "median", "max", "max rank",
-              "range (ms of own work a step, the largest spread first)");
+  print("\n%10s %10s %10s %9s  %s\n", "min", "median", "max", "max rank",
+        "range (ms of own work a step, the largest spread first)");
   std::size_t const shown = std::min(most_rows, made.ranges.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_spread const& range = made.ranges[i];
-    std::printf("%10s %10s %10s %9d  %s\n", milliseconds(range.min_ns).c_str(),
-                milliseconds(range.median_ns).c_str(), milliseconds(range.max_ns).c_str(),
-                range.max_rank, console_text(path_label(range.path)).c_str());
+    print("%10s %10s %10s %9d  %s\n", milliseconds(range.min_ns).c_str(),
+          milliseconds(range.median_ns).c_str(), milliseconds(range.max_ns).c_str(), range.max_rank,
+          console_text(path_label(range.path)).c_str());
   }
-  if (shown < made.ranges.size()) std::printf("and %zu more\n", made.ranges.size() - shown);
+  if (shown < made.ranges.size()) print("and %zu more\n", made.ranges.size() - shown);
 }
 
 char const* verdict_name(strata::rank_verdict verdict) {
@@ -330,12 +329,12 @@ class ranks_command final : public subcommand {
     if (made.by_step && is_uneven)
       summary_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
     auto const write = [&](strata::detail::text_writer& out) { write_result(out, made, summary_); };
-    if (!write_file(name(), json_, write)) return exit_code::unusable;
-    std::printf("%s\n", summary_.answer.c_str());
+    print("%s\n", console_text(summary_.answer).c_str());
     print_ranks(made);
     print_ranges(made);
-    std::puts("");
-    for (std::string const& note : summary_.notes) std::printf("note: %s\n", note.c_str());
+    print("\n");
+    for (std::string const& note : summary_.notes) print("note: %s\n", console_text(note).c_str());
+    if (!write_file(name(), json_, write)) return exit_code::unusable;
     switch (made.verdict) {
       case strata::rank_verdict::stands_out:
         return exit_code::found;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -112,23 +113,22 @@ found_file find_program(std::string const& word) {
   return best;
 }
 
-/// Whether a file is one of ours, built for this machine.
-bool is_our_library(std::string const& path) {
-  constexpr char symbol[] = "\0strata_push_indexed";  // in the table of the symbols' names
+/// Whether a file is a library of this machine with what CUDA calls: the dynamic linker passes over
+/// another one, and the program would run without a word.
+bool is_library(fs::path const& path) {
+  constexpr std::size_t most_bytes = std::size_t{256} << 20;
   std::error_code error;
-  constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 30;
-  std::uintmax_t const size = fs::file_size(path, error);
-  if (error || size > most_bytes) return false;
-  std::string bytes(size, '\0');
-  std::ifstream(path, std::ios::binary).read(&bytes[0], static_cast<std::streamsize>(bytes.size()));
-  Elf64_Ehdr own{};
+  if (fs::file_size(path, error) > most_bytes || error) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string const bytes{std::istreambuf_iterator<char>(file), {}};
   Elf64_Ehdr head{};
-  std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
+  Elf64_Ehdr own{};
   if (bytes.size() < sizeof head) return false;
   std::memcpy(&head, bytes.data(), sizeof head);
-  return std::memcmp(head.e_ident, own.e_ident, EI_VERSION) == 0 && head.e_type == ET_DYN &&
-         head.e_machine == own.e_machine &&
-         memmem(bytes.data(), bytes.size(), symbol, sizeof symbol) != nullptr;
+  std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
+  return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
+         head.e_machine == own.e_machine && head.e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
+         bytes.find("InitializeInjection") != bytes.npos;
 }
 
 /// The library that was asked for, or the one that was installed (by CMake or Meson, else by a
@@ -147,8 +147,10 @@ found_file find_library(std::string const& wish) {
     found.path = file.string();
     if (found.path.find_first_of(" :") != found.path.npos) {
       found.why = "LD_PRELOAD ends a path at a blank or colon: move the library.";
-    } else if (!is_our_library(found.path)) {
-      found.why = "It is no libstrata_inject.so of this machine: name that file by --library.";
+    } else if (!is_library(file)) {
+      found.why =
+          "It is no libstrata_inject.so of this machine: build it with this command, or leave "
+          "--library out.";
     } else {
       found.code = exit_code::fine;
     }

@@ -1,9 +1,9 @@
 // strata trace: the timeline of a recording, for Perfetto or chrome://tracing.
+#include <strata/base/utf8.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/tables/table_input.hpp>
 
-#include <cstdio>
 #include <string>
 #include <string_view>
 
@@ -39,15 +39,18 @@ class trace_command final : public subcommand {
       problem = is_json ? strata::write_trace(out, tables.input()).problem
                         : strata::write_perfetto(out, tables.input()).problem;
     });
+    auto const say = [](std::string const& sentence) {
+      print_error("strata trace: %s\n", strata::detail::console_text(sentence).c_str());
+    };
     for (std::string const& recorded_problem : recorded.problems) {
       bool const is_in_timeline = recorded_problem.compare(0, 8, "counters") != 0;
-      if (is_in_timeline) std::fprintf(stderr, "strata trace: %s\n", recorded_problem.c_str());
+      if (is_in_timeline) say(recorded_problem);
     }
-    if (!problem.empty()) std::fprintf(stderr, "strata trace: %s\n", problem.c_str());
+    if (!problem.empty()) say(problem);
     bool const is_told = is_json || ends_in(".perfetto-trace") || ends_in(".pftrace");
     if (written)
-      std::fprintf(stderr, "strata trace: wrote %s%s\n", out_.c_str(),
-                   is_told ? "" : " as Perfetto's trace: a name in .json takes Chrome's events");
+      say("wrote " + out_ +
+          (is_told ? "" : " as Perfetto's trace: a name in .json takes Chrome's events"));
     return written ? exit_code::fine : exit_code::found;
   }
 

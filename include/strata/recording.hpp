@@ -12,17 +12,17 @@
 #include <strata/profile.hpp>
 #include <strata/recording/check.hpp>
 #include <strata/recording/format.hpp>
+#include <strata/recording/input_file.hpp>
+#include <strata/recording/limits.hpp>
 #include <strata/recording/parts.hpp>
 #include <strata/recording/reader.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -106,8 +106,14 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& targe
   bool const has_records = has_pieces && (!has_report || wanted == recording_view::timeline);
   if (has_report && has_records) take_records(made, streamed);
   std::uint64_t const refused = made.losses.records_refused;
-  if (!sound || !recording_check(made).is_sound())
+  if (!sound || !recording_check(made).is_sound() || !recording_limits::allow_devices(made))
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
+  recording_limits const limits(size);
+  if (!limits.allow_paths(made))
+    return {errc::bad_argument,
+            "The paths of its ranges are too long for a report: give ranges shorter names, or nest "
+            "fewer."};
+  limits.drop_counters(made);
   if (has_records && left_out != 0) made.problems.push_back(describe_left_out(left_out));
   if (made.losses.records_refused != refused)
     made.problems.push_back(describe_refused(made.losses.records_refused - refused));
@@ -133,51 +139,53 @@ inline status read_recording(std::string_view bytes, profile& target,
 namespace detail {
 
 /// Reads the first line of a recording and what is wanted of the rest, at most so many bytes.
-/// Returns: whether it is a recording.
-inline bool read_wanted(std::FILE* file, recording_view wanted, std::size_t most,
-                        std::string& text) {
-  char part[1 << 16];
-  std::size_t got = std::fread(part, 1, recording_line_size, file);
-  text.assign(part, got);
+/// Errors: bad_argument: it is no recording. input_output.
+inline status read_wanted(input_file const& file, recording_view wanted, std::size_t most,
+                          std::string& text) {
+  text = file.first_bytes();
+  status readable;
+  if (text.empty()) readable = file.read_rest(most, text);
+  if (!readable.ok()) return readable;
   std::size_t size = 0;
   int version = 0;
-  if (!read_first_line(text, size, version).ok()) return false;  // /dev/zero has no end
-  if (std::fseek(file, 0, SEEK_CUR) == 0) {
-    std::int64_t const report = wanted == recording_view::report ? report_position(file) : 0;
-    (void)go_to(file, report != 0 ? report : static_cast<std::int64_t>(size));
+  status const known = read_first_line(text, size, version);
+  if (!known.ok()) {
+    std::string_view const kind = kind_of_file(text);
+    bool const is_other = text.compare(0, recording_magic.size(), recording_magic) != 0;
+    if (!is_other || kind.empty()) return known;
+    return {errc::bad_argument, sentence("It is no recording of Strata, it seems to be ")
+                                    << kind << ": formats=recording writes one."};
   }
-  while (text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0)
-    text.append(part, got);
-  return true;
+  text.resize(size);
+  std::int64_t const report =
+      wanted == recording_view::report ? report_position(file.get()) : std::int64_t{0};
+  std::int64_t const begin = report != 0 ? report : static_cast<std::int64_t>(size);
+  if (!go_to(file.get(), begin)) return {errc::input_output, "It cannot be read."};
+  int const part = std::fgetc(file.get());
+  (void)std::ungetc(part, file.get());
+  bool const has_pieces = part == static_cast<char>(recording_part::piece);
+  if (!has_pieces && file.size() > static_cast<std::uint64_t>(begin) + most)
+    return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
+  return file.read_rest(most, text);
 }
 
 /// `most`: bytes that are read; of pieces the first ones.
 inline status read_recording_file(std::string const& path, profile& target, recording_view wanted,
                                   std::size_t most) {
-  std::FILE* const file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr)
-    return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
+  input_file file;
+  status outcome = file.open(path);
   std::string text;
-  bool const is_recording = read_wanted(file, wanted, most, text);
-  int const error = std::ferror(file) != 0 ? errno : 0;
-  std::fclose(file);
-  if (error == EISDIR)
-    return {errc::input_output, "It is a directory: name the profile.strata in it."};
-  if (error != 0)
-    return {errc::input_output, std::string("It cannot be read: ") + std::strerror(error) + '.'};
-  if (text.size() > most) {
-    bool const has_pieces =
-        is_recording && text[recording_line_size] == static_cast<char>(recording_part::piece);
-    if (!has_pieces) return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
-    text.resize(most);
-  }
+  if (outcome.ok()) outcome = read_wanted(file, wanted, most, text);
+  if (!outcome.ok()) return outcome;
+  if (text.size() > most) text.resize(most);  // of pieces
   return read_recording(text, target, wanted);
 }
 
 }  // namespace detail
 
 /// The same of a file. Of pieces the first GiB is read.
-/// Errors: input_output: it cannot be opened or read, or its report has more than 1 GiB.
+/// Errors: input_output: it is no regular file, cannot be opened or read, or its report has more
+/// than 1 GiB. bad_argument: as above, with what it seems to be.
 inline status read_recording_file(std::string const& path, profile& target,
                                   recording_view wanted = recording_view::report) {
   return detail::read_recording_file(path, target, wanted, std::size_t{1} << 30);

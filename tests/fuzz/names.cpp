@@ -4,8 +4,6 @@
 #include <strata/recording.hpp>
 #include <strata/report/page.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,6 +12,7 @@
 #include "../unit/all_reports.hpp"
 #include "../unit/sample_profile.hpp"
 #include "fuzz.hpp"
+#include "outputs.hpp"
 
 namespace {
 
@@ -45,50 +44,11 @@ strata::profile named(fuzz::input& names) {
   return made.made;
 }
 
-template <class Write>
-std::string text_of(Write write) {
-  std::string text;
-  strata::detail::text_writer out(text);
-  write(out);
-  out.flush();
-  return text;
-}
-
-void check_json(std::string const& text, char const* what) {
-  auto const read = nlohmann::json::parse(text, nullptr, false);
-  fuzz::require(!read.is_discarded(), what, text);
-}
-
-/// Rows of equal length, by the rules of RFC 4180.
-void check_csv(std::string const& text) {
-  std::size_t columns = 0, cells = 1, rows = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') quoted = !quoted;
-    if (quoted) continue;
-    if (text[i] == ',') ++cells;
-    if (text[i] != '\n') continue;
-    if (rows++ == 0) columns = cells;
-    fuzz::require(cells == columns, "each row of a CSV has the cells of its head", text);
-    cells = 1;
-  }
-  fuzz::require(!quoted, "each quote of a CSV is closed", text);
-}
-
-void check_console(std::string const& text) {
-  for (char const c : text) {
-    auto const byte = static_cast<unsigned char>(c);
-    fuzz::require(c == '\n' || (byte >= ' ' && byte != 0x7f), "the console gets no control bytes",
-                  text);
-  }
-}
-
-std::size_t count_of(std::string const& text, std::string_view part) {
-  std::size_t count = 0;
-  for (std::size_t found = text.find(part); found != text.npos; found = text.find(part, found + 1))
-    ++count;
-  return count;
-}
+using fuzz::check_console;
+using fuzz::check_csv;
+using fuzz::check_json;
+using fuzz::count_of;
+using fuzz::text_of;
 
 std::size_t scripts_of(strata::report_input const& input) {
   return count_of(text_of([&](auto& out) { write_html(out, input); }), "</script");

@@ -152,7 +152,98 @@ that(any(told.startswith("counters: ") for told in json.loads(ran(0, "explain", 
      and "counters: " not in ran(0, "trace", counted, "--out", "x.json").stderr, "a timeline is told what was not counted")
 that("next          strata run --out after-the-change " in ran(0, "explain", whole).stdout,
      "explain does not say when the next run is")
-that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
+that(ran(2, "explain", root / "README.md").stderr ==
+     f"strata explain: {root}/README.md: It is no recording of Strata, it seems to be plain text: formats=recording writes one.\n", "a recording of no file")
+
+# What has no end, waits for somebody or is another kind of file is refused at once, by each command that reads.
+fifo = pathlib.Path("pipe")
+if not fifo.exists():
+    os.mkfifo(fifo)
+pathlib.Path("png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+with open("sparse", "wb") as sparse:
+    sparse.truncate(1 << 40)
+for words in (["explain"], ["report"], ["trace"], ["ledger"], ["ranks"], ["compare", "--baseline", recordings[0]]):
+    for file, said in (("/dev/zero", "It is a device"), (fifo, "It is a pipe or a socket"), ("png", "it seems to be a PNG image: formats="),
+                       ("sparse", "it seems to be nothing but zeros: formats="), (program, "it seems to be an ELF program or library: formats=")):
+        told = ran(2, *words, file)
+        that(said in told.stderr and told.stderr.count("\n") == 1 and not told.stdout, f"{words} {file}: {told.stderr}")
+limited = subprocess.run(["sh", "-c", f"ulimit -v 40000; exec {shlex.quote(str(program))} explain {shlex.quote(str(recordings[0]))}"],
+                         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+that(limited.returncode >= 0 and (limited.returncode in (0, 127) or "The memory is not enough" in limited.stderr),
+     f"no memory: {limited.returncode} {limited.stderr}")
+
+
+# A recording of somebody else, with these texts of its environment and these problems.
+def recording_with(name, environment_, problems=(), kernels=()):
+    def leb(value):
+        made = b""
+        while value > 127:
+            made, value = made + bytes([value & 127 | 128]), value >> 7
+        return made + bytes([value])
+
+    keys = []
+
+    def key(word):
+        if word in keys:
+            return leb(keys.index(word) + 1)
+        keys.append(word)
+        return leb(len(keys)) + leb(len(word)) + word.encode()
+
+    def text(value):
+        return b"\2" + leb(len(value.encode())) + value.encode()
+
+    content = b"\5" + key("environment") + b"\5" + b"".join(key(k) + text(v) for k, v in environment_.items()) + b"\0"
+    if problems:
+        content += key("problems") + b"\4" + leb(len(problems)) + b"".join(map(text, problems))
+    if kernels:
+        content += key("kernel_names") + b"\4" + leb(len(kernels)) + b"".join(b"\5" + key("mangled") + text(each) + b"\0" for each in kernels)
+        content += key("names") + b"\4\1" + text("") + key("nodes") + b"\4\1\5\0"
+        record = lambda *words: leb(16) + leb(1) + bytes([sum(1 << i for i in range(8) if words[i]), sum(1 << i for i in range(8) if words[i + 8])]) + b"".join(leb(2 * w) for w in words if w)
+        content += key("kernels") + b"\3" + record(1, 0, 100, 0, 0, 0, 0, 1, 0, 0, 1, 65537, 1, 1, 0, 0) + key("end") + b"\0" + leb(2000) + key("traced") + b"\0\2"
+    content += b"\0"
+    hash_ = 0xcbf29ce484222325
+    for byte in content:
+        hash_ = (hash_ ^ byte) * 0x100000001b3 % (1 << 64)
+    pathlib.Path(name).write_bytes(b"strata recording 2\nw" + content + hash_.to_bytes(8, "little"))
+
+
+# No text of it is a command of ours, wherever the file lies, and none controls the terminal.
+pathlib.Path("bin").mkdir(exist_ok=True)
+pathlib.Path("bin/strata").write_text("#!/bin/sh\nprintf '%s\\n' \"$@\" > ran\n")
+pathlib.Path("bin/strata").chmod(0o755)
+odd = pathlib.Path("it's $(touch pwned)")
+odd.mkdir(exist_ok=True)
+for command, words in (("./train --lr 'a b' x=1", ["./train", "--lr", "a b", "x=1"]), ("./a 'it'\\''s'", ["./a", "it's"]), ("./a; touch pwned", ["PROGRAM"]),
+                       ("./a $(touch pwned)", ["PROGRAM"]), ("./a `touch pwned`", ["PROGRAM"]), ("./a\ntouch pwned", ["PROGRAM"]), ("./a > pwned", ["PROGRAM"]),
+                       ("./a 'x", ["PROGRAM"]), ("./a \x1b[2J", ["PROGRAM"]), ("./a 'x\ny'", ["PROGRAM"]), ("", ["PROGRAM"]), ("x" * 5000, ["PROGRAM"])):
+    recording_with(odd / "x.strata", {"command": command, "options": "trace,step=a;touch pwned,only=$(touch pwned),library=`touch pwned`"})
+    answer = json.loads(ran(0, "explain", odd / "x.strata", "--json").stdout)
+    for line in answer["next"]:
+        subprocess.run(["sh", "-c", line], env={**environment, "PATH": f"{pathlib.Path('bin').resolve()}:{environment['PATH']}"}, stderr=subprocess.DEVNULL)
+        given = pathlib.Path("ran").read_text().split("\n")[:-1]
+        that(not pathlib.Path("pwned").exists() and given[0] in ("run", "report"), f"{line}: a shell runs more than that")
+        that(given[0] != "run" or given[given.index("--") + 1:] == words, f"{command!r}: the next command is {line}")
+        that(given[0] != "report" or given[1] == str(odd / "x.strata"), f"another file: {line}")
+    that("those that the recording names" in answer["next_note"], "whose the command is")
+# A name of 400 bytes that stands for 2^40 in C++ stays as it is.
+digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def reference(number):
+    return "S_" if number == 0 else f"S{digits[number - 1]}_" if number <= 36 else f"S{digits[(number - 1) // 36]}{digits[(number - 1) % 36]}_"
+
+
+doubled = "_Z1f1A" + "".join(f"1{chr(66 + i % 20)}I{reference(2 * i) * 2}E" for i in range(40))
+recording_with("doubled.strata", {"command": "./a"}, kernels=[doubled])
+told = ran(0, "report", "doubled.strata", "--formats", "json", "--out", "doubled")
+read = json.loads(pathlib.Path("doubled/profile.json").read_text(encoding="utf-8"))["kernels"]
+that([row["mangled"] for row in read] == ["[too long in C++] " + doubled], f"a name that doubles: {read}")
+shutil.rmtree("doubled")
+recording_with("control.strata", {"command": "./a"}, ["clear\x1b[2J\x07\u009b\u202e", "two\nlines"])
+for words in (["trace", "control.strata", "--out", "x.json"], ["explain", "control.strata"], ["explain", "control.strata", "--json"], ["report", "control.strata", "--formats", "table"]):
+    told = ran(0, *words)
+    said = told.stdout + told.stderr
+    that("clear" in said and not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", said) and "\nlines" not in said, f"{words}: {said!r}")
 
 # help: of keys, metrics, presets, findings and messages.
 for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hbm: bytes moved"), ("hbm", "counters=hbm: "), ("limiter", "column limiter: the unit used most"),

@@ -57,6 +57,26 @@ says(worse, "regression: the step is 24.9 % slower")
 first = worse.stdout.splitlines()[1]
 if first.split() != "+0.0020 0.0010 0.0029 forward/encoder (GPU)".split():
     failures.append(f"the range that changed most is not first: {first}")
+for option in ("--html", "--json", "--markdown"):  # a place that is none hides no answer, and no other file
+    told = compared(2, option, "/nonexistent/x", "--markdown" if option != "--markdown" else "--json", "other", a, b)
+    says(told, "regression: the step is 24.9 % slower")
+    says(told, "/nonexistent/x: It cannot be written: No such file or directory.")
+    if not pathlib.Path("other").exists():
+        failures.append(f"{option} /nonexistent/x: the other file is missing")
+    pathlib.Path("other").unlink()
+named = [copy.deepcopy(each) for each in (before, slow)]
+for each in named:  # a thread's name is no markup
+    for row in each["ranges"]:
+        row["thread"] = "a|b](x)<i>\x1b"
+        row["gpu_busy_ns"] = row["first_step_gpu_busy_ns"] = 0
+    each["kernels"] = []
+    for row in each["ranges"]:
+        row["host_total_ns"] *= 1 + (each is named[1])
+subprocess.run([str(program), "compare", "--anyway", "--markdown", "named.md", *(written(f"named{i}.json", each) for i, each in enumerate(named))], stdout=subprocess.DEVNULL)
+told = pathlib.Path("named.md").read_text(encoding="utf-8")
+plain = re.sub(r"\\.", "", told)
+if "a\\|b" not in told or "<" in plain or "\x1b" in told or any(line.count("|") != 6 for line in plain.split("\n") if line.startswith("|")):
+    failures.append(f"a thread's name is markup: {told}")
 compared(0, "--fail-over", "50%", a, b)
 compared(0, b, a)
 says(compared(3, golden, golden), "inconclusive: a run has fewer than 5 steps")

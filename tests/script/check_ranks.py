@@ -190,7 +190,9 @@ for name, change, told in (
 (pathlib.Path("part/rank1")).mkdir()
 pathlib.Path("part/rank1/profile.strata").write_text("nothing")
 refused("part/rank1/profile.strata: It is no JSON: line 1: a value was expected.", part)
-refused("no/x.json: It cannot be written: No such file or directory.", late, "--json", "no/x.json")
+told = ranks(2, late, "--json", "no/x.json")
+that(told.stderr == "strata ranks: no/x.json: It cannot be written: No such file or directory.\n" and told.stdout.startswith("Rank 2 is last"),
+     f"a place that is none hides the answer: {told}")
 
 # Recordings of other steps: those that all have.
 longer = made("longer", 4, 12, 3, 2, 30000)

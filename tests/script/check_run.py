@@ -210,9 +210,11 @@ if os.geteuid() == 0:
 else:
     print("LEFT OUT: a setuid program of another user, which root alone can make")
 refused(2, "./none.so: There is no such library.", "--library", "./none.so", "--", "true")
-for other in ("static.c", shutil.which("true"), *pathlib.Path("/lib").glob("*/libc.so.6")):
-    refused(2, f"{pathlib.Path(other).resolve()}: It is no libstrata_inject.so of this machine: name that file by --library.", "--library", other,
-            "--", "true")
+pathlib.Path("text.so").write_text("no library\n")
+pathlib.Path("cut.so").write_bytes(library.read_bytes()[:100])
+for file in ("text.so", "cut.so", sys.executable):  # the linker would pass over it, and the program run without a word
+    refused(2, f"{pathlib.Path(file).resolve()}: It is no libstrata_inject.so of this machine: build it with this command, or leave --library out.",
+            "--library", file, "--", "true")
 pathlib.Path("a b").mkdir()
 shutil.copy(library, "a b")
 refused(2, f"{here}/a b/libstrata_inject.so: LD_PRELOAD ends a path at a blank or colon: move the library.", "--library",
@@ -276,6 +278,23 @@ if as_nobody:
     attach(2, child.pid, "You may not look at it: be the user who started it, or root.", **as_nobody)
 child.kill()
 child.wait()
+# As root it touches what the process may touch, and nothing else.
+if as_nobody:
+    mine = pathlib.Path("mine")
+    mine.write_text("of root")
+    mine.chmod(0o600)
+    os.utime(mine, (1, 1))
+    os.symlink(here / "mine", "leads")
+    pathlib.Path("open").mkdir()
+    os.chmod("open", 0o777)
+    for wanted, allowed in (("mine", False), ("leads", False), (f"{here}/made", False), ("open/made", True)):
+        child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"trigger={wanted}"}, **as_nobody)
+        time.sleep(0.3)
+        told = subprocess.run([str(program), "attach", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        child.kill()
+        child.wait()
+        that(told.returncode == (0 if allowed else 1) and (allowed or "It cannot be touched: Permission denied." in told.stderr), f"{wanted}: {told}")
+    that(mine.stat().st_mtime == 1 and not pathlib.Path("made").exists() and pathlib.Path("open/made").stat().st_uid != 0, "root touches a file for somebody else")
 with_fakes = {**environment, "STRATA_CUPTI": str(fakes / "libcupti.so.13"), "STRATA_LIBCUDA": str(fakes / "libcuda.so.1"),
               "FAKE_CUPTI_FILE": str(fakes / "libcupti.so.13"), "FAKE_CUDA_FILE": str(fakes / "libcuda.so.1")}
 

@@ -99,18 +99,6 @@ TEST_CASE("a program that closes all files while one is written keeps its own to
   CHECK(fs::is_empty(here / "run"));
 }
 
-TEST_CASE("a name that is no new directory's is refused") {
-  work_folder const here;
-  for (std::string const& wanted : {here / ".", here / "..", here / "run/..", std::string("/")}) {
-    output_directory d;
-    status const outcome = d.make(wanted);
-    CHECK(outcome.code() == errc::input_output);
-    CHECK(has(outcome.message(), wanted + ": it is no name of a new folder; add one, as in "));
-    CHECK(has(outcome.message(), "/run1"));
-  }
-  CHECK(fs::is_empty(here / "."));
-}
-
 TEST_CASE("a directory that is wanted where a file is goes beside it") {
   work_folder const here;
   std::ofstream(here / "run") << "mine";

@@ -240,7 +240,8 @@ TEST_CASE("a word of a shell is quoted where it needs it") {
   CHECK(shell_word("--layers=12,/a/b:c") == "--layers=12,/a/b:c");
   CHECK(shell_word("it's") == "'it'\\''s'");
   CHECK(shell_word("") == "''");
-  for (char const letter : std::string(" \t\n\"`$&|;<>()*?!#~\\")) {
+  CHECK(shell_word("=ls") == "'=ls'");  // zsh
+  for (char const letter : std::string(" \t\n\r\x1b\"`$&|;<>()*?!#~\\^{}")) {
     CAPTURE(letter);
     CHECK(shell_word(std::string("a") + letter) == std::string("'a") + letter + "'");
   }

@@ -53,8 +53,7 @@ inline double six_digits(double value) {
   return rounded_down(value * inverse + 0.5) / inverse;
 }
 
-/// JSON values with their commas. Keys are written as they are; an empty key, or null, is no key,
-/// as in an array.
+/// JSON values with their commas. A null key is no key, as in an array.
 class json_writer final : public cell_sink {
  public:
   /// Where it rounds, numbers that are not whole have six digits.
@@ -98,10 +97,9 @@ class json_writer final : public cell_sink {
     first_ = false;
     if (line_) out_.put('\n');
     line_ = false;
-    if (key == nullptr || *key == 0) return;
-    out_.put('"');
-    out_.write(key);
-    out_.write("\":");
+    if (key == nullptr) return;
+    write_json_string(out_, key);
+    out_.put(':');
   }
   STRATA_DETAIL_COLD void open(char const* key, char bracket) {
     begin(key);

@@ -109,6 +109,11 @@ inline bool read_number(std::string_view text, std::uint32_t& number) noexcept {
 /// Whatever the locale.
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
+/// Letters, digits, - and _ of ASCII: no shell, path or format gives them a meaning.
+constexpr bool is_name_character(char c) noexcept {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+}
+
 /// What the C library printed, with a point where the locale has something else.
 inline char* without_locale(char* first, char* last) noexcept {
   char* out = first;
@@ -191,11 +196,23 @@ inline std::string shell_quoted(std::string_view text) {
   return word + "'";
 }
 
-/// Text as one word of a shell, in quotes where it needs them.
+/// Text as one word of a shell, in quotes unless no shell gives any of its characters a meaning.
 inline std::string shell_word(std::string_view text) {
-  constexpr std::string_view special = " \t\n\"'`$&|;<>()[]{}*?!#~\\";
-  bool const is_plain = !text.empty() && text.find_first_of(special) == text.npos;
+  bool is_plain = !text.empty() && text.front() != '=';  // zsh
+  for (char const c : text)
+    is_plain = is_plain && (is_name_character(c) ||
+                            std::string_view("@%+=:,./").find(c) != std::string_view::npos);
   return is_plain ? std::string(text) : shell_quoted(text);
+}
+
+/// A name that comes from elsewhere as a part of a file's name: letters, digits, - and _, at most
+/// 64, whatever it is. Two names may become one.
+inline std::string file_stem(std::string_view name) {
+  constexpr std::size_t longest = 64;
+  std::string stem(name.substr(0, longest));
+  for (char& c : stem)
+    if (!is_name_character(c)) c = '_';
+  return stem.empty() ? "_" : stem;
 }
 
 /// A text of parts, as in `sentence("pass ") << pass << " of " << passes`. What is added goes into

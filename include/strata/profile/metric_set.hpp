@@ -72,13 +72,14 @@ inline std::string_view take_until(std::string_view& text, std::string_view mark
 
 /// A formula in postfix order: sums, products, quotients and maxima of numbers and names, as in
 /// `100 * max(a, 2 * b) / c`. Its value is NaN where a name has none, where a divisor is 0, and
-/// where the text is no formula; `?name` counts as 0 instead. A maximum leaves out what has no
-/// value.
+/// where the text is no formula, is longer than 4,096 bytes or nests deeper than 64; `?name` counts
+/// as 0 instead. A maximum leaves out what has no value.
 class formula {
  public:
   /// The text outlives the formula. Cost: linear in the text.
   explicit formula(std::string_view text) : rest_(text) {
-    sum();
+    good_ = text.size() <= longest;
+    if (good_) sum();
     skip();
     if (rest_.empty() && good_) return;
     inputs_.clear();
@@ -130,6 +131,8 @@ class formula {
     char what;  ///< one of these or an operator
     double value;
   };
+  static constexpr std::size_t longest = 4096;  ///< the catalogue's have a few hundred bytes
+  static constexpr unsigned deepest = 64;       ///< brackets within brackets
   static constexpr std::size_t most_depth = 16;
 
   void skip() noexcept {
@@ -171,12 +174,16 @@ class formula {
     }
   }
 
+  /// What is in brackets, up to `end`.
+  void nested(char end) {
+    good_ = ++nesting_ <= deepest && good_;
+    if (good_) sum();
+    good_ = good_ && take(end);
+    --nesting_;
+  }
+
   void factor() {
-    if (take('(')) {
-      sum();
-      good_ = good_ && take(')');
-      return;
-    }
+    if (take('(')) return nested(')');
     bool const optional = take('?');
     skip();
     std::size_t const end = rest_.find_first_of(" +*/()?|,");
@@ -185,10 +192,8 @@ class formula {
     if (word.empty()) {
       good_ = false;
     } else if (word == "max" && take('(')) {
-      sum();
-      good_ = good_ && take(',');
-      sum();
-      good_ = good_ && take(')');
+      nested(',');
+      nested(')');
       apply(step::maximum);
     } else if (word[0] >= '0' && word[0] <= '9') {
       push(step::number, number(word));
@@ -221,6 +226,7 @@ class formula {
   std::string_view rest_;  ///< of the text, while it is read
   bool good_ = true;
   std::size_t depth_ = 0;  ///< of the stack behind the last step
+  unsigned nesting_ = 0;   ///< brackets that are open
   vec<step> steps_;
   vec<input> inputs_;
 };

@@ -43,7 +43,7 @@ class ceilings_file {
   }
   static std::string path_of(profile_device const& device) {
     std::string const where = device.uuid.empty() ? std::string() : folder();
-    return where.empty() ? where : sentence(where) << '/' << device.uuid << ".txt";
+    return where.empty() ? where : sentence(where) << '/' << file_stem(device.uuid) << ".txt";
   }
 
   /// The lines of a file about this device.

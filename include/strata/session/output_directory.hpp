@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #if defined(_WIN32)
 #include <direct.h>
@@ -43,15 +44,7 @@ class output_directory {
     bool const numbered = numbered_from != 0;
     int const first = numbered ? numbered_from : 1;
     if (wanted.empty()) return failure(wanted, ENOENT);
-    std::string path = wanted;
-    while (path.size() > 1 && path.back() == '/') path.pop_back();
-    std::string const last = name_of(path);
-    if (!numbered && (last.empty() || last == "." || last == ".."))
-      return {errc::input_output, sentence("cannot write ")
-                                      << wanted
-                                      << ": it is no name of a new folder; add one, as in "
-                                         "STRATA=...,out="
-                                      << path << (path.back() == '/' ? "run1" : "/run1")};
+    std::string path = with_name(wanted);
     if (numbered) path += '/';
     std::string const objection = open_folder::objection(parent_of(path));
     if (!objection.empty()) return refusal(path, objection);
@@ -78,7 +71,7 @@ class output_directory {
   /// Lets `WANTED-latest` beside the wanted directory lead to this one, or to this report of a
   /// window in it, so that the last of several is found. What has that name and is no link stays.
   void link_latest(std::string wanted) const {
-    while (wanted.size() > 1 && wanted.back() == '/') wanted.pop_back();
+    wanted = with_name(std::move(wanted));
     std::string const parent = parent_of(wanted);
     std::string const folder_of_windows = parent_of(path_);
     std::string target = name_of(path_);
@@ -244,7 +237,9 @@ class output_directory {
  private:
   static constexpr int most_runs = 10'000;
 
+  /// A file of the directory itself: its name leads nowhere else.
   int open_part(std::string const& name, std::FILE*& file) const {
+    if (name.empty() || name.find_first_of("/\\") != name.npos) return EINVAL;
     open_folder const folder(path_, open_folder::last_link::refused);
     if (folder.error() != 0) return folder.error();
     if (folder.owner() != owner_) return EPERM;
@@ -265,6 +260,14 @@ class output_directory {
     if (error == 0) error = folder.rename(part, name);
     if (error != 0) folder.remove(part);
     return error;
+  }
+
+  /// A path without slashes at its end. One that ends in no name (/, ., ..) is a place to put a
+  /// directory in.
+  static std::string with_name(std::string path) {
+    while (!path.empty() && path.back() == '/') path.pop_back();
+    std::string const name = name_of(path);
+    return name.empty() || name == "." || name == ".." ? path + "/strata-out" : path;
   }
 
   /// What is before the last part of a path: empty for the working directory.

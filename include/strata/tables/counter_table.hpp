@@ -35,7 +35,7 @@ struct counter_table {
 
   static constexpr std::size_t none = detail::no_metric;
 
-  std::string name;  ///< of the counter_set
+  std::string name;  ///< of the counter_set: a key of profile.json, and the stem of names of files
   counting method = counting::passes;
   std::string chip;
   std::string about;           ///< of values counted while_running: sentences for the console
@@ -92,7 +92,7 @@ class counter_table_builder {
         sums_(source, tree, set),
         work_(set, tree),
         formulas_(set) {
-    table_.name = set.name;
+    table_.name = name_of(source, set);
     table_.method = set.method;
     table_.chip = set.where;
     table_.devices = set.devices;
@@ -127,6 +127,18 @@ class counter_table_builder {
 
  private:
   using inputs = metric_formulas::inputs;
+
+  /// The name of a set that sessions make; another one, or the second of a name, comes from
+  /// elsewhere and gets a key of its own.
+  static std::string name_of(profile const& source, counter_set const& set) {
+    for (std::string_view const known :
+         {counter_set::gpu, counter_set::gpu_kernels, counter_set::cpu})
+      if (set.name == known && &source.counters(known) == &set) return set.name;
+    for (std::size_t i = 0; i < source.counter_sets.size(); ++i)
+      if (&source.counter_sets[i] == &set)
+        return sentence("set") << i + 1 << '_' << file_stem(set.name);
+    return file_stem(set.name);
+  }
 
   void describe_metrics() {
     metric_set const& set = formulas_.set();
@@ -413,8 +425,14 @@ class counter_table_builder {
 /// with the rates that combine them with timed seconds of a mean step.
 /// Cost: O(rows x metrics).
 inline counter_table make_counter_table(profile const& source, call_tree const& tree,
+                                        counter_set const& set, steps_summary const& steps) {
+  return detail::counter_table_builder(source, tree, set, steps).build();
+}
+
+/// The same of the set with this name.
+inline counter_table make_counter_table(profile const& source, call_tree const& tree,
                                         std::string_view set, steps_summary const& steps) {
-  return detail::counter_table_builder(source, tree, source.counters(set), steps).build();
+  return make_counter_table(source, tree, source.counters(set), steps);
 }
 
 /// The same where the steps were not looked at yet. Cost: with that of make_steps.

@@ -72,7 +72,7 @@ class csv_line final : public cell_sink {
   bool begin(char const* key) {
     if (!first_) out_.put(',');
     first_ = false;
-    if (names_) out_.write(key);
+    if (names_) write_csv_cell(out_, key);
     return !names_;
   }
 
