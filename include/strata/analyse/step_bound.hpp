@@ -262,12 +262,12 @@ class step_bound : private step_view {
     double all = 0.0;
     double most = 0.0;
     std::string_view longest;
-    for (auto const& kernel : times.entries()) {
-      all += kernel.second;
-      if (!(kernel.second > most)) continue;
-      most = kernel.second;
-      longest = kernel.first;
-    }
+    times.for_each([&](std::string_view kernel, double ns) {
+      all += ns;
+      if (!(ns > most)) return;
+      most = ns;
+      longest = kernel;
+    });
     if (longest.empty() || most < much * all) return {};
     std::string const name = shortened(longest, widest, 0);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
