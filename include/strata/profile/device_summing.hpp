@@ -43,10 +43,13 @@ void add_by_time(vec<First>& a, std::size_t count_a, vec<Second>& b, std::size_t
   }
 }
 
-/// The times of every subtree of a tree, from work in the order of its begins.
+/// The times of every subtree of a tree, from work in the order of its begins. Of so many devices
+/// each has its own; those beyond count as one, so that memory is that of the places.
 /// Cost: a step for each level that was not busy yet.
 class subtree_sweep {
  public:
+  static constexpr std::size_t most_devices = 64;
+
   explicit subtree_sweep(subtree_sums& sums) noexcept : sums_(&sums) {}
 
   /// Adds a place below an earlier one; the first is the root, its own parent. Requires: room.
@@ -125,6 +128,7 @@ class subtree_sweep {
     }
     std::size_t index = 0;
     while (index < sums_->devices.size() && sums_->devices[index].device != on) ++index;
+    if (index == most_devices) return index - 1;
     if (index == devices_.size())
       add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
     return index;
@@ -158,7 +162,7 @@ struct summing_losses {
 /// Threads: one at a time.
 class device_summing {
  public:
-  static constexpr std::size_t most_devices = 64;
+  static constexpr std::size_t most_devices = subtree_sweep::most_devices;
 
   explicit device_summing(device_sums& sums)
       : sums_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {

@@ -140,21 +140,21 @@ class calls_beside_steps {
   }
   /// Names the thread where all calls are beside. Requires: all were added.
   void name_threads(vec<range_row>& rows) const {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (threads_[i] != none && rows[i].other_threads_ns == rows[i].host_total_ns)
-        rows[i].thread = name_of(threads_[i]);
+    number_map<profile_thread const*> named;
+    for (std::size_t i = source_.threads.size(); i-- > 0;)
+      if (!source_.threads[i].name.empty()) named[source_.threads[i].ordinal] = &source_.threads[i];
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (threads_[i] == none || rows[i].other_threads_ns != rows[i].host_total_ns) continue;
+      profile_thread const* const* const known = named.find(threads_[i]);
+      rows[i].thread = threads_[i] == several ? std::string("other threads")
+                       : known != nullptr     ? "thread " + (*known)->name
+                                              : sentence("thread ") << threads_[i];
+    }
   }
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
   static constexpr std::uint32_t several = 0xfffffffe;
-
-  std::string name_of(std::uint32_t thread) const {
-    if (thread == several) return "other threads";
-    for (profile_thread const& known : source_.threads)
-      if (known.ordinal == thread && !known.name.empty()) return "thread " + known.name;
-    return sentence("thread ") << thread;
-  }
 
   profile const& source_;
   vec<std::uint32_t> threads_;  ///< by row, of the calls beside steps
