@@ -12,8 +12,7 @@
 namespace devices_test {
 
 using strata::profile_device;
-using strata::detail::find_device;
-using strata::detail::multiprocessors_of;
+using strata::detail::usable_multiprocessors;
 using strata::detail::worked_devices;
 using strata::detail::worked_ordinals;
 
