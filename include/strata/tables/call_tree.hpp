@@ -438,6 +438,7 @@ class call_tree_builder {
 
   /// Names and texts, once the rows have their places.
   void describe_rows() {
+    vec<path_end> ends(rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       range_row& row = rows_[i];
       details_[i].describe(row, source_);
@@ -445,9 +446,8 @@ class call_tree_builder {
       range_row const& above = rows_[row.parent];
       row.depth = above.depth + 1;
       row.name = name_of(row.node);
-      row.path = above.path;
-      if (row.parent != 0) row.path += '/';
-      row.path += name_with_index(row.name, row.index);
+      row.path =
+          path_below(above.path, ends[row.parent], name_with_index(row.name, row.index), ends[i]);
     }
   }
 

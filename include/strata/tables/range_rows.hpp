@@ -49,8 +49,9 @@ struct range_row {
   std::uint32_t depth = 0;
   std::string name;  ///< as the program wrote it
   std::int64_t index = no_index;
-  std::string
-      path;  ///< `block[3]/attention`; "" for the root. `/` and `[` in names are kept as they are
+  /// `block[3]/attention`; "" for the root. `/` and `[` in names are kept as they are. Where it
+  /// would be longer than 2,000 bytes, its middle is left out: path_below().
+  std::string path;
   /// Joins the files of one run: the node, so it is the same in folded and unfolded tables.
   std::uint32_t path_id = 0;
   duration_statistics host;        ///< one value a call
