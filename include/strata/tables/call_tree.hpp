@@ -307,18 +307,15 @@ class call_tree_builder {
 
   void sum_spans() {
     if (!source_.has_whole_timeline()) return;
-    span_sweep sweep(layout_);
-    sweep.reserve(source_.ranges.size(), source_.launches.size());
-    for (range_record const& range : source_.ranges)
-      if (layout_.has_own_row(range.node))
-        sweep.add_call(range.thread, range.begin, range.end, layout_.row_of(range.node));
     vec<std::int64_t> const ends = work_ends();
-    for (std::size_t i = 0; i < ends.size(); ++i)
-      if (ends[i] != lost_time)
-        sweep.add_launch(range_thread(source_.launches[i]), source_.launches[i].begin, ends[i]);
-    sweep.run([this](std::uint32_t row, std::int64_t span) {
-      rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
-    });
+    auto const launch_at = [&](std::size_t i) {
+      driver_call_record const& launch = source_.launches[i];
+      return span_sweep::launch{launch.begin, ends[i], range_thread(launch)};
+    };
+    span_sweep(layout_).run(source_.ranges, ends.size(), launch_at,
+                            [this](std::uint32_t row, std::int64_t span) {
+                              rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
+                            });
   }
 
   void add_migrations() {
