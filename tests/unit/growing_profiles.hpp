@@ -244,7 +244,7 @@ inline void nest(program& with, std::size_t depth, std::size_t length, std::size
   });
 }
 inline void depth(program& with, std::size_t size) { nest(with, size, 0, 1); }
-inline void long_names(program& with, std::size_t size) { nest(with, 64, size, 1); }
+inline void long_names(program& with, std::size_t size) { nest(with, 512, size, 1); }
 inline void deep_calls(program& with, std::size_t size) { nest(with, 500, 0, size); }
 inline void threads(program& with, std::size_t size) {
   uint32_t const request = with.range(0, "request");
@@ -545,8 +545,8 @@ inline dimension const dimensions[] = {
     {"idle-names", 500, idle_names},
     {"indices", 500, indices},
     {"paths", 500, paths},
-    {"depth", 64, depth},
-    {"long-names", 200, long_names},
+    {"depth", 1024, depth},
+    {"long-names", 125, long_names},
     {"deep-calls", 10, deep_calls},
     {"threads", 500, threads},
     {"threads-with-names", 500, threads_with_names},
@@ -555,14 +555,14 @@ inline dimension const dimensions[] = {
     {"devices", 125, devices},
     {"steps", 500, steps},
     {"kernels", 1250, kernels},
-    {"kernel-names", 500, kernel_names},
+    {"kernel-names", 1000, kernel_names},
     {"range-kernels", 500, range_kernels},
     {"graph-nodes", 500, graph_nodes},
     {"graph-launchers", 500, graph_launchers},
-    {"metrics", 250, metrics},
-    {"counter-values", 250, counter_values},
-    {"counter-sets", 62, counter_sets},
-    {"kernel-counters", 250, kernel_counters},
+    {"metrics", 500, metrics},
+    {"counter-values", 1000, counter_values},
+    {"counter-sets", 250, counter_sets},
+    {"kernel-counters", 1000, kernel_counters},
     {"copies", 500, copies},
     {"waits", 500, waits},
     {"allocations", 500, allocations},

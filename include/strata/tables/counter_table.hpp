@@ -415,8 +415,12 @@ class counter_table_builder {
 /// with the rates that combine them with timed seconds of a mean step.
 /// Cost: O(rows x metrics).
 inline counter_table make_counter_table(profile const& source, call_tree const& tree,
+                                        counter_set const& set, steps_summary const& steps) {
+  return detail::counter_table_builder(source, tree, set, steps).build();
+}
+inline counter_table make_counter_table(profile const& source, call_tree const& tree,
                                         std::string_view set, steps_summary const& steps) {
-  return detail::counter_table_builder(source, tree, source.counters(set), steps).build();
+  return make_counter_table(source, tree, source.counters(set), steps);
 }
 
 /// The same where the steps were not looked at yet. Cost: with that of make_steps.

@@ -98,8 +98,8 @@ class profile_tables {
     if (!source.counter_sets.empty()) input_.find_steps(folded_);
     for (counter_set const& set : source.counter_sets) {
       if (!set.values.empty()) {
-        input_.counters.push_back({make_counter_table(source, tree_, set.name, input_.steps),
-                                   make_counter_table(source, folded_, set.name, input_.steps)});
+        input_.counters.push_back({make_counter_table(source, tree_, set, input_.steps),
+                                   make_counter_table(source, folded_, set, input_.steps)});
       }
       if (!set.kernels.empty()) {
         kernel_counters_ = make_kernel_counter_table(source, tree_, kernels_, input_.steps);
