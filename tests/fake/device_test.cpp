@@ -120,8 +120,9 @@ TEST_CASE("a green context has its own multiprocessors, made before the session 
   CHECK(p.contexts[0].context == 21);
   CHECK(p.contexts[0].device == 0);
   CHECK(p.contexts[0].multiprocessors == 33);
-  CHECK(strata::detail::multiprocessors_of(p, 0, 1) == 132);
-  CHECK(strata::detail::multiprocessors_of(p, 0, 23) == 66);
+  strata::detail::usable_multiprocessors const usable(p);
+  CHECK(usable.of(0, 1) == 132);
+  CHECK(usable.of(0, 23) == 66);
   CHECK(filled(p, "whole") == 1.0);
   CHECK(filled(p, "quarter") == doctest::Approx(0.25));
   CHECK(filled(p, "half") == doctest::Approx(0.5));

@@ -12,8 +12,7 @@
 namespace devices_test {
 
 using strata::profile_device;
-using strata::detail::find_device;
-using strata::detail::multiprocessors_of;
+using strata::detail::usable_multiprocessors;
 using strata::detail::worked_devices;
 using strata::detail::worked_ordinals;
 
@@ -34,14 +33,6 @@ sample::maker with_devices() {
 using ordinals = strata::vec<std::uint32_t>;
 
 }  // namespace
-
-TEST_CASE("a device is found by its ordinal, not by its place in the list") {
-  sample::maker const make = with_devices();
-  REQUIRE(find_device(make.made, 1) != nullptr);
-  CHECK(find_device(make.made, 1)->multiprocessors == 170);
-  CHECK(find_device(make.made, 3)->multiprocessors == 28);
-  CHECK(find_device(make.made, 4) == nullptr);
-}
 
 TEST_CASE("the devices that worked are those of kernels and copies") {
   sample::maker make = with_devices();
@@ -76,10 +67,11 @@ TEST_CASE("what the timeline had no room for worked, too") {
 TEST_CASE("the work of a green context has its multiprocessors, other work the device's") {
   sample::maker make = with_devices();
   make.made.contexts.push_back({7, 1, 40});
-  CHECK(multiprocessors_of(make.made, 1, 7) == 40);
-  CHECK(multiprocessors_of(make.made, 1, 6) == 170);
-  CHECK(multiprocessors_of(make.made, 3, 7) == 28);
-  CHECK(multiprocessors_of(make.made, 5, 1) == 0);
+  usable_multiprocessors const usable(make.made);
+  CHECK(usable.of(1, 7) == 40);
+  CHECK(usable.of(1, 6) == 170);
+  CHECK(usable.of(3, 7) == 28);
+  CHECK(usable.of(5, 1) == 0);
 }
 
 TEST_CASE("a kernel is compared with the device that it ran on, or with its green context") {

@@ -21,13 +21,16 @@ TEST_CASE("a flat map holds what a map holds, in order") {
     reference[key] = i;
   }
   REQUIRE(flat.size() == reference.size());
-  auto entry = flat.entries().begin();
+  auto expected = reference.begin();
+  flat.for_each([&](std::uint64_t key, std::uint32_t value) {
+    REQUIRE(expected != reference.end());
+    CHECK(expected->first == key);
+    CHECK(expected->second == value);
+    ++expected;
+  });
   for (auto const& [key, value] : reference) {
-    CHECK(entry->first == key);
-    CHECK(entry->second == value);
     REQUIRE(flat.find(key) != nullptr);
     CHECK(*flat.find(key) == value);
-    ++entry;
   }
   for (std::uint64_t key = 0; key < 1100; ++key) {
     CHECK((flat.find(key) != nullptr) == (reference.count(key) == 1));
@@ -45,6 +48,32 @@ TEST_CASE("keys are found by what compares like them") {
   CHECK(*flat.find(std::string_view("a")) == 1);
   CHECK(*flat.find(std::string("b")) == 2);
   CHECK(flat.find(std::string("c")) == nullptr);
+}
+
+/// A key that counts how often it is moved or copied.
+struct counted_key {
+  std::uint32_t value = 0;
+  static inline std::uint64_t moves = 0;
+
+  counted_key() = default;
+  counted_key(std::uint32_t number) : value(number) {}
+  counted_key(counted_key const& other) noexcept : value(other.value) { ++moves; }
+  counted_key(counted_key&& other) noexcept : value(other.value) { ++moves; }
+  counted_key& operator=(counted_key const& other) noexcept = default;
+  counted_key& operator=(counted_key&& other) noexcept = default;
+  bool operator<(counted_key const& other) const noexcept { return value < other.value; }
+};
+
+TEST_CASE("what a new key moves does not grow with the map") {
+  constexpr std::uint32_t keys = 20'000;
+  for (bool const falling : {true, false}) {
+    flat_map<counted_key, int> flat;
+    counted_key::moves = 0;
+    for (std::uint32_t i = 0; i < keys; ++i)
+      flat[counted_key(falling ? keys - i : i * 2654435761u)] = 1;
+    CHECK(flat.size() == keys);
+    CHECK(counted_key::moves < std::uint64_t{keys} * 1000);
+  }
 }
 
 }  // namespace flat_map_test

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -48,6 +49,31 @@ TEST_CASE("of ranges that begin together the shorter one is within") {
   p.add(1, 0, 100);
   CHECK(p.from(0, 120) == sums{{0, 20}, {1, 50}, {2, 50}});
   CHECK(p.from(40, 60) == sums{{1, 10}, {2, 10}});
+}
+
+TEST_CASE("the innermost open range is found at any depth") {
+  // 500 nested ones, of which the inner half end one by one; each other one ends at once with that
+  // around it.
+  open_ranges p;
+  constexpr std::uint32_t depth = 500;
+  auto const end_of = [](std::uint32_t level) {
+    return std::int64_t{1'000} + 10 * (depth - level + level % 2);
+  };
+  for (std::uint32_t level = depth; level > 0; --level) p.add(level, level, end_of(level));
+  for (std::int64_t time = 600; time < 6'100; time += 7) {
+    std::uint32_t innermost = depth;
+    while (innermost > 0 && end_of(innermost) <= time) --innermost;
+    CAPTURE(time);
+    CHECK(p.from(time, time + 1) == sums{{innermost, 1}});
+  }
+  std::map<std::uint32_t, std::int64_t> expected;
+  std::int64_t now = 900;
+  for (std::uint32_t level = depth; level > 0; --level) {
+    if (end_of(level) > now) expected[level] = end_of(level) - now;
+    now = std::max(now, end_of(level));
+  }
+  expected[0] = 7'000 - now;
+  CHECK(p.from(900, 7'000) == expected);
 }
 
 }  // namespace host_timeline_test

@@ -37,6 +37,54 @@ TEST_CASE("lanes: what touches follows, what ends together is within") {
   CHECK(lanes_of({{0, 10}, {5, 10}}, false) == 2);
 }
 
+namespace {
+
+/// The same by a look at each lane.
+vec<vec<trace_slice>> slowly_split(vec<trace_slice> slices, bool nests) {
+  slices.sort();
+  vec<vec<trace_slice>> lanes(1);
+  vec<vec<std::int64_t>> open(1);
+  for (trace_slice const& slice : slices) {
+    std::size_t lane = 0;
+    for (;; ++lane) {
+      if (lane == lanes.size()) {
+        lanes.emplace_back();
+        open.emplace_back();
+      }
+      vec<std::int64_t>& ends = open[lane];
+      while (!ends.empty() && ends.back() <= slice.begin) ends.pop_back();
+      if (ends.empty() || (nests && slice.end <= ends.back())) break;
+    }
+    open[lane].push_back(slice.end);
+    lanes[lane].push_back(slice);
+  }
+  return lanes;
+}
+
+}  // namespace
+
+TEST_CASE("lanes: each slice is on the first that has room for it") {
+  sample::random_numbers random(7);
+  for (int round = 0; round < 200; ++round) {
+    bool const nests = round % 2 == 0;
+    std::uint32_t const times = 1 + random.below(60);
+    vec<trace_slice> slices;
+    for (std::uint32_t i = 0; i < 80; ++i) {
+      std::int64_t const begin = random.below(times);
+      slices.push_back({begin, begin + random.below(1 + times / 2), i, no_launch, 0,
+                        slice_kind::range, static_cast<std::uint8_t>(random.below(3))});
+    }
+    auto const expected = slowly_split(slices, nests);
+    auto const lanes = split_into_lanes(slices, nests);
+    REQUIRE(lanes.size() == expected.size());
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      REQUIRE(lanes[lane].size() == expected[lane].size());
+      for (std::size_t i = 0; i < lanes[lane].size(); ++i)
+        CHECK(lanes[lane][i].index == expected[lane][i].index);
+    }
+  }
+}
+
 TEST_CASE(
     "a limit leaves out what begins after the last event that fits, and nothing of exactly so "
     "many") {

@@ -135,12 +135,15 @@ struct comparison {
 
   /// The range whose time changed most, of those without ranges below; null without any.
   /// Requires: `ranges` has the largest change first.
-  compared_range const* most_changed() const noexcept {
+  compared_range const* most_changed() const {
+    vec<std::string_view> paths;
+    for (compared_range const& range : ranges) paths.push_back(range.path);
+    paths.sort();
     for (compared_range const& range : ranges) {
-      bool is_leaf = true;
-      for (compared_range const& other : ranges)
-        is_leaf = is_leaf && !detail::is_below(other.path, range.path);
-      if (is_leaf) return &range;
+      std::string const below = range.path + '/';
+      std::size_t const next =
+          paths.count_first([&](std::string_view path) { return path < below; });
+      if (next == paths.size() || !detail::is_below(paths[next], range.path)) return &range;
     }
     return nullptr;
   }

@@ -46,7 +46,18 @@ struct finding_rule {
 /// A profile as the rules look at it: its amounts in a mean step, and how sentences tell them.
 class step_view {
  protected:
-  explicit step_view(findings_input const& input) noexcept : in_(input), rows_(input.rows) {}
+  explicit step_view(findings_input const& input) : in_(input), rows_(input.rows) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) ends_.push_back(row + 1);
+    for (std::size_t row = rows_.size(); row-- > 1;)
+      ends_[rows_[row].parent] = larger(ends_[rows_[row].parent], ends_[row]);
+  }
+
+  /// Behind the last row below a row.
+  std::size_t end_of(std::size_t row) const noexcept { return ends_[row]; }
+  /// Whether a row is another one, or lies below it.
+  bool is_in(std::size_t row, std::size_t above) const noexcept {
+    return above <= row && row < ends_[above];
+  }
 
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
   std::string gpus() const {
@@ -129,13 +140,19 @@ class step_view {
 
   findings_input const& in_;
   vec<range_row> const& rows_;
+
+ private:
+  vec<std::size_t> ends_;  ///< by row
 };
 
 /// What the rules share beside that view: the judge of gains, and what they found.
 class finding_context : protected step_view {
  protected:
   explicit finding_context(findings_input const& input)
-      : step_view(input), worked_(worked_devices(input.source)), judge_(input.roofline) {
+      : step_view(input),
+        worked_(worked_devices(input.source)),
+        judge_(input.roofline),
+        migrating_(input.rows.size(), false) {
     step_ns_ = input.steps.mean_ns;
     find_multiprocessors();
   }
@@ -151,8 +168,9 @@ class finding_context : protected step_view {
     blocks_of_memory_ = blocks_that_fill_memory(*worked_[0]);
     if (in_.source.contexts.empty()) return;
     multiprocessors_ = 0.0;
+    usable_multiprocessors const all(in_.source);
     for (kernel_record const& kernel : in_.source.kernels) {
-      double const usable = multiprocessors_of(in_.source, kernel.device, kernel.context);
+      double const usable = all.of(kernel.device, kernel.context);
       if (multiprocessors_ > 0.0 && usable != multiprocessors_) {
         multiprocessors_ = 0.0;
         return;
@@ -291,7 +309,7 @@ class finding_context : protected step_view {
 
   vec<profile_device const*> worked_;
   gain_judge judge_;
-  vec<std::size_t> migrating_;  ///< rows whose idle time managed memory explains
+  vec<bool> migrating_;  ///< by row: whether managed memory explains its idle time
   double step_ns_ = 0.0;
   double multiprocessors_ = 0.0;
   double blocks_of_memory_ = 0.0;  ///< that draw all of it; 0 is not known

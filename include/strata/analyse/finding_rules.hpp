@@ -7,6 +7,7 @@
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/step_bound.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -50,7 +51,7 @@ class finding_rules : private kernel_rules {
   /// Whether a rule looks at idle time of a row in a place.
   bool is_in_place(std::uint32_t row, idle_place scope) const noexcept {
     if (scope == idle_place::anywhere) return true;
-    return (row == 0) == (scope == idle_place::between_ranges) && !migrating_.contains(row);
+    return (row == 0) == (scope == idle_place::between_ranges) && !migrating_[row];
   }
   bool idle(finding_rule const& rule, idle_cause cause, idle_place scope = idle_place::anywhere) {
     std::size_t const before = made_.findings.size();
@@ -147,13 +148,14 @@ class finding_rules : private kernel_rules {
     constexpr double most_of_migration = 20.0;
     if (!in_.source.has_migrations) return true;
     vec<own_migrations> const own = own_migrations_by_row();
+    vec<double> idle_by_row(rows_.size(), 0.0);
+    for (idle_time const& time : in_.steps.idle)
+      if (time.cause == idle_cause::host_work) idle_by_row[time.row] += time.ns;
     std::size_t const before = made_.findings.size();
     own_migrations all;  // of a step
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       if (!is_worth(per_step(row, own[row].ns))) continue;
-      double idle = 0.0;
-      for (idle_time const& time : in_.steps.idle)
-        if (time.row == row && time.cause == idle_cause::host_work) idle += time.ns;
+      double idle = idle_by_row[row];
       if (idle > most_of_migration * per_step(row, own[row].ns)) idle = 0.0;
       double const waits = own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
                                ? judge_.gain(row, cure_of_kernels().ends_waits(load(row).time_ns))
@@ -162,7 +164,7 @@ class finding_rules : private kernel_rules {
       add_migrations(all, own[row], per_step(row, 1.0));
       if (is_worth(waits)) prove_migrations(add_kernels(rule, row, waits, {}), own[row]);
       if (!is_worth(idle)) continue;
-      migrating_.push_back(row);
+      migrating_[row] = true;
       finding& made = add(rule, row, idle, {});
       made.part = finding_part::host_work;
       prove_migrations(made, own[row]);
@@ -340,27 +342,32 @@ class finding_rules : private kernel_rules {
       return larger(0.0, ns - longer_together * larger(busiest_ns, filled_ns));
     }
   };
-  small_kernels small_kernels_of(device_time const& device) const noexcept {
-    small_kernels work;
-    work.device = device.device;
-    work.overlap_ns = device.overlap_ns;
+  vec<small_kernels> small_kernels_by_device() const {
+    vec<small_kernels> works;
+    number_map<std::size_t> places;
+    for (device_time const& device : in_.steps.devices) {
+      places[device.device] = works.size();
+      works.emplace_back();
+      works.back().device = device.device;
+      works.back().overlap_ns = device.overlap_ns;
+    }
     for (stream_time const& stream : in_.steps.streams) {
-      if (stream.device != device.device || !(stream.small_ns > 0.0)) continue;
+      std::size_t const* const place = places.find(stream.device);
+      if (place == nullptr || !(stream.small_ns > 0.0)) continue;
+      small_kernels& work = works[*place];
       ++work.streams;
       work.ns += stream.small_ns;
       work.filled_ns += stream.filled_ns;
       work.busiest_ns = larger(work.busiest_ns, stream.small_ns);
     }
-    return work;
+    return works;
   }
 
   /// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
   bool serialised_streams(finding_rule const& rule) {
     small_kernels worst;
-    for (device_time const& device : in_.steps.devices) {
-      small_kernels const work = small_kernels_of(device);
+    for (small_kernels const& work : small_kernels_by_device())
       if (work.gain_together() > worst.gain_together()) worst = work;
-    }
     double const cost = worst.gain_together();
     if (!is_dear(cost)) return true;
     vec<double> little(rows_.size(), 0.0);
@@ -408,16 +415,10 @@ class finding_rules : private kernel_rules {
     if (!load.units.is_known() && known(at_roof)) use = at_roof;
     return load.time_ns * smaller(1.0, use / bound_use);
   }
-  /// Behind the last row below a row.
-  std::size_t end_of(std::size_t row) const noexcept {
-    std::size_t end = row + 1;
-    while (end < rows_.size() && is_in(end, row)) ++end;
-    return end;
-  }
+  /// Whether a row lies in one of several. Requires: none of these lies in another, they are in
+  /// order, and none comes behind this row.
   bool is_below(std::size_t row, vec<std::size_t> const& above) const noexcept {
-    for (std::size_t const other : above)
-      if (is_in(row, other)) return true;
-    return false;
+    return !above.empty() && is_in(row, above.back());
   }
 
   bool declared_work(finding_rule const& rule) {
@@ -571,18 +572,22 @@ class finding_rules : private kernel_rules {
     return static_cast<double>(begin) < 2.0 * start_ns && ns < share * start_ns;
   }
 
-  /// Time in which the device is idle for what the host does, in the ranges from `row` on that lie
-  /// in it.
-  double idle_of_host(std::size_t row = 0) const noexcept {
+  /// Time in which the device is idle for what the host does.
+  double idle_of_host() const noexcept {
     if (!in_.steps.has_timeline) return in_.steps.active_idle_ns();
     double sum = 0.0;
     for (idle_time const& time : in_.steps.idle)
-      if (time.cause != idle_cause::device && is_in(time.row, row)) sum += time.ns;
+      if (time.cause != idle_cause::device) sum += time.ns;
     return sum;
   }
-  bool is_in(std::size_t row, std::size_t above) const noexcept {
-    while (row > above) row = rows_[row].parent;
-    return row == above;
+  /// The same of each row with those below it.
+  vec<double> idle_of_host_by_row() const {
+    if (!in_.steps.has_timeline) return vec<double>(rows_.size(), in_.steps.active_idle_ns());
+    vec<double> idle(rows_.size(), 0.0);
+    for (idle_time const& time : in_.steps.idle)
+      if (time.cause != idle_cause::device) idle[time.row] += time.ns;
+    for (std::size_t row = rows_.size(); row-- > 1;) idle[rows_[row].parent] += idle[row];
+    return idle;
   }
 
   /// Without a first step that the mean step leaves out.
@@ -627,10 +632,11 @@ class finding_rules : private kernel_rules {
         calls.worst = i;
       }
     }
+    vec<double> const idle = idle_of_host_by_row();
     vec<std::size_t> said;
     for (std::size_t row = 1; row < found.size(); ++row) {
       double cost = found[row].cost;
-      if (has_device_work()) cost = smaller(cost, idle_of_host(row));
+      if (has_device_work()) cost = smaller(cost, idle[row]);
       if (found[row].worst == 0 || cost < least * step_ns_) continue;
       if (is_below(row, said)) continue;         // it is that range's idle time
       if (!rows_[row].thread.empty()) continue;  // it is beside the step

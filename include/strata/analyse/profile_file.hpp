@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_PROFILE_FILE_HPP
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -280,6 +281,41 @@ class run_ranges {
   vec<counted_metric> metrics;
 
  private:
+  /// Finds the range that a path is of, or lies in. Cost: linear in the path.
+  class path_index {
+   public:
+    /// Requires: no path is there twice.
+    explicit path_index(vec<run_range>& ranges) {
+      for (run_range& range : ranges) {
+        std::uint64_t hash = seed;
+        for (char const c : range.path) hash = mixed(hash, c);
+        ranges_[hash] = &range;
+      }
+    }
+    /// The innermost of those around a path; `itself`: the range of this path comes first.
+    run_range* around(std::string_view path, bool itself) const {
+      vec<pair<std::size_t, run_range*>> found;  // by how much of the path theirs would be
+      std::uint64_t hash = seed;
+      for (std::size_t i = 0; i <= path.size(); ++i) {
+        bool const ends = i == path.size() ? itself : path[i] == '/';
+        run_range* const* const range = ends && i > 0 ? ranges_.find(hash) : nullptr;
+        if (range != nullptr && *range != nullptr) found.push_back({i, *range});
+        if (i < path.size()) hash = mixed(hash, path[i]);
+      }
+      while (!found.empty() && found.back().second->path != path.substr(0, found.back().first))
+        found.pop_back();
+      return found.empty() ? nullptr : found.back().second;
+    }
+
+   private:
+    // FNV-1a
+    static constexpr std::uint64_t seed = 0xcbf29ce484222325u;
+    static constexpr std::uint64_t mixed(std::uint64_t hash, char c) noexcept {
+      return (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    }
+    number_map<run_range*> ranges_;  ///< by the hash of their paths
+  };
+
   template <class Ranges>
   static auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
     std::size_t const index =
@@ -371,18 +407,20 @@ class run_ranges {
   }
   /// Those of a range and of all below it.
   void add_kernels() {
+    path_index const index(all);
+    vec<run_range*> above;  // by position: the next range around each, null where there is none
+    for (run_range const& range : all) above.push_back(index.around(range.path, false));
     file_->for_each("kernels", [&](json_node row) {
       std::string_view const path = file_->json().text(file_->json().find(row, "path"));
-      for (std::size_t end = 0; end < path.size();) {
-        end = smaller(path.find('/', end + 1), path.size());
-        run_range* const range = find_in(all, path.substr(0, end));
-        if (range != nullptr) add_kernel(range->gpu, row, steps_of(*range));
-      }
+      recorded_times const times = times_of(row, kernel_columns);
+      bool const has_first = is_number(row, kernel_columns.first_count);
+      for (run_range* range = index.around(path, true); range != nullptr;
+           range = above[static_cast<std::size_t>(range - all.data())])
+        add_kernel(range->gpu, times, has_first, steps_of(*range));
     });
   }
-  void add_kernel(step_time& time, json_node row, double steps) const {
-    recorded_times times = times_of(row, kernel_columns);
-    if (is_number(row, kernel_columns.first_count)) return add_later(time, times, steps);
+  static void add_kernel(step_time& time, recorded_times times, bool has_first, double steps) {
+    if (has_first) return add_later(time, times, steps);
     double squares = squares_of(times.count, times.total, times.deviation);
     trim(times.count, times.total, squares, times.shortest, times.longest);
     time.add(times.count, times.total, squares, times.median, steps);

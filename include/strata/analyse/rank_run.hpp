@@ -90,8 +90,9 @@ using work_by_path = flat_map<std::string, double>;
 
 inline vec<rank_range> ranges_of(work_by_path const& work) {
   vec<rank_range> ranges;
-  for (auto const& [path, ns] : work.entries())
+  work.for_each([&](std::string const& path, double ns) {
     if (ns > 0.0) ranges.push_back({path, ns});
+  });
   return ranges;
 }
 

@@ -149,6 +149,8 @@ class roofline_builder {
   roofline_table build() {
     find_devices();
     add_roofs();
+    copy_call_ns_.resize(rows_.size(), 0.0);
+    for (copy_time const& copy : steps_.copies) copy_call_ns_[copy.row] += copy.call_ns;
     table_.limits.resize(rows_.size());
     table_.own.resize(rows_.size());
     for (std::size_t row = 0; row < rows_.size(); ++row) add_row(row);
@@ -430,11 +432,8 @@ class roofline_builder {
   /// Host time of a range in calls that wait for the GPU, and in those that copy, which mostly do.
   double waited_ns(std::size_t position) const {
     range_row const& row = rows_[position];
-    double ns =
-        steps_.per_step(static_cast<double>(row.total.synchronization_ns), row.step_host_share);
-    for (copy_time const& copy : steps_.copies)
-      if (copy.row == position) ns += copy.call_ns;
-    return ns;
+    return steps_.per_step(static_cast<double>(row.total.synchronization_ns), row.step_host_share) +
+           copy_call_ns_[position];
   }
   limiter limiter_of(std::size_t position, range_limit const& limit) const {
     range_row const& row = rows_[position];
@@ -455,6 +454,7 @@ class roofline_builder {
   step_amounts mean_;
   counter_table const* counters_;           ///< of the same rows; null where nothing was counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
+  vec<double> copy_call_ns_;                ///< by row: host time in calls that copy
   roofline_table table_;
 };
 

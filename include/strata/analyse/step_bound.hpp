@@ -27,8 +27,8 @@ namespace detail {
 /// The sentence above all findings: what bounds the step.
 class step_bound : private step_view {
  public:
-  /// `migrating`: the rows whose idle time managed memory explains.
-  step_bound(findings_input const& input, vec<std::size_t> const& migrating) noexcept
+  /// `migrating`: of each row whether managed memory explains its idle time.
+  step_bound(findings_input const& input, vec<bool> const& migrating)
       : step_view(input), migrating_(migrating) {}
 
   std::string text() const {
@@ -262,12 +262,12 @@ class step_bound : private step_view {
     double all = 0.0;
     double most = 0.0;
     std::string_view longest;
-    for (auto const& kernel : times.entries()) {
-      all += kernel.second;
-      if (!(kernel.second > most)) continue;
-      most = kernel.second;
-      longest = kernel.first;
-    }
+    times.for_each([&](std::string_view kernel, double ns) {
+      all += ns;
+      if (!(ns > most)) return;
+      most = ns;
+      longest = kernel;
+    });
     if (longest.empty() || most < much * all) return {};
     std::string const name = shortened(longest, widest, 0);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
@@ -279,7 +279,7 @@ class step_bound : private step_view {
   bool awaits_pages() const {
     double ns = 0.0;
     for (idle_time const& time : in_.steps.idle)
-      if (time.cause == idle_cause::host_work && migrating_.contains(time.row)) ns += time.ns;
+      if (time.cause == idle_cause::host_work && migrating_[time.row]) ns += time.ns;
     return ns > 0.0 && ns >= 0.5 * in_.steps.idle_of(idle_cause::host_work);
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
@@ -300,7 +300,7 @@ class step_bound : private step_view {
     return sentence("Idle: ") << idle << ", for several causes.";
   }
 
-  vec<std::size_t> const& migrating_;
+  vec<bool> const& migrating_;
 };
 
 }  // namespace detail

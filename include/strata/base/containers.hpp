@@ -21,44 +21,85 @@ STRATA_BEGIN_LIGHT
 
 namespace detail {
 
-/// Values by key in one sorted vector: <map> and <unordered_map> would be a sixth of what all of
-/// Strata includes. Cost: a look-up is a binary search; a new key behind all others is appended,
-/// elsewhere it moves those behind it.
+/// Values by key in sorted blocks: <map> and <unordered_map> would be a sixth of what all of Strata
+/// includes. Cost: a look-up is two binary searches; a new key moves at most those behind it in its
+/// block.
 template <class Key, class Value>
 class flat_map {
  public:
   /// The value of a key, null where there is none.
   template <class Like>
   Value* find(Like const& key) noexcept {
-    auto const entry = lower(key);
-    return entry == entries_.end() || key < entry->first ? nullptr : &entry->second;
+    if (blocks_.empty()) return nullptr;
+    block& in = blocks_[block_of(key)];
+    std::size_t const index = lower(in, key);
+    return index == in.size() || key < in[index].first ? nullptr : &in[index].second;
   }
   template <class Like>
   Value const* find(Like const& key) const noexcept {
     return const_cast<flat_map*>(this)->find(key);
   }
 
-  /// The value of a key; where there was none, a new one.
+  /// The value of a key; where there was none, a new one. It stays until the next one.
   Value& operator[](Key const& key) {
-    auto entry = lower(key);
-    if (entry == entries_.end() || key < entry->first)
-      entry = entries_.insert(entry, {key, Value()});
-    return entry->second;
+    if (blocks_.empty()) blocks_.emplace_back();
+    std::size_t number = block_of(key);
+    std::size_t index = lower(blocks_[number], key);
+    if (index < blocks_[number].size() && !(key < blocks_[number][index].first))
+      return blocks_[number][index].second;
+    if (blocks_[number].size() == most_of_block) {
+      // Keys that come in order fill their blocks.
+      std::size_t const kept =
+          index == most_of_block && number + 1 == blocks_.size() ? index : most_of_block / 2;
+      split(number, kept);
+      number += index >= kept ? 1 : 0;
+      index -= index >= kept ? kept : 0;
+    }
+    ++size_;
+    return blocks_[number].insert(blocks_[number].begin() + index, {key, Value()})->second;
   }
 
-  vec<pair<Key, Value>> const& entries() const noexcept { return entries_; }
-  std::size_t size() const noexcept { return entries_.size(); }
-  void clear() noexcept { entries_.clear(); }
+  /// Calls visit(key, value) for each, in the order of the keys.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (block const& in : blocks_)
+      for (pair<Key, Value> const& entry : in) visit(entry.first, entry.second);
+  }
+  std::size_t size() const noexcept { return size_; }
+  void clear() noexcept {
+    blocks_.clear();
+    size_ = 0;
+  }
 
  private:
+  using block = vec<pair<Key, Value>>;
+  static constexpr std::size_t most_of_block = 256;
+
+  /// The last block that begins with this key or one before it; else the first.
   template <class Like>
-  pair<Key, Value>* lower(Like const& key) noexcept {
-    if (!entries_.empty() && entries_.back().first < key) return entries_.end();
-    return entries_.begin() +
-           entries_.count_first([&](pair<Key, Value> const& entry) { return entry.first < key; });
+  std::size_t block_of(Like const& key) const noexcept {
+    if (blocks_.size() == 1) return 0;
+    std::size_t const behind =
+        blocks_.count_first([&](block const& in) { return in.empty() || !(key < in[0].first); });
+    return behind == 0 ? 0 : behind - 1;
+  }
+  template <class Like>
+  static std::size_t lower(block const& in, Like const& key) noexcept {
+    if (!in.empty() && in.back().first < key) return in.size();
+    return in.count_first([&](pair<Key, Value> const& entry) { return entry.first < key; });
+  }
+  /// All of a block but the first ones become the next block.
+  void split(std::size_t number, std::size_t kept) {
+    block behind;
+    behind.reserve(most_of_block);
+    for (std::size_t i = kept; i < blocks_[number].size(); ++i)
+      behind.push_back(std::move(blocks_[number][i]));
+    blocks_[number].resize(kept);
+    blocks_.insert(blocks_.begin() + number + 1, std::move(behind));
   }
 
-  vec<pair<Key, Value>> entries_;
+  vec<block> blocks_;  ///< none is empty but the only one
+  std::size_t size_ = 0;
 };
 
 /// Values by a number, in no order. Cost: a look-up is a hash and a step or two.

@@ -43,14 +43,22 @@ void add_by_time(vec<First>& a, std::size_t count_a, vec<Second>& b, std::size_t
   }
 }
 
-/// The times of every subtree of a tree, from work in the order of its begins.
-/// Cost: a step for each level that was not busy yet.
+/// The times of every subtree of a tree, from work in the order of its begins. Of so many devices
+/// each has its own; those beyond count as one, so that memory is that of the places. No recorder
+/// nests deeper than `deepest`: what lies deeper is directly below a place at that depth. Cost: a
+/// step for each level that was not busy yet.
 class subtree_sweep {
  public:
+  static constexpr std::size_t most_devices = 64;
+  static constexpr std::uint32_t deepest = 1024;
+
   explicit subtree_sweep(subtree_sums& sums) noexcept : sums_(&sums) {}
 
   /// Adds a place below an earlier one; the first is the root, its own parent. Requires: room.
   void add_place(std::uint32_t parent) {
+    bool const is_root = parents_.empty();
+    if (!is_root && depths_[parent] > deepest) parent = parents_[parent];
+    depths_.push_back(is_root ? 0 : depths_[parent] + 1);
     parents_.push_back(parent);
     sums_->times.push_back({});
     in_use_.push_back(0);
@@ -63,6 +71,7 @@ class subtree_sweep {
   void make_room_for_place() {
     std::size_t const count = places() + 1;
     parents_.reserve(count);
+    depths_.reserve(count);
     sums_->times.reserve(count);
     in_use_.reserve(count);
     busy_until_.reserve(count);
@@ -125,6 +134,7 @@ class subtree_sweep {
     }
     std::size_t index = 0;
     while (index < sums_->devices.size() && sums_->devices[index].device != on) ++index;
+    if (index == most_devices) return index - 1;
     if (index == devices_.size())
       add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
     return index;
@@ -138,6 +148,7 @@ class subtree_sweep {
 
   subtree_sums* sums_;
   vec<std::uint32_t> parents_;
+  vec<std::uint32_t> depths_;     ///< one more than `deepest` at most
   vec<std::int64_t> in_use_;      ///< device memory, bytes
   vec<std::int64_t> busy_until_;  ///< on any device
   vec<device> devices_;           ///< as subtree_sums::devices
@@ -158,7 +169,7 @@ struct summing_losses {
 /// Threads: one at a time.
 class device_summing {
  public:
-  static constexpr std::size_t most_devices = 64;
+  static constexpr std::size_t most_devices = subtree_sweep::most_devices;
 
   explicit device_summing(device_sums& sums)
       : sums_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {
@@ -318,7 +329,7 @@ class device_summing {
   /// With its place in both trees and in the map of families, which is a quarter full at least.
   static constexpr std::size_t bytes_of_node =
       sizeof(device_work) + sizeof(std::uint32_t) +
-      2 * (sizeof(subtree_times) + sizeof(std::uint32_t) + 2 * sizeof(std::int64_t)) + 3 * 16;
+      2 * (sizeof(subtree_times) + 2 * sizeof(std::uint32_t) + 2 * sizeof(std::int64_t)) + 3 * 16;
   /// With its place in the map of names and two histograms of a few values each.
   static constexpr std::size_t bytes_of_kernel = sizeof(kernel_sums) + 3 * 16 + 2 * 48;
 

@@ -38,6 +38,52 @@ inline std::string name_with_index(std::string name, std::int64_t index) {
   return index == no_index ? name : sentence(name) << '[' << index << ']';
 }
 
+/// A path is at most so long: of one that would be longer the middle is left out,
+/// `block[0]/a/…9f86d081…/mlp`. Paths of nested ranges would be as long as all names above
+/// together, for each of them.
+inline constexpr std::size_t longest_path = 2000;  // bytes; a name has 1,000 at most
+
+/// What a path needs to be continued.
+struct path_end {
+  std::uint64_t hash = 0xcbf29ce484222325u;  ///< of the whole path, FNV-1a
+  std::size_t head = 0;                      ///< what stands before the mark; 0 without one
+};
+
+/// The path of a range with this name, below the path `above` which ends so. `end` becomes its end.
+/// Where the middle is left out, the mark there has eight digits of a hash of the whole path: it is
+/// the same in each run, and differs where the paths do.
+inline std::string path_below(std::string const& above, path_end const& above_end,
+                              std::string_view name, path_end& end) {
+  constexpr std::string_view dots = "\xE2\x80\xA6";
+  constexpr std::size_t mark = 2 * dots.size() + 8;
+  constexpr std::size_t longest_head = 900;
+  constexpr std::size_t longest_tail = longest_path - mark - longest_head;
+  std::string path = above;
+  if (!above.empty()) path += '/';
+  path += name;
+  end = above_end;
+  for (std::size_t i = above.size(); i < path.size(); ++i)
+    end.hash = (end.hash ^ static_cast<unsigned char>(path[i])) * 0x100000001b3u;
+  if (path.size() <= longest_path && end.head == 0) return path;
+  auto const is_within = [&path](std::size_t place) {  // a character of UTF-8
+    return place < path.size() && (static_cast<unsigned char>(path[place]) & 0xC0) == 0x80;
+  };
+  std::size_t tail = path.size() - smaller(path.size(), longest_tail);
+  if (end.head != 0) {
+    tail = larger(tail, end.head + mark);
+  } else {
+    end.head = longest_head;
+    while (end.head > longest_head - 3 && is_within(end.head)) --end.head;
+  }
+  for (int i = 0; i < 3 && is_within(tail); ++i) ++tail;
+  sentence middle;
+  middle << dots;
+  for (int shift = 28; shift >= 0; shift -= 4)
+    middle << "0123456789abcdef"[(end.hash >> 32 ^ end.hash) >> shift & 0xF];
+  middle << dots;
+  return path.replace(end.head, tail - end.head, middle);
+}
+
 /// `block[3]/mlp` as `block[*]/mlp`.
 inline std::string with_folded_indices(std::string_view path) {
   std::string folded;

@@ -63,13 +63,13 @@ class tensor_work {
     constexpr double explained = 0.5;
     constexpr double busy = 0.02;  // of the time: kernels without products have some
     if (!(cycles_peak_ > 0.0) || !(operations_peak_ > 0.0)) return false;
-    for (auto const& entry : ranges_.entries()) {
-      range const& work = entry.second;
+    bool all = true;
+    ranges_.for_each([&](std::uint32_t, range const& work) {
       double const cycles = work.cycles / cycles_peak_;
-      if (work.elapsed > 0.0 && cycles < busy * work.elapsed) continue;
-      if (cycles > 0.0 && work.operations / operations_peak_ < explained * cycles) return false;
-    }
-    return true;
+      if (work.elapsed > 0.0 && cycles < busy * work.elapsed) return;
+      if (cycles > 0.0 && work.operations / operations_peak_ < explained * cycles) all = false;
+    });
+    return all;
   }
 
  private:

@@ -56,7 +56,7 @@ class page_rows {
       std::size_t needed = 0;
       for (std::uint32_t index = row; positions_[index] == none; index = rows[index].parent) {
         ++needed;
-        if (index == 0 || rows[index].parent >= index) break;
+        if (kept + needed > most || index == 0 || rows[index].parent >= index) break;
       }
       if (kept + needed > most) continue;
       kept += needed;

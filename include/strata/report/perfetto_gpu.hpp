@@ -91,7 +91,7 @@ class perfetto_gpus {
     for (profile_device const& device : source_.environment.devices) {
       if (device.ordinal != next++) return;  // Perfetto takes the position for the number
       inner_message const gpu(packets, perfetto::info_gpus);
-      packets.text(perfetto::gpu_name, trace_process_name(source_, next));
+      packets.text(perfetto::gpu_name, trace_names(source_).of_process(next));
       packets.text(perfetto::gpu_vendor, "NVIDIA");
       packets.text(perfetto::gpu_model, device.name);
       packets.text(perfetto::gpu_architecture, architecture(device.ordinal));

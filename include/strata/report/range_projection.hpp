@@ -40,8 +40,12 @@ class range_projection {
   template <class HasOwnRow>
   static vec<projected_range> project_ranges(profile const& source, HasOwnRow const& has_own_row) {
     range_projection made(source);
-    for (std::uint32_t node = 0; node < source.nodes.size(); ++node)
-      made.shown_.push_back(node != root_node && has_own_row(node));
+    for (std::uint32_t node = 0; node < source.nodes.size(); ++node) {
+      bool const is_shown = node != root_node && has_own_row(node);
+      std::uint32_t const parent = source.nodes[node].parent;
+      std::uint32_t const above = parent < node ? made.shown_[parent] : root_node;
+      made.shown_.push_back(is_shown ? node : above);
+    }
     made.sort_calls();
     made.collect();
     made.project();
@@ -121,12 +125,11 @@ class range_projection {
   /// The ranges around some work, the outermost first.
   void find_levels(work const& record, driver_call_record const& launch, vec<level>& levels) const {
     levels.clear();
-    std::uint32_t node = record.node;
-    while (node != root_node && node < source_.nodes.size() && levels.size() < most_levels) {
-      if (shown_[node]) levels.push_back({node, call_of(node, launch)});
+    std::uint32_t node = record.node < shown_.size() ? shown_[record.node] : root_node;
+    while (node != root_node && levels.size() < most_levels) {
+      levels.push_back({node, call_of(node, launch)});
       std::uint32_t const parent = source_.nodes[node].parent;
-      if (parent >= node) break;
-      node = parent;
+      node = parent < node ? shown_[parent] : root_node;
     }
     for (std::size_t i = 0; i < levels.size() / 2; ++i)
       std::swap(levels[i], levels[levels.size() - 1 - i]);
@@ -166,7 +169,7 @@ class range_projection {
 
   profile const& source_;
   launch_index launches_;
-  vec<bool> shown_;           ///< by node
+  vec<std::uint32_t> shown_;  ///< by node: it, or the next one around it that is shown; or the root
   vec<std::uint32_t> calls_;  ///< of source.ranges, by node, thread and begin
   vec<work> work_;            ///< by stream and time
   vec<projected_range> open_;

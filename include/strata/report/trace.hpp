@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_TRACE_HPP
 #define STRATA_REPORT_TRACE_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -421,42 +422,55 @@ inline std::uint32_t trace_process(profile const& source, std::uint32_t process)
   return process + (rank < 0 ? 1u : 1000u * (static_cast<std::uint32_t>(rank) + 1));
 }
 
-/// `train (pid 42, rank 1)` or `GPU 0: NVIDIA H100`.
-inline std::string trace_process_name(profile const& source, std::uint32_t process) {
-  profile_environment const& e = source.environment;
-  std::string name;
-  if (process > 0) {
-    name = sentence("GPU ") << (process - 1);
-    for (profile_device const& device : e.devices)
-      if (device.ordinal == process - 1) name += ": " + device.name;
+/// What processes and tracks of a trace are called.
+class trace_names {
+ public:
+  explicit trace_names(profile const& source) : source_(source) {
+    for (profile_device const& device : source.environment.devices)
+      devices_[device.ordinal] = &device;
+    for (profile_thread const& thread : source.threads) threads_[thread.ordinal] = &thread;
+  }
+
+  /// `train (pid 42, rank 1)` or `GPU 0: NVIDIA H100`.
+  std::string of_process(std::uint32_t process) const {
+    profile_environment const& e = source_.environment;
+    std::string name;
+    if (process > 0) {
+      name = sentence("GPU ") << (process - 1);
+      profile_device const* const* const device = devices_.find(process - 1);
+      return device == nullptr ? name : name + ": " + (*device)->name;
+    }
+    name = program_of(e.command);
+    if (name.empty()) name = "host";
+    if (e.process_id != 0 || e.rank >= 0) name += " (";
+    if (e.process_id != 0) name += sentence("pid ") << e.process_id;
+    if (e.process_id != 0 && e.rank >= 0) name += ", ";
+    if (e.rank >= 0) name += sentence("rank ") << e.rank;
+    if (e.process_id != 0 || e.rank >= 0) name += ")";
     return name;
   }
-  name = program_of(e.command);
-  if (name.empty()) name = "host";
-  if (e.process_id != 0 || e.rank >= 0) name += " (";
-  if (e.process_id != 0) name += sentence("pid ") << e.process_id;
-  if (e.process_id != 0 && e.rank >= 0) name += ", ";
-  if (e.rank >= 0) name += sentence("rank ") << e.rank;
-  if (e.process_id != 0 || e.rank >= 0) name += ")";
-  return name;
-}
 
-inline std::string trace_track_name(profile const& source, trace_track::identity const& line,
-                                    bool one_context) {
-  if (line.process > 0) {
-    std::string const stream = sentence("stream ")
-                               << line.stream << (line.is_work ? "" : ", ranges");
-    return one_context ? stream : sentence("context ") << line.context << ", " << stream;
-  }
-  if (line.context == trace_plan::synchronization_context) return "waits for the device";
-  std::string name = sentence("thread ") << line.stream;
-  for (profile_thread const& thread : source.threads) {
-    if (thread.ordinal != line.stream) continue;
+  std::string of_track(trace_track::identity const& line, bool one_context) const {
+    if (line.process > 0) {
+      std::string const stream = sentence("stream ")
+                                 << line.stream << (line.is_work ? "" : ", ranges");
+      return one_context ? stream : sentence("context ") << line.context << ", " << stream;
+    }
+    if (line.context == trace_plan::synchronization_context) return "waits for the device";
+    std::string name = sentence("thread ") << line.stream;
+    profile_thread const* const* const found = threads_.find(line.stream);
+    if (found == nullptr) return name;
+    profile_thread const& thread = **found;
     if (!thread.name.empty()) name = thread.name;
     if (thread.os_id != 0) name += sentence(" (") << thread.os_id << ")";
+    return name;
   }
-  return name;
-}
+
+ private:
+  profile const& source_;
+  number_map<profile_device const*> devices_;  ///< by ordinal
+  number_map<profile_thread const*> threads_;  ///< the same
+};
 
 /// The name of a lane of a track: the first one has that of the track.
 inline std::string lane_name(std::string const& track, std::size_t lane) {
@@ -466,11 +480,14 @@ inline std::string lane_name(std::string const& track, std::size_t lane) {
 }
 
 /// The uses of a device. Each value is the mean of a range, not a sample; what no range has is 0.
+/// `uses`: of all devices, in their order.
 inline void write_uses(trace_sink& sink, std::uint32_t process, std::uint32_t device,
-                       trace_plan const& plan) {
+                       trace_plan const& plan, vec<use_track const*> const& uses) {
   std::uint32_t number = 0;
-  for (use_track const& track : plan.uses()) {
-    if (track.device != device) continue;
+  std::size_t next =
+      uses.count_first([device](use_track const* use) { return use->device < device; });
+  for (; next < uses.size() && uses[next]->device == device; ++next) {
+    use_track const& track = *uses[next];
     sink.track(trace_track_kind::use, process, ++number, track.name);
     for (use_track::point const& point : track.points)
       if (point.time < plan.cutoff()) sink.use(point.time, point.use / 10.0);
@@ -478,23 +495,29 @@ inline void write_uses(trace_sink& sink, std::uint32_t process, std::uint32_t de
 }
 
 inline void write_tracks(trace_sink& sink, trace_events& events, profile const& source,
-                         trace_plan& plan) {
+                         trace_names const& names, trace_plan& plan) {
   vec<trace_track>& tracks = plan.tracks();
+  vec<use_track const*> uses;
+  for (use_track const& use : plan.uses()) uses.push_back(&use);
+  uses.sort([](use_track const* a, use_track const* b) { return a->device < b->device; });
   std::uint32_t process = 0;
   std::uint32_t number = 0;
+  bool one_context = true;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     trace_track::identity const line = tracks[i].line;
     bool const first = i == 0 || line.process != process;
     process = line.process;
-    if (first) number = 0;
-    if (first && process > 0) {
-      sink.process(trace_process(source, process), trace_process_name(source, process));
-      write_uses(sink, trace_process(source, process), process - 1, plan);
+    if (first) {
+      number = 0;
+      std::size_t last = i;  // tracks of one context follow each other
+      while (last + 1 < tracks.size() && tracks[last + 1].line.process == process) ++last;
+      one_context = tracks[last].line.context == line.context;
     }
-    bool one_context = true;
-    for (trace_track const& other : tracks)
-      one_context &= other.line.process != process || other.line.context == line.context;
-    std::string const name = trace_track_name(source, line, one_context);
+    if (first && process > 0) {
+      sink.process(trace_process(source, process), names.of_process(process));
+      write_uses(sink, trace_process(source, process), process - 1, plan, uses);
+    }
+    std::string const name = names.of_track(line, one_context);
     if (process > 0 && line.is_work && sink.stream(line, number + 1, name)) {
       ++number;
       tracks[i].slices.sort();
@@ -553,7 +576,8 @@ inline trace_summary write_events(trace_sink& sink, table_input const& input,
                       << count_text(options.max_events)
                       << " events; trace fewer steps (active=) or ranges (only=) to see them.";
   std::uint32_t const host = trace_process(source, 0);
-  sink.process(host, trace_process_name(source, 0));
+  trace_names const names(source);
+  sink.process(host, names.of_process(0));
   sink.track(trace_track_kind::process, host, 0, {});
   if (summary.left_out > 0) sink.remark(summary.problem, plan.cutoff());
   write_spans(sink, events, source, plan.cutoff());
@@ -561,7 +585,7 @@ inline trace_summary write_events(trace_sink& sink, table_input const& input,
     sink.track(trace_track_kind::counter, host, 0, "device memory");
   for (memory_point const& point : input.memory.timeline)
     if (point.time < plan.cutoff()) sink.counter(point.time, point.bytes);
-  write_tracks(sink, events, source, plan);
+  write_tracks(sink, events, source, names, plan);
   summary.events = sink.count();
   return summary;
 }

@@ -2,10 +2,13 @@
 #ifndef STRATA_REPORT_TRACE_PLAN_HPP
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/report/range_projection.hpp>
 #include <strata/report/use_tracks.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -207,27 +210,103 @@ struct trace_track {
   vec<trace_slice> slices;
 };
 
+/// Lanes of a track, and how long a slice may be that fits into each now. Cost: log n a call.
+class trace_lanes {
+ public:
+  /// `nests`: a slice may lie in one that is open.
+  explicit trace_lanes(bool nests) noexcept : nests_(nests) {}
+
+  /// The first lane that has room for a slice, which is added where none has. Requires: slices come
+  /// in order.
+  std::size_t place(trace_slice const& slice) {
+    while (!ends_.empty() && ends_[0].time <= slice.begin) close(take_first_end());
+    std::size_t const lane = first_with_room(slice.end);
+    if (lane == open_.size()) open_.emplace_back();
+    open_[lane].push_back(slice.end);
+    add_end({slice.end, static_cast<std::uint32_t>(lane)});
+    set_room(lane);
+    return lane;
+  }
+
+ private:
+  struct end_of_slice {
+    std::int64_t time;
+    std::uint32_t lane;
+  };
+
+  void close(std::size_t lane) {
+    open_[lane].pop_back();  // of those that nest the innermost ends first
+    set_room(lane);
+  }
+
+  // A heap of the ends: none is before the one at half its place.
+  void add_end(end_of_slice end) {
+    std::size_t place = ends_.size();
+    ends_.push_back(end);
+    for (; place > 0 && end.time < ends_[(place - 1) / 2].time; place = (place - 1) / 2)
+      ends_[place] = ends_[(place - 1) / 2];
+    ends_[place] = end;
+  }
+  std::size_t take_first_end() {
+    std::size_t const lane = ends_[0].lane;
+    end_of_slice const last = ends_.back();
+    ends_.pop_back();
+    std::size_t place = 0;
+    for (std::size_t next = 1; next < ends_.size(); next = 2 * place + 1) {
+      if (next + 1 < ends_.size() && ends_[next + 1].time < ends_[next].time) ++next;
+      if (last.time <= ends_[next].time) break;
+      ends_[place] = ends_[next];
+      place = next;
+    }
+    if (!ends_.empty()) ends_[place] = last;
+    return lane;
+  }
+
+  // A tree of the room in lanes: each place has the most of the two below it.
+  void set_room(std::size_t lane) {
+    if (lane >= lanes_) grow();
+    std::size_t place = lanes_ + lane;
+    room_[place] = open_[lane].empty() ? latest_time : nests_ ? open_[lane].back() : lost_time;
+    while (place > 1) {
+      place /= 2;
+      room_[place] = larger(room_[2 * place], room_[2 * place + 1]);
+    }
+  }
+  void grow() {
+    std::size_t const twice = lanes_ == 0 ? 1 : 2 * lanes_;
+    vec<std::int64_t> wider(2 * twice, lost_time);
+    for (std::size_t lane = 0; lane < lanes_; ++lane) wider[twice + lane] = room_[lanes_ + lane];
+    for (std::size_t place = twice; place-- > 1;)
+      wider[place] = larger(wider[2 * place], wider[2 * place + 1]);
+    room_ = std::move(wider);
+    lanes_ = twice;
+  }
+  std::size_t first_with_room(std::int64_t end) const noexcept {
+    if (lanes_ == 0 || room_[1] < end) return open_.size();
+    std::size_t place = 1;
+    while (place < lanes_) place = room_[2 * place] >= end ? 2 * place : 2 * place + 1;
+    return place - lanes_;
+  }
+
+  bool nests_;
+  vec<vec<std::int64_t>> open_;  ///< of each lane the ends of what is not over, the first end last
+  vec<end_of_slice> ends_;
+  vec<std::int64_t> room_;  ///< from place 1; the lanes' own from `lanes_` on
+  std::size_t lanes_ = 0;   ///< that the tree has room for
+};
+
 /// Distributes slices over lanes, so that on each lane every two are apart or, where `nests`, one
 /// contains the other. In each lane slices are in order, what contains before what is contained.
-/// Cost: O(n log n) for slices out of order, then O(n) a lane.
+/// Cost: O(n log n).
 inline vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices, bool nests) {
   slices.sort();
   vec<vec<trace_slice>> lanes(1);
-  vec<vec<std::int64_t>> open(1);  // of each lane the ends of what is not over
+  trace_lanes places(nests);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     trace_slice const slice = slices[i];
-    std::size_t lane = 0;
-    for (;; ++lane) {
-      if (lane == open.size()) {
-        open.emplace_back();
-        lanes.emplace_back();
-      }
-      auto& ends = open[lane];
-      while (!ends.empty() && ends.back() <= slice.begin) ends.pop_back();
-      if (ends.empty() || (nests && slice.end <= ends.back())) break;
-    }
-    open[lane].push_back(slice.end);
+    std::size_t const lane = places.place(slice);
+    if (lane == lanes.size()) lanes.emplace_back();
     if (lane == 0) {
       slices[kept++] = slice;
     } else {
@@ -264,6 +343,7 @@ class trace_plan {
       connect(slice, launches);
       track_of(slice).push_back(slice);
     });
+    tracks_.sort([](trace_track const& a, trace_track const& b) { return a.line < b.line; });
     for (memory_point const& point : input.memory.timeline) left_out_ += point.time >= cutoff_;
     for (span_record const& span : input.source.spans) left_out_ += span.begin >= cutoff_;
   }
@@ -412,9 +492,12 @@ class trace_plan {
         break;
     }
     if (last_ < tracks_.size() && tracks_[last_].line == line) return tracks_[last_].slices;
-    last_ = tracks_.count_first([&](trace_track const& track) { return track.line < line; });
-    if (last_ == tracks_.size() || !(tracks_[last_].line == line))
-      tracks_.insert(tracks_.begin() + last_, trace_track{line, {}});
+    std::size_t& number = track_numbers_[line];
+    if (number == 0) {
+      tracks_.push_back({line, {}});
+      number = tracks_.size();
+    }
+    last_ = number - 1;
     return tracks_[last_].slices;
   }
 
@@ -424,6 +507,7 @@ class trace_plan {
   vec<projected_range> projected_;
   vec<use_track> uses_;
   vec<trace_track> tracks_;
+  flat_map<trace_track::identity, std::size_t> track_numbers_;  ///< from 1; in the order of finding
   std::size_t last_ = 0;
   std::int64_t earliest_ = 0;
   std::int64_t cutoff_ = (std::numeric_limits<std::int64_t>::max)();

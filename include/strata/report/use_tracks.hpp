@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_USE_TRACKS_HPP
 #define STRATA_REPORT_USE_TRACKS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -86,7 +87,8 @@ enum class busy_detail : std::uint8_t { parts, exact };
 
 /// The tracks of each device: the use of HBM and of its tensor cores, and how much of the time it
 /// worked. Nothing where no counter was recorded by range.
-/// Cost: O(p log p) for p calls of ranges on streams and records of work.
+/// Cost: O(p log p) for p calls of ranges on streams and records of work, and 2,000 points a
+/// device.
 class use_tracks {
  public:
   static vec<use_track> make_tracks(table_input const& input, vec<projected_range> const& projected,
@@ -95,9 +97,11 @@ class use_tracks {
     counter_table const* const table = made.counted();
     if (table == nullptr) return {};
     made.find_devices();
-    for (std::uint32_t const device : made.devices_) {
-      made.add_use(device, "HBM use, means", *table, {"hbm_use", "hbm_of_peak"});
-      made.add_use(device, "tensor use, means", *table, {"tensor_use", "tensor_of_peak"});
+    vec<double> const hbm = made.uses_of(*table, {"hbm_use", "hbm_of_peak"});
+    vec<double> const tensor = made.uses_of(*table, {"tensor_use", "tensor_of_peak"});
+    for (device_work& device : made.devices_) {
+      made.add_use(device, "HBM use, means", hbm);
+      made.add_use(device, "tensor use, means", tensor);
       if (detail == busy_detail::parts) {
         made.add_busy_parts(device);
       } else {
@@ -115,6 +119,11 @@ class use_tracks {
   struct span {
     std::int64_t begin;
     std::int64_t end;
+  };
+  struct device_work {
+    std::uint32_t device = 0;
+    vec<std::size_t> ranges;  ///< of projected_
+    vec<span> work;
   };
   /// The parts of a call that are of no call within it. Requires: what is within comes before, as
   /// range_projection has it.
@@ -149,11 +158,26 @@ class use_tracks {
     return nullptr;
   }
 
+  /// Those that ranges had work on, with their work in the order of its begins.
   void find_devices() {
-    for (projected_range const& range : projected_) {
-      if (!devices_.contains(range.device)) devices_.push_back(range.device);
+    number_map<std::size_t> places;  // from 1
+    for (std::size_t i = 0; i < projected_.size(); ++i) {
+      std::size_t& place = places[projected_[i].device];
+      if (place == 0) devices_.emplace_back().device = projected_[i].device;
+      if (place == 0) place = devices_.size();
+      devices_[place - 1].ranges.push_back(i);
     }
-    devices_.sort([](std::uint32_t a, std::uint32_t b) { return a < b; });
+    auto const add = [&](auto const& record) {
+      bool const known = record.begin != lost_time && record.end != lost_time;
+      std::size_t const* const place = places.find(record.device);
+      if (known && place != nullptr)
+        devices_[*place - 1].work.push_back({record.begin, record.end});
+    };
+    for (kernel_record const& kernel : input_.source.kernels) add(kernel);
+    for (copy_record const& copy : input_.source.copies) add(copy);
+    for (device_work& device : devices_)
+      device.work.sort([](span const& a, span const& b) { return a.begin < b.begin; });
+    devices_.sort([](device_work const& a, device_work const& b) { return a.device < b.device; });
   }
 
   /// What was counted for a range itself, by node; NaN where nothing was.
@@ -173,13 +197,11 @@ class use_tracks {
     return uses;
   }
 
-  void add_use(std::uint32_t device, std::string_view name, counter_table const& table,
-               keys const& wanted) {
-    vec<double> const uses = uses_of(table, wanted);
+  void add_use(device_work const& device, std::string_view name, vec<double> const& uses) {
     use_sum sum;
     own_parts parts;
-    for (projected_range const& range : projected_) {
-      if (range.device != device) continue;
+    for (std::size_t const i : device.ranges) {
+      projected_range const& range = projected_[i];
       double const use = uses[range.node];
       parts.visit_parts(range,
                         [&](std::int64_t begin, std::int64_t end) { sum.add(begin, end, use); });
@@ -187,15 +209,15 @@ class use_tracks {
     push_back(device, name, sum.points());
   }
 
-  void add_busy(std::uint32_t device) {
+  void add_busy(device_work const& device) {
     use_sum sum;
-    for (span const& busy : work_of(device)) sum.add(busy.begin, busy.end, 100.0);
+    for (span const& busy : device.work) sum.add(busy.begin, busy.end, 100.0);
     push_back(device, "GPU busy", sum.points());
   }
 
   /// The share of equal parts of the run in which the device worked.
-  void add_busy_parts(std::uint32_t device) {
-    vec<span> work = work_of(device);
+  void add_busy_parts(device_work const& device) {
+    vec<span> const& work = device.work;
     std::int64_t const from = work.empty() ? 0 : work[0].begin;
     std::int64_t last_end = from;
     for (span const& stretch : work) last_end = larger(last_end, stretch.end);
@@ -216,25 +238,13 @@ class use_tracks {
     push_back(device, "GPU busy", sum.points());
   }
 
-  vec<span> work_of(std::uint32_t device) const {
-    vec<span> work;
-    auto const add = [&](auto const& record) {
-      bool const known = record.begin != lost_time && record.end != lost_time;
-      if (known && record.device == device) work.push_back({record.begin, record.end});
-    };
-    for (kernel_record const& kernel : input_.source.kernels) add(kernel);
-    for (copy_record const& copy : input_.source.copies) add(copy);
-    work.sort([](span const& a, span const& b) { return a.begin < b.begin; });
-    return work;
-  }
-
-  void push_back(std::uint32_t device, std::string_view name, vec<use_track::point> points) {
-    if (!points.empty()) tracks_.push_back({device, name, std::move(points)});
+  void push_back(device_work const& device, std::string_view name, vec<use_track::point> points) {
+    if (!points.empty()) tracks_.push_back({device.device, name, std::move(points)});
   }
 
   table_input const& input_;
   vec<projected_range> const& projected_;
-  vec<std::uint32_t> devices_;
+  vec<device_work> devices_;
   vec<use_track> tracks_;
 };
 

@@ -160,12 +160,16 @@ class hang_finder {
       return larger(std::int64_t{0}, rate.duration_ns(ticks - begin));
     }
     std::string path_of(std::uint32_t node) const {
+      vec<std::uint32_t> around;  // the innermost first
+      for (; node != root_node && node < nodes.size(); node = nodes[node].parent)
+        around.push_back(node);
       std::string path;
-      for (; node != root_node && node < nodes.size(); node = nodes[node].parent) {
-        node_table::node const& one = nodes[node];
-        std::string name = one.name < names.size() ? names[one.name] : std::string();
-        name = name_with_index(std::move(name), one.index);
-        path = path.empty() ? name : name + '/' + path;
+      path_end end;
+      while (!around.empty()) {
+        node_table::node const& one = nodes[around.back()];
+        std::string const name = one.name < names.size() ? names[one.name] : std::string();
+        path = path_below(path, end, name_with_index(name, one.index), end);
+        around.pop_back();
       }
       return path;
     }

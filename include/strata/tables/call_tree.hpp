@@ -140,21 +140,21 @@ class calls_beside_steps {
   }
   /// Names the thread where all calls are beside. Requires: all were added.
   void name_threads(vec<range_row>& rows) const {
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (threads_[i] != none && rows[i].other_threads_ns == rows[i].host_total_ns)
-        rows[i].thread = name_of(threads_[i]);
+    number_map<profile_thread const*> named;
+    for (std::size_t i = source_.threads.size(); i-- > 0;)
+      if (!source_.threads[i].name.empty()) named[source_.threads[i].ordinal] = &source_.threads[i];
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (threads_[i] == none || rows[i].other_threads_ns != rows[i].host_total_ns) continue;
+      profile_thread const* const* const known = named.find(threads_[i]);
+      rows[i].thread = threads_[i] == several ? std::string("other threads")
+                       : known != nullptr     ? "thread " + (*known)->name
+                                              : sentence("thread ") << threads_[i];
+    }
   }
 
  private:
   static constexpr std::uint32_t none = 0xffffffff;
   static constexpr std::uint32_t several = 0xfffffffe;
-
-  std::string name_of(std::uint32_t thread) const {
-    if (thread == several) return "other threads";
-    for (profile_thread const& known : source_.threads)
-      if (known.ordinal == thread && !known.name.empty()) return "thread " + known.name;
-    return sentence("thread ") << thread;
-  }
 
   profile const& source_;
   vec<std::uint32_t> threads_;  ///< by row, of the calls beside steps
@@ -307,18 +307,15 @@ class call_tree_builder {
 
   void sum_spans() {
     if (!source_.has_whole_timeline()) return;
-    span_sweep sweep(layout_);
-    sweep.reserve(source_.ranges.size(), source_.launches.size());
-    for (range_record const& range : source_.ranges)
-      if (layout_.has_own_row(range.node))
-        sweep.add_call(range.thread, range.begin, range.end, layout_.row_of(range.node));
     vec<std::int64_t> const ends = work_ends();
-    for (std::size_t i = 0; i < ends.size(); ++i)
-      if (ends[i] != lost_time)
-        sweep.add_launch(range_thread(source_.launches[i]), source_.launches[i].begin, ends[i]);
-    sweep.run([this](std::uint32_t row, std::int64_t span) {
-      rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
-    });
+    auto const launch_at = [&](std::size_t i) {
+      driver_call_record const& launch = source_.launches[i];
+      return span_sweep::launch{launch.begin, ends[i], range_thread(launch)};
+    };
+    span_sweep(layout_).run(source_.ranges, ends.size(), launch_at,
+                            [this](std::uint32_t row, std::int64_t span) {
+                              rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
+                            });
   }
 
   void add_migrations() {
@@ -438,6 +435,7 @@ class call_tree_builder {
 
   /// Names and texts, once the rows have their places.
   void describe_rows() {
+    vec<path_end> ends(rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       range_row& row = rows_[i];
       details_[i].describe(row, source_);
@@ -445,9 +443,8 @@ class call_tree_builder {
       range_row const& above = rows_[row.parent];
       row.depth = above.depth + 1;
       row.name = name_of(row.node);
-      row.path = above.path;
-      if (row.parent != 0) row.path += '/';
-      row.path += name_with_index(row.name, row.index);
+      row.path =
+          path_below(above.path, ends[row.parent], name_with_index(row.name, row.index), ends[i]);
     }
   }
 

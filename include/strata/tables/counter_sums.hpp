@@ -2,6 +2,7 @@
 #ifndef STRATA_TABLES_COUNTER_SUMS_HPP
 #define STRATA_TABLES_COUNTER_SUMS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -52,8 +53,24 @@ namespace detail {
 
 inline constexpr std::size_t no_metric = static_cast<std::size_t>(-1);
 
-/// Where a metric stands in the columns of a table, or no_metric.
-inline std::size_t position_of(vec<counter_metric> const& metrics, std::string_view key) noexcept {
+/// Where metrics stand in the columns of a table, by their keys. Of a key that is there twice the
+/// first one holds.
+using metric_positions = flat_map<std::string, std::size_t>;
+
+inline metric_positions positions_of(vec<counter_metric> const& metrics) {
+  metric_positions positions;
+  for (std::size_t i = metrics.size(); i-- > 0;) positions[metrics[i].key] = i;
+  return positions;
+}
+
+/// Where a metric stands in the columns of a table, or no_metric. `positions`: of these metrics;
+/// where there are none, each is looked at.
+inline std::size_t position_of(vec<counter_metric> const& metrics,
+                               metric_positions const& positions, std::string_view key) noexcept {
+  if (positions.size() != 0) {
+    std::size_t const* const found = positions.find(key);
+    return found == nullptr ? no_metric : *found;
+  }
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     if (metrics[i].key == key) return i;
   }
@@ -82,7 +99,9 @@ class metric_formulas {
     bool time = false;          ///< the GPU busy time of a timed step
   };
 
-  explicit metric_formulas(counter_set const& set) : names_(set.names), set_(set.metrics) {
+  explicit metric_formulas(counter_set const& set) : set_(set.metrics) {
+    // Of names that are there twice, the first one holds.
+    for (std::size_t i = set.names.size(); i-- > 0;) counters_[set.names[i]] = i;
     if (set.method == counting::passes) metric_resolver::add_rates(set_);
     for (resolved_metric const& metric : set_.metrics) compile(metric);
   }
@@ -122,6 +141,8 @@ class metric_formulas {
   void compile(resolved_metric const& metric) {
     compiled made{formula(metric.formula), {}};
     inputs from;
+    flat_map<std::string_view, bool> wanted_names;
+    for (std::string const& counter : metric.counters) wanted_names[counter] = true;
     for (formula::input const& named : made.text.inputs()) {
       std::string_view const name = named.name;
       operand input;
@@ -129,16 +150,16 @@ class metric_formulas {
         input.what = kind::time;
         from.time = true;
       } else if (is_cupti_name(name)) {
-        bool const wanted = metric.counters.contains(name);
-        input.index = names_.index_of(name);
-        if (input.index < names_.size()) input.what = kind::counter;
-        if (wanted && input.what == kind::counter) add(from.counters, input.index);
-        if (wanted && input.what == kind::nothing && from.uncounted.empty()) from.uncounted = name;
+        bool const wanted = wanted_names.find(name) != nullptr;
+        if (std::size_t const* const found = counters_.find(name)) {
+          input = {kind::counter, *found};
+          if (wanted) add(from.counters, *found);
+        } else if (wanted && from.uncounted.empty()) {
+          from.uncounted = name;
+        }
       } else {
-        while (input.index < compiled_.size() && set_.metrics[input.index].key != name)
-          ++input.index;
-        if (input.index < compiled_.size()) {
-          input.what = kind::metric;
+        if (std::size_t const* const found = metrics_.find(name)) {
+          input = {kind::metric, *found};
           inputs const& base = inputs_[input.index];
           for (std::size_t const counter : base.counters) add(from.counters, counter);
           if (from.uncounted.empty()) from.uncounted = base.uncounted;
@@ -147,16 +168,25 @@ class metric_formulas {
       }
       made.operands.push_back(input);
     }
+    if (metrics_.find(metric.key) == nullptr) metrics_[metric.key] = compiled_.size();
     compiled_.push_back(std::move(made));
     inputs_.push_back(std::move(from));
   }
 
-  static void add(vec<std::size_t>& counters, std::size_t counter) {
-    if (!counters.contains(counter)) counters.push_back(counter);
+  /// Of the metric that is compiled. What has more inputs is computed all the same; what is said of
+  /// its value is by the first ones.
+  void add(vec<std::size_t>& counters, std::size_t counter) {
+    constexpr std::size_t most = 1000;
+    if (last_user_.size() <= counter) last_user_.resize(counter + 1, no_metric);
+    if (last_user_[counter] == compiled_.size() || counters.size() == most) return;
+    last_user_[counter] = compiled_.size();
+    counters.push_back(counter);
   }
 
-  vec<std::string> const& names_;
-  metric_set set_;  ///< with the rates
+  flat_map<std::string_view, std::size_t> counters_;  ///< positions in counter_set::names
+  flat_map<std::string_view, std::size_t> metrics_;   ///< positions of those that are compiled
+  vec<std::size_t> last_user_;                        ///< by counter: the last metric that has it
+  metric_set set_;                                    ///< with the rates
   vec<compiled> compiled_;
   vec<inputs> inputs_;
 };
@@ -240,10 +270,13 @@ class counter_sums {
  public:
   counter_sums(profile const& source, call_tree const& tree, counter_set const& set)
       : counters_(set.names), sums_(tree.rows().size(), set.names.size() + 1) {
+    flat_map<std::string_view, bool> known;
     for (std::string const& name : counters_) {
       combines_.push_back(combine_of(name));
       constant_.push_back(ends_with(name, ".peak_sustained"));
-      repeated_.push_back(counters_.index_of(name) + 1 < combines_.size());
+      bool& is_known = known[name];
+      repeated_.push_back(is_known);
+      is_known = true;
     }
     combines_.push_back(metric_combine::sum);
     constant_.push_back(false);

@@ -44,8 +44,9 @@ struct counter_table {
   std::uint64_t passes_done = 0;
   std::uint64_t timed_steps = 1;  ///< whose mean time the rates use: the typical ones
   vec<counter_metric> metrics;
-  vec<std::string> notes;    ///< without a full stop; position 0 is empty
-  vec<counter_cell> values;  ///< see at()
+  detail::metric_positions positions;  ///< of the metrics
+  vec<std::string> notes;              ///< without a full stop; position 0 is empty
+  vec<counter_cell> values;            ///< see at()
   /// By row: how its own work differed between the counting steps; position in `notes`.
   vec<std::uint32_t> work;
   /// By row and scope: why what was counted is other work than what was timed; position in `notes`,
@@ -66,7 +67,7 @@ struct counter_table {
 
   /// Position of a metric, or none.
   std::size_t find(std::string_view key) const noexcept {
-    return detail::position_of(metrics, key);
+    return detail::position_of(metrics, positions, key);
   }
 
   /// Whether a row has a value.
@@ -163,6 +164,7 @@ class counter_table_builder {
       made.why_absent = missing.reason;
       table_.metrics.push_back(std::move(made));
     }
+    table_.positions = positions_of(table_.metrics);
   }
 
   bool while_running() const noexcept { return counted_.method == counting::while_running; }

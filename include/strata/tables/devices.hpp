@@ -2,6 +2,7 @@
 #ifndef STRATA_TABLES_DEVICES_HPP
 #define STRATA_TABLES_DEVICES_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
@@ -25,23 +26,48 @@ namespace detail {
 // different kinds, each needs its own roofs: what was counted is added up, so no roof is right for
 // the sum.
 
-/// The device with this ordinal as the driver describes it, or null. The position in the list is no
-/// ordinal: a recording may lack devices.
-inline profile_device const* find_device(profile const& source, std::uint32_t ordinal) noexcept {
-  for (profile_device const& device : source.environment.devices)
-    if (device.ordinal == ordinal) return &device;
-  return nullptr;
-}
+/// How many multiprocessors the work of a context may use: those of its green context, else those
+/// of the device; 0 where that is not known. Cost: a look-up.
+class usable_multiprocessors {
+ public:
+  explicit usable_multiprocessors(profile const& source) {
+    // Of what is there twice, the first one holds.
+    vec<profile_device> const& devices = source.environment.devices;
+    for (std::size_t i = devices.size(); i-- > 0;)
+      of_devices_[devices[i].ordinal] = devices[i].multiprocessors;
+    for (std::size_t i = source.contexts.size(); i-- > 0;) {
+      profile_context const& part = source.contexts[i];
+      of_contexts_[key(part.device, part.context)] = part.multiprocessors;
+    }
+  }
+
+  std::uint32_t of(std::uint32_t device, std::uint32_t context) const noexcept {
+    std::uint32_t const* found = of_contexts_.find(key(device, context));
+    if (found == nullptr) found = of_devices_.find(device);
+    return found == nullptr ? 0 : *found;
+  }
+
+ private:
+  static std::uint64_t key(std::uint32_t device, std::uint32_t context) noexcept {
+    return std::uint64_t{device} << 32 | context;
+  }
+
+  number_map<std::uint32_t> of_devices_;
+  number_map<std::uint32_t> of_contexts_;
+};
 
 /// The ordinals of the devices that kernels, copies or fills ran on, in ascending order: those in
 /// the records, and those in the sums, which also have what the timeline had no room for.
 /// Cost: O(r) for r records.
 inline vec<std::uint32_t> worked_ordinals(profile const& source) {
   vec<std::uint32_t> seen;
-  auto const see = [&seen](std::uint32_t ordinal) {
+  number_map<bool> known;
+  auto const see = [&](std::uint32_t ordinal) {
     // Records of one device mostly follow each other.
     if (!seen.empty() && seen.back() == ordinal) return;
-    if (!seen.contains(ordinal)) seen.push_back(ordinal);
+    bool& is_known = known[ordinal];
+    if (!is_known) seen.push_back(ordinal);
+    is_known = true;
   };
   for (kernel_record const& kernel : source.kernels) see(kernel.device);
   for (copy_record const& copy : source.copies) see(copy.device);
@@ -58,21 +84,14 @@ inline vec<std::uint32_t> worked_ordinals(profile const& source) {
 /// with, wherever they are among the visible ones. The pointers are into the profile.
 inline vec<profile_device const*> worked_devices(profile const& source) {
   vec<profile_device const*> worked;
+  number_map<profile_device const*> devices;
+  for (std::size_t i = source.environment.devices.size(); i-- > 0;)
+    devices[source.environment.devices[i].ordinal] = &source.environment.devices[i];
   for (std::uint32_t const ordinal : worked_ordinals(source)) {
-    profile_device const* const device = find_device(source, ordinal);
-    if (device != nullptr) worked.push_back(device);
+    profile_device const* const* const device = devices.find(ordinal);
+    if (device != nullptr) worked.push_back(*device);
   }
   return worked;
-}
-
-/// How many multiprocessors the work of a context may use: those of its green context, else those
-/// of the device; 0 where that is not known.
-inline std::uint32_t multiprocessors_of(profile const& source, std::uint32_t device,
-                                        std::uint32_t context) noexcept {
-  for (profile_context const& part : source.contexts)
-    if (part.context == context && part.device == device) return part.multiprocessors;
-  profile_device const* const whole = find_device(source, device);
-  return whole == nullptr ? 0 : whole->multiprocessors;
 }
 
 }  // namespace detail

@@ -63,6 +63,7 @@ class host_timeline {
       while (around > 0 && !may_contain(source.ranges[ranges_[around - 1]], range))
         around = outer_[around - 1];
       outer_.push_back(around);
+      skips_.push_back(skip_from(around, range.end));
     }
   }
 
@@ -135,27 +136,30 @@ class host_timeline {
       range_record const& range = source_.ranges[index];
       return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
-    vec<range_record const*> open;  // the innermost last
-    for (std::size_t i = position; i > 0; i = outer_[i - 1]) {
-      range_record const& range = source_.ranges[ranges_[i - 1]];
-      if (range.thread != thread) break;
-      if (range.end > begin) open.insert(open.begin(), &range);
-    }
+    vec<range_record const*> begun;  // meanwhile, the innermost last
+    std::uint32_t around = open_around(static_cast<std::uint32_t>(position), thread, begin);
     std::int64_t now = begin;
     auto const pass = [&](std::int64_t until) {
       while (now < until) {
-        std::int64_t const part_end = open.empty() ? until : smaller(until, open.back()->end);
+        range_record const* const open = !begun.empty() ? begun.back()
+                                         : around != 0  ? &range_in(around - 1)
+                                                        : nullptr;
+        std::int64_t const part_end = open == nullptr ? until : smaller(until, open->end);
         std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
-        if (part_end > now) sink(open.empty() ? outside : open.back()->node, part_end - now);
+        if (part_end > now) sink(open == nullptr ? outside : open->node, part_end - now);
         now = larger(now, part_end);
-        if (!open.empty() && open.back()->end <= now) open.pop_back();
+        if (open == nullptr || open->end > now) continue;
+        if (!begun.empty())
+          begun.pop_back();
+        else
+          around = open_around(outer_[around - 1], thread, now);
       }
     };
     for (; position < ranges_.size(); ++position) {
-      range_record const& range = source_.ranges[ranges_[position]];
+      range_record const& range = range_in(position);
       if (range.thread != thread || range.begin >= end) break;
       pass(range.begin);
-      open.push_back(&range);
+      begun.push_back(&range);
     }
     pass(end);
   }
@@ -169,6 +173,37 @@ class host_timeline {
            : kind == api_kind::copy                                  ? idle_cause::copy
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
                                                                      : idle_cause::launch;
+  }
+  range_record const& range_in(std::size_t position) const noexcept {
+    return source_.ranges[ranges_[position]];
+  }
+
+  /// Over several ranges that lie around each other.
+  struct skip {
+    std::uint32_t to;         ///< 1 beyond the place of the one behind them; 0: none
+    std::uint32_t length;     ///< how many they are
+    std::int64_t latest_end;  ///< of them
+  };
+  /// From a range that lies in `around`: over it alone, or over as many as two equal skips that
+  /// follow each other. From a range to one around it there are few skips then, however deep.
+  skip skip_from(std::uint32_t around, std::int64_t end) const noexcept {
+    if (around == 0) return {around, 1, end};
+    skip const& first = skips_[around - 1];
+    if (first.to == 0) return {around, 1, end};
+    skip const& second = skips_[first.to - 1];
+    if (first.length != second.length) return {around, 1, end};
+    return {second.to, first.length + second.length + 1,
+            larger(end, larger(first.latest_end, second.latest_end))};
+  }
+  /// The first that ends behind a time, of the range at a place (as `outer_` has it) and those
+  /// around it; 0 where none does.
+  std::uint32_t open_around(std::uint32_t place, std::uint32_t thread,
+                            std::int64_t time) const noexcept {
+    while (place > 0 && range_in(place - 1).thread == thread && range_in(place - 1).end <= time) {
+      skip const& over = skips_[place - 1];
+      place = over.latest_end <= time ? over.to : outer_[place - 1];
+    }
+    return place > 0 && range_in(place - 1).thread == thread ? place : 0;
   }
   driver_call_record const& call_in(std::size_t position) const noexcept {
     return source_.launches[calls_[position]];
@@ -198,6 +233,7 @@ class host_timeline {
   vec<std::uint32_t> calls_;   ///< by thread and time
   vec<std::uint32_t> ranges_;  ///< by thread and time
   vec<std::uint32_t> outer_;   ///< of each of these 1 beyond the place of that around it; 0: none
+  vec<skip> skips_;            ///< of each of these
 };
 
 }  // namespace detail

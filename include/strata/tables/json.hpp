@@ -2,6 +2,7 @@
 #ifndef STRATA_TABLES_JSON_HPP
 #define STRATA_TABLES_JSON_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -184,10 +185,11 @@ inline void write_environment(json_writer& json, profile const& source) {
   json.integer("process_id", e.process_id);
   rank_column(json, source);
   json.end_object();
-  vec<std::uint32_t> const worked = worked_ordinals(source);
+  number_map<bool> worked;
+  for (std::uint32_t const ordinal : worked_ordinals(source)) worked[ordinal] = true;
   write_list(json, "devices", e.devices, [&](profile_device const& d) {
     json.integer("device", d.ordinal);
-    json.boolean("worked", worked.contains(d.ordinal));
+    json.boolean("worked", worked.find(d.ordinal) != nullptr);
     json.text("name", d.name);
     json.integer("multiprocessors", d.multiprocessors);
     json.integer("compute_capability_major", d.compute_capability_major);

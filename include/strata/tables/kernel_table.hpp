@@ -302,12 +302,14 @@ struct kernel_counter_table {
   vec<double> values;           ///< by row and metric; NaN: no value
   std::uint64_t unknown = 0;    ///< counted kernels that were never traced
 
+  detail::metric_positions positions;  ///< of the metrics
+
   double at(std::size_t row, std::size_t metric) const noexcept {
     return values[row * metrics.size() + metric];
   }
   /// The same by the metric's key; NaN where it was not counted.
   double at(std::size_t row, std::string_view key) const noexcept {
-    std::size_t const metric = detail::position_of(metrics, key);
+    std::size_t const metric = detail::position_of(metrics, positions, key);
     if (metric == detail::no_metric) return std::numeric_limits<double>::quiet_NaN();
     return at(row, metric);
   }
@@ -326,6 +328,7 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
   kernel_counter_table table;
   for (resolved_metric const& metric : formulas.set().metrics)
     table.metrics.push_back({metric, {}, {}, {}, {}});
+  table.positions = detail::positions_of(table.metrics);
   table.launches.resize(rows.size(), 0);
   auto const key = [](std::uint32_t path_id, std::uint32_t name) {
     return std::uint64_t{path_id} << 32 | name;

@@ -27,14 +27,14 @@ class running_records {
   /// Null where none runs. Requires: times ascend from call to call.
   Record const* running_at(std::int64_t time) {
     for (; next_ < all_.size() && all_[next_].begin <= time; ++next_) open_.push_back(next_);
-    open_.keep_if([&](std::size_t index) { return all_[index].end > time; });
+    while (!open_.empty() && all_[open_.back()].end <= time) open_.pop_back();
     return open_.empty() ? nullptr : &all_[open_.back()];
   }
 
  private:
   vec<Record> all_;
   std::size_t next_ = 0;   // the first one that has not begun
-  vec<std::size_t> open_;  // in the order of their begins
+  vec<std::size_t> open_;  // in the order of their begins; those below the last may be over
 };
 
 /// Joins migrations and faults of managed memory to ranges, by time, since no call stands behind

@@ -31,7 +31,7 @@ class name_cutter {
     flat_map<std::string, std::size_t> places;
     for (std::string const& name : names) places[name] = 0;
     vec<std::string> whole;
-    for (auto const& entry : places.entries()) whole.push_back(entry.first);
+    places.for_each([&](std::string const& name, std::size_t) { whole.push_back(name); });
     vec<std::string> const cut = cut_distinct(whole);
     for (std::size_t i = 0; i < whole.size(); ++i) places[whole[i]] = i;
     for (std::string& name : names) name = cut[places[name]];

@@ -49,8 +49,9 @@ struct range_row {
   std::uint32_t depth = 0;
   std::string name;  ///< as the program wrote it
   std::int64_t index = no_index;
-  std::string
-      path;  ///< `block[3]/attention`; "" for the root. `/` and `[` in names are kept as they are
+  /// `block[3]/attention`; "" for the root. `/` and `[` in names are kept as they are. Where it
+  /// would be longer than 2,000 bytes, its middle is left out: path_below().
+  std::string path;
   /// Joins the files of one run: the node, so it is the same in folded and unfolded tables.
   std::uint32_t path_id = 0;
   duration_statistics host;        ///< one value a call
@@ -317,32 +318,50 @@ class row_layout {
 
 /// How long every call lasted when the device work that it launched is waited for.
 /// Launches belong to the calls that are open on their thread at that time.
+/// Cost: beside what is swept over, a number a call and a launch, and as much while they are
+/// sorted.
 class span_sweep {
  public:
+  /// A call of the host that launched, by the thread of the range that it belongs to, and when the
+  /// last of its work ended.
+  struct launch {
+    std::int64_t begin;
+    std::int64_t work_end;
+    std::uint32_t thread;
+  };
+
   explicit span_sweep(row_layout const& layout) : layout_(layout) {}
 
-  void reserve(std::size_t calls, std::size_t launches) {
-    calls_.reserve(calls);
-    launches_.reserve(launches);
-  }
-  void add_call(std::uint32_t thread, std::int64_t begin, std::int64_t end, std::uint32_t row) {
-    calls_.push_back({begin, end < begin ? begin : end, lost_time, thread, row});
-  }
-  void add_launch(std::uint32_t thread, std::int64_t begin, std::int64_t work_end) {
-    launches_.push_back({begin, work_end, thread});
-  }
-
-  /// Calls `add(row, span)` once for each call.
-  template <class Add>
-  void run(Add add) {
-    sort();
+  /// Calls `add(row, span)` once for each call of a range that has a row of its own. `launch_at(i)`
+  /// of `launch_count` launches: its work_end is lost_time where it had no work.
+  template <class LaunchAt, class Add>
+  void run(vec<range_record> const& ranges, std::size_t launch_count, LaunchAt launch_at, Add add) {
+    vec<std::uint32_t> calls;
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      if (layout_.has_own_row(ranges[i].node)) calls.push_back(static_cast<std::uint32_t>(i));
+    calls.sort([this, &ranges](std::uint32_t first, std::uint32_t second) {
+      call const a = call_of(ranges[first]);
+      call const b = call_of(ranges[second]);
+      if (a.thread != b.thread) return a.thread < b.thread;
+      if (a.begin != b.begin) return a.begin < b.begin;
+      return a.end != b.end ? a.end > b.end : a.row < b.row;
+    });
+    vec<std::uint32_t> launches;
+    for (std::size_t i = 0; i < launch_count; ++i)
+      if (launch_at(i).work_end != lost_time) launches.push_back(static_cast<std::uint32_t>(i));
+    launches.sort([&launch_at](std::uint32_t first, std::uint32_t second) {
+      launch const a = launch_at(first);
+      launch const b = launch_at(second);
+      return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
+    });
     std::size_t next = 0;
-    for (call const& next_call : calls_) {
-      while (next < launches_.size() && is_before(launches_[next], next_call))
-        take(launches_[next++], add);
+    for (std::uint32_t const number : calls) {
+      call const next_call = call_of(ranges[number]);
+      while (next < launches.size() && is_before(launch_at(launches[next]), next_call))
+        take(launch_at(launches[next++]), add);
       open(next_call, add);
     }
-    while (next < launches_.size()) take(launches_[next++], add);
+    while (next < launches.size()) take(launch_at(launches[next++]), add);
     while (!open_.empty()) close(add);
   }
 
@@ -354,21 +373,10 @@ class span_sweep {
     std::uint32_t thread;
     std::uint32_t row;
   };
-  struct launch {
-    std::int64_t begin;
-    std::int64_t work_end;
-    std::uint32_t thread;
-  };
 
-  void sort() {
-    calls_.sort([](call const& a, call const& b) {
-      if (a.thread != b.thread) return a.thread < b.thread;
-      if (a.begin != b.begin) return a.begin < b.begin;
-      return a.end != b.end ? a.end > b.end : a.row < b.row;
-    });
-    launches_.sort([](launch const& a, launch const& b) {
-      return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
-    });
+  call call_of(range_record const& range) const noexcept {
+    return {range.begin, larger(range.begin, range.end), lost_time, range.thread,
+            layout_.row_of(range.node)};
   }
 
   static bool is_before(launch const& a, call const& b) noexcept {
@@ -406,8 +414,6 @@ class span_sweep {
   }
 
   row_layout const& layout_;
-  vec<call> calls_;
-  vec<launch> launches_;
   vec<call> open_;
 };
 

@@ -178,7 +178,7 @@ class range_table {
     std::string const& above = parent.path;
     std::string const& path = row.path;
     bool const below = path.size() > above.size() + 1 && path.compare(0, above.size(), above) == 0;
-    std::string text = row.name;
+    std::string text = name_with_index(row.name, row.index);  // where middles are left out
     if (above.empty())
       text = path;
     else if (below)

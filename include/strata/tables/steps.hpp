@@ -117,6 +117,7 @@ class steps_builder {
         tree_(tree),
         ranges_by_index_(ranges),
         launches_(source),
+        usable_(source),
         finder_(source, tree) {}
 
   steps_summary build() {
@@ -507,7 +508,7 @@ class steps_builder {
   /// unknown.
   double filled_by(kernel_record const& kernel) const noexcept {
     double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
-    double const room = multiprocessors_of(source_, kernel.device, kernel.context);
+    double const room = usable_.of(kernel.device, kernel.context);
     return room > 0.0 ? smaller(1.0, blocks / room) : 1.0;
   }
   /// Requires: the kernels of a device come in the order of their begins.
@@ -565,6 +566,7 @@ class steps_builder {
   call_tree const& tree_;
   vec<range_row> const& ranges_by_index_;
   launch_index launches_;
+  usable_multiprocessors usable_;
   collective_finder finder_;
   vec<step_work> work_;    ///< of the steps that are looked at, and outside of steps
   std::size_t first_ = 0;  ///< of these steps

@@ -112,10 +112,11 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
   vec<std::string> const names = distinct_names(input.kernels);
   number_map<std::size_t> rows;  // by path_id
   for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
+  range_row const none;
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
     std::size_t const* const index = rows.find(row.path_id);
-    range_row const range = index == nullptr ? range_row() : input.ranges[*index];
+    range_row const& range = index == nullptr ? none : input.ranges[*index];
     double const launches = launches_in_step(row, range, input.steps);
     double const step_ns = ns_in_step(row, range, input.steps);
     bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
@@ -159,15 +160,11 @@ inline std::string where_text(profile_environment const& e) {
   add(console_text(program_of(e.command)));
   add(console_text(e.host));
   if (e.rank >= 0) add(sentence("rank ") << e.rank);
+  flat_map<std::string_view, std::size_t> kinds;  // devices of one kind are named once
+  for (profile_device const& device : e.devices) ++kinds[device.name];
   for (profile_device const& device : e.devices) {
-    std::size_t same = 0;  // devices of one kind are named once
-    profile_device const* first = nullptr;
-    for (profile_device const& other : e.devices) {
-      if (other.name != device.name) continue;
-      if (first == nullptr) first = &other;
-      ++same;
-    }
-    if (first != &device) continue;
+    std::size_t const same = std::exchange(kinds[device.name], 0);
+    if (same == 0) continue;
     sentence text;
     if (same > 1) text << same << " x ";
     add(text << console_text(device.name) << " (" << device.multiprocessors << " SMs)");

@@ -108,12 +108,11 @@ class kernel_regions {
       key const kernel{launches_[i].node, launches_[i].name};
       add_values(sums_[kernel], names, first, kernels[places[i]], ++counts[kernel] > 1);
     }
-    for (auto const& counted : counts.entries()) {
-      entry& sums = sums_[counted.first];
-      sums.launches_min =
-          sums.launches_max == 0 ? counted.second : smaller(sums.launches_min, counted.second);
-      sums.launches_max = larger(sums.launches_max, counted.second);
-    }
+    counts.for_each([this](key const& kernel, std::uint64_t launches) {
+      entry& sums = sums_[kernel];
+      sums.launches_min = sums.launches_max == 0 ? launches : smaller(sums.launches_min, launches);
+      sums.launches_max = larger(sums.launches_max, launches);
+    });
     return {};
   }
 
@@ -124,17 +123,16 @@ class kernel_regions {
       numbers[target.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
     counter_set& set = target.add_counters(counter_set::gpu_kernels);
     set.names = names_;
-    for (auto const& summed : sums_.entries()) {
-      std::uint32_t& name = numbers[summed.first.second];
+    sums_.for_each([&](key const& kernel, entry const& sums) {
+      std::uint32_t& name = numbers[kernel.second];
       if (name == 0) {
-        target.kernel_names.push_back({summed.first.second});
+        target.kernel_names.push_back({kernel.second});
         name = static_cast<std::uint32_t>(target.kernel_names.size());
       }
-      counted_kernel made{summed.first.first, name, summed.second.launches_min,
-                          summed.second.launches_max, summed.second.values};
+      counted_kernel made{kernel.first, name, sums.launches_min, sums.launches_max, sums.values};
       made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
       set.kernels.push_back(std::move(made));
-    }
+    });
   }
 
  private:

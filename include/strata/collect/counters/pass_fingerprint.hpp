@@ -108,7 +108,7 @@ class pass_fingerprint {
   /// Ends the pass; one that does not count leaves no trace.
   void end(bool counts) {
     if (counts) {
-      for (auto const& entry : ranges_.entries()) done_.push_back(entry.second);
+      ranges_.for_each([this](std::uint32_t, counted_work const& work) { done_.push_back(work); });
     }
     ranges_.clear();
     counted_ = nullptr;

@@ -296,20 +296,13 @@ class inherited_sums {
   /// Units: ticks. `from` is the range that the thread itself was in. False where there is no
   /// memory.
   bool add(std::uint32_t node, std::uint32_t from, std::int64_t duration) noexcept {
-    std::size_t const known = last_of_node_.size();
-    if (node >= known) {
-      if (!last_of_node_.make_room(node + std::size_t{1} - known)) return false;
-      last_of_node_.resize(node + std::size_t{1}, 0);
-    }
-    std::uint32_t index = last_of_node_[node];  // position + 1
-    while (index != 0 && sums_[index - 1].from != from) index = earlier_[index - 1];
-    if (index == 0) {
-      if (!earlier_.make_room(1) || !sums_.make_room(1)) return false;
-      earlier_.push_back(last_of_node_[node]);
+    if (!positions_.make_room() || !sums_.make_room(1)) return false;
+    std::uint32_t& position = positions_[std::uint64_t{node} << 32 | from];
+    if (position == 0) {
       sums_.push_back({node, from, 0});
-      last_of_node_[node] = index = static_cast<std::uint32_t>(sums_.size());
+      position = static_cast<std::uint32_t>(sums_.size());
     }
-    sums_[index - 1].total += duration;
+    sums_[position - 1].total += duration;
     return true;
   }
 
@@ -319,14 +312,12 @@ class inherited_sums {
 
   void clear() noexcept {
     sums_.clear();
-    earlier_.clear();
-    last_of_node_.clear();
+    positions_.clear();
   }
 
  private:
   vec<inherited_time> sums_;
-  vec<std::uint32_t> earlier_;  // of the same node
-  vec<std::uint32_t> last_of_node_;
+  number_map<std::uint32_t> positions_;  // in sums_ and 1, by node and `from`
 };
 
 /// The name of ranges whose own is beyond the limit.

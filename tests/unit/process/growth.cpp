@@ -1,0 +1,69 @@
+// No report's work grows faster than n log n with what a profile has many of. Work is counted, not
+// timed: this file is compiled with -fsanitize-coverage=trace-pc, see tests/CMakeLists.txt.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../counted_branches.hpp"
+#include "../growing_profiles.hpp"
+
+namespace growth {
+
+/// What each report took at a size: branches and bytes.
+struct cost {
+  std::uint64_t branches;
+  std::uint64_t bytes;
+};
+
+std::vector<cost> costs_of(growing::dimension const& grows, std::size_t size) {
+  growing::program made;
+  grows.fill(made, size);
+  strata::profile const source = made.take();
+  growing::analysed from(source);
+  std::vector<cost> all;
+  for (growing::report const& report : growing::reports) {
+    std::uint64_t const before = counted_branches;
+    std::uint64_t const bytes = report.make(from).size();
+    all.push_back({counted_branches - before, bytes});
+  }
+  return all;
+}
+
+/// Of amounts at 1, 2 and 4 times a size, without what does not grow: 1 is linear, 2 is quadratic,
+/// n log n is 1.1 to 1.2 at these sizes.
+double exponent(std::uint64_t one, std::uint64_t two, std::uint64_t four) {
+  if (two <= one || four <= two) return 0.0;
+  return std::log2(static_cast<double>(four - two) / static_cast<double>(two - one));
+}
+
+TEST_CASE("branches are counted") {
+  std::uint64_t const before = counted_branches;
+  (void)costs_of(growing::dimensions[0], 10);
+  CHECK(counted_branches > before + 1000);
+}
+
+TEST_CASE("no report grows faster than n log n") {
+  constexpr double most = 1.35;
+  constexpr std::uint64_t least = 400'000;  // branches: fewer may well bend
+  for (growing::dimension const& grows : growing::dimensions) {
+    std::size_t const size = grows.size / 2;
+    std::vector<cost> const one = costs_of(grows, size);
+    std::vector<cost> const two = costs_of(grows, 2 * size);
+    std::vector<cost> const four = costs_of(grows, 4 * size);
+    for (std::size_t i = 0; i < four.size(); ++i) {
+      CAPTURE(grows.name);
+      CAPTURE(growing::reports[i].name);
+      CAPTURE(four[i].branches);
+      if (four[i].branches > least)
+        CHECK(exponent(one[i].branches, two[i].branches, four[i].branches) < most);
+      if (four[i].bytes > 4 * least)
+        CHECK(exponent(one[i].bytes, two[i].bytes, four[i].bytes) < most);
+    }
+  }
+}
+
+}  // namespace growth
