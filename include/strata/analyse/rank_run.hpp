@@ -36,6 +36,9 @@ STRATA_BEGIN
 struct rank_collective {
   std::string path;
   std::string kernel;
+  std::string operation;  ///< all_reduce, ...
+  std::string algorithm;  ///< of its name; empty where that does not tell
+  std::string protocol;
   vec<double> ns;  ///< in each sample; 0 where it did not run
 };
 
@@ -70,13 +73,19 @@ namespace detail {
 class collective_places {
  public:
   /// The position of a collective of this rank, which is added where there was none.
-  std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel) {
+  std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel,
+                          collective_kind const& kind) {
     std::string key(path);
     key += '\n';
     key += kernel;
     std::size_t& number = places_[key];
     if (number == 0) {
-      run.collectives.push_back({std::string(path), std::string(kernel), {}});
+      run.collectives.push_back({std::string(path),
+                                 std::string(kernel),
+                                 std::string(to_string(kind.operation)),
+                                 std::string(kind.algorithm),
+                                 std::string(kind.protocol),
+                                 {}});
       number = run.collectives.size();
     }
     return number - 1;
@@ -100,7 +109,7 @@ class rank_recording {
  public:
   /// Requires: a whole timeline with steps.
   explicit rank_recording(profile const& source)
-      : source_(source), tree_(source), launches_(source) {}
+      : source_(source), tree_(source), launches_(source), finder_(source, tree_) {}
 
   rank_run read() {
     describe();
@@ -170,10 +179,11 @@ class rank_recording {
     return no_collective;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
-    std::string const kernel = short_kernel_name(source_, name);
     std::string const& path = tree_.rows()[row].path;
-    if (!is_collective(path, kernel)) return no_collective;
-    return static_cast<std::uint32_t>(collectives_.position_of(made_, path, kernel));
+    collective_kind const kind = finder_.find(path, name);
+    if (!kind) return no_collective;
+    return static_cast<std::uint32_t>(
+        collectives_.position_of(made_, path, short_kernel_name(source_, name), kind));
   }
 
   /// Of long runs the last steps, so that memory stays bounded.
@@ -221,6 +231,7 @@ class rank_recording {
   profile const& source_;
   call_tree tree_;
   launch_index launches_;
+  collective_finder finder_;
   rank_run made_;
   vec<work> work_;
   std::size_t first_ = 0;             ///< of the samples that are kept
@@ -296,16 +307,29 @@ class rank_means {
     std::string_view const kernel = json_.text(json_.find(row, "kernel"));
     double const ns = per_step(row, "total_ns", "first_step_ns");
     double const squares = number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
-    if (!is_collective(path, kernel)) {
+    collective_kind const kind = kind_of(row, path, kernel);
+    if (!kind) {
       work_[with_folded_indices(path)] += ns;
       work_squares_ += squares;
       return;
     }
     if (!(ns > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
-    vec<double>& sample = made_.collectives[collectives_.position_of(made_, path, kernel)].ns;
+    vec<double>& sample = made_.collectives[collectives_.position_of(made_, path, kernel, kind)].ns;
     sample.resize(1, 0.0);
     sample[0] += ns;
+  }
+  /// By its column, which an older file does not have.
+  collective_kind kind_of(json_node row, std::string_view path, std::string_view kernel) const {
+    json_node const column = json_.find(row, "collective");
+    if (json_.kind(column) != json_kind::text)
+      return collective_in(path,
+                           collective_named(kernel, json_.text(json_.find(row, "demangled")), {}));
+    collective_kind kind;
+    kind.operation = collective_operation_of(json_.text(column));
+    kind.algorithm = json_.text(json_.find(row, "algorithm"));
+    kind.protocol = json_.text(json_.find(row, "protocol"));
+    return kind;
   }
 
   profile_file const& source_;

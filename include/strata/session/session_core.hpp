@@ -623,6 +623,10 @@ class session_core {
 
   void describe_session(profile_environment& environment) const {
     environment.options = options_.text;
+    for (std::string const& pattern : options_.collectives) {
+      if (!environment.collectives.empty()) environment.collectives += '+';
+      environment.collectives += pattern;
+    }
     environment.clock = detail::recorder::instance().clock().name();
     environment.started_at = machine::time_text(start_.began_at);
     environment.started_at_unix_ns = start_.began_at;

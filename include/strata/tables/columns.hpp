@@ -246,6 +246,9 @@ inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_ro
   known_integer(cells, "first_step_count", knows_first, row.first_step_count);
   known_integer(cells, "first_step_ns", knows_first, row.first_step_ns);
   kernel_counter_columns(cells, input, index);
+  cells.text("collective", to_string(row.collective.operation));
+  cells.text("algorithm", row.collective.algorithm);
+  cells.text("protocol", row.collective.protocol);
 }
 
 inline void allocation_columns(cell_sink& cells, table_input const& input,
