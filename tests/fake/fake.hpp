@@ -148,6 +148,10 @@ FAKE_EXPORT std::uint32_t fake_launch(fake_kernel const* kernel);
 FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
                                     std::uint64_t duration_ns);
 /// cudaMemcpy to memory of the host, which returns when that has the bytes.
+/// A copy between two devices without peer access, as CUPTI records it on an H200: to the host on
+/// the one, from the host on the other; `second_first` says which comes first.
+FAKE_EXPORT std::uint32_t fake_copy_by_host(std::uint32_t from, std::uint32_t to,
+                                            std::uint64_t bytes, int second_first);
 FAKE_EXPORT std::uint32_t fake_copy_to_host(std::uint64_t bytes);
 /// A copy from one device's memory to another's with unified addresses: `function` is the driver's
 /// and says nothing of it. CUPTI's record is that of copies between devices.

@@ -395,6 +395,30 @@ std::uint32_t fake_copy_to_host(std::uint64_t bytes) {
   });
 }
 
+std::uint32_t fake_copy_by_host(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
+                                int second_first) {
+  return fake::perform({"cuMemcpyPeerAsync", nullptr}, [&](std::uint32_t correlation) {
+    for (int i = 0; i < 2; ++i) {
+      bool const receives = (i == 1) != (second_first != 0);
+      const fake::span time = fake::occupy(7, 1000);
+      fake::cupti::copy_record record{};
+      record.kind = fake::activity_kind::copy;
+      record.copy = receives ? 1 : 2;
+      record.source = record.destination = 3;
+      record.flags = 1;
+      record.size_bytes = bytes;
+      record.start_ns = time.start_ns;
+      record.end_ns = time.end_ns;
+      record.device_id = receives ? to : from;
+      record.context_id = 1;
+      record.stream_id = 7;
+      record.correlation_id = correlation;
+      fake::queue_record(&record, sizeof(record));
+    }
+    return 0;
+  });
+}
+
 std::uint32_t fake_copy_between(char const* function, std::uint64_t destination,
                                 std::uint64_t source, std::uint64_t bytes) {
   // What cuMemcpyAsync and cuMemcpyDtoDAsync_v2 begin with.

@@ -249,9 +249,6 @@ inline void add_algorithm(std::string_view name, name_words const& words, collec
   if (kind.algorithm == "ring") kind.algorithm = {};
 }
 
-/// NCCL's NVTX domain, in front of the names of its ranges.
-inline constexpr std::string_view nccl_domain = "NCCL:";
-
 /// The innermost range of a path that is one of NCCL's own; empty where none is.
 inline std::string_view nccl_range(std::string_view path) noexcept {
   for (std::size_t begin = path.size(); begin != 0;) {

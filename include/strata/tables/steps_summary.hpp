@@ -69,7 +69,7 @@ struct collective_time {
   std::uint32_t row = 0;
   double count = 0.0;
   double ns = 0.0;
-  double busy_ns = 0.0;   ///< in which one ran; several at the same time count once
+  double busy_ns = 0.0;  ///< in which one ran; several at the same time count once
   /// In which one ran on a device, and no other kernel on that device; of several devices at the
   /// same time once.
   double alone_ns = 0.0;
