@@ -122,6 +122,7 @@ kernel_row distinct_kernel(distinct_numbers& numbers) {
   numbers.next(row.dynamic_shared_bytes);
   row.sm_utilisation = 0.5;
   row.gpu_utilisation = 0.25;
+  row.collective = {collective_operation::all_gather, "nvls", "simple"};
   row.first_step_count = 71;
   row.first_step_ns = 72;
   return row;
