@@ -23,6 +23,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,10 +37,12 @@ STRATA_BEGIN
 struct rank_collective {
   std::string path;
   std::string kernel;
-  std::string operation;  ///< all_reduce, ...
-  std::string algorithm;  ///< of its name; empty where that does not tell
-  std::string protocol;
-  vec<double> ns;  ///< in each sample; 0 where it did not run
+  vec<double> ns;           ///< in each sample; 0 where it did not run
+  std::string operation{};  ///< all_reduce, ...
+  std::string algorithm{};  ///< of its name; empty where that does not tell
+  std::string protocol{};
+  /// Of the messages of its range in a mean step, where that is NCCL's own; NaN where not known.
+  double bytes = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The own work of a range, without its collectives and without the ranges below.
@@ -74,18 +77,18 @@ class collective_places {
  public:
   /// The position of a collective of this rank, which is added where there was none.
   std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel,
-                          collective_kind const& kind) {
+                          collective_kind const& kind, double bytes) {
     std::string key(path);
     key += '\n';
     key += kernel;
     std::size_t& number = places_[key];
     if (number == 0) {
-      run.collectives.push_back({std::string(path),
-                                 std::string(kernel),
-                                 std::string(to_string(kind.operation)),
-                                 std::string(kind.algorithm),
-                                 std::string(kind.protocol),
-                                 {}});
+      rank_collective made{std::string(path), std::string(kernel), {}};
+      made.operation = to_string(kind.operation);
+      made.algorithm = kind.algorithm;
+      made.protocol = kind.protocol;
+      made.bytes = bytes;
+      run.collectives.push_back(std::move(made));
       number = run.collectives.size();
     }
     return number - 1;
@@ -179,11 +182,12 @@ class rank_recording {
     return no_collective;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
-    std::string const& path = tree_.rows()[row].path;
-    collective_kind const kind = finder_.find(path, name);
+    range_row const& range = tree_.rows()[row];
+    collective_kind const kind = finder_.find(range.path, name);
     if (!kind) return no_collective;
+    double const bytes = range.collective_bytes / static_cast<double>(source_.steps.size());
     return static_cast<std::uint32_t>(
-        collectives_.position_of(made_, path, short_kernel_name(source_, name), kind));
+        collectives_.position_of(made_, range.path, short_kernel_name(source_, name), kind, bytes));
   }
 
   /// Of long runs the last steps, so that memory stays bounded.
@@ -297,6 +301,8 @@ class rank_means {
       once_.push_back(std::string(path));
       return;
     }
+    if (has(row, "collective_bytes"))
+      messages_[std::string(path)] = number(row, "collective_bytes") / steps_;
     work_[with_folded_indices(path)] += number(row, "gpu_copy_self_ns") / steps_;
   }
   void add_kernel(json_node row) {
@@ -315,7 +321,10 @@ class rank_means {
     }
     if (!(ns > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
-    vec<double>& sample = made_.collectives[collectives_.position_of(made_, path, kernel, kind)].ns;
+    double const* const messages = messages_.find(path);
+    double const bytes = messages != nullptr ? *messages : std::numeric_limits<double>::quiet_NaN();
+    vec<double>& sample =
+        made_.collectives[collectives_.position_of(made_, path, kernel, kind, bytes)].ns;
     sample.resize(1, 0.0);
     sample[0] += ns;
   }
@@ -340,6 +349,7 @@ class rank_means {
   double work_squares_ = 0.0;        // the same of what is no collective
   vec<std::string> once_;            // paths of ranges outside of steps
   work_by_path work_;
+  work_by_path messages_;  // bytes of collectives in a mean step
   collective_places collectives_;
 };
 
