@@ -228,7 +228,7 @@ class session_core {
       profile_hang found;
       hang_.finder.look_at_ranges(found);
       hang_.finder.look_at_work(found);
-      hang_finder::print("the GPU does not answer; the program:", found, false);
+      hang_finder::print("the GPU does not answer", found, false);
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
     state_ = run_state::left_open;
@@ -249,6 +249,7 @@ class session_core {
     window_ = window_state::closed;
     counting_.emplace(options_, problems_.all(), device_trace::control());
     look_at_wishes();
+    hang_finder::set_rank(machine::rank());
     reports_.around = report_files::look_around();
     problems_.say_now(
         report_files::find_folder(options_, options_.out, machine::rank(), reports_.around.spare));

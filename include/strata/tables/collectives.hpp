@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -85,23 +86,29 @@ class name_words {
 
   /// Whether these letters are whole words, however they are parted: `allreduce` of AllReduce,
   /// all_reduce and allreduce2. Not where the word before them is in `not_after`.
-  bool has(std::string_view wanted, std::string_view not_after = {}) const {
+  bool has(std::string_view wanted, std::initializer_list<std::string_view> not_after = {}) const {
     for (std::size_t word = 0; word + 1 < begins_.size(); ++word) {
       std::size_t const begin = begins_[word];
       if (!continues_with(letters_, begin, wanted)) continue;
       std::size_t const end = begin + wanted.size();
       if (!is_end(end)) continue;
-      if (word == 0 || !is_one_of(between(begins_[word - 1], begin), not_after)) return true;
+      if (word == 0 || !is_among(between(begins_[word - 1], begin), not_after)) return true;
     }
     return false;
   }
-  bool has_any(std::string_view list) const {
-    while (!list.empty())
-      if (has(take_until(list, " "))) return true;
+  bool has_any(std::initializer_list<std::string_view> list) const {
+    for (std::string_view const wanted : list)
+      if (has(wanted)) return true;
     return false;
   }
 
  private:
+  static bool is_among(std::string_view word,
+                       std::initializer_list<std::string_view> words) noexcept {
+    for (std::string_view const other : words)
+      if (word == other) return true;
+    return false;
+  }
   static bool is_letter(char letter) noexcept {
     return (letter >= 'a' && letter <= 'z') || is_upper(letter);
   }
@@ -174,13 +181,14 @@ inline bool is_of_communication(std::string_view name, std::string_view whole,
   if (begins_with(name, "nccl") || begins_with(name, "mscclKernel") || begins_with(name, "nvshmem"))
     return true;
   auto const is_in = [whole](std::string_view scope) { return whole.find(scope) != whole.npos; };
-  if (words.has("onstream") && words.has_any("barrier sync alltoall broadcast fcollect rdxn reduce "
-                                             "reducescatter signal"))
+  if (words.has("onstream") &&
+      words.has_any({"barrier", "sync", "alltoall", "broadcast", "fcollect", "rdxn", "reduce",
+                     "reducescatter", "signal"}))
     return true;  // NVSHMEM's, called by the host
-  if (words.has_any("userbuffers kuserbuffers multimem")) return true;
-  if (is_in("deep_ep") && words.has_any("dispatch combine notify barrier")) return true;
+  if (words.has_any({"userbuffers", "kuserbuffers", "multimem"})) return true;
+  if (is_in("deep_ep") && words.has_any({"dispatch", "combine", "notify", "barrier"})) return true;
   if (is_in("mscclpp") || is_in("nvshmem_extension")) return true;
-  return is_in("symmetric_memory") && words.has_any("barrier signal");
+  return is_in("symmetric_memory") && words.has_any({"barrier", "signal"});
 }
 
 /// What a kernel does together with other GPUs, by its name. A kernel that computes beside that,
@@ -190,11 +198,12 @@ inline collective_operation operation_of(std::string_view name, std::string_view
   using op = collective_operation;
   name_words const words(name);
   if (is_of_communication(name, whole, words)) return operation_of(words);
-  if (words.has_any("gemm gemv matmul attention prepare")) return op::none;
+  if (words.has_any({"gemm", "gemv", "matmul", "attention", "prepare"})) return op::none;
   // Inductor's, which are named after the operations around them.
   if (begins_with(name, "triton_") && words.has("fused")) return op::none;
   // In which threads of one GPU meet.
-  constexpr std::string_view local = "block warp cta thread lane wave quad grid cluster subgroup";
+  std::initializer_list<std::string_view> const local = {
+      "block", "warp", "cta", "thread", "lane", "wave", "quad", "grid", "cluster", "subgroup"};
   struct phrase {
     std::string_view letters;
     op operation;
@@ -207,8 +216,8 @@ inline collective_operation operation_of(std::string_view name, std::string_view
     if (words.has(known.letters, local)) return known.operation;
   if (words.has("a2a") && words.has("dispatch")) return op::dispatch;
   if (words.has("a2a") && words.has("combine")) return op::combine;
-  if (words.has("a2a") && words.has_any("send recv")) return op::all_to_all;
-  bool const waits = words.has("lamport") && !words.has_any("init initialize clear");
+  if (words.has("a2a") && words.has_any({"send", "recv"})) return op::all_to_all;
+  bool const waits = words.has("lamport") && !words.has_any({"init", "initialize", "clear"});
   return waits ? op::other : op::none;
 }
 
