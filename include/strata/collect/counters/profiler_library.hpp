@@ -58,6 +58,7 @@ struct profiler_library : cupti_file {
     if (!open(library, driver_major)) return;
     open_host_library();
     if (!bind(library)) return;
+    (void)library.bind("cuptiPmSamplingGetCounterAvailability", api.device_availability);
     if (driver_major == 0 && needs_driver(library)) {
       problem = path +
                 " is from CUDA 13.2 or later, which knows no metrics without a driver: set "
@@ -140,6 +141,19 @@ inline std::string chip_of_device() {
   if (call(api.chip_name, chip) != cupti::result::success || chip.name == nullptr) return {};
   return chip.name;
 }
+
+/// Which counters there are, as CUPTI's images of them.
+struct counter_images {
+  counter_images(vec<std::uint8_t> of_context = {}, vec<std::uint8_t> of_device = {})
+      : context(std::move(of_context)), device(std::move(of_device)) {}
+
+  /// Of a context: those of its part of the device (MIG, vGPU). It hides NVLink where it is there:
+  /// each nvlrx and nvltx is refused with an error (two H200, CUDA 13.0).
+  vec<std::uint8_t> context;
+  /// Of the whole device: with NVLink, without C2C where there is none. Without an image CUPTI
+  /// takes that too, and its values are NaN. Empty where CUPTI does not give it.
+  vec<std::uint8_t> device;
+};
 
 /// One object of CUPTI's Profiler Host API: the knowledge of a chip, and the metrics added to it.
 /// After a metric was refused the object must not be used again.
@@ -271,6 +285,24 @@ class metric_config {
   vec<std::uint8_t> image_;
   std::size_t passes_ = 0;
 };
+
+/// Makes the configuration of counters that are counted together, by the image of the context, or
+/// where that refuses them by the device's. Errors: those of the first.
+inline status configure_counters(profiler_library const& library, std::string const& chip,
+                                 counter_images const& images, vec<std::string> const& names,
+                                 metric_config& made) {
+  auto const by = [&](vec<std::uint8_t> const& image) {
+    cupti_host fresh;
+    status opened = fresh.open(library, chip, image);
+    if (!opened) return opened;
+    made = metric_config(std::move(fresh), names);
+    return made.build();
+  };
+  status done = by(images.context);
+  bool const is_hidden = done.code() == errc_of(cupti::result::unknown) && !images.device.empty();
+  if (is_hidden && by(images.device).ok()) done = {};
+  return done;
+}
 
 }  // namespace detail
 STRATA_END
