@@ -205,6 +205,10 @@ FAKE_EXPORT void fake_graph_set_body(fake_graph_t executable, fake_kernel const*
 FAKE_EXPORT void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream);
 /// Instantiates: every node is cloned, and the kernels of a launch bear the clones' ids.
 FAKE_EXPORT fake_graph_t fake_graph_clone(fake_graph_t graph);
+/// The same with flags (4: the device may launch it), given by value or in a structure. What the
+/// device launches of it leaves no record (H200, CUDA 13.0).
+FAKE_EXPORT fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags,
+                                                int in_structure);
 /// Gives the executable the kernels of a graph with as many nodes; its nodes keep their ids.
 FAKE_EXPORT std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph);
 FAKE_EXPORT std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream);

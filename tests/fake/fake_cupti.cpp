@@ -93,7 +93,8 @@ char const* const driver_names[] = {"cuInit",
                                     "cuGraphExecUpdate_v2",
                                     "cuGraphExecDestroy",
                                     "cuGraphDestroy",
-                                    "cuMemcpyDtoH_v2"};
+                                    "cuMemcpyDtoH_v2",
+                                    "cuGraphInstantiateWithParams_ptsz"};
 char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",

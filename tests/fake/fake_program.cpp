@@ -658,32 +658,38 @@ fake_node_t fake_graph_create_node(fake_graph_t graph, fake_kernel const* kernel
   return node;
 }
 
-fake_graph_t fake_graph_clone(fake_graph_t graph) {
+fake_graph_t fake_graph_clone(fake_graph_t graph) { return fake_graph_instantiate(graph, 0, 0); }
+
+fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags, int in_structure) {
   fake_graph_t copy = 0;
-  (void)fake::perform({"cuGraphInstantiateWithFlags", "cudaGraphInstantiate_v12000"},
-                      [&](std::uint32_t) {
-                        const fake::graph_call under_way;
-                        std::vector<fake::node> nodes;
-                        with_state([&](fake::state& s) { nodes = s.graphs[graph].nodes; });
-                        copy = fake::new_handle();
-                        fake::cupti::graph_data data{};
-                        data.graph = fake::handle_of(copy);
-                        data.original_graph = fake::handle_of(graph);
-                        fake::tell_resource(fake::resource_id::graph_cloned, data);
-                        data.node_type = fake::cupti::graph_node_type::kernel;
-                        for (fake::node& each : nodes) {
-                          data.original_node = fake::handle_of(each.id);
-                          each.id = fake::new_handle();
-                          data.node = fake::handle_of(each.id);
-                          fake::tell_resource(fake::resource_id::graph_node_cloned, data);
-                        }
-                        with_state([&](fake::state& s) { s.graphs[copy] = {true, nodes}; });
-                        fake::cupti::graph_data executable{};
-                        executable.graph = fake::handle_of(graph);
-                        executable.exec = fake::handle_of(copy);
-                        fake::tell_resource(fake::resource_id::graph_exec_created, executable);
-                        return 0;
-                      });
+  fake::cupti::instantiate_params params{};
+  params.flags = flags;
+  if (in_structure != 0) params.params = &flags;
+  char const* const name =
+      in_structure != 0 ? "cuGraphInstantiateWithParams_ptsz" : "cuGraphInstantiateWithFlags";
+  (void)fake::perform({name, "cudaGraphInstantiate_v12000", nullptr, &params}, [&](std::uint32_t) {
+    const fake::graph_call under_way;
+    std::vector<fake::node> nodes;
+    with_state([&](fake::state& s) { nodes = s.graphs[graph].nodes; });
+    copy = fake::new_handle();
+    fake::cupti::graph_data data{};
+    data.graph = fake::handle_of(copy);
+    data.original_graph = fake::handle_of(graph);
+    fake::tell_resource(fake::resource_id::graph_cloned, data);
+    data.node_type = fake::cupti::graph_node_type::kernel;
+    for (fake::node& each : nodes) {
+      data.original_node = fake::handle_of(each.id);
+      each.id = fake::new_handle();
+      data.node = fake::handle_of(each.id);
+      fake::tell_resource(fake::resource_id::graph_node_cloned, data);
+    }
+    with_state([&](fake::state& s) { s.graphs[copy] = {true, nodes}; });
+    fake::cupti::graph_data executable{};
+    executable.graph = fake::handle_of(graph);
+    executable.exec = fake::handle_of(copy);
+    fake::tell_resource(fake::resource_id::graph_exec_created, executable);
+    return 0;
+  });
   return copy;
 }
 

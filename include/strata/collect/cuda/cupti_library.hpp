@@ -487,7 +487,14 @@ struct api_call {
   std::uint32_t id;
   api_kind kind;
   step_call of_steps = step_call::none;
+  bool instantiates = false;  // a graph
 };
+
+/// Whether a driver function makes an executable graph with flags.
+constexpr bool is_instantiation(std::string_view name) noexcept {
+  constexpr std::string_view with = "cuGraphInstantiateWith";  // ...Flags, ...Params, ..._ptsz
+  return name.substr(0, with.size()) == with;
+}
 
 /// The driver functions worth a callback, and what each of them does.
 class api_list {
@@ -507,7 +514,7 @@ class api_list {
       }
       nameless = 0;
       if (const api_kind kind = classify_api(name); kind != api_kind::none)
-        list.add({id, kind, classify_step_call(name)});
+        list.add({id, kind, classify_step_call(name), is_instantiation(name)});
       if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;
