@@ -483,7 +483,7 @@ TEST_CASE("graphs that the device can launch are named, since CUPTI has no recor
     std::string const words = " that the device can launch (DeviceLaunch): CUPTI has no record";
     {
       traced s;
-      (void)fake_graph_instantiate(captured, 1, in_structure);              // frees on launch
+      (void)fake_graph_instantiate(captured, 1, in_structure);  // frees on launch
       CHECK_FALSE(fake::has_problem(s.profile(), words));
     }
     {

@@ -310,6 +310,8 @@ class finding_rules : private kernel_rules {
       finding& made = add(rule, time.row, time.alone_ns, {});
       prove(made, "kernels_self", time.count, "");
       prove(made, "gpu_kernel_self_ns", time.ns, "ns");
+      prove(made, "collective_bytes", calls_per_step(time.row, rows_[time.row].collective_bytes),
+            "B");
     }
     // Those of the last step of a window may end behind its period.
     entitle(before, sentence("Collectives take ")

@@ -49,7 +49,7 @@ class chip_metrics {
   /// Errors: unavailable without libcupti, bad_argument for an unknown chip.
   status open(profiler_library const& library, std::string chip, counter_images images = {}) {
     if (!library.ok()) return {errc::unavailable, library.problem};
-    status opened = scratch_.open(library, chip, images.context);
+    status opened = scratch_.open(library, chip, images.of_context());
     if (!opened) return why_not(library, chip, std::move(opened));
     library_ = &library;
     chip_ = std::move(chip);

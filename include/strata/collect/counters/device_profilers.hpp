@@ -72,7 +72,7 @@ class device_profilers {
     static std::string const none;
     return contexts_.empty() ? none : contexts_[0].profiler.chip();
   }
-  counter_images const& images() const noexcept { return contexts_[0].profiler.images(); }
+  counter_images& images() noexcept { return contexts_[0].profiler.images(); }
   /// As the driver numbers them.
   vec<std::uint32_t> devices() const {
     vec<std::uint32_t> all;

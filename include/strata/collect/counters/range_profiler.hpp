@@ -61,19 +61,19 @@ class range_profiler {
     done = outcome("cuptiProfilerGetCounterAvailability",
                    call(library.api.counter_availability, available));
     if (!done) return done;
-    images_.context.assign(available.image_size, 0);
-    available.image = images_.context.data();
+    vec<std::uint8_t> image(available.image_size, 0);
+    available.image = image.data();
     done = outcome("cuptiProfilerGetCounterAvailability",
                    call(library.api.counter_availability, available));
     if (!done) return done;
-    images_.device = device_image(library, static_cast<std::size_t>(device));
+    images_ = {std::move(image), static_cast<std::size_t>(device)};
     context_ = context;
     return enable();
   }
 
   bool is_open() const noexcept { return object_ != nullptr; }
   std::string const& chip() const noexcept { return chip_; }
-  counter_images const& images() const noexcept { return images_; }
+  counter_images& images() noexcept { return images_; }
 
   /// Sets the counters of the next passes, with room for this many different ranges, or for those
   /// that were seen to need it. `by_kernel`: a range is a kernel that is launched between push and
@@ -276,20 +276,6 @@ class range_profiler {
   }
 
  private:
-  /// Empty where CUPTI has none, or no permission.
-  static vec<std::uint8_t> device_image(profiler_library const& library, std::size_t index) {
-    vec<std::uint8_t> image;
-    cupti::profiler::device_availability_params wanted;
-    wanted.device_index = index;
-    if (library.api.device_availability == nullptr ||
-        call(library.api.device_availability, wanted) != cupti::result::success)
-      return image;
-    image.assign(wanted.image_size, 0);
-    wanted.image = image.data();
-    if (call(library.api.device_availability, wanted) != cupti::result::success) image.clear();
-    return image;
-  }
-
   enum class pass_state : std::uint8_t {
     stopped,
     between_ranges,
