@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <strata/collect/nvtx/nccl_payloads.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 namespace nvtx_calls {
@@ -32,6 +33,15 @@ inline nvtx::event registered_event(string handle) {
   nvtx::event e = text_event(nullptr);
   e.kind = nvtx::message_kind::registered;
   e.message = handle;
+  return e;
+}
+
+/// As NCCL describes its calls: `payload` is what the event refers to.
+inline nvtx::event described_event(string handle, nvtx::payload_data const& payload) {
+  nvtx::event e = registered_event(handle);
+  e.payload_kind = nvtx::extended_payload;
+  e.payload = reinterpret_cast<std::uintptr_t>(&payload);
+  e.reserved = 1;
   return e;
 }
 

@@ -190,6 +190,21 @@ std::vector<std::string> profiles_in(std::string const& path,
   return found;
 }
 
+std::vector<std::string> folders_without(std::string const& path,
+                                         std::vector<std::string> const& names) {
+  std::error_code error;
+  std::vector<std::string> found;
+  if (!first_file(path, names).empty()) return found;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unknown;
+    if (leads_beside(*entry) || !fs::is_directory(entry->path(), unknown)) continue;
+    if (first_file(entry->path(), names).empty()) found.push_back(entry->path().string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 std::string profile_json(strata::profile const& recorded) {
   std::string text;
   strata::profile_tables tables(recorded);

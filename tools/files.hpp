@@ -34,6 +34,10 @@ strata::status read_recording(std::string_view bytes, strata::profile& recorded)
 std::vector<std::string> profiles_in(std::string const& path,
                                      std::vector<std::string> const& names);
 
+/// The folders in a folder that have none of these.
+std::vector<std::string> folders_without(std::string const& path,
+                                         std::vector<std::string> const& names);
+
 /// The text of profile.json, made of a recording.
 std::string profile_json(strata::profile const& recorded);
 

@@ -1,5 +1,6 @@
 // strata ranks: which rank of a distributed run is last, how often, by how much, and where.
 #include <strata/analyse/profile_file.hpp>
+#include <strata/analyse/rank_collectives.hpp>
 #include <strata/analyse/rank_comparison.hpp>
 #include <strata/analyse/rank_run.hpp>
 #include <strata/base/json_writer.hpp>
@@ -91,18 +92,60 @@ std::string difference(strata::vec<strata::rank_run> const& runs) {
   return {};
 }
 
+/// A rank that died before it had recorded two steps, of which the first one counts nowhere.
+struct dead_rank {
+  std::int32_t rank;
+  std::string left;  ///< the file or folder that it left behind
+};
+
+/// The rank that a folder is of, by its name: 3 of run/rank3 and run/rank3-2; -1 of another name.
+std::int32_t rank_of_folder(std::string const& folder) {
+  std::string const name = folder.substr(folder.find_last_of('/') + 1);
+  constexpr std::string_view word = "rank";
+  std::size_t end = word.size();
+  while (end < name.size() && strata::detail::is_digit(name[end])) ++end;
+  bool const is_rank = name.compare(0, word.size(), word) == 0 && end > word.size() &&
+                       end < word.size() + 7 && (end == name.size() || name[end] == '-');
+  return is_rank ? std::stoi(name.substr(word.size(), end - word.size())) : -1;
+}
+
+/// Whether a file is the recording of a program that did not end.
+bool is_unfinished(std::string const& file) {
+  std::string const name = strata::detail::recording_part_name;
+  return file.size() > name.size() &&
+         file.compare(file.size() - name.size() - 1, std::string::npos, '/' + name) == 0;
+}
+
+/// What is said of the ranks that died.
+std::string about_dead(std::vector<dead_rank> const& dead) {
+  std::string list;
+  for (dead_rank const& each : dead) strata::detail::add_part(list, std::to_string(each.rank));
+  std::string const left = console_text(dead.front().left);
+  if (dead.size() == 1)
+    return "Rank " + list + " died before it had recorded two steps (" + left +
+           "): the others are compared without it.";
+  return "Ranks " + list + " died before they had recorded two steps (" + left +
+         ", ...): the others are compared without them.";
+}
+
 /// The ranks below the highest one that are not there, as a part of a sentence; empty where all
 /// are. Requires: the ranks are in order.
-std::string missing_ranks(strata::vec<strata::rank_run> const& runs) {
+std::string missing_ranks(strata::vec<strata::rank_run> const& runs,
+                          std::vector<dead_rank> const& dead) {
   constexpr std::size_t most_named = 5;
   std::vector<std::string> named;
   std::size_t missing = 0;
   std::int32_t expected = 0;
-  for (strata::rank_run const& run : runs) {
-    missing += static_cast<std::size_t>(run.rank - expected);
-    for (; expected < run.rank && named.size() < most_named; ++expected)
+  std::vector<std::int32_t> known;
+  for (strata::rank_run const& run : runs) known.push_back(run.rank);
+  for (dead_rank const& each : dead)
+    if (each.rank < runs.back().rank) known.push_back(each.rank);
+  std::sort(known.begin(), known.end());
+  for (std::int32_t const rank : known) {
+    missing += static_cast<std::size_t>(rank - expected);
+    for (; expected < rank && named.size() < most_named; ++expected)
       named.push_back(std::to_string(expected));
-    expected = run.rank + 1;
+    expected = rank + 1;
   }
   if (missing == 0) return {};
   std::string list;
@@ -189,7 +232,8 @@ void add_notes(strata::rank_comparison const& made, std::vector<std::string>& no
     notes.push_back("Mean steps are compared: formats=recording tells how often a rank is last.");
   if (!made.has_collectives)
     notes.push_back(
-        "No kernel is a collective of NCCL: work alone is compared, waiting is not known.");
+        "No kernel is a collective: work alone is compared, waiting is not known. Record "
+        "with collectives=NAME where one is.");
 }
 
 std::string milliseconds(double ns) {
@@ -228,6 +272,33 @@ void print_ranges(strata::rank_comparison const& made) {
           console_text(path_label(range.path)).c_str());
   }
   if (shown < made.ranges.size()) print("and %zu more\n", made.ranges.size() - shown);
+}
+
+/// 1.5 MiB at 12.3 GB/s; nothing where the bytes are not known.
+std::string message_text(strata::rank_collective_row const& row) {
+  if (!(row.bytes > 0.0)) return "-";
+  std::string text = strata::detail::bytes_text(row.bytes);
+  if (row.transfer_ns > 0.0)
+    text += " at " + strata::detail::fixed_string(row.bytes / row.transfer_ns, 1) + " GB/s";
+  return text;
+}
+
+void print_collectives(strata::vec<strata::rank_collective_row> const& rows) {
+  if (rows.empty()) return;
+  print("\n%10s %10s %10s %6s %24s  %s\n", "transfer", "wait", "longest", "rank", "message",
+        "collective (ms a step, the longest first; wait: mean of the ranks)");
+  std::size_t const shown = std::min(most_rows, rows.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    strata::rank_collective_row const& row = rows[i];
+    std::string what = row.operation;
+    for (std::string const& more : {row.algorithm, row.protocol})
+      if (!more.empty()) what += ' ' + more;
+    print("%10s %10s %10s %6d %24s  %s, %s in %s\n", milliseconds(row.transfer_ns).c_str(),
+          milliseconds(row.wait_ns).c_str(), milliseconds(row.longest_wait_ns).c_str(),
+          row.longest_wait_rank, message_text(row).c_str(), console_text(what).c_str(),
+          console_text(row.kernel).c_str(), console_text(path_label(row.path)).c_str());
+  }
+  if (shown < rows.size()) print("and %zu more\n", rows.size() - shown);
 }
 
 char const* verdict_name(strata::rank_verdict verdict) {
@@ -269,8 +340,32 @@ void write_ranges(strata::detail::json_writer& json, strata::rank_comparison con
                              });
 }
 
+void write_collectives(strata::detail::json_writer& json,
+                       strata::vec<strata::rank_collective_row> const& rows) {
+  strata::detail::write_list(json, "collectives", rows,
+                             [&json](strata::rank_collective_row const& row) {
+                               json.text("path", row.path);
+                               json.text("kernel", row.kernel);
+                               json.text("operation", row.operation);
+                               json.text("algorithm", row.algorithm);
+                               json.text("protocol", row.protocol);
+                               json.number("bytes", row.bytes);
+                               json.number("transfer_ns", row.transfer_ns);
+                               json.number("wait_ns", row.wait_ns);
+                               json.number("longest_wait_ns", row.longest_wait_ns);
+                               json.integer("longest_wait_rank", row.longest_wait_rank);
+                               json.integer("least_wait_rank", row.least_wait_rank);
+                             });
+}
+
+/// What is written beside the comparison.
+struct rank_lists {
+  strata::vec<strata::rank_collective_row> collectives;
+  std::vector<dead_rank> dead;
+};
+
 void write_result(strata::detail::text_writer& out, strata::rank_comparison const& made,
-                  told_ranks const& summary) {
+                  told_ranks const& summary, rank_lists const& lists) {
   strata::detail::json_writer json(out);
   json.object();
   json.line();
@@ -290,6 +385,11 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
   json.number("noise_ns", made.noise_ns);
   write_ranks(json, made);
   write_ranges(json, made);
+  write_collectives(json, lists.collectives);
+  json.line();
+  json.array("dead_ranks");
+  for (dead_rank const& each : lists.dead) json.integer({}, each.rank);
+  json.end_array();
   json.line();
   json.end_object();
   out.put('\n');
@@ -324,16 +424,24 @@ class ranks_command final : public subcommand {
     if (made.steps == 0)
       return refuse(name(), paths_.front(),
                     "The ranks have no step in common: record the same steps with active=.");
+    lists_.collectives = strata::list_collectives(runs_);
     summary_.answer = answer_of(made);
+    if (!lists_.dead.empty()) summary_.notes.push_back(about_dead(lists_.dead));
     add_notes(made, summary_.notes);
     if (made.by_step && is_uneven)
       summary_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
-    auto const write = [&](strata::detail::text_writer& out) { write_result(out, made, summary_); };
-    print("%s\n", console_text(summary_.answer).c_str());
+    auto const write = [&](strata::detail::text_writer& out) {
+      write_result(out, made, summary_, lists_);
+    };
+    print("%s
+", console_text(summary_.answer).c_str());
     print_ranks(made);
     print_ranges(made);
-    print("\n");
-    for (std::string const& note : summary_.notes) print("note: %s\n", console_text(note).c_str());
+    print_collectives(lists_.collectives);
+    print("
+");
+    for (std::string const& note : summary_.notes) print("note: %s
+", console_text(note).c_str());
     if (!write_file(name(), json_, write)) return exit_code::unusable;
     switch (made.verdict) {
       case strata::rank_verdict::stands_out:
@@ -354,8 +462,12 @@ class ranks_command final : public subcommand {
   bool read_runs() {
     std::vector<std::pair<std::int32_t, std::string>> read;
     for (std::string const& path : paths_) {
-      auto const files = profiles_in(path, {recording_name, "profile.json", recording_part_name});
-      if (files.empty())
+      auto const files = profiles_in(path, file_names());
+      if (files.empty() && paths_.size() > 1 && rank_of_folder(path) >= 0) {
+        lists_.dead.push_back({rank_of_folder(path), path});
+        continue;
+      }
+      if (files.empty() && folders_of_ranks(path).empty())
         return refuse_run(path,
                           "Neither the folder nor a folder in it has a profile.strata or "
                           "profile.json: give the out= of the run.");
@@ -363,12 +475,22 @@ class ranks_command final : public subcommand {
         strata::rank_run run;
         std::string problem = read_run(file, run);
         if (problem.empty()) problem = flaw_of(run);
+        std::int32_t const rank = rank_of_folder(file.substr(0, file.find_last_of('/')));
+        bool const is_short = !problem.empty() || run.recorded_steps < 2;
+        if (is_short && is_unfinished(file) && rank >= 0) {
+          lists_.dead.push_back({rank, file});
+          continue;
+        }
         if (!problem.empty()) return refuse_run(file, problem);
         read.emplace_back(run.rank, file);
         runs_.push_back(std::move(run));
       }
     }
     std::sort(read.begin(), read.end());
+    find_dead(read);
+    if (read.empty())
+      return refuse_run(paths_.front(),
+                        "No rank recorded two steps before it died: mark steps, and record again.");
     for (std::size_t i = 1; i < read.size(); ++i)
       if (read[i].first == read[i - 1].first)
         return refuse_run(read[i].second, "It is " + rank_name(read[i].first) + ", and so is " +
@@ -376,6 +498,33 @@ class ranks_command final : public subcommand {
     runs_.sort(
         [](strata::rank_run const& a, strata::rank_run const& b) { return a.rank < b.rank; });
     return true;
+  }
+  /// Those in a folder that have nothing to read.
+  static std::vector<std::string> folders_of_ranks(std::string const& path) {
+    std::vector<std::string> folders = folders_without(path, file_names());
+    auto const is_other = [](std::string const& folder) { return rank_of_folder(folder) < 0; };
+    folders.erase(std::remove_if(folders.begin(), folders.end(), is_other), folders.end());
+    return folders;
+  }
+  /// Folders of ranks that have nothing to read. A rank that another folder has did not die.
+  void find_dead(std::vector<std::pair<std::int32_t, std::string>> const& read) {
+    for (std::string const& path : paths_)
+      for (std::string const& folder : folders_of_ranks(path))
+        lists_.dead.push_back({rank_of_folder(folder), folder});
+    auto const lives = [&read](dead_rank const& each) {
+      for (auto const& other : read)
+        if (other.first == each.rank) return true;
+      return false;
+    };
+    auto const by_rank = [](dead_rank const& a, dead_rank const& b) { return a.rank < b.rank; };
+    lists_.dead.erase(std::remove_if(lists_.dead.begin(), lists_.dead.end(), lives),
+                      lists_.dead.end());
+    std::sort(lists_.dead.begin(), lists_.dead.end(), by_rank);
+  }
+  static std::vector<std::string> const& file_names() {
+    static std::vector<std::string> const names{recording_name, "profile.json",
+                                                recording_part_name};
+    return names;
   }
   /// Whether ranks recorded steps that others did not.
   bool has_other_steps() const {
@@ -388,7 +537,7 @@ class ranks_command final : public subcommand {
     if (runs_.size() == 1)
       return refuse_run(paths_.front(), "It has " + rank_name(runs_.front().rank) +
                                             " alone: give the folder that has all of them.");
-    for (std::string const& problem : {difference(runs_), missing_ranks(runs_)}) {
+    for (std::string const& problem : {difference(runs_), missing_ranks(runs_, lists_.dead)}) {
       if (problem.empty()) continue;
       if (!anyway_)
         return refuse_run(paths_.front(), problem + ", or compare these with --anyway.");
@@ -402,6 +551,7 @@ class ranks_command final : public subcommand {
   bool anyway_ = false;
   strata::vec<strata::rank_run> runs_;
   told_ranks summary_;
+  rank_lists lists_;
 };
 
 }  // namespace

@@ -60,6 +60,9 @@ struct options {
   /// drives the steps; `adopt=off`: to none.
   bool adopt = true;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
+  /// Patterns (`*`, `?`) of kernels in which GPUs wait for each other, beside those that are known
+  /// by their names.
+  vec<std::string> collectives;
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
   nvtx_mode nvtx =

@@ -102,8 +102,9 @@ struct profile_device {
 struct profile_environment {
   std::string host;
   std::string command;
-  std::string options;     ///< the text of STRATA, or the text that the code parsed
-  std::string started_at;  ///< UTC, ISO 8601
+  std::string options;      ///< the text of STRATA, or the text that the code parsed
+  std::string collectives;  ///< patterns of kernels that are collectives too, joined by +
+  std::string started_at;   ///< UTC, ISO 8601
   std::string cpu;
   std::string clock;       ///< "tsc", "cntvct" or "steady_clock"
   std::string cupti_path;  ///< empty when CUPTI was not used

@@ -221,7 +221,9 @@ TEST_CASE("copies and fills by kind") {
   CHECK(fake::about(work.copy_ns, 10 + 20 + 30 + 40 + 50 + 60 + 70 + 3 * 80 + 90));
   CHECK(work.host_to_device_bytes == (1 << 0) + (1 << 5));
   CHECK(work.device_to_host_bytes == (1 << 1) + (1 << 6));
-  CHECK(work.device_to_device_bytes == (1 << 2) + (1 << 3) + (1 << 7) + (1 << 8) + (1 << 9));
+  CHECK(work.device_to_device_bytes == (1 << 2) + (1 << 7) + (1 << 8) + (1 << 9));
+  CHECK(work.peer_bytes == 1 << 3);
+  CHECK(work.peer_copies == 1);
   CHECK(work.other_bytes == 1 << 4);
   CHECK(work.set_bytes == 1 << 10);
   auto const peers = std::count_if(p.copies.begin(), p.copies.end(),

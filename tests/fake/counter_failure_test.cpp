@@ -335,6 +335,32 @@ TEST_CASE("links and memory do not share a pass: each has its own") {
   CHECK(c.self("a", "pcie__read_bytes.sum") == 64);
 }
 
+TEST_CASE("NVLink is counted, which the image of a context hides; C2C that is not there is not") {
+  constexpr char const* received = "nvlrx__bytes.sum";
+  counting s(std::string(received) + "+pcie__read_bytes.sum+ctc__rx_bytes.sum+" + hbm_read);
+  run_steps(5, step);
+  profile const& p = s.profile();
+  CHECK(p.counters().passes == 2);
+  counted const c(p);
+  CHECK(c.self("a", received) == 64);
+  CHECK(c.self("a", "pcie__read_bytes.sum") == 64);
+  CHECK(c.self("a", hbm_read) == 64);
+  REQUIRE(p.problems.size() == 1);
+  CHECK(says(p.problems[0], "ctc__rx_bytes.sum is not counted: "));
+}
+
+TEST_CASE(
+    "without the image of a device, as of older libraries, NVLink is refused with a sentence") {
+  counting s(std::string("nvlrx__bytes.sum+") + hbm_read);
+  fake_profiler_fail("cuptiPmSamplingGetCounterAvailability", 1, 100, 35);
+  run_steps(4, step);
+  profile const& p = s.profile();
+  counted const c(p);
+  CHECK(c.self("a", hbm_read) == 64);
+  REQUIRE(p.problems.size() == 1);
+  CHECK(says(p.problems[0], "nvlrx__bytes.sum is not counted: "));
+}
+
 TEST_CASE("counters that refuse each other's company are counted apart") {
   strata::detail::chip_metrics host;
   fake_profiler_reset();

@@ -147,6 +147,54 @@ TEST_CASE("a copy between devices is known by CUPTI's record, whichever function
   CHECK(p.copies[1].kind == strata::copy_kind::peer);
   CHECK(p.copies[1].device == small);
   CHECK(p.copies[2].kind == strata::copy_kind::device_to_device);
+  CHECK(p.copies[0].peer.device == small + 1);
+  CHECK(p.copies[1].peer.device == big + 1);
+  CHECK(p.copies[2].peer.device == 0);
+  for (strata::copy_record const& copy : p.copies) {
+    CHECK(copy.peer.receives == 0);
+    CHECK(copy.peer.again == 0);
+  }
+  strata::call_tree const tree(p);
+  strata::device_work const& work = tree.rows()[0].total;
+  CHECK(work.peer_copies == 2);
+  CHECK(work.peer_bytes == (1 << 10) + (1 << 11));
+  CHECK(work.peer_ns == work.copy_ns * 2 / 3);
+  CHECK(work.device_to_device_bytes == 1 << 12);
+  CHECK(work.copied_bytes() == (1 << 10) + (1 << 11) + (1 << 12));
+}
+
+TEST_CASE("a copy that CUPTI tells as one to the host and one from it is one between devices") {
+  for (int const second_first : {0, 1}) {
+    CAPTURE(second_first);
+    traced s;
+    {
+      STRATA_RANGE("copies");
+      for (std::uint64_t i = 1; i <= 200; ++i) {
+        (void)fake_copy_by_host(big, small, 1 << 20, second_first);
+        (void)fake_copy(1, 1, 7, 1000);
+        (void)fake_copy(2, 2, 7, 1000);
+      }
+    }
+    profile const& p = s.profile();
+    fake::nothing_lost(p);
+    CHECK(p.copies.size() == 800);
+    strata::call_tree const tree(p);
+    strata::device_work const& work = tree.rows()[0].total;
+    CHECK(work.peer_bytes == 200u << 20);
+    CHECK(work.peer_copies == 200);
+    CHECK(work.peer_ns == 400 * 1000);
+    CHECK(work.host_to_device_bytes == 200);
+    CHECK(work.device_to_host_bytes == 400);
+    CHECK(work.copies == 600);
+    for (strata::copy_record const& copy : p.copies) {
+      if (copy.kind != strata::copy_kind::peer) continue;
+      CHECK(copy.peer.receives == (copy.device == small ? 1 : 0));
+      CHECK(copy.bytes == (copy.peer.again != 0 ? 0 : 1 << 20));
+      if (copy.peer.again == 0) continue;
+      CHECK(copy.device == (second_first != 0 ? big : small));
+      CHECK(copy.peer.device == (second_first != 0 ? small : big) + 1);
+    }
+  }
 }
 
 TEST_CASE("a copy by way of the host has two records, and its bytes are counted once") {
@@ -173,7 +221,10 @@ TEST_CASE("a copy by way of the host has two records, and its bytes are counted 
     for (strata::copy_record const& copy : p.copies) CHECK(copy.kind == strata::copy_kind::peer);
     strata::call_tree const tree(p);
     strata::device_work const& work = tree.rows()[0].total;
-    CHECK(work.device_to_device_bytes == 100u << 10);
+    CHECK(work.peer_bytes == 100u << 10);
+    CHECK(work.peer_copies == 100);
+    CHECK(work.copies == 100);
+    CHECK(work.device_to_device_bytes == 0);
     CHECK(work.host_to_device_bytes + work.device_to_host_bytes == 0);
   }
 }

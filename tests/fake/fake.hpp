@@ -165,6 +165,10 @@ FAKE_EXPORT std::uint32_t fake_wait_call(char const* driver_function, std::uint3
 FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
                                     std::uint64_t duration_ns);
 /// cudaMemcpy to memory of the host, which returns when that has the bytes.
+/// A copy between two devices without peer access, as CUPTI records it on an H200: to the host on
+/// the one, from the host on the other; `second_first` says which comes first.
+FAKE_EXPORT std::uint32_t fake_copy_by_host(std::uint32_t from, std::uint32_t to,
+                                            std::uint64_t bytes, int second_first);
 FAKE_EXPORT std::uint32_t fake_copy_to_host(std::uint64_t bytes);
 /// A copy from one device's memory to another's with unified addresses: `function` is the driver's
 /// and says nothing of it. CUPTI's record is that of copies between devices.
@@ -218,6 +222,10 @@ FAKE_EXPORT void fake_graph_set_body(fake_graph_t executable, fake_kernel const*
 FAKE_EXPORT void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream);
 /// Instantiates: every node is cloned, and the kernels of a launch bear the clones' ids.
 FAKE_EXPORT fake_graph_t fake_graph_clone(fake_graph_t graph);
+/// The same with flags (4: the device may launch it), given by value or in a structure. What the
+/// device launches of it leaves no record (H200, CUDA 13.0).
+FAKE_EXPORT fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags,
+                                                int in_structure);
 /// Gives the executable the kernels of a graph with as many nodes; its nodes keep their ids.
 FAKE_EXPORT std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph);
 FAKE_EXPORT std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream);

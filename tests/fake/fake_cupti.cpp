@@ -98,7 +98,8 @@ char const* const driver_names[] = {"cuInit",
                                     "cuStreamBatchMemOp_v2_ptsz",
                                     "cuLaunchHostFunc",
                                     "cuStreamAddCallback",
-                                    "cuWaitExternalSemaphoresAsync"};
+                                    "cuWaitExternalSemaphoresAsync",
+                                    "cuGraphInstantiateWithParams_ptsz"};
 char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",

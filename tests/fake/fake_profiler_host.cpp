@@ -33,7 +33,7 @@ bool begins_with_one_of(std::string const& name, std::vector<char const*> const&
 }
 
 bool is_device_wide(std::string const& name) {
-  return begins_with_one_of(name, {"pcie", "nvlrx", "nvltx"});
+  return begins_with_one_of(name, {"pcie", "nvlrx", "nvltx", "ctc"});
 }
 bool is_of_context(std::string const& name) {
   return begins_with_one_of(name, {"dram", "lts", "l1tex", "sm", "smsp", "gpc"});
@@ -108,7 +108,11 @@ FAKE_EXPORT result cuptiProfilerHostInitialize(api::host_initialize_params* para
     return c.code;
   }
   auto made = std::make_unique<fake::cupti_host>();
-  if (params->availability != nullptr) made->device = params->availability[1];
+  if (params->availability != nullptr) {
+    made->device = params->availability[1];
+    made->hides_c2c = true;  // none of these devices has any
+    made->hides_links = params->availability[2] == 0;
+  }
   params->object = reinterpret_cast<api::host_object*>(made.get());
   c.p.hosts[made.get()] = std::move(made);
   return result::success;
@@ -163,6 +167,11 @@ FAKE_EXPORT result cuptiProfilerHostConfigAddMetrics(api::add_metrics_params* pa
   for (std::string const& each : names) {
     if (!knows(c.p, each) || !has_rollup(each)) return result::invalid_parameter;
   }
+  // As two H200 with NVLink, by an image of a context.
+  for (std::string const& each : names)
+    if ((host->hides_links && begins_with_one_of(each, {"nvlrx", "nvltx"})) ||
+        (host->hides_c2c && begins_with_one_of(each, {"ctc"})))
+      return result::unknown;
   if (std::any_of(names.begin(), names.end(), is_device_wide) &&
       std::any_of(names.begin(), names.end(), is_of_context))
     return result::not_supported;

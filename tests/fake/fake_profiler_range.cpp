@@ -60,6 +60,21 @@ FAKE_EXPORT result cuptiProfilerGetCounterAvailability(api::counter_availability
   if (params->image_size < 128) return result::size_not_sufficient;
   std::memset(params->image, 0x5A, 128);
   params->image[1] = fake::device_byte(params->context);
+  params->image[2] = 0;  // without links
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiPmSamplingGetCounterAvailability(api::device_availability_params* params) {
+  PROFILER_CALL(initialized, {0, 40});
+  if (params->image == nullptr) {
+    params->image_size = 128;
+    return result::success;
+  }
+  if (params->image_size < 128) return result::size_not_sufficient;
+  std::memset(params->image, 0x5A, 128);
+  // Contexts follow their devices in the tests.
+  auto const context = static_cast<std::uint32_t>(params->device_index + 1);
+  params->image[1] = fake::device_byte(fake::context_handle_of(context));
   return result::success;
 }
 

@@ -23,6 +23,8 @@ struct cupti_host {
   std::vector<std::string> names;
   bool poisoned = false;       // by a name that was refused
   std::uint8_t device = 0;     // of the availability image, as device_byte has it
+  bool hides_links = false;    // by that image
+  bool hides_c2c = false;      // by any
   std::uint8_t evaluates = 0;  // the device that it evaluated first; 0: none yet
 };
 

@@ -431,6 +431,30 @@ std::uint32_t fake_copy_to_host(std::uint64_t bytes) {
   });
 }
 
+std::uint32_t fake_copy_by_host(std::uint32_t from, std::uint32_t to, std::uint64_t bytes,
+                                int second_first) {
+  return fake::perform({"cuMemcpyPeerAsync", nullptr}, [&](std::uint32_t correlation) {
+    for (int i = 0; i < 2; ++i) {
+      bool const receives = (i == 1) != (second_first != 0);
+      const fake::span time = fake::occupy(7, 1000);
+      fake::cupti::copy_record record{};
+      record.kind = fake::activity_kind::copy;
+      record.copy = receives ? 1 : 2;
+      record.source = record.destination = 3;
+      record.flags = 1;
+      record.size_bytes = bytes;
+      record.start_ns = time.start_ns;
+      record.end_ns = time.end_ns;
+      record.device_id = receives ? to : from;
+      record.context_id = 1;
+      record.stream_id = 7;
+      record.correlation_id = correlation;
+      fake::queue_record(&record, sizeof(record));
+    }
+    return 0;
+  });
+}
+
 std::uint32_t fake_copy_between(char const* function, std::uint64_t destination,
                                 std::uint64_t source, std::uint64_t bytes) {
   // What cuMemcpyAsync and cuMemcpyDtoDAsync_v2 begin with.
@@ -670,32 +694,38 @@ fake_node_t fake_graph_create_node(fake_graph_t graph, fake_kernel const* kernel
   return node;
 }
 
-fake_graph_t fake_graph_clone(fake_graph_t graph) {
+fake_graph_t fake_graph_clone(fake_graph_t graph) { return fake_graph_instantiate(graph, 0, 0); }
+
+fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags, int in_structure) {
   fake_graph_t copy = 0;
-  (void)fake::perform({"cuGraphInstantiateWithFlags", "cudaGraphInstantiate_v12000"},
-                      [&](std::uint32_t) {
-                        const fake::graph_call under_way;
-                        std::vector<fake::node> nodes;
-                        with_state([&](fake::state& s) { nodes = s.graphs[graph].nodes; });
-                        copy = fake::new_handle();
-                        fake::cupti::graph_data data{};
-                        data.graph = fake::handle_of(copy);
-                        data.original_graph = fake::handle_of(graph);
-                        fake::tell_resource(fake::resource_id::graph_cloned, data);
-                        data.node_type = fake::cupti::graph_node_type::kernel;
-                        for (fake::node& each : nodes) {
-                          data.original_node = fake::handle_of(each.id);
-                          each.id = fake::new_handle();
-                          data.node = fake::handle_of(each.id);
-                          fake::tell_resource(fake::resource_id::graph_node_cloned, data);
-                        }
-                        with_state([&](fake::state& s) { s.graphs[copy] = {true, nodes}; });
-                        fake::cupti::graph_data executable{};
-                        executable.graph = fake::handle_of(graph);
-                        executable.exec = fake::handle_of(copy);
-                        fake::tell_resource(fake::resource_id::graph_exec_created, executable);
-                        return 0;
-                      });
+  fake::cupti::instantiate_params params{};
+  params.flags = flags;
+  if (in_structure != 0) params.params = &flags;
+  char const* const name =
+      in_structure != 0 ? "cuGraphInstantiateWithParams_ptsz" : "cuGraphInstantiateWithFlags";
+  (void)fake::perform({name, "cudaGraphInstantiate_v12000", nullptr, &params}, [&](std::uint32_t) {
+    const fake::graph_call under_way;
+    std::vector<fake::node> nodes;
+    with_state([&](fake::state& s) { nodes = s.graphs[graph].nodes; });
+    copy = fake::new_handle();
+    fake::cupti::graph_data data{};
+    data.graph = fake::handle_of(copy);
+    data.original_graph = fake::handle_of(graph);
+    fake::tell_resource(fake::resource_id::graph_cloned, data);
+    data.node_type = fake::cupti::graph_node_type::kernel;
+    for (fake::node& each : nodes) {
+      data.original_node = fake::handle_of(each.id);
+      each.id = fake::new_handle();
+      data.node = fake::handle_of(each.id);
+      fake::tell_resource(fake::resource_id::graph_node_cloned, data);
+    }
+    with_state([&](fake::state& s) { s.graphs[copy] = {true, nodes}; });
+    fake::cupti::graph_data executable{};
+    executable.graph = fake::handle_of(graph);
+    executable.exec = fake::handle_of(copy);
+    fake::tell_resource(fake::resource_id::graph_exec_created, executable);
+    return 0;
+  });
   return copy;
 }
 

@@ -476,6 +476,29 @@ TEST_CASE("what the device itself launches is nobody's, and counted") {
   CHECK(row(p, "capture").total.graph_kernels == 5);
 }
 
+TEST_CASE("graphs that the device can launch are named, since CUPTI has no record of it") {
+  fake_graph_t const captured = capture();
+  for (int const in_structure : {0, 1}) {
+    CAPTURE(in_structure);
+    std::string const words = " that the device can launch (DeviceLaunch): CUPTI has no record";
+    {
+      traced s;
+      (void)fake_graph_instantiate(captured, 1, in_structure);  // frees on launch
+      CHECK_FALSE(fake::has_problem(s.profile(), words));
+    }
+    {
+      traced s("counters=hbm");
+      (void)fake_graph_instantiate(captured, 4, in_structure);
+      CHECK(fake::has_problem(s.profile(), words));
+    }
+    traced s;
+    (void)fake_graph_instantiate(captured, 4 | 1, in_structure);
+    (void)fake_graph_instantiate(captured, 4, in_structure);
+    profile const& p = s.profile();
+    CHECK(fake::has_problem(p, "the program made 2 CUDA graphs" + words));
+  }
+}
+
 namespace {
 std::atomic<bool> call_begins{false};
 std::atomic<bool> call_may_go_on{false};

@@ -48,6 +48,7 @@ struct trial {
   bool old_driver = false;
   word what = word::report;
   std::string formats = "json+csv+table";
+  std::string rank{};  // of a distributed run
   ending without{}, with{}, in_code{};
   double longer = 0, longer_in_code = 0;
   std::string json{};
@@ -61,7 +62,7 @@ struct trial {
     in_code = timed("TEST_SESSION=" + text + (folder / "code"), seconds_in_code);
     longer = seconds_with - seconds_without;
     longer_in_code = seconds_in_code - seconds_without;
-    for (char const* file : {"out/profile.json", "out/001/profile.json"})
+    for (char const* file : {"out/profile.json", "out/001/profile.json", "out/rank3/profile.json"})
       if (json.empty() && fs::exists(fs::path(folder / file))) json = content(folder / file);
   }
 
@@ -91,6 +92,7 @@ struct trial {
                       "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
                       "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13",
                       "FAKE_HANG=" + std::to_string(blocked)};
+    if (!rank.empty()) environment.push_back("RANK=" + rank);
     if (old_driver) environment.push_back("FAKE_OLD_DRIVER=1");
     if (!variable.empty()) environment.push_back(variable);
     auto const begin = std::chrono::steady_clock::now();
@@ -251,6 +253,21 @@ TEST_CASE("a window's report that waits for the GPU keeps no program from its en
     CHECK(has(one.with.err, "nothing is reported: the report of a window waits for a GPU that"));
     CHECK(one.in_code.signal == SIGTERM);
   }
+}
+
+TEST_CASE("the sentences of a hang name the rank") {
+  trial one{"thread", "watched", ",watchdog=1,drain=300"};
+  one.rank = "3";
+  one.run_all();
+  CAPTURE(one.with.err);
+  CHECK(count_of(one.with.err, "nothing has gone on for 1 s (watchdog=); rank 3:") == 1);
+  CHECK(count_of(one.with.err,
+                 "the GPU does not answer, and the report has what came before; rank 3:") == 1);
+  CHECK(count_of(one.with.err, "  rank 3, thread ") >= 2);
+  CHECK(count_of(one.with.err, "  rank 3, on the GPU: ") >= 2);
+  CHECK(count_of(one.with.err, "strata:   thread ") == 0);
+  CHECK(count_of(one.with.err, "strata:   on the GPU: ") == 0);
+  CHECK(has(one.json, " of rank 3 "));
 }
 
 TEST_CASE("a watchdog says where the program is while it hangs") {

@@ -1,6 +1,7 @@
 // NVTX calls of the program as ranges, by CUPTI's callbacks.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <strata/base/text_writer.hpp>
@@ -156,6 +157,34 @@ TEST_CASE("NVTX ranges are counted like others") {
   CHECK(c.self("layer", fake::hbm_read) == 64);
   CHECK(c.self("layer/inner", fake::hbm_read) == 96);
   CHECK(c.total("layer", fake::hbm_read) == 160);
+}
+
+TEST_CASE("NCCL's calls have their bytes, and these are no traffic of memory") {
+  no_tool const none;
+  traced s("nvtx=in");
+  auto const nccl = program().create("NCCL");
+  auto const reduce = program().enlist(nccl, "ncclAllReduce");
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    STRATA_RANGE("backward", strata::bytes(10));
+    std::uint64_t const described[] = {0x1234, 1000 * i, 0};  // communicator, bytes, operation
+    nvtx_calls::nvtx::payload_data const payload{nvtx_calls::nvtx::first_schema + 5,
+                                                 sizeof described, described};
+    program().push(nccl, nvtx_calls::described_event(reduce, payload));
+    launch();
+    program().pop(nccl);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(row(p, "backward/NCCL:ncclAllReduce").collective_bytes == 6000);
+  CHECK(std::isnan(row(p, "backward/NCCL:ncclAllReduce").bytes));
+  CHECK(row(p, "backward").collective_bytes == 6000);
+  CHECK(row(p, "backward").bytes == 30);
+  std::string const csv =
+      written(p, [](auto& out, auto const& input) { write_ranges_csv(out, input); });
+  CHECK(csv.find(",collective_bytes\n") != std::string::npos);
+  std::string const json = written(p, [](auto& out, auto const& input) { write_json(out, input); });
+  for (auto const& range : nlohmann::json::parse(json).at("ranges"))
+    CHECK(range.at("collective_bytes") == 6000);
 }
 
 TEST_CASE("NVTX ranges are the steps of windows") {

@@ -1,6 +1,7 @@
 // collect/nvtx/nvtx_ranges.hpp and collect/nvtx/cupti_nvtx.hpp against NVTX's and CUPTI's own
 // headers. It compiles or it does not.
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
+#include <strata/collect/nvtx/nccl_payloads.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -35,6 +36,7 @@ SAME_FIELD(nvtxEventAttributes_t, category, nvtx::event, category);
 SAME_FIELD(nvtxEventAttributes_t, colorType, nvtx::event, color_kind);
 SAME_FIELD(nvtxEventAttributes_t, color, nvtx::event, color);
 SAME_FIELD(nvtxEventAttributes_t, payloadType, nvtx::event, payload_kind);
+SAME_FIELD(nvtxEventAttributes_t, reserved0, nvtx::event, reserved);
 SAME_FIELD(nvtxEventAttributes_t, payload, nvtx::event, payload);
 SAME_FIELD(nvtxEventAttributes_t, messageType, nvtx::event, kind);
 SAME_FIELD(nvtxEventAttributes_t, message, nvtx::event, message);
@@ -73,6 +75,25 @@ SAME_CALLBACK(NvtxGetExportTableFunc_t, nvtx::export_table_function);
 // ---- the extension with payloads ----
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 SAME_VALUE(NVTX_EXT_PAYLOAD_MODULEID, nvtx::payload_extension);
+SAME_VALUE(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, nvtx::payload_id::add_schema);
+SAME_VALUE(NVTX_PAYLOAD_TYPE_EXT, nvtx::extended_payload);
+#if defined(NVTX_PAYLOAD_SCHEMA_ID_STATIC_START)
+SAME_VALUE(NVTX_PAYLOAD_SCHEMA_ID_STATIC_START, nvtx::first_schema);
+#endif
+SAME_VALUE(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, nvtx::uint64_entry);
+SAME_VALUE(NVTX_PAYLOAD_ENTRY_TYPE_SIZE, nvtx::size_entry);
+static_assert(sizeof(nvtxPayloadData_t) == sizeof(nvtx::payload_data));
+SAME_FIELD(nvtxPayloadData_t, schemaId, nvtx::payload_data, schema);
+SAME_FIELD(nvtxPayloadData_t, size, nvtx::payload_data, size);
+SAME_FIELD(nvtxPayloadData_t, payload, nvtx::payload_data, data);
+static_assert(sizeof(nvtxPayloadSchemaEntry_t) == sizeof(nvtx::schema_entry));
+SAME_FIELD(nvtxPayloadSchemaEntry_t, type, nvtx::schema_entry, type);
+SAME_FIELD(nvtxPayloadSchemaEntry_t, name, nvtx::schema_entry, name);
+SAME_FIELD(nvtxPayloadSchemaEntry_t, offset, nvtx::schema_entry, offset);
+static_assert(sizeof(nvtxPayloadSchemaAttr_t) == sizeof(nvtx::schema));
+SAME_FIELD(nvtxPayloadSchemaAttr_t, entries, nvtx::schema, entries);
+SAME_FIELD(nvtxPayloadSchemaAttr_t, numEntries, nvtx::schema, entry_count);
+SAME_FIELD(nvtxPayloadSchemaAttr_t, schemaId, nvtx::schema, id);
 SAME_VALUE(NVTX3EXT_CBID_nvtxRangePushPayload, nvtx::payload_id::push);
 SAME_VALUE(NVTX3EXT_CBID_nvtxRangePopPayload, nvtx::payload_id::pop);
 SAME_VALUE(NVTX3EXT_CBID_nvtxRangeStartPayload, nvtx::payload_id::start);

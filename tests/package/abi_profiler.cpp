@@ -4,6 +4,7 @@
 #include <cupti.h>
 
 #if CUPTI_API_VERSION >= 24 && __has_include(<cupti_range_profiler.h>)
+#include <cupti_pmsampling.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -107,6 +108,12 @@ SAME_PARAMS(CUpti_Device_GetChipName_Params, chip_name_params, chip_name, cuptiD
 SAME_FIELD(chip, deviceIndex, ours::chip_name_params, device_index);
 SAME_FIELD(chip, pChipName, ours::chip_name_params, name);
 
+SAME_PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, device_availability_params,
+            device_availability, cuptiPmSamplingGetCounterAvailability);
+using whole = CUpti_PmSampling_GetCounterAvailability_Params;
+SAME_FIELD(whole, deviceIndex, ours::device_availability_params, device_index);
+SAME_FIELD(whole, counterAvailabilityImageSize, ours::device_availability_params, image_size);
+SAME_FIELD(whole, pCounterAvailabilityImage, ours::device_availability_params, image);
 using available = CUpti_Profiler_GetCounterAvailability_Params;
 SAME_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, counter_availability_params,
             counter_availability, cuptiProfilerGetCounterAvailability);

@@ -152,7 +152,7 @@ def without_collectives(rank, profile):
 
 
 told = ranks(1, of_json(late, "alone", without_collectives)).stdout
-that(told.startswith("Rank 2 is last in ") and "note: No kernel is a collective of NCCL: work alone is compared, waiting is not known.\n" in told, told)
+that(told.startswith("Rank 2 is last in ") and "note: No kernel is a collective: work alone is compared, waiting is not known. Record with collectives=NAME where one is.\n" in told, told)
 
 # Ranks that take part in different collectives.
 told = ranks(3, of_json(late, "groups", lambda rank, profile: without_collectives(rank, profile) if rank == 1 else None)).stdout
@@ -193,6 +193,33 @@ refused("part/rank1/profile.strata: It is no JSON: line 1: a value was expected.
 told = ranks(2, late, "--json", "no/x.json")
 that(told.stderr == "strata ranks: no/x.json: It cannot be written: No such file or directory.\n" and told.stdout.startswith("Rank 2 is last"),
      f"a place that is none hides the answer: {told}")
+
+# A rank that died before its first chunk left a file without one, or nothing; or one with a step alone.
+whole = made("whole", 4, 10, 3, 2, 30000)
+for left, has in (("an empty file", b""), ("a first line", b"strata recording 2\n"), ("a piece that was cut", b"strata recording 2\np\x10\0\0"), ("nothing", None)):
+    shutil.rmtree("died", ignore_errors=True)
+    shutil.copytree(whole, "died")
+    for file in pathlib.Path("died/rank1").iterdir():
+        file.unlink()
+    if has is not None:
+        pathlib.Path("died/rank1/profile.strata.part").write_bytes(has)
+    place = "died/rank1" if has is None else "died/rank1/profile.strata.part"
+    told = ranks(1, "died", "--json", "died.json").stdout
+    that(told.startswith("Rank 2 is last in 9 of 9 steps, by "), f"{left}: {told}")
+    that(f"note: Rank 1 died before it had recorded two steps ({place}): the others are compared without it.\n" in told, f"{left}: {told}")
+    that(json.loads(pathlib.Path("died.json").read_text(encoding="utf-8"))["dead_ranks"] == [1], f"{left}: died.json")
+    that(ranks(1, *sorted(pathlib.Path("died").iterdir())).stdout.startswith("Rank 2 is last in 9 of 9 steps, by "), f"{left}: the folders one by one")
+for rank in (0, 2, 3):
+    for file in pathlib.Path(f"died/rank{rank}").iterdir():
+        file.unlink()
+refused("died: No rank recorded two steps before it died: mark steps, and record again.", "died")
+that(json.loads(pathlib.Path("late.json").read_text(encoding="utf-8"))["dead_ranks"] == [], "nobody died in late.json")
+
+# What each collective took, of all ranks.
+rows = {(row["path"], row["operation"]): row for row in result["collectives"]}
+that(len(rows) == len(result["collectives"]) and all(row["algorithm"] == row["protocol"] == "" or row["algorithm"] for row in rows.values()), f"collectives: {rows}")
+that(abs(sum(row["transfer_ns"] for row in rows.values()) - 60000) < 0.01, f"collectives: {rows}")
+that(all(row["least_wait_rank"] == 2 and row["operation"] == "all_reduce" for row in rows.values()), f"collectives: {rows}")
 
 # Recordings of other steps: those that all have.
 longer = made("longer", 4, 12, 3, 2, 30000)

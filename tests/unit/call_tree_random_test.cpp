@@ -115,7 +115,7 @@ class reference {
     CHECK(total.kernel_ns == kernel_ns);
     CHECK(total.copies == copies);
     CHECK(total.host_to_device_bytes + total.device_to_host_bytes + total.device_to_device_bytes +
-              total.other_bytes + total.set_bytes ==
+              total.peer_bytes + total.other_bytes + total.set_bytes ==
           bytes);
     CHECK(total.allocations == allocations);
     CHECK(total.allocated_bytes == allocated);

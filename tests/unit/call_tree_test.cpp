@@ -191,7 +191,10 @@ TEST_CASE("device work: launches, kernels, copies, waits") {
   CHECK(self.copy_ns == 10 + 1 + 1 + 1 + 1 + 2);
   CHECK(self.host_to_device_bytes == 64);
   CHECK(self.device_to_host_bytes == 32);
-  CHECK(self.device_to_device_bytes == 24);
+  CHECK(self.device_to_device_bytes == 8);
+  CHECK(self.peer_bytes == 16);
+  CHECK(self.peer_copies == 1);
+  CHECK(self.peer_ns == 1);
   CHECK(self.other_bytes == 6);
   CHECK(self.set_bytes == 1);
   CHECK(self.synchronizations == 1);

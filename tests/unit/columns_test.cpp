@@ -58,6 +58,9 @@ void fill(device_work& work, distinct_numbers& numbers) {
   numbers.next(work.graph_kernel_ns);
   numbers.next(work.adopted_kernels);
   numbers.next(work.adopted_ns);
+  work.peer_copies = work.copies + 1'000'000;
+  work.peer_bytes = work.peer_copies + 1;
+  work.peer_ns = work.copy_ns + 2'000'000;
 }
 
 range_row distinct_range(distinct_numbers& numbers) {
@@ -90,6 +93,7 @@ range_row distinct_range(distinct_numbers& numbers) {
   numbers.next(row.flops);
   numbers.next(row.bytes);
   numbers.next(row.tokens);
+  row.collective_bytes = 13'579;
   row.shape = "4x64x768";
   row.note = "causal";
   row.step_busy_share = {0.75, 0.5};
@@ -118,6 +122,7 @@ kernel_row distinct_kernel(distinct_numbers& numbers) {
   numbers.next(row.dynamic_shared_bytes);
   row.sm_utilisation = 0.5;
   row.gpu_utilisation = 0.25;
+  row.collective = {collective_operation::all_gather, "nvls", "simple"};
   row.first_step_count = 71;
   row.first_step_ns = 72;
   return row;
@@ -265,10 +270,14 @@ TEST_CASE("each column of ranges.csv is known to add up, or not to") {
                                          "migration_ns",
                                          "adopted_kernels",
                                          "adopted_ns",
+                                         "p2p_copies",
+                                         "p2p_bytes",
+                                         "p2p_ns",
                                          "flops",
                                          "bytes",
                                          "tokens",
-                                         "other_threads_ns"};
+                                         "other_threads_ns",
+                                         "collective_bytes"};
   std::vector<std::string> const words{"path", "name", "shape", "note", "thread"};
   report_sample const sample = distinct_sample();
   report_input const input(sample.source, sample.tree, sample.folded,

@@ -188,7 +188,11 @@ TEST_CASE("copies: each kind has its own bytes, and what threads without a range
   CHECK(row.total.other_bytes == 1 + 10'000);
   CHECK(row.total.host_to_device_bytes == 10);
   CHECK(row.total.device_to_host_bytes == 100);
-  CHECK(row.total.device_to_device_bytes == 1000 + 100'000);
+  CHECK(row.total.device_to_device_bytes == 1000);
+  CHECK(row.total.peer_bytes == 100'000);
+  CHECK(row.total.peer_copies == 1);
+  CHECK(row.total.peer_ns == 3);
+  CHECK(row.total.copied_bytes() == 111'111);
   CHECK(row.total.set_bytes == 1'000'000);
   CHECK(row.total.copies == 7);
   CHECK(row.total.copy_ns == 21);

@@ -1,6 +1,7 @@
 // Strata as the tool that NVTX loads, without NVTX: the program's module is one of the tests'.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <strata/base/containers.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
@@ -42,6 +43,13 @@ struct recorded : strata::session {
     return strata::options::parse(text, problems);
   }
 };
+
+double bytes(profile const& p, std::string const& path) {
+  strata::call_tree const tree(p);
+  for (strata::range_row const& row : tree.rows())
+    if (row.path == path) return row.collective_bytes;
+  return -1.0;
+}
 
 std::uint64_t calls(profile const& p, std::string const& path) {
   strata::call_tree const tree(p);
@@ -264,6 +272,85 @@ TEST_CASE("more open ranges than a thread may have") {
     CHECK(the.pop() == most - 1);
     CHECK(the.push("again") == most - 1);
   }).join();
+}
+
+TEST_CASE("a schema says where a payload of NCCL has the bytes, else the layouts that it has had") {
+  program the;
+  std::intptr_t slots[8] = {};
+  nvtx::extension_segment segment{0, 8, slots};
+  nvtx::extension extension{};
+  extension.struct_size = sizeof extension;
+  extension.which = nvtx::payload_extension;
+  extension.segment_count = 1;
+  extension.segments = &segment;
+  REQUIRE(nvtx_injection::attach_extension(&extension) == 1);
+  REQUIRE(slots[0] != 0);
+  auto const add_schema =
+      reinterpret_cast<std::uint64_t (*)(void const*, nvtx::schema const*)>(slots[0]);
+  auto const nccl = the.create("NCCL");
+  auto const other = the.create("other");
+  auto const reduce = the.enlist(nccl, "ncclAllReduce");
+  auto const foreign = the.enlist(other, "ncclAllReduce");
+  constexpr std::uint64_t first = nvtx::first_schema;
+  constexpr std::uint64_t gather = first + 4, all_reduce = first + 5, split = first + 13;
+  constexpr std::uint64_t unheard = first + 40;
+  // Of a later NCCL: the bytes are the third.
+  std::uint64_t const later[] = {1, 2, 3000, 4};
+  nvtx::schema_entry const entries[] = {
+      {0, nvtx::uint64_entry, "communicator", nullptr, 0, 0, nullptr, nullptr},
+      {0, nvtx::uint64_entry, "rank", nullptr, 0, 8, nullptr, nullptr},
+      {0, nvtx::size_entry, "Message size [bytes]", nullptr, 0, 16, nullptr, nullptr}};
+  nvtx::schema schema{};
+  schema.entries = entries;
+  schema.entry_count = 3;
+  schema.size = sizeof later;
+  schema.id = unheard;
+  std::uint64_t const bare[] = {500};
+  std::uint64_t const older[] = {7000, 1};
+  std::uint64_t const newer[] = {0xABCDEF, 20'000, 1};
+  recorded s;
+  auto const call = [&](nvtx_calls::domain in, nvtx_calls::string name, std::uint64_t which,
+                        std::size_t size, void const* data) {
+    nvtx::payload_data const payload{which, size, data};
+    the.push(in, nvtx_calls::described_event(name, payload));
+    the.pop(in);
+  };
+  std::uint64_t expected = 0;
+  {
+    STRATA_RANGE("step");
+    call(nccl, reduce, unheard, sizeof later, later);  // nothing is known of it yet
+    CHECK(add_schema(other, &schema) == unheard);      // another library's
+    call(nccl, reduce, unheard, sizeof later, later);
+    CHECK(add_schema(nccl, &schema) == unheard);
+    call(nccl, reduce, unheard, sizeof later, later);
+    call(nccl, reduce, unheard, 16, later);  // too short for it
+    expected += 3000;
+    call(nccl, reduce, gather, sizeof bare, bare);
+    call(nccl, reduce, gather, 16, newer);
+    expected += 500 + 20'000;
+    call(nccl, reduce, all_reduce, sizeof older, older);
+    call(nccl, reduce, all_reduce, sizeof newer, newer);
+    expected += 7000 + 20'000;
+    call(nccl, reduce, split, sizeof newer, newer);  // has none
+    call(nccl, reduce, all_reduce, 4, newer);
+    call(nccl, reduce, all_reduce, sizeof newer, nullptr);
+    call(nccl, reduce, all_reduce, ~std::size_t{0}, newer);
+    call(nccl, reduce, 5, sizeof newer, newer);
+    call(other, foreign, all_reduce, sizeof newer, newer);
+    nvtx::event none = registered_event(reduce);
+    none.payload_kind = nvtx::extended_payload;
+    the.push(nccl, none);
+    the.pop(nccl);
+  }
+  CHECK(add_schema(nccl, nullptr) == 0);
+  profile const& p = s.profile();
+  CHECK(calls(p, "step/NCCL:ncclAllReduce") == 14);
+  CHECK(bytes(p, "step/NCCL:ncclAllReduce") == static_cast<double>(expected));
+  CHECK(bytes(p, "step") == static_cast<double>(expected));
+  CHECK(bytes(p, "") == static_cast<double>(expected));
+  CHECK(std::isnan(bytes(p, "step/other:ncclAllReduce")));
+  strata::call_tree const tree(p);
+  for (strata::range_row const& row : tree.rows()) CHECK(std::isnan(row.bytes));
 }
 
 TEST_CASE("what is no NVTX is refused") {

@@ -2,6 +2,7 @@
 // reference.
 #include <doctest/doctest.h>
 #include <strata/analyse/profile_file.hpp>
+#include <strata/analyse/rank_collectives.hpp>
 #include <strata/analyse/rank_comparison.hpp>
 #include <strata/analyse/rank_run.hpp>
 #include <strata/base/text_writer.hpp>
@@ -508,6 +509,76 @@ TEST_CASE("random ranks are compared as by a slow reference") {
       latest = std::max(latest, late);
     }
     CHECK(made.last().late_ns == doctest::Approx(latest));
+  }
+}
+
+TEST_CASE("each collective of all ranks has its transfer and what they waited") {
+  vec<rank_run> runs = three_ranks(150.0);
+  runs[2].collectives[1].bytes = 4096;
+  (void)compare_ranks(runs);
+  vec<rank_collective_row> const rows = list_collectives(runs);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].path == "block[*]");
+  CHECK(rows[0].transfer_ns == doctest::Approx(14.0));
+  CHECK(rows[0].wait_ns == doctest::Approx((0.0 + 22.0 + 38.0) / 3));
+  CHECK(rows[0].longest_wait_ns == doctest::Approx(38.0));
+  CHECK(rows[0].longest_wait_rank == 2);
+  CHECK(rows[0].least_wait_rank == 0);
+  CHECK(rows[0].bytes == 4096);
+  CHECK(rows[1].path == "head");
+  CHECK(rows[1].transfer_ns == doctest::Approx(3.0));
+  CHECK(rows[1].least_wait_rank == 0);
+  CHECK(std::isnan(rows[1].bytes));
+}
+
+TEST_CASE("a rank that took no part in a collective waited for nobody in it") {
+  vec<rank_run> runs = three_ranks(150.0);
+  runs[0].collectives[1].ns = {0, 0, 0, 0, 0};
+  vec<rank_collective_row> const rows = list_collectives(runs);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[1].path == "head");
+  CHECK(rows[1].transfer_ns == doctest::Approx(5.0));
+  CHECK(rows[1].wait_ns == doctest::Approx((4.0 + 0.0) / 2));
+  CHECK(rows[1].least_wait_rank == 1);
+}
+
+TEST_CASE("collectives of other names, their kind and their bytes are read of both files") {
+  for (bool const is_listed : {false, true}) {
+    CAPTURE(is_listed);
+    rank_program p = three_steps();
+    p.made.kernel_names[0].mangled = "_ZN4vllm26cross_device_reduce_2stageIfLi8EEEvv";
+    p.made.kernel_names.push_back({"exchange"});
+    std::uint32_t const node = p.node(root_node, "swap");
+    for (std::uint32_t step = 0; step < 3; ++step)
+      p.kernel_in(step, node, 4, p.made.steps[step].begin + 700, p.made.steps[step].begin + 750);
+    if (is_listed) p.made.environment.collectives = "exch*";
+    for (profile_node& each : p.made.nodes)
+      if (p.made.names[each.name] == "NCCL:ncclBroadcast") {
+        range_record& call =
+            p.call(static_cast<std::uint32_t>(&each - p.made.nodes.data()), 11'400, 11'410);
+        call.step = 2;
+        p.describe(call).bytes = 3000;
+      }
+    profile_file file;
+    REQUIRE(file.read(json_of(p.made)) == "");
+    rank_run const of_file = read_rank(file);
+    rank_run const of_recording = read_rank(p.made);
+    for (rank_run const* const run : {&of_file, &of_recording}) {
+      CHECK(collective_ns(*run, "swap", "exchange").empty() != is_listed);
+      bool found = false;
+      for (rank_collective const& each : run->collectives) {
+        if (each.kernel == "cross_device_reduce_2stage") {
+          CHECK(each.operation == "all_reduce");
+          CHECK(each.algorithm == "two_shot");
+        }
+        if (each.path != "block[1]/NCCL:ncclBroadcast") continue;
+        found = true;
+        CHECK(each.operation == "broadcast");
+        CHECK(each.bytes == 1000);
+      }
+      CHECK(found);
+      CHECK(!collective_ns(*run, "block[0]", "cross_device_reduce_2stage").empty());
+    }
   }
 }
 

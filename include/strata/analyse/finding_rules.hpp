@@ -302,13 +302,19 @@ class finding_rules : private kernel_rules {
     std::size_t const before = made_.findings.size();
     collective_time all;
     for (collective_time const& time : in_.steps.collectives) {
-      if (!is_worth(time.alone_ns)) continue;
       all.busy_ns += time.busy_ns;
       all.alone_ns += time.alone_ns;
+    }
+    if (!is_dear(all.alone_ns)) return true;
+    // Each range counts, however little it has: layers and buckets have ranges of their own.
+    for (collective_time const& time : in_.steps.collectives) {
+      if (!(time.alone_ns > 0.0)) continue;
       judge_.set_apart(time.row, time.alone_ns);
       finding& made = add(rule, time.row, time.alone_ns, {});
       prove(made, "kernels_self", time.count, "");
       prove(made, "gpu_kernel_self_ns", time.ns, "ns");
+      prove(made, "collective_bytes", calls_per_step(time.row, rows_[time.row].collective_bytes),
+            "B");
     }
     // Those of the last step of a window may end behind its period.
     entitle(before, sentence("Collectives take ")

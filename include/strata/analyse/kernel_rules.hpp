@@ -61,7 +61,7 @@ class kernel_rules : protected finding_context {
   }
 
   static bool is_collective(kernel_row const& kernel) noexcept {
-    return detail::is_collective(kernel.path, kernel.short_name);
+    return static_cast<bool>(kernel.collective);
   }
   /// Whether a range's own kernels are mostly collectives: these wait for other ranks, and leave
   /// SMs free by design.

@@ -23,6 +23,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +37,12 @@ STRATA_BEGIN
 struct rank_collective {
   std::string path;
   std::string kernel;
-  vec<double> ns;  ///< in each sample; 0 where it did not run
+  vec<double> ns;           ///< in each sample; 0 where it did not run
+  std::string operation{};  ///< all_reduce, ...
+  std::string algorithm{};  ///< of its name; empty where that does not tell
+  std::string protocol{};
+  /// Of the messages of its range in a mean step, where that is NCCL's own; NaN where not known.
+  double bytes = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The own work of a range, without its collectives and without the ranges below.
@@ -70,13 +76,19 @@ namespace detail {
 class collective_places {
  public:
   /// The position of a collective of this rank, which is added where there was none.
-  std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel) {
+  std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel,
+                          collective_kind const& kind, double bytes) {
     std::string key(path);
     key += '\n';
     key += kernel;
     std::size_t& number = places_[key];
     if (number == 0) {
-      run.collectives.push_back({std::string(path), std::string(kernel), {}});
+      rank_collective made{std::string(path), std::string(kernel), {}};
+      made.operation = to_string(kind.operation);
+      made.algorithm = kind.algorithm;
+      made.protocol = kind.protocol;
+      made.bytes = bytes;
+      run.collectives.push_back(std::move(made));
       number = run.collectives.size();
     }
     return number - 1;
@@ -101,7 +113,7 @@ class rank_recording {
  public:
   /// Requires: a whole timeline with steps.
   explicit rank_recording(profile const& source)
-      : source_(source), tree_(source), launches_(source) {}
+      : source_(source), tree_(source), launches_(source), finder_(source, tree_) {}
 
   rank_run read() {
     describe();
@@ -171,10 +183,12 @@ class rank_recording {
     return no_collective;
   }
   std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
-    std::string const kernel = short_kernel_name(source_, name);
-    std::string const& path = tree_.rows()[row].path;
-    if (!is_collective(path, kernel)) return no_collective;
-    return static_cast<std::uint32_t>(collectives_.position_of(made_, path, kernel));
+    range_row const& range = tree_.rows()[row];
+    collective_kind const kind = finder_.find(range.path, name);
+    if (!kind) return no_collective;
+    double const bytes = range.collective_bytes / static_cast<double>(source_.steps.size());
+    return static_cast<std::uint32_t>(
+        collectives_.position_of(made_, range.path, short_kernel_name(source_, name), kind, bytes));
   }
 
   /// Of long runs the last steps, so that memory stays bounded.
@@ -222,6 +236,7 @@ class rank_recording {
   profile const& source_;
   call_tree tree_;
   launch_index launches_;
+  collective_finder finder_;
   rank_run made_;
   vec<work> work_;
   std::size_t first_ = 0;             ///< of the samples that are kept
@@ -287,6 +302,8 @@ class rank_means {
       once_.push_back(std::string(path));
       return;
     }
+    if (has(row, "collective_bytes"))
+      messages_[std::string(path)] = number(row, "collective_bytes") / steps_;
     work_[with_folded_indices(path)] += number(row, "gpu_copy_self_ns") / steps_;
   }
   void add_kernel(json_node row) {
@@ -297,16 +314,32 @@ class rank_means {
     std::string_view const kernel = json_.text(json_.find(row, "kernel"));
     double const ns = per_step(row, "total_ns", "first_step_ns");
     double const squares = number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
-    if (!is_collective(path, kernel)) {
+    collective_kind const kind = kind_of(row, path, kernel);
+    if (!kind) {
       work_[with_folded_indices(path)] += ns;
       work_squares_ += squares;
       return;
     }
     if (!(ns > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
-    vec<double>& sample = made_.collectives[collectives_.position_of(made_, path, kernel)].ns;
+    double const* const messages = messages_.find(path);
+    double const bytes = messages != nullptr ? *messages : std::numeric_limits<double>::quiet_NaN();
+    vec<double>& sample =
+        made_.collectives[collectives_.position_of(made_, path, kernel, kind, bytes)].ns;
     sample.resize(1, 0.0);
     sample[0] += ns;
+  }
+  /// By its column, which an older file does not have.
+  collective_kind kind_of(json_node row, std::string_view path, std::string_view kernel) const {
+    json_node const column = json_.find(row, "collective");
+    if (json_.kind(column) != json_kind::text)
+      return collective_in(path,
+                           collective_named(kernel, json_.text(json_.find(row, "demangled")), {}));
+    collective_kind kind;
+    kind.operation = collective_operation_of(json_.text(column));
+    kind.algorithm = json_.text(json_.find(row, "algorithm"));
+    kind.protocol = json_.text(json_.find(row, "protocol"));
+    return kind;
   }
 
   profile_file const& source_;
@@ -317,6 +350,7 @@ class rank_means {
   double work_squares_ = 0.0;        // the same of what is no collective
   vec<std::string> once_;            // paths of ranges outside of steps
   work_by_path work_;
+  work_by_path messages_;  // bytes of collectives in a mean step
   collective_places collectives_;
 };
 

@@ -177,7 +177,7 @@ class step_bound : private step_view {
       return static_cast<double>(one) + static_cast<double>(other);
     };
     bool const by_host = sum(all.host_to_device_bytes, all.device_to_host_bytes) >=
-                         sum(all.device_to_device_bytes, all.set_bytes);
+                         sum(all.device_to_device_bytes + all.peer_bytes, all.set_bytes);
     if (!by_host) return 0.0;
     return in_.steps.active_busy_ns - per_step(0, static_cast<double>(all.kernel_ns));
   }

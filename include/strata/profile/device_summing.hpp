@@ -263,11 +263,15 @@ class device_summing {
   void add(copy_record const& copy) {
     make_room_for_busy(copy.begin, copy.end, copy.device);
     device_work& work = work_of(copy.node);
-    ++work.copies;
+    if (copy.peer.again == 0) ++work.copies;
     std::int64_t const duration = elapsed(copy.begin, copy.end);
     work.copy_ns = add_saturated(work.copy_ns, duration);
     if (copy.adopted != 0) work.adopted_ns = add_saturated(work.adopted_ns, duration);
     bytes_of(work, copy.kind) += copy.bytes;
+    if (copy.kind == copy_kind::peer) {
+      if (copy.peer.again == 0) ++work.peer_copies;
+      work.peer_ns = add_saturated(work.peer_ns, duration);
+    }
     add_busy(copy.node, copy.begin, copy.end, copy.device);
   }
 
@@ -382,8 +386,9 @@ class device_summing {
       case copy_kind::device_to_host:
         return work.device_to_host_bytes;
       case copy_kind::device_to_device:
-      case copy_kind::peer:
         return work.device_to_device_bytes;
+      case copy_kind::peer:
+        return work.peer_bytes;
       case copy_kind::set:
         return work.set_bytes;
       default:

@@ -158,6 +158,15 @@ enum class copy_kind : std::uint8_t {
   set
 };
 
+/// Of a copy between GPUs.
+struct copy_peer {
+  std::uint8_t device;    ///< the number of the other GPU and 1; 0 where it is not known
+  std::uint8_t receives;  ///< 1: copy_record::device receives; 0: it sends
+  /// 1: the second record of a copy that went by way of the host. It counts with the first one, and
+  /// its time adds to that.
+  std::uint8_t again;
+};
+
 /// One copy or fill on the device.
 struct copy_record {
   std::int64_t begin;
@@ -171,7 +180,7 @@ struct copy_record {
   copy_kind kind;
   std::uint8_t pageable;  ///< 1: from or to memory of the host that is not pinned
   std::uint8_t adopted;   ///< 1: a thread in no range launched it
-  std::uint8_t reserved[3];
+  copy_peer peer;         ///< of kind peer
 };
 
 /// Where memory is, and who may use it.

@@ -244,7 +244,7 @@ struct device_work {
   std::int64_t copy_ns = 0;
   std::uint64_t host_to_device_bytes = 0;
   std::uint64_t device_to_host_bytes = 0;
-  std::uint64_t device_to_device_bytes = 0;  ///< peer copies included
+  std::uint64_t device_to_device_bytes = 0;  ///< within a device
   std::uint64_t other_bytes = 0;             ///< host to host and unknown
   std::uint64_t set_bytes = 0;               ///< fills
   std::uint64_t synchronizations = 0;
@@ -259,7 +259,10 @@ struct device_work {
   std::int64_t graph_kernel_ns = 0;
   /// Of `kernels`, those that threads in no range launched.
   std::uint64_t adopted_kernels = 0;
-  std::int64_t adopted_ns = 0;  ///< of these kernels, and of copies by such threads
+  std::int64_t adopted_ns = 0;    ///< of these kernels, and of copies by such threads
+  std::uint64_t peer_copies = 0;  ///< of `copies`, those from one device to another
+  std::uint64_t peer_bytes = 0;
+  std::int64_t peer_ns = 0;
 
   /// All but the kernels that were captured, whose totals are no sums.
   void add(device_work const& more) noexcept {
@@ -282,10 +285,14 @@ struct device_work {
     released_bytes += more.released_bytes;
     adopted_kernels += more.adopted_kernels;
     adopted_ns = detail::add_saturated(adopted_ns, more.adopted_ns);
+    peer_copies += more.peer_copies;
+    peer_bytes += more.peer_bytes;
+    peer_ns = detail::add_saturated(peer_ns, more.peer_ns);
   }
   /// Of copies, without fills.
   std::uint64_t copied_bytes() const noexcept {
-    return host_to_device_bytes + device_to_host_bytes + device_to_device_bytes + other_bytes;
+    return host_to_device_bytes + device_to_host_bytes + device_to_device_bytes + peer_bytes +
+           other_bytes;
   }
 };
 

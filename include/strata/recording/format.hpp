@@ -115,6 +115,7 @@ struct recorded_fields {
     visitor.field("host", environment.host);
     visitor.field("command", environment.command);
     visitor.field("options", environment.options);
+    visitor.field("collectives", environment.collectives);
     visitor.field("started_at", environment.started_at);
     visitor.field("cpu", environment.cpu);
     visitor.field("clock", environment.clock);

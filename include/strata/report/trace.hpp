@@ -158,6 +158,11 @@ class trace_events {
     sink_.begin(event_name(record.kind), trace_categories::copy);
     cause(record.correlation, slice);
     sink_.integer(trace_keys::bytes, static_cast<std::int64_t>(record.bytes));
+    if (record.kind != copy_kind::peer || record.peer.device == 0) return;
+    std::int64_t const other = record.peer.device - 1;
+    bool const receives = record.peer.receives != 0;
+    sink_.integer(trace_keys::from_device, receives ? other : record.device);
+    sink_.integer(trace_keys::to_device, receives ? record.device : other);
   }
 
   void wait(synchronization_record const& record) {

@@ -546,6 +546,8 @@ inline constexpr trace_key stream{20, ",\"stream\":"};
 inline constexpr trace_key thread{21, ",\"thread\":"};
 inline constexpr trace_key end_thread{22, ",\"end_thread\":"};
 inline constexpr trace_key domain{23, ",\"domain\":"};
+inline constexpr trace_key from_device{24, ",\"from_device\":"};
+inline constexpr trace_key to_device{25, ",\"to_device\":"};
 }  // namespace trace_keys
 
 /// The kind of an event, by which a viewer can filter.

@@ -8,6 +8,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -76,10 +77,12 @@ class hang_finder {
   status report(profile_hang& hang, bool all_came) {
     hang.found = true;
     look_at_work(hang);
-    print("the GPU does not answer, and the report has what came before; the program:", hang,
-          all_came);
+    print("the GPU does not answer, and the report has what came before", hang, all_came);
     return {errc::limit, sentence_of(hang, all_came)};
   }
+
+  /// The rank of this process in a distributed run, which sentences name then; -1: it is alone.
+  static void set_rank(int rank) noexcept { rank_now().store(rank); }
 
   /// How many calls those are.
   static std::uint64_t calls_in(profile_hang const& hang) noexcept {
@@ -91,10 +94,10 @@ class hang_finder {
   /// "1 call still ran at the end: launched in all-reduce 12.3 s ago".
   static std::string sentence_of(profile_hang const& hang, bool all_came) {
     std::uint64_t const calls = calls_in(hang);
-    if (calls == 0) return "the GPU did not answer at the end";
+    if (calls == 0) return "the GPU did not answer at the end" + rank_text(" of ");
     hung_work const& most = hang.work.front();
     sentence text;
-    text << "the work of " << calls << (calls == 1 ? " call" : " calls")
+    text << "the work of " << calls << (calls == 1 ? " call" : " calls") << rank_text(" of ")
          << (all_came ? " still ran on the GPU at the end: " : " had no record at the end: ")
          << (hang.work.size() == 1 ? "launched " : "the most were launched ") << in_range(most.path)
          << ", " << (calls == 1 ? "" : "the last one ") << seconds(most.last_ns) << " ago";
@@ -111,24 +114,29 @@ class hang_finder {
 
   /// Prints it, one range a line: the innermost of each thread last. CUPTI holds back a buffer with
   /// all in it while one of its kernels runs, so that a call without a record may have ended.
+  /// `heading`: what is known of the hang.
   static void print(char const* heading, profile_hang const& hang, bool all_came) {
     quiet_writes const quiet;
-    say(heading);
+    std::string const whose = rank_text("");
+    std::string const first = sentence(heading)
+                              << "; " << (whose.empty() ? "the program" : whose.c_str()) << ':';
+    say(first.c_str());
+    std::string const begin = whose.empty() ? "  " : "  " + whose + ", ";
     std::size_t lines = 0;
     for (hung_range const& open : hang.ranges) {
       if (++lines > most_lines) break;
-      std::string line = sentence("  thread ") << open.thread << " is in " << open.path;
+      std::string line = sentence(begin) << "thread " << open.thread << " is in " << open.path;
       if (open.open_ns >= 0) line += ", for " + seconds(open.open_ns);
       say(line.c_str());
     }
-    if (hang.ranges.empty()) say("  no range is open");
-    if (lines > most_lines) say("  and in more ranges, which are not listed");
+    if (hang.ranges.empty()) say((begin + "no range is open").c_str());
+    if (lines > most_lines) say((begin + "and in more ranges, which are not listed").c_str());
     lines = 0;
     for (hung_work const& work : hang.work) {
       if (++lines > most_lines) break;
-      std::string const line = sentence("  on the GPU: ")
-                               << work.calls << (work.calls == 1 ? " call " : " calls ")
-                               << in_range(work.path)
+      std::string const line = sentence(begin)
+                               << "on the GPU: " << work.calls
+                               << (work.calls == 1 ? " call " : " calls ") << in_range(work.path)
                                << (all_came ? " without an end" : " without a record")
                                << ", the last one " << seconds(work.last_ns) << " ago";
       say(line.c_str());
@@ -139,6 +147,17 @@ class hang_finder {
   static constexpr std::size_t most_lines = 40;
   /// How long the program's own exit handlers may take, after main has ended.
   static constexpr double end_ns = 5e9;
+
+  static atomic<int>& rank_now() noexcept {
+    static atomic<int> rank{-1};
+    return rank;
+  }
+  /// "rank 3" behind these words; nothing of a process that is alone.
+  static std::string rank_text(char const* words) {
+    int const rank = rank_now().load();
+    if (rank < 0) return {};
+    return sentence(words) << "rank " << rank;
+  }
 
   static clock_sample now() { return sample_clock(recorder::instance().clock(), monotonic_ns); }
   tick_converter rate_so_far() const {

@@ -102,6 +102,8 @@ class options_reader {
        "GPU work of threads in no range belongs to the range of the thread that drives the steps",
        "on"},
       {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
+      {"collectives", "=KERNEL+...",
+       "kernels in which GPUs wait for each other, beside those whose names are known", ""},
       {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
        ""},
       {"kernels", "=NAME+...",
@@ -245,6 +247,9 @@ class options_reader {
     if (key == "sort") return sort(value);
     if (key == "only") return patterns(key, value, options_->only);
     if (key == "kernels") return patterns(key, value, options_->kernels);
+    if (key == "collectives")
+      return patterns(key, value, options_->collectives,
+                      "names of kernels joined by +, as in collectives=my_all_reduce+exchange*");
     for (text_row const& row : texts) {
       if (key != row.key) continue;
       if (value.empty() && !row.wanted.empty()) return wrong(key, value, row.wanted);
@@ -393,13 +398,15 @@ class options_reader {
     if (!options_->counters.empty()) options_->trace = true;  // the CPU's need none
   }
 
-  void patterns(std::string_view key, std::string_view value, vec<std::string>& setting) {
+  void patterns(std::string_view key, std::string_view value, vec<std::string>& setting,
+                std::string wanted = {}) {
     vec<std::string> read;
     std::string_view left = value;
     for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
     if (read.empty()) {
-      return wrong(key, value,
-                   sentence("names of ranges joined by +, as in ") << key << "=attention+mlp");
+      if (wanted.empty())
+        wanted = sentence("names of ranges joined by +, as in ") << key << "=attention+mlp";
+      return wrong(key, value, wanted);
     }
     setting = std::move(read);
   }

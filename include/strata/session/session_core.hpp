@@ -234,7 +234,7 @@ class session_core {
       profile_hang found;
       hang_.finder.look_at_ranges(found);
       hang_.finder.look_at_work(found);
-      hang_finder::print("the GPU does not answer; the program:", found, false);
+      hang_finder::print("the GPU does not answer", found, false);
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
     state_ = run_state::left_open;
@@ -255,6 +255,7 @@ class session_core {
     window_ = window_state::closed;
     counting_.emplace(options_, problems_.all(), device_trace::control());
     look_at_wishes();
+    hang_finder::set_rank(machine::rank());
     reports_.around = report_files::look_around();
     problems_.say_now(
         report_files::find_folder(options_, options_.out, machine::rank(), reports_.around.spare));
@@ -684,6 +685,10 @@ class session_core {
 
   void describe_session(profile_environment& environment) const {
     environment.options = options_.text;
+    for (std::string const& pattern : options_.collectives) {
+      if (!environment.collectives.empty()) environment.collectives += '+';
+      environment.collectives += pattern;
+    }
     environment.clock = detail::recorder::instance().clock().name();
     environment.started_at_unix_ns = detail::recorder::instance().began_at();
     environment.started_at = machine::time_text(environment.started_at_unix_ns);

@@ -92,7 +92,7 @@ class watchdog {
     if (found.ranges.empty() && found.work.empty()) return;
     next_ = now + between_reports_ns;
     std::string const heading = sentence("nothing has gone on for ")
-                                << (now - since_) / 1'000'000'000 << " s (watchdog=); the program:";
+                                << (now - since_) / 1'000'000'000 << " s (watchdog=)";
     hang_finder::print(heading.c_str(), found, false);
   }
 

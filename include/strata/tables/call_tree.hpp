@@ -182,6 +182,7 @@ class call_tree_builder {
   void build(vec<range_row>& rows, vec<std::uint32_t>& row_of_node) {
     add_calls();
     add_summed_calls();
+    add_messages();
     beside_.name_threads(rows_);
     add_device_work();
     add_subtrees();
@@ -223,6 +224,23 @@ class call_tree_builder {
       if (summed.flops != 0.0) row_details::add_given(row.flops, summed.flops);
       if (summed.bytes != 0.0) row_details::add_given(row.bytes, summed.bytes);
       if (summed.tokens != 0.0) row_details::add_given(row.tokens, summed.tokens);
+    }
+  }
+
+  /// The bytes of NCCL's own ranges are those of messages, and no traffic that the range declares.
+  void add_messages() {
+    for (std::size_t i = rows_.size(); i-- > 0;) {
+      range_row& row = rows_[i];
+      std::uint32_t const node = layout_.first_node(static_cast<std::uint32_t>(i));
+      if (i != 0 && begins_with(name_of(node), nccl_domain)) {
+        row_details::add_given(row.collective_bytes, row.bytes);
+        row.bytes = std::numeric_limits<double>::quiet_NaN();
+        row.first_step_bytes = 0.0;
+      }
+      if (i != 0)
+        row_details::add_given(
+            rows_[layout_.parent(static_cast<std::uint32_t>(i))].collective_bytes,
+            row.collective_bytes);
     }
   }
 

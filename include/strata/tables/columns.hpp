@@ -130,6 +130,9 @@ inline void range_device_columns(cell_sink& cells, table_input const& input, ran
   managed("migration_ns", row.migration_ns);
   device("adopted_kernels", total.adopted_kernels);
   device("adopted_ns", total.adopted_ns);
+  device("p2p_copies", total.peer_copies);
+  device("p2p_bytes", total.peer_bytes);
+  device("p2p_ns", total.peer_ns);
 }
 
 /// Whether device work of the first recorded step is told from that of the others.
@@ -151,6 +154,7 @@ inline void range_value_columns(cell_sink& cells, table_input const& input, rang
                 whole_ns(larger(0.0, in_first) * static_cast<double>(row.gpu_busy_ns)));
   cells.integer("other_threads_ns", row.other_threads_ns);
   cells.text("thread", row.thread);
+  cells.number("collective_bytes", row.collective_bytes);
 }
 
 inline void range_columns(cell_sink& cells, table_input const& input, range_row const& row,
@@ -246,6 +250,9 @@ inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_ro
   known_integer(cells, "first_step_count", knows_first, row.first_step_count);
   known_integer(cells, "first_step_ns", knows_first, row.first_step_ns);
   kernel_counter_columns(cells, input, index);
+  cells.text("collective", to_string(row.collective.operation));
+  cells.text("algorithm", row.collective.algorithm);
+  cells.text("protocol", row.collective.protocol);
 }
 
 inline void allocation_columns(cell_sink& cells, table_input const& input,

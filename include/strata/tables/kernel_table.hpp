@@ -11,6 +11,7 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
+#include <strata/tables/collectives.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/record_sums.hpp>
@@ -33,6 +34,7 @@ struct kernel_row {
   std::string mangled;
   std::string demangled;   ///< the full name; as it was where it cannot be demangled
   std::string short_name;  ///< without namespaces, arguments and template arguments
+  collective_kind collective;
   std::uint64_t count = 0;
   duration_statistics duration;
   std::uint64_t first_step_count = 0;  ///< of the launches, in the first recorded step
@@ -101,6 +103,7 @@ class kernel_table_builder {
   struct name_texts {
     std::string demangled;
     std::string short_name;
+    collective_kind collective;
     bool known = false;
   };
 
@@ -150,6 +153,8 @@ class kernel_table_builder {
       texts.short_name = texts.demangled.empty() ? short_mangled_name(mangled)
                                                  : short_function_name(texts.demangled);
       if (texts.demangled.empty()) texts.demangled = mangled;
+      texts.collective =
+          collective_named(texts.short_name, texts.demangled, source_.environment.collectives);
       texts.known = true;
     }
     return texts;
@@ -178,7 +183,9 @@ class kernel_table_builder {
       row.mangled = source_.kernel_names[row.name - 1].mangled;
       row.demangled = texts.demangled;
       row.short_name = texts.short_name;
+      row.collective = texts.collective;
     }
+    row.collective = collective_in(row.path, row.collective);
     row.blocks_min = static_cast<std::uint64_t>(sums.blocks.minimum());
     row.blocks_max = static_cast<std::uint64_t>(sums.blocks.maximum());
     row.blocks_mean = sums.blocks.mean();

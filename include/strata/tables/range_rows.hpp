@@ -104,11 +104,16 @@ struct range_row {
       std::numeric_limits<double>::quiet_NaN();  ///< sum over calls; NaN where never given
   double bytes = std::numeric_limits<double>::quiet_NaN();
   double tokens = std::numeric_limits<double>::quiet_NaN();
+  /// That calls of NCCL in the range and below sent, as NVTX has them; NaN where it tells none.
+  double collective_bytes = std::numeric_limits<double>::quiet_NaN();
   std::string shape;  ///< `4x64x768` of the last call; followed by `...` when calls differ
   std::string note;
 };
 
 namespace detail {
+
+/// NCCL's NVTX domain, in front of the names of its ranges.
+inline constexpr std::string_view nccl_domain = "NCCL:";
 
 /// What the calls of a row said about their work: sums, and the shape and note of the last call.
 class row_details {

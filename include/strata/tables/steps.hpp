@@ -76,6 +76,17 @@ class busy_times {
   std::int64_t outside(std::int64_t begin, std::int64_t end) const noexcept {
     return elapsed(begin, end) - within(begin, end);
   }
+  /// Hands each time between these two in which nothing ran to `take`.
+  template <class Take>
+  void for_each_outside(std::int64_t begin, std::int64_t end, Take take) const {
+    std::size_t index =
+        times_.count_first([begin](busy_time const& time) { return time.end <= begin; });
+    for (; index < times_.size() && times_[index].begin < end; ++index) {
+      if (begin < times_[index].begin) take(begin, times_[index].begin);
+      begin = larger(begin, times_[index].end);
+    }
+    if (begin < end) take(begin, end);
+  }
 
  private:
   struct busy_time {
@@ -155,6 +166,17 @@ class steps_builder {
     std::uint32_t step = no_step;
     std::uint32_t thread = 0;
     std::size_t work = 0;  ///< records
+  };
+
+  /// Of one device.
+  struct device_communication {
+    busy_times computing;    ///< by kernels that are no collectives
+    joint_time collectives;  ///< of the typical steps
+  };
+  struct exposed_time {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t collective;  ///< position in the summary
   };
 
   static constexpr std::uint32_t none = launch_index::none;
@@ -362,6 +384,7 @@ class steps_builder {
       until = larger(until, work.end);
     }
     add_tails(host);
+    add_exposed();
     // What the last step of a window leaves to the device may end behind its period.
     if (made_.from_steps) made_.active_busy_ns = smaller(made_.active_busy_ns, made_.mean_ns);
     made_.gpu_busy_ns = made_.active_busy_ns;
@@ -447,13 +470,14 @@ class steps_builder {
     if (gap) idle.gaps += idle_part_;
   }
 
-  /// Notes when kernels ran, of a step or not, and when others than collectives did.
+  /// Notes when kernels ran, of a step or not, and when others than collectives did on each device.
   void join_kernels() {
     for (step_work const& work : work_) {
       if (!is_kernel(work)) continue;
       busy_.kernels.add(work.begin, work.end);
-      if (!finder_.is_collective(source_.kernels[work.record]))
-        busy_.computing.add(work.begin, work.end);
+      kernel_record const& kernel = source_.kernels[work.record];
+      if (!finder_.is_collective(kernel))
+        communication_of(kernel.device).computing.add(work.begin, work.end);
     }
   }
 
@@ -483,10 +507,26 @@ class steps_builder {
     collective_time& collective = entry_of(made_.collectives, places_.collectives, row, {row});
     collective.count += part_;
     collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
-    std::int64_t const more = busy_.collectives.add(kernel.begin, kernel.end);
-    std::int64_t const alone = busy_.computing.outside(kernel.end - more, kernel.end);
-    collective.busy_ns += part_ * static_cast<double>(more);
-    collective.alone_ns += part_ * static_cast<double>(alone);
+    collective.busy_ns +=
+        part_ * static_cast<double>(busy_.collectives.add(kernel.begin, kernel.end));
+    device_communication& own = communication_of(kernel.device);
+    std::int64_t const more = own.collectives.add(kernel.begin, kernel.end);
+    auto const position = static_cast<std::uint32_t>(&collective - made_.collectives.data());
+    own.computing.for_each_outside(kernel.end - more, kernel.end,
+                                   [&](std::int64_t begin, std::int64_t end) {
+                                     busy_.exposed.push_back({begin, end, position});
+                                   });
+  }
+  /// Times in which collectives ran on a device and no other kernel did: those of several devices
+  /// at the same time count once.
+  void add_exposed() {
+    busy_.exposed.sort([](exposed_time const& a, exposed_time const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.collective < b.collective;
+    });
+    joint_time joint;
+    for (exposed_time const& time : busy_.exposed)
+      made_.collectives[time.collective].alone_ns +=
+          part_ * static_cast<double>(joint.add(time.begin, time.end));
   }
   void add_copy(step_work const& work, copy_record const& copy) {
     auto const ns = static_cast<double>(elapsed(work.begin, work.end));
@@ -519,6 +559,9 @@ class steps_builder {
     auto const alone = static_cast<double>(joint.add(kernel.begin, kernel.end));
     device.ns += part_ * ns;
     device.overlap_ns += part_ * (ns - alone);
+  }
+  device_communication& communication_of(std::uint32_t device) {
+    return entry_of(busy_.communication, places_.communication, device, device_communication());
   }
   stream_time& stream_of(kernel_record const& kernel) {
     std::uint64_t const key = std::uint64_t{kernel.device} << 32 | kernel.stream;
@@ -573,8 +616,9 @@ class steps_builder {
   vec<step_times> steps_;
   struct device_busy {
     busy_times kernels;
-    busy_times computing;  ///< without collectives
     joint_time collectives;
+    vec<device_communication> communication;  ///< see places_.communication
+    vec<exposed_time> exposed;
     joint_time copies;  ///< between host and device
     joint_time rangeless;
     vec<joint_time> devices;  ///< their kernels
@@ -589,6 +633,7 @@ class steps_builder {
     number_map<std::uint32_t> devices;
     number_map<std::uint32_t> copies;
     number_map<std::uint32_t> collectives;
+    number_map<std::uint32_t> communication;  ///< by device
   } places_;
   steps_summary made_;
 };

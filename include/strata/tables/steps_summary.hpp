@@ -69,8 +69,10 @@ struct collective_time {
   std::uint32_t row = 0;
   double count = 0.0;
   double ns = 0.0;
-  double busy_ns = 0.0;   ///< in which one ran; several at the same time count once
-  double alone_ns = 0.0;  ///< of these, without another kernel at the same time
+  double busy_ns = 0.0;  ///< in which one ran; several at the same time count once
+  /// In which one ran on a device, and no other kernel on that device; of several devices at the
+  /// same time once.
+  double alone_ns = 0.0;
 };
 
 namespace detail {

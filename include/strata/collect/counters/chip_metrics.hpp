@@ -44,17 +44,16 @@ class chip_metrics {
     return names;
   }
 
-  /// Opens the chip with this name, exactly as chips() has it. `availability` is the device's
-  /// image of counters: with it, passes are those of the device (MIG, vGPU), not of the whole chip.
+  /// Opens the chip with this name, exactly as chips() has it. With `images` passes are those of
+  /// the device (MIG, vGPU), not of the whole chip.
   /// Errors: unavailable without libcupti, bad_argument for an unknown chip.
-  status open(profiler_library const& library, std::string chip,
-              vec<std::uint8_t> availability = {}) {
+  status open(profiler_library const& library, std::string chip, counter_images images = {}) {
     if (!library.ok()) return {errc::unavailable, library.problem};
-    status opened = scratch_.open(library, chip, availability);
+    status opened = scratch_.open(library, chip, images.of_context());
     if (!opened) return why_not(library, chip, std::move(opened));
     library_ = &library;
     chip_ = std::move(chip);
-    availability_ = std::move(availability);
+    images_ = std::move(images);
     known_.clear();
     return {};
   }
@@ -236,11 +235,7 @@ class chip_metrics {
   }
 
   status build(vec<std::string> const& names, metric_config& made) {
-    cupti_host fresh;
-    status opened = fresh.open(*library_, chip_, availability_);
-    if (!opened) return opened;
-    made = metric_config(std::move(fresh), names);
-    return made.build();
+    return configure_counters(*library_, chip_, images_, names, made);
   }
 
   static constexpr std::string_view common_rollups =
@@ -248,7 +243,7 @@ class chip_metrics {
 
   profiler_library const* library_ = nullptr;
   std::string chip_;
-  vec<std::uint8_t> availability_;
+  counter_images images_;
   cupti_host scratch_;  // for questions only: nothing is added to it
   flat_map<std::string, bool> known_;
 };

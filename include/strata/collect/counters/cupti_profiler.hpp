@@ -74,6 +74,16 @@ struct counter_availability_params {
   std::uint8_t device_wide_counters = 0;  // 13.1: also the links' counters
 };
 
+/// CUpti_PmSampling_GetCounterAvailability_Params: the same of a whole device.
+struct device_availability_params {
+  static constexpr std::size_t sizes[] = {40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  std::size_t device_index = 0;
+  std::size_t image_size = 0;
+  std::uint8_t* image = nullptr;
+};
+
 // ---- the host API: works without a driver ----
 
 struct host_initialize_params {
@@ -286,6 +296,7 @@ struct table {
   result (*device_supported)(device_supported_params*) = nullptr;
   result (*chip_name)(chip_name_params*) = nullptr;  // crashes without a driver
   result (*counter_availability)(counter_availability_params*) = nullptr;  // and so does this
+  result (*device_availability)(device_availability_params*) = nullptr;    // may be absent
 
   result (*host_initialize)(host_initialize_params*) = nullptr;
   result (*host_deinitialize)(host_deinitialize_params*) = nullptr;

@@ -72,9 +72,7 @@ class device_profilers {
     static std::string const none;
     return contexts_.empty() ? none : contexts_[0].profiler.chip();
   }
-  vec<std::uint8_t> const& availability() const noexcept {
-    return contexts_[0].profiler.availability();
-  }
+  counter_images& images() noexcept { return contexts_[0].profiler.images(); }
   /// As the driver numbers them.
   vec<std::uint32_t> devices() const {
     vec<std::uint32_t> all;
@@ -285,10 +283,9 @@ class device_profilers {
   static status adapt(vec<metric_config> const& configs, std::string const& chip,
                       profiled_context& profiled) {
     for (metric_config const& first : configs) {
-      cupti_host host;
-      status done = host.open(profiler_library::get(), chip, profiled.profiler.availability());
-      if (!done) return done;
-      done = profiled.own.emplace_back(std::move(host), first.names()).build();
+      status const done =
+          configure_counters(profiler_library::get(), chip, profiled.profiler.images(),
+                             first.names(), profiled.own.emplace_back());
       if (!done) return done;
       if (profiled.own.back().passes() != first.passes())
         return {errc::not_supported, "it takes another number of passes than the first one"};
@@ -540,7 +537,7 @@ struct pass_plan {
     profiler_library const& library = *there;
     status done = devices.open(library, counted, session, problems);
     if (!done) return done;
-    done = host.open(library, devices.chip(), devices.availability());
+    done = host.open(library, devices.chip(), devices.images());
     if (!done) return done;
     set = host.resolve(expand_metrics(request));
     add_unknown(set, problems);

@@ -58,6 +58,7 @@ struct profiler_library : cupti_file {
     if (!open(library, driver_major)) return;
     open_host_library();
     if (!bind(library)) return;
+    (void)library.bind("cuptiPmSamplingGetCounterAvailability", api.device_availability);
     if (driver_major == 0 && needs_driver(library)) {
       problem = path +
                 " is from CUDA 13.2 or later, which knows no metrics without a driver: set "
@@ -140,6 +141,39 @@ inline std::string chip_of_device() {
   if (call(api.chip_name, chip) != cupti::result::success || chip.name == nullptr) return {};
   return chip.name;
 }
+
+/// Which counters there are, as CUPTI's images of them.
+class counter_images {
+ public:
+  /// No image: the chip counts as whole.
+  counter_images() = default;
+  /// That of a context: the counters of its part of the device (MIG, vGPU). It hides NVLink where
+  /// it is there: each nvlrx and nvltx is refused with an error (two H200, CUDA 13.0).
+  counter_images(vec<std::uint8_t> of_context, std::size_t device)
+      : context_(std::move(of_context)), device_(device) {}
+
+  vec<std::uint8_t> const& of_context() const noexcept { return context_; }
+  /// That of the whole device: with NVLink where it is there, without C2C where it is not. With no
+  /// image CUPTI takes what is not there, and its values are NaN. Empty where CUPTI gives none.
+  /// Cost: 0.1 s the first time (H200). Requires: the library was initialised.
+  vec<std::uint8_t> const& of_device(profiler_library const& library) {
+    if (device_ == none || library.api.device_availability == nullptr) return whole_;
+    cupti::profiler::device_availability_params wanted;
+    wanted.device_index = std::exchange(device_, none);
+    if (call(library.api.device_availability, wanted) != cupti::result::success) return whole_;
+    whole_.assign(wanted.image_size, 0);
+    wanted.image = whole_.data();
+    if (call(library.api.device_availability, wanted) != cupti::result::success) whole_.clear();
+    return whole_;
+  }
+
+ private:
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  vec<std::uint8_t> context_;
+  vec<std::uint8_t> whole_;
+  std::size_t device_ = none;  ///< whose image was not asked for yet
+};
 
 /// One object of CUPTI's Profiler Host API: the knowledge of a chip, and the metrics added to it.
 /// After a metric was refused the object must not be used again.
@@ -271,6 +305,25 @@ class metric_config {
   vec<std::uint8_t> image_;
   std::size_t passes_ = 0;
 };
+
+/// Makes the configuration of counters that are counted together, by the image of the context, or
+/// where that refuses them by the device's. Errors: those of the first.
+inline status configure_counters(profiler_library const& library, std::string const& chip,
+                                 counter_images& images, vec<std::string> const& names,
+                                 metric_config& made) {
+  auto const by = [&](vec<std::uint8_t> const& image) {
+    cupti_host fresh;
+    status opened = fresh.open(library, chip, image);
+    if (!opened) return opened;
+    made = metric_config(std::move(fresh), names);
+    return made.build();
+  };
+  status done = by(images.of_context());
+  if (done.code() != errc_of(cupti::result::unknown)) return done;
+  vec<std::uint8_t> const& whole = images.of_device(library);
+  if (!whole.empty() && by(whole).ok()) done = {};
+  return done;
+}
 
 }  // namespace detail
 STRATA_END

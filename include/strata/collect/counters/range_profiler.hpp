@@ -61,18 +61,19 @@ class range_profiler {
     done = outcome("cuptiProfilerGetCounterAvailability",
                    call(library.api.counter_availability, available));
     if (!done) return done;
-    availability_.assign(available.image_size, 0);
-    available.image = availability_.data();
+    vec<std::uint8_t> image(available.image_size, 0);
+    available.image = image.data();
     done = outcome("cuptiProfilerGetCounterAvailability",
                    call(library.api.counter_availability, available));
     if (!done) return done;
+    images_ = {std::move(image), static_cast<std::size_t>(device)};
     context_ = context;
     return enable();
   }
 
   bool is_open() const noexcept { return object_ != nullptr; }
   std::string const& chip() const noexcept { return chip_; }
-  vec<std::uint8_t> const& availability() const noexcept { return availability_; }
+  counter_images& images() noexcept { return images_; }
 
   /// Sets the counters of the next passes, with room for this many different ranges, or for those
   /// that were seen to need it. `by_kernel`: a range is a kernel that is launched between push and
@@ -335,7 +336,7 @@ class range_profiler {
   bool configured_ = false;
   bool by_kernel_ = false;
   std::string chip_;
-  vec<std::uint8_t> availability_;
+  counter_images images_;
   vec<std::uint8_t> config_;
   vec<std::uint8_t> data_;
   pushed_ranges pushed_;

@@ -292,10 +292,19 @@ class activity_collector {
   /// Why the activity is incomplete, if it is.
   status problem() const {
     if (cupti_.is_silent()) return {};
-    if (!cupti_.is_gone()) return buffers_.problem();
-    return {errc::unavailable,
-            "device activity is incomplete: CUPTI was destroyed before the session ended: end it "
-            "before main returns"};
+    if (cupti_.is_gone())
+      return {errc::unavailable,
+              "device activity is incomplete: CUPTI was destroyed before the session ended: end it "
+              "before main returns"};
+    status const of_buffers = buffers_.problem();
+    std::uint64_t const graphs = device_graphs_.load(detail::memory_order_relaxed);
+    if (!of_buffers.ok() || graphs == 0) return of_buffers;
+    return {errc::not_supported,
+            detail::sentence("the program made ")
+                << graphs << (graphs == 1 ? " CUDA graph" : " CUDA graphs")
+                << " that the device can launch (DeviceLaunch): CUPTI has no record of kernels "
+                   "that the device launches, so they are missing; launch from the host to see "
+                   "them"};
   }
 
  private:
@@ -367,6 +376,7 @@ class activity_collector {
     stream_waits_.forget();
     for (lane& counted : lanes_) counted.callbacks.store(0);
     launches_dropped_.store(0);
+    device_graphs_.store(0);
     flush_ticks_.store(0);
   }
 
@@ -627,11 +637,28 @@ class activity_collector {
       detail::capture_guard::capture_began(stream_of(call), call.context);
   }
 
-  STRATA_DETAIL_COLD static void graph_call_ended(api_kind kind,
-                                                  detail::cupti::api_data const& call,
-                                                  detail::driver::result outcome) noexcept {
+  /// Counts the graphs that the device may launch.
+  STRATA_DETAIL_COLD void note_instantiation(detail::cupti::api_data const& call) noexcept {
+    using params = detail::cupti::instantiate_params;
+    if (call.function_name == nullptr || call.function_params == nullptr ||
+        !detail::cupti::is_instantiation(call.function_name))
+      return;
+    auto const& given = *static_cast<params const*>(call.function_params);
+    bool const by_params =
+        std::string_view(call.function_name).find("Params") != std::string_view::npos;
+    if (by_params && given.params == nullptr) return;
+    std::uint64_t const flags = by_params ? *given.params : given.flags;
+    if ((flags & params::device_launch) != 0)
+      device_graphs_.fetch_add(1, detail::memory_order_relaxed);
+  }
+
+  STRATA_DETAIL_COLD void graph_call_ended(api_kind kind, detail::cupti::api_data const& call,
+                                           detail::driver::result outcome) noexcept {
     if (kind != api_kind::end_capture) detail::capture_guard::graph_call_ended();
-    if (kind == api_kind::graph_change) return;
+    if (kind == api_kind::graph_change) {
+      if (outcome == detail::driver::result::success) note_instantiation(call);
+      return;
+    }
     // A capture that another thread began outlasts the attempt to end it.
     bool const open = kind == api_kind::begin_capture
                           ? outcome == detail::driver::result::success
@@ -717,6 +744,7 @@ class activity_collector {
   launch_watch watch_;
   lane lanes_[lanes];
   detail::atomic<std::uint64_t> launches_dropped_{0};
+  detail::atomic<std::uint64_t> device_graphs_{0};  // that the device may launch, of this session
   detail::atomic<std::int64_t> flush_ticks_{0};
 };
 

@@ -494,6 +494,18 @@ struct graph_launch_params {
   stream_handle stream;
 };
 
+/// Arguments of cuGraphInstantiateWithFlags and cuGraphInstantiateWithParams.
+struct instantiate_params {
+  graph_exec_handle* made;
+  graph_handle graph;
+  union {
+    std::uint64_t flags;
+    std::uint64_t const* params;  // begins with the flags
+  };
+
+  static constexpr std::uint64_t device_launch = 4;  // CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH
+};
+
 /// CUpti_ResourceData: domain resource.
 struct resource_data {
   context_handle context;

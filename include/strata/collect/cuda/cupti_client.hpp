@@ -133,6 +133,7 @@ class cupti_client {
     if (!std::exchange(guards_graphs_, false)) return;
     (void)set_callbacks(0, &changes_graphs);
     set_wait_callbacks(0);
+    follow_instantiations();
   }
 
   /// Whether the program was seen to make or launch CUDA graphs, in any session.
@@ -224,6 +225,12 @@ class cupti_client {
       (void)set_callback(1, cupti::domain::resource, static_cast<std::uint32_t>(id));
     }
     (void)set_callbacks(1, &is_capture);
+    follow_instantiations();
+  }
+  /// Which graphs the device may launch is told by the flags that they are made with.
+  void follow_instantiations() const noexcept {
+    for (cupti::api_call const& call : calls_.calls())
+      if (call.instantiates) (void)set_callback(1, cupti::domain::driver_api, call.id);
   }
 
   bool process_goes_on() const noexcept {

@@ -510,7 +510,14 @@ struct api_call {
   api_kind kind;  // none: it makes a stream wait
   step_call of_steps = step_call::none;
   stream_wait waits = stream_wait::none;
+  bool instantiates = false;  // a graph
 };
+
+/// Whether a driver function makes an executable graph with flags.
+constexpr bool is_instantiation(std::string_view name) noexcept {
+  constexpr std::string_view with = "cuGraphInstantiateWith";  // ...Flags, ...Params, ..._ptsz
+  return name.substr(0, with.size()) == with;
+}
 
 /// The driver functions worth a callback, and what each of them does.
 class api_list {
@@ -532,7 +539,7 @@ class api_list {
       api_kind const kind = classify_api(name);
       stream_wait const waits = classify_stream_wait(name);
       if (kind != api_kind::none || waits != stream_wait::none)
-        list.add({id, kind, classify_step_call(name), waits});
+        list.add({id, kind, classify_step_call(name), waits, is_instantiation(name)});
       if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;

@@ -53,7 +53,17 @@ inline strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
   }
 }
 
+/// Whether a record is one half of a copy between devices that cannot reach each other's memory,
+/// which goes by way of the host: to it on one device, from it on the other (two H200 without peer
+/// access, CUDA 13.0). Both ends are a device's memory then.
+inline bool is_half(cupti::copy_record const& from) noexcept {
+  constexpr auto device = static_cast<std::uint8_t>(cupti::memory_kind::device);
+  auto const kind = static_cast<cupti::copy_kind>(from.copy);
+  return (kind == cupti::copy_kind::host_to_device || kind == cupti::copy_kind::device_to_host) &&
+         from.source == device && from.destination == device;
+}
 inline strata::copy_kind kind_of(cupti::copy_record const& from) noexcept {
+  if (is_half(from)) return strata::copy_kind::peer;
   return kind_of(static_cast<cupti::copy_kind>(from.copy));
 }
 /// CUPTI has a record of its own for copies between devices, whichever function made them: with
@@ -185,32 +195,68 @@ class staged_copies {
             !driver.reaches(static_cast<int>(source), static_cast<int>(destination));
   }
 
-  cupti::peer_copy_record counted_once(cupti::peer_copy_record record) noexcept {
-    if (!is_apart(record.source_device_id, record.destination_device_id)) return record;
-    for (cupti::peer_copy_record& first : firsts_) {
-      if (first.size_bytes == 0 || !is_same(first, record)) continue;
-      first.size_bytes = record.size_bytes = 0;
-      return record;
-    }
-    firsts_[next_++ % most_copies] = record;
-    return record;
+  /// Says which devices a copy is between. Requires: it is of kind peer.
+  void pair(cupti::peer_copy_record const& from, strata::copy_record& copy) noexcept {
+    copy.peer = {};
+    bool const receives = from.device_id != from.source_device_id;
+    copy.peer.receives = receives ? 1 : 0;
+    copy.peer.device = coded(receives ? from.source_device_id : from.destination_device_id);
+    if (is_apart(from.source_device_id, from.destination_device_id))
+      find_first(
+          {from.correlation_id, false, from.size_bytes, from.graph_node_id,
+           std::uint64_t{from.source_device_id} << 32 | from.destination_device_id, from.device_id},
+          copy);
+  }
+  void pair(cupti::copy_record const& from, strata::copy_record& copy) noexcept {
+    bool const receives =
+        static_cast<cupti::copy_kind>(from.copy) == cupti::copy_kind::host_to_device;
+    copy.peer = {};
+    copy.peer.receives = receives ? 1 : 0;
+    half const* const first = find_first(
+        {from.correlation_id, receives, from.size_bytes, from.graph_node_id, 0, from.device_id},
+        copy);
+    if (first != nullptr) copy.peer.device = coded(first->device);
   }
 
  private:
   static constexpr std::uint32_t most_devices = 16;
   static constexpr std::size_t most_copies = 64;
 
+  /// The first record of a copy.
+  struct half {
+    std::uint32_t correlation = 0;
+    bool receives = false;
+    std::uint64_t bytes = 0;  ///< 0: its second one has come
+    std::uint64_t graph_node = 0;
+    std::uint64_t between = 0;  ///< the devices, where the record has both
+    std::uint32_t device = 0;
+  };
+
+  static std::uint8_t coded(std::uint32_t device) noexcept {
+    return device < 255 ? static_cast<std::uint8_t>(device + 1) : std::uint8_t{0};
+  }
   bool is_apart(std::uint32_t from, std::uint32_t destination) const noexcept {
     return from < most_devices && destination < most_devices && apart_[from][destination];
   }
-  static bool is_same(cupti::peer_copy_record const& a, cupti::peer_copy_record const& b) noexcept {
-    return a.correlation_id == b.correlation_id && a.graph_node_id == b.graph_node_id &&
-           a.size_bytes == b.size_bytes && a.source_device_id == b.source_device_id &&
-           a.destination_device_id == b.destination_device_id;
+  static bool is_same(half const& a, half const& b) noexcept {
+    bool const is_other_half = a.between != 0 || b.between != 0 || a.receives != b.receives;
+    return a.correlation == b.correlation && a.graph_node == b.graph_node && a.bytes == b.bytes &&
+           a.between == b.between && is_other_half;
+  }
+  /// Of the second record, the first one, and its bytes count no more.
+  half const* find_first(half const& own, strata::copy_record& copy) noexcept {
+    for (half& first : firsts_) {
+      if (first.bytes == 0 || !is_same(first, own)) continue;
+      first.bytes = copy.bytes = 0;
+      copy.peer.again = 1;
+      return &first;
+    }
+    firsts_[next_++ % most_copies] = own;
+    return nullptr;
   }
 
   bool apart_[most_devices][most_devices] = {};
-  cupti::peer_copy_record firsts_[most_copies] = {};
+  half firsts_[most_copies];
   std::size_t next_ = 0;
 };
 

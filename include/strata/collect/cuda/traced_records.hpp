@@ -94,13 +94,15 @@ class record_translator {
     return kernel;
   }
 
-  strata::copy_record made_of(cupti::copy_record const& from) const noexcept {
-    return copy(from, kind_of(from), cupti::is_pageable(from));
+  strata::copy_record made_of(cupti::copy_record const& from) noexcept {
+    strata::copy_record copied = copy(from, kind_of(from), cupti::is_pageable(from));
+    if (copied.kind == copy_kind::peer && is_half(from)) staged_.pair(from, copied);
+    return copied;
   }
-  /// Where the copy is of two records, the first one counts.
-  strata::copy_record made_of(cupti::peer_copy_record const& from) {
-    auto const counted = staged_.counted_once(from);
-    return copy(counted, kind_of(counted), cupti::is_pageable(counted));
+  strata::copy_record made_of(cupti::peer_copy_record const& from) noexcept {
+    strata::copy_record copied = copy(from, kind_of(from), cupti::is_pageable(from));
+    if (copied.kind == copy_kind::peer) staged_.pair(from, copied);
+    return copied;
   }
   strata::copy_record made_of(cupti::set_record const& from) const noexcept {
     return copy(from, strata::copy_kind::set, false);

@@ -6,6 +6,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/collect/nvtx/nccl_payloads.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #include <cstddef>
@@ -155,8 +156,8 @@ class nvtx_calls {
     word out{nullptr};
     switch (entry.does) {
       case does::push:
-        out.id = static_cast<nvtx::range_id>(
-            nvtx_ranges::push(name_of(entry, domain, given, string_of)));
+        out.id = static_cast<nvtx::range_id>(nvtx_ranges::push(
+            name_of(entry, domain, given, string_of), bytes_of(entry, domain, given)));
         break;
       case does::pop:
         out.id = static_cast<nvtx::range_id>(nvtx_ranges::pop(domain));
@@ -210,6 +211,11 @@ class nvtx_calls {
     return {domain, static_cast<nvtx::event const*>(given.pointer), string_of};
   }
 
+  static double bytes_of(nvtx_entry const& entry, nvtx_domain const* domain, word given) noexcept {
+    if (entry.takes != takes::event) return not_a_number;
+    return nccl_payloads::bytes_of(domain, static_cast<nvtx::event const*>(given.pointer));
+  }
+
   template <class Map, class Object>
   STRATA_DETAIL_COLD static void keep(Map& objects, word const* handle, Object* object) noexcept {
     if (handle == nullptr || handle->pointer == nullptr || object == nullptr) return;
@@ -261,6 +267,7 @@ class nvtx_injection {
                        program->segments != nullptr;
     if (!known) return 0;
     nvtx::extension_segment const& functions = program->segments[0];
+    set(functions, nvtx::payload_id::add_schema, reinterpret_cast<std::intptr_t>(&add_schema));
     set(functions, nvtx::payload_id::push, reinterpret_cast<std::intptr_t>(&push_payload));
     set(functions, nvtx::payload_id::pop, reinterpret_cast<std::intptr_t>(&pop_payload));
     set(functions, nvtx::payload_id::start, reinterpret_cast<std::intptr_t>(&start_payload));
@@ -273,6 +280,11 @@ class nvtx_injection {
                   std::intptr_t function) noexcept {
     auto const slot = static_cast<std::size_t>(which);
     if (slot < in.slot_count && in.slots != nullptr) in.slots[slot] = function;
+  }
+  /// The number of a schema: its own, or one that nothing is known of.
+  static std::uint64_t add_schema(void const* domain, nvtx::schema const* schema) {
+    nccl_payloads::add(static_cast<nvtx_domain const*>(domain), schema);
+    return schema == nullptr ? 0 : schema->id;
   }
   /// What a payload says is not read: its range has no text.
   static nvtx_name without_text(void const* domain) noexcept {

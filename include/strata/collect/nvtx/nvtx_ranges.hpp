@@ -2,10 +2,12 @@
 #ifndef STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 #define STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 
+#include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -92,11 +94,11 @@ struct export_callbacks {
 /// NvtxGetExportTableFunc_t.
 using export_table_function = void const*(std::uint32_t table);
 
-/// NVTX_EXT_PAYLOAD_MODULEID: the extension by which NCCL ends its ranges.
+/// NVTX_EXT_PAYLOAD_MODULEID: the extension by which NCCL ends its ranges and describes them.
 inline constexpr std::uint16_t payload_extension = 2;
 
 /// NVTX3EXT_CBID_*: slots of that extension's functions.
-enum class payload_id : std::size_t { push = 3, pop = 4, start = 5, end = 6 };
+enum class payload_id : std::size_t { add_schema = 0, push = 3, pop = 4, start = 5, end = 6 };
 
 /// nvtxExtModuleSegment_t.
 struct extension_segment {
@@ -433,15 +435,18 @@ inline indexed_name split_index(std::string_view text) noexcept {
 /// sends to NVTX are left alone. Threads: any. Cost: that of a range whose name is not constant.
 class nvtx_ranges {
  public:
-  static int push(nvtx_name const& name) noexcept {
+  /// `bytes` of a message, or NaN.
+  static int push(nvtx_name const& name, double bytes = not_a_number) noexcept {
     if (name.own()) return nvtx::no_level;
     nvtx_stack& open = nvtx_stack::of_this_thread();
     if (!open.has_room()) return nvtx::no_level;
     range_token range;
     if (listener const* const active = listening()) {
       indexed_name const named = split_index(name.full());
+      range_attributes attributes;
+      attributes.record.bytes = bytes;
       range = active->begin(name.number(), named.name.data(), named.name.size(), named.index,
-                            nullptr, false);
+                            is_nan(bytes) ? nullptr : &attributes, false);
     }
     if (range.owner != nullptr) end_by_pop(range);
     return open.push({range, name.where()});
