@@ -29,7 +29,7 @@ std::string read_profile(std::string const& path, std::string& text) {
   std::string problem = read_file(path, text);
   if (!problem.empty() || text.rfind(strata::detail::recording_magic, 0) != 0) return problem;
   strata::profile recorded;
-  strata::status const outcome = read_recording(text, recorded);
+  strata::status const outcome = tools::read_recording(text, recorded);
   if (!outcome.ok()) return outcome.message();
   // A program that was killed ended within a step.
   std::string const cut = strata::detail::describe_cut(recorded);

@@ -44,7 +44,7 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
   if (!problem.empty()) return problem;
   if (text.rfind(strata::detail::recording_magic, 0) == 0) {
     strata::profile recorded;
-    strata::status const outcome = read_recording(text, recorded);
+    strata::status const outcome = tools::read_recording(text, recorded);
     if (!outcome.ok()) return outcome.message();
     if (strata::has_rank_steps(recorded)) {
       run = strata::read_rank(recorded);
@@ -433,15 +433,12 @@ class ranks_command final : public subcommand {
     auto const write = [&](strata::detail::text_writer& out) {
       write_result(out, made, summary_, lists_);
     };
-    print("%s
-", console_text(summary_.answer).c_str());
+    print("%s\n", console_text(summary_.answer).c_str());
     print_ranks(made);
     print_ranges(made);
     print_collectives(lists_.collectives);
-    print("
-");
-    for (std::string const& note : summary_.notes) print("note: %s
-", console_text(note).c_str());
+    print("\n");
+    for (std::string const& note : summary_.notes) print("note: %s\n", console_text(note).c_str());
     if (!write_file(name(), json_, write)) return exit_code::unusable;
     switch (made.verdict) {
       case strata::rank_verdict::stands_out:

@@ -97,7 +97,7 @@ class counting_waits {
   static pause_outcome await_launch(callback<bool()> goes_on) {
     driver::context_handle const context = capture_guard::current();
     if (context == nullptr || !activity().is_open()) return pause_outcome::captures;
-    device_patience const patience;
+    device_patience patience;
     auto const lasts = [&] { return patience.lasts() && goes_on(); };
     if (!device_fence::is_bounded()) return await_streams(lasts);
     device_fence work;
