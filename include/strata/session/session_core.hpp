@@ -20,7 +20,6 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
-#include <strata/session/cuda_watch.hpp>
 #include <strata/session/device_counting.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
