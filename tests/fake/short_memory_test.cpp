@@ -37,7 +37,8 @@ account account_of(std::string const& folder) {
   for (auto const& each : read["losses"].items()) made.losses += each.value().get<std::uint64_t>();
   made.unrecorded =
       read["losses"]["unrecorded"].get<std::uint64_t>() +
-      read["losses"]["ranges_too_deep"].get<std::uint64_t>();  // no room for the range
+      read["losses"]["ranges_too_deep"].get<std::uint64_t>() +  // no room for the range
+      read["losses"]["activity_dropped"].get<std::uint64_t>();  // no buffer for CUPTI's record
   return made;
 }
 
