@@ -241,6 +241,16 @@ TEST_CASE("functions are classified by name") {
   CHECK(classify_api("cuMemRelease") == api_kind::release);
   CHECK(classify_api("cuMemAddressFree") == api_kind::none);
   CHECK(classify_api("") == api_kind::none);
+  using cupti::classify_stream_wait;
+  using cupti::stream_wait;
+  for (char const* const name : {"cuStreamWaitValue32", "cuStreamWaitValue64_v2_ptsz",
+                                 "cuStreamBatchMemOp", "cuWaitExternalSemaphoresAsync_ptsz"})
+    CHECK(classify_stream_wait(name) == stream_wait::memory);
+  for (char const* const name : {"cuLaunchHostFunc_ptsz", "cuStreamAddCallback"})
+    CHECK(classify_stream_wait(name) == stream_wait::host_function);
+  for (char const* const name : {"cuStreamWriteValue32", "cuStreamWaitEvent", "cuLaunchKernel",
+                                 "cuSignalExternalSemaphoresAsync"})
+    CHECK(classify_stream_wait(name) == stream_wait::none);
   (void)start();
   fake_shift_callback_ids(40);
   const cupti::api_list list = cupti::api_list::read(lib().api);

@@ -390,7 +390,7 @@ class device_trace {
       activity().gate().set(keeper, context);
     };
     made.await_launch = &counting_waits::await_launch;
-    made.stream_waits = &activity().stream_waits();
+    made.stream_waits = []() -> stream_waits_seen& { return activity().stream_waits(); };
     made.place_of = [](std::uint32_t node) { return in_range(hang_finder::path_now(node)); };
     made.saw_graphs = [] { return activity().saw_graphs(); };
     made.guard_graphs = [] { activity().guard_graphs(); };

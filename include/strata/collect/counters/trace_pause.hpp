@@ -42,7 +42,7 @@ struct trace_control {
   /// Waits for the work of the current context, as long as `drain=` says and it `goes_on`; not
   /// while a stream captures. Threads: any.
   pause_outcome (*await_launch)(callback<bool()> goes_on) = nullptr;
-  stream_waits_seen* stream_waits = nullptr;
+  stream_waits_seen& (*stream_waits)() = nullptr;
   std::string (*place_of)(std::uint32_t node) = nullptr;  // "in a/b"
   bool (*saw_graphs)() = nullptr;    // the program makes or launches CUDA graphs
   void (*guard_graphs)() = nullptr;  // from now on calls that make graphs wait for ours
@@ -116,12 +116,13 @@ class trace_pause {
   /// What made a stream wait for memory since `forget_waits`: "cuStreamWaitValue32 in waits"; empty
   /// where nothing did.
   std::string stream_waits() const {
-    stream_waits_seen const* const seen = trace_.stream_waits;
-    if (seen == nullptr || seen->name() == nullptr) return {};
-    return std::string(seen->name()) + ' ' + place_of(seen->node());
+    if (trace_.stream_waits == nullptr) return {};
+    stream_waits_seen const& seen = trace_.stream_waits();
+    if (seen.name() == nullptr) return {};
+    return std::string(seen.name()) + ' ' + place_of(seen.node());
   }
   void forget_waits() const noexcept {
-    if (trace_.stream_waits != nullptr) trace_.stream_waits->forget();
+    if (trace_.stream_waits != nullptr) trace_.stream_waits().forget();
   }
   std::string place_of(std::uint32_t node) const {
     return trace_.place_of == nullptr ? std::string() : trace_.place_of(node);

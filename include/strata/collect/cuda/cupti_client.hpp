@@ -103,7 +103,7 @@ class cupti_client {
                             cupti::result* code = nullptr) const {
     std::size_t switched = 0;
     for (cupti::api_call const& call : calls_.calls()) {
-      if (call.kind == api_kind::none || !wanted(call.kind)) continue;
+      if (!wanted(call.kind)) continue;
       auto const outcome = set_callback(on, cupti::domain::driver_api, call.id);
       bool const done = outcome == cupti::result::success;
       switched += done ? 1 : 0;
@@ -182,9 +182,8 @@ class cupti_client {
   using resource_id = cupti::resource_id;
 
   void set_wait_callbacks(std::uint32_t on) const {
-    for (cupti::api_call const& call : calls_.calls())
-      if (call.waits != cupti::stream_wait::none)
-        (void)set_callback(on, cupti::domain::driver_api, call.id);
+    for (cupti::stream_wait_call const& call : calls_.stream_waits())
+      (void)set_callback(on, cupti::domain::driver_api, call.id);
   }
 
   enum class calls_apart : unsigned char { none, under_way, given_up };

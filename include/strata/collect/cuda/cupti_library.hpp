@@ -507,10 +507,14 @@ constexpr stream_wait classify_stream_wait(std::string_view name) noexcept {
 
 struct api_call {
   std::uint32_t id;
-  api_kind kind;  // none: it makes a stream wait
+  api_kind kind;
   step_call of_steps = step_call::none;
-  stream_wait waits = stream_wait::none;
   bool instantiates = false;  // a graph
+};
+
+struct stream_wait_call {
+  std::uint32_t id;
+  stream_wait waits;
 };
 
 /// Whether a driver function makes an executable graph with flags.
@@ -536,10 +540,10 @@ class api_list {
         continue;
       }
       nameless = 0;
-      api_kind const kind = classify_api(name);
-      stream_wait const waits = classify_stream_wait(name);
-      if (kind != api_kind::none || waits != stream_wait::none)
-        list.add({id, kind, classify_step_call(name), waits, is_instantiation(name)});
+      if (const api_kind kind = classify_api(name); kind != api_kind::none)
+        list.add({id, kind, classify_step_call(name), is_instantiation(name)});
+      if (stream_wait const waits = classify_stream_wait(name); waits != stream_wait::none)
+        list.stream_waits_.push_back({id, waits});
       if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;
@@ -553,13 +557,17 @@ class api_list {
     return id < of_steps_.size() ? of_steps_[id] : step_call::none;
   }
   [[nodiscard]] stream_wait stream_wait_of(std::uint32_t id) const noexcept {
-    for (api_call const& call : calls_)
+    for (stream_wait_call const& call : stream_waits_)
       if (call.id == id) return call.waits;
     return stream_wait::none;
   }
 
   [[nodiscard]] vec<api_call> const& calls() const& noexcept { return calls_; }
   vec<api_call> const& calls() && = delete;
+  [[nodiscard]] vec<stream_wait_call> const& stream_waits() const& noexcept {
+    return stream_waits_;
+  }
+  vec<stream_wait_call> const& stream_waits() && = delete;
   [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
 
   /// The id of cuMemAllocManaged, 0 where it has none.
@@ -575,6 +583,7 @@ class api_list {
   }
 
   vec<api_call> calls_;
+  vec<stream_wait_call> stream_waits_;
   vec<api_kind> kinds_;
   vec<step_call> of_steps_;
   std::uint32_t managed_ = 0;
