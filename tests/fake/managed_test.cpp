@@ -75,7 +75,8 @@ void check(profile const& p) {
 TEST_CASE("without managed memory CUPTI is asked for nothing") {
   traced s;
   (void)fake_malloc(address, 4096, 3, 0);
-  fake_migrate(to_device, 4096, now(), now() + 10);
+  std::uint64_t const moved = now();
+  fake_migrate(to_device, 4096, moved, moved + 10);
   thrash();
   profile const& p = s.profile();
   CHECK_FALSE(p.has_migrations);
@@ -157,7 +158,8 @@ TEST_CASE("steps: migrations of a window that come after its end are of it") {
     CHECK(fake_kind_enabled(unified_memory) == 1);
     fake_migrate(to_host, 16384, last, last + 700);
     wait_a_moment();
-    fake_migrate(to_host, 32768, now(), now() + 700);  // of this step
+    std::uint64_t const moved = now();
+    fake_migrate(to_host, 32768, moved, moved + 700);  // of this step
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (int i = 0; i < 2; ++i) {

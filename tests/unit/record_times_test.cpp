@@ -304,7 +304,7 @@ TEST_CASE("copies, fills, waits, allocations and migrations lose their times as 
     run.add(memory);
   }
   profile const p = run.take();
-  CHECK(p.losses.timestamps_lost == 3 * 6 + 2);
+  CHECK(p.losses.timestamps_lost == 3 * 6);
   range_row const r = row(p, "a");
   CHECK(r.self.copies == 12);
   CHECK(r.self.copy_ns == 300);
@@ -316,7 +316,8 @@ TEST_CASE("copies, fills, waits, allocations and migrations lose their times as 
   CHECK(p.migrations.size() == 1);
   CHECK(p.overheads.size() == 1);
   REQUIRE(p.memory.size() == 3);
-  for (memory_record const& made : p.memory) CHECK((made.time >= 50 * ms && made.time <= run.now));
+  for (memory_record const& made : p.memory)
+    CHECK((made.time >= 50 * ms - 1 && made.time <= 50 * ms + 10));
 }
 
 TEST_CASE("a kernel within which two others of its stream ran has no time") {
@@ -572,7 +573,7 @@ class random_run {
   void hand_in(made_record const& made) {
     bool const lost = made.wrong != defect::none || made.too_long;
     std::int64_t const length = lost ? 0 : made.end - made.begin;
-    all_.lost += lost ? 1 : 0;
+    all_.lost += lost && made.is != kind::memory ? 1 : 0;  // its call has its time
     all_.without_call += made.is == kind::kernel && !made.has_call ? 1 : 0;
     if (!lost && made.is <= kind::set && length > 0) all_.busy(made.begin, made.end);
     std::uint64_t const bytes = 1 + below(1000);

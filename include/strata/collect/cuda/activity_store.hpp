@@ -495,15 +495,15 @@ class activity_store {
     if (joined != join_result::left_out) fresh_.add(made);
     waiting.push_back(made);
   }
-  /// An allocation or release keeps its place among others without its own time: it has that of its
-  /// call, or, where that is not known, comes now.
+  /// An allocation or release whose time cannot be has that of its call, which is the same. Where
+  /// that is not known it is lost, and the record keeps its place among others: it comes now.
   void settle_time(strata::memory_record& made) noexcept {
     record_clock const& clock = translator_.clock();
     driver_call_record call{};
     bool const has_call = made.node != no_node && launches().find(made.correlation, call);
     bool const has_time = made.time != lost_time && !(has_call && begins_before(made, call));
     if (has_time) return;
-    ++made_.losses.timestamps_lost;
+    if (!has_call) ++made_.losses.timestamps_lost;
     made.time = has_call ? clock.time_of_call(call.begin) : clock.latest().other;
   }
   template <class Record>

@@ -70,9 +70,10 @@ class record_clock {
     return begin >= first && end <= era_[0].end && move(begin, end, era_[0].offset);
   }
 
-  /// Whether `begin` lies before a call that was made at `ticks`. Calls of before the clock was set
-  /// are not compared.
+  /// Whether `begin` lies before a call that was made at `ticks` in the session. The time of calls
+  /// of before the clock was set is not known well enough.
   bool is_before_call(std::int64_t begin, std::int64_t ticks) const noexcept {
+    if (has_read_ && begin < begun_) return true;
     return ticks >= first_.ticks && latest_.ticks > first_.ticks &&
            begin < latest_.other - since(ticks) / 1000 - since(ticks) - call_tolerance;
   }
