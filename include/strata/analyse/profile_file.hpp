@@ -162,6 +162,13 @@ class profile_file {
 
 namespace detail {
 
+/// Of so many launches of a kernel in a file, those that have no time: the mean is of the others,
+/// and a time of 0 may be none either.
+inline double untimed_launches(double count, double total_ns, double mean_ns, double min_ns) {
+  if (!(min_ns > 0)) return count;
+  return mean_ns > 0 ? larger(0.0, count - std::round(total_ns / mean_ns)) : 0.0;
+}
+
 /// A time of a range: milliseconds a step, and what their noise is by the calls of this run.
 struct step_time {
   double ms = 0;
@@ -452,11 +459,9 @@ class run_ranges {
   static void add_kernel(step_time& time, recorded_times times, double mean, bool has_first,
                          double steps) {
     time.counted += times.count;
-    // Some launches have no time: the mean is of the others. A time of 0 may be none either.
-    double const timed =
-        mean > 0 ? smaller(times.count, std::round(times.total / mean)) : times.count;
-    time.may_lack += times.shortest > 0 ? times.count - timed : times.count;
-    times.count = timed;
+    double const untimed = untimed_launches(times.count, times.total, mean, times.shortest);
+    time.may_lack += untimed;
+    if (untimed < times.count) times.count -= untimed;
     if (has_first) return add_later(time, times, steps);
     double squares = squares_of(times.count, times.total, times.deviation);
     trim(times.count, times.total, squares, times.shortest, times.longest);
