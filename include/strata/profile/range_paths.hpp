@@ -105,6 +105,9 @@ inline std::string with_folded_indices(std::string_view path) {
 /// table of names, and beyond that of places in the tree.
 inline constexpr std::string_view stand_ins[] = {"[deeper]", "[other names]", "[other ranges]"};
 
+/// The same of kernels of a range.
+inline constexpr std::string_view other_kernels = "[other kernels]";
+
 /// Whether a name is no range's, but stands for many.
 inline bool is_stand_in(std::string_view name) noexcept {
   for (std::string_view const stand_in : stand_ins)

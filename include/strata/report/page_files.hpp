@@ -4114,10 +4114,14 @@ places.add(row.place);
 }
 return places;
 }
+function isMany(row) {
+const names = row.path.split("/");
+return names.some(name => ["[deeper]", "[other names]", "[other ranges]"].includes(name));
+}
 function longestRange() {
 const telling = tellingPlaces();
 const rows = folded.rows.filter(row => row.depth);
-const shown = rows.filter(row => telling.has(row.place));
+const shown = rows.filter(row => telling.has(row.place) && !isMany(row));
 const gpu = row => selfOf(row, gpuTimeOfRun) * (inNoStep(row) ? 1e-6 : 1);
 const compare = (a, b) =>
 gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
