@@ -7,6 +7,7 @@
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/step_bound.hpp>
+#include <strata/analyse/step_rules.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -28,9 +29,9 @@ STRATA_BEGIN
 namespace detail {
 
 /// Runs the rules.
-class finding_rules : private kernel_rules {
+class finding_rules : private step_rules {
  public:
-  explicit finding_rules(findings_input const& input) : kernel_rules(input) {}
+  explicit finding_rules(findings_input const& input) : step_rules(input) {}
 
   findings_table run();
 
@@ -620,15 +621,7 @@ class finding_rules : private kernel_rules {
     return static_cast<double>(begin) < 2.0 * start_ns && ns < share * start_ns;
   }
 
-  /// Time in which the device is idle for what the host does.
-  double idle_of_host() const noexcept {
-    if (!in_.steps.has_timeline) return in_.steps.active_idle_ns();
-    double sum = 0.0;
-    for (idle_time const& time : in_.steps.idle)
-      if (time.cause != idle_cause::device) sum += time.ns;
-    return sum;
-  }
-  /// The same of each row with those below it.
+  /// Idle time for what the host does of each row with those below it.
   vec<double> idle_of_host_by_row() const {
     if (!in_.steps.has_timeline) return vec<double>(rows_.size(), in_.steps.active_idle_ns());
     vec<double> idle(rows_.size(), 0.0);
@@ -777,6 +770,19 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"varying-calls", "",
      "look at the slow calls in the trace: locks, page faults, other processes", deciding::nothing,
      &finding_rules::varying_calls, finding_part::none},
+    {"preempted", "threads that take the CPU of the steps",
+     "leave the thread of the steps a CPU: fewer threads than CPUs, no other program beside it, "
+     "taskset or a cgroup",
+     deciding::nothing, &finding_rules::preempted, finding_part::none},
+    {"host-waits", "waits of the host",
+     "look at what it waits for: a lock, another thread, a file, a sleep; mark it with a range",
+     deciding::nothing, &finding_rules::host_waits, finding_part::none},
+    {"steps-drift", "steps that grow",
+     "look at what grows with them: caches, lists and memory, or other programs beside it",
+     deciding::nothing, &finding_rules::steps_drift, finding_part::none},
+    {"slow-step", "a slow step",
+     "look at that step in the trace: a file, an allocation, another program", deciding::nothing,
+     &finding_rules::slow_step, finding_part::none},
     {"first-step", "", "leave it out with warmup=1, or load modules and plans before the loop",
      deciding::nothing, &finding_rules::first_step, finding_part::none},
     {"above-roof", "", "check the units of flops() and bytes(), and the clocks of counted steps",

@@ -5,6 +5,7 @@
 #include <strata/analyse/finding_context.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/analyse/step_rules.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -160,7 +161,7 @@ class step_bound : private step_view {
       most = own;
     }
     double const rest = mean - marked;
-    std::string const many = many_text(in_many, mean);
+    std::string const many = cpu_text() + many_text(in_many, mean);
     if (longest == 0 || (in_many > most && in_many > rest))
       return many.empty() ? many : "Host times only:" + many;
     if (rest > most && rest > 0.1 * mean)
@@ -169,6 +170,15 @@ class step_bound : private step_view {
              << many;
     return sentence("Host times only: ") << rows_[longest].path << " takes the longest by itself, "
                                          << part(most) << first << "." << many;
+  }
+  /// " The thread of the steps has a CPU for 38 % of it."; empty where it nearly has one.
+  std::string cpu_text() const {
+    constexpr double most = 0.8;    // chosen
+    constexpr double fewest = 3.0;  // steps; chosen
+    cpu_of_step const cpu = cpu_of_mean_step(in_.source);
+    if (cpu.steps < fewest || cpu.cpu_ns > most * cpu.wall_ns) return {};
+    return sentence(" The thread of the steps has a CPU for ")
+           << percent(cpu.cpu_ns / cpu.wall_ns) << " of it.";
   }
   /// " 34 % of the step is in rows that stand for many ranges, ..."; empty where it is little.
   std::string many_text(double ns, double whole) const {
