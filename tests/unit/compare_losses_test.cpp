@@ -260,6 +260,31 @@ TEST_CASE("twenty times slower is no clock and no noise, with few steps too") {
         comparison_verdict::inconclusive);
 }
 
+TEST_CASE("a thread without a CPU is no slower program") {
+  auto const host = [](double ms, double cpu_ms) {
+    std::string text =
+        R"({"schema":{"name":"strata.profile","version":1},"environment":{"command":"x"},)"
+        R"("devices":[],"traced":false,"steps":[)";
+    for (int i = 0; i < 10; ++i)
+      text += (i > 0 ? "," : "") + std::string("{\"step\":") + std::to_string(i) +
+              ",\"begin_ns\":0,\"end_ns\":" + std::to_string(ms * 1e6) +
+              ",\"cpu_ns\":" + std::to_string(cpu_ms * 1e6) + "}";
+    text += R"(],"ranges":[{"path":"","calls":0},{"path":"a","calls":10,"host_total_ns":)" +
+            std::to_string(ms * 1e7) + R"(,"host_stddev_ns":100}],"kernels":[]})";
+    return text;
+  };
+  auto const verdict = [&](std::string const& before, std::string const& after) {
+    strata::profile_file files[2];
+    REQUIRE(files[0].read(before) == "");
+    REQUIRE(files[1].read(after) == "");
+    comparison const c = strata::compare(files[0], files[1]);
+    CHECK(has_note(c, "The thread of the steps has a CPU for") == has(after, ":1000000."));
+    return c.verdict;
+  };
+  CHECK(verdict(host(1, 1), host(15, 15)) == comparison_verdict::regression);
+  CHECK(verdict(host(1, 1), host(15, 1)) == comparison_verdict::inconclusive);
+}
+
 TEST_CASE("few steps widen what noise can do, and even ones decide") {
   auto const with = [](std::vector<double> steps) {
     one_run made = layers(5e5);

@@ -31,6 +31,7 @@ class comparability {
     look_at_environment();
     look_at_work();
     look_at_counters();
+    look_at_cpus();
     look_at_windows(limit);
   }
 
@@ -188,6 +189,20 @@ class comparability {
       notes.push_back(sentence("Counters differ, and are not compared: ")
                       << others << (others == 1 ? " metric, " : " metrics, of which the first is ")
                       << example << '.');
+  }
+
+  /// A thread that has less of a CPU takes longer for the same work.
+  void look_at_cpus() {
+    constexpr double least = 0.1;  // of a step; chosen
+    double const first = first_->file().cpu_share();
+    for (run_ranges const* const run : others_) {
+      double const other = run->file().cpu_share();
+      if (!(first > 0 && other > 0) || std::abs(first - other) < least) continue;
+      notes.push_back("The thread of the steps has a CPU for " + fixed_string(100 * first, 0) +
+                      " % of them in one run and for " + fixed_string(100 * other, 0) +
+                      " % in another.");
+      return;
+    }
   }
 
   /// The first and the last number of a run's steps, and how many there are.

@@ -100,6 +100,7 @@ class comparer {
     }
     comparability circumstances(before_, after_, std::log1p(options_.limit));
     clocks_ = circumstances.clocks;
+    cpu_ = explained_by_cpu();
     compare_steps();
     find_ranges();
     for (bool const gpu : {false, true}) find_own_changes(gpu);
@@ -567,9 +568,9 @@ class comparer {
   }
   /// Whether neither clocks nor the calls' noise make such a change: on the host in the median call
   /// too.
-  static bool is_beyond_clocks(judged_time const& time, double change) {
+  bool is_beyond_clocks(judged_time const& time, double change) const {
     constexpr double deviations = 6;  // one of 10^9; chosen
-    double const most = std::log(most_by_clocks);
+    double const most = std::log(most_by_clocks) + (time.gpu ? 0 : cpu_);
     double const noise = std::sqrt(larger(time.within, time.of_runs));
     return change - deviations * noise > most && (time.gpu || time.typical > most);
   }
@@ -599,9 +600,19 @@ class comparer {
                    result_.chance < step_alarms &&
                    is_beyond(beside, step_.variance + between, smaller(freedom, step_freedom_));
   }
+  /// What of a slowdown of the host alone is that its thread has less of a CPU, as a logarithm.
+  double explained_by_cpu() const {
+    double shares[2] = {};
+    for (std::size_t r = 0; r < runs(); ++r) {
+      double const share = run(r).file().cpu_share();
+      if (run(r).file().traced() || !(share > 0)) return 0;
+      shares[is_later(r)] += share * weight(r);
+    }
+    return larger(0.0, std::log(shares[0] / shares[1]));
+  }
   /// Few steps decide by each of them: all that came after are that much longer than all before.
   bool is_step_beyond_clocks() const {
-    double const most = std::log(most_by_clocks) + clocks_;
+    double const most = std::log(most_by_clocks) + clocks_ + cpu_;
     return few_ ? separation_ > most : is_beyond(step_.value - most, step_.variance, step_freedom_);
   }
   static bool is_beyond(double change, double variance, double freedom) {
@@ -887,6 +898,7 @@ class comparer {
   double step_limit_ = 0;
   double steps_a_run_ = 1;
   double clocks_ = 0;          // what other clocks of the same devices explain, as a logarithm
+  double cpu_ = 0;             // what less of a CPU explains on the host, as a logarithm
   double step_freedom_ = 1e9;  // of its variance
   double pooled_freedom_ = 0;
   double separation_ = 0;  // of the shortest step after and the longest before, as a logarithm

@@ -73,6 +73,19 @@ class profile_file {
     });
     return all;
   }
+  /// The part of the steps in which their thread ran on a CPU, of those of which it is known; 0
+  /// without any.
+  double cpu_share() const {
+    double wall = 0;
+    double cpu = 0;
+    for_each("steps", [&](detail::json_node step) {
+      double const ns = json_.number(json_.find(step, "cpu_ns"));
+      if (!(ns > 0)) return;
+      cpu += ns;
+      wall += step_ns(step);
+    });
+    return wall > 0 ? cpu / wall : 0;
+  }
   /// What was lost of the times of ranges.
   detail::run_losses losses() const {
     return detail::losses_of(json_, json_.find(json_.root(), "losses"));
