@@ -61,6 +61,9 @@ class step_view {
     return above <= row && row < ends_[above];
   }
 
+  /// What is lost of the records says nothing of the rest from this part on. Chosen.
+  static constexpr double least_lost = 0.01;
+
   /// What of the device's work was lost, as a part of what has a time.
   double lost_part() const noexcept {
     device_work const& all = rows_[0].total;
@@ -71,6 +74,7 @@ class step_view {
   }
   /// The part of idle time that stays where lost work took as long as what is there.
   double sure_idle_part() const noexcept {
+    if (lost_part() <= least_lost) return 1.0;
     double const idle_ns = in_.steps.active_idle_ns();
     double const hidden_ns = lost_part() * in_.steps.active_busy_ns;
     if (!(hidden_ns > 0.0)) return lost_part() > 0.0 ? 0.0 : 1.0;

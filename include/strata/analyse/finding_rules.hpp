@@ -528,16 +528,17 @@ class finding_rules : private step_rules {
   bool untrusted(finding_rule const& rule) {
     auto const all = static_cast<double>(rows_[0].total.kernels + rows_[0].total.copies);
     double const missing = losses_.device_work + losses_.device_times;
-    constexpr double least_missing = 0.01;  // of the records; chosen
-    if (missing > least_missing * all) {
-      finding& made =
-          add_of_step(rule, 0.0, losses_.device_text + ": GPU times of ranges are too small");
+    if (missing > least_lost * all) {
+      finding& made = add_of_step(rule, 0.0,
+                                  count(missing) +
+                                      " records of launches, kernels or copies were lost: GPU "
+                                      "times of ranges are too small");
       prove(made, "lost", missing, "");
       prove(made, "kernels", static_cast<double>(rows_[0].total.kernels), "");
     }
     double calls = 0.0;
     for (range_row const& row : rows_) calls += static_cast<double>(row.host.count());
-    if (losses_.calls > least_missing * calls && losses_.host_text != losses_.device_text) {
+    if (losses_.calls > least_lost * calls && losses_.host_text != losses_.device_text) {
       finding& made =
           add_of_step(rule, 0.0, losses_.host_text + ": host times of ranges are too small");
       prove(made, "lost", losses_.calls, "");
