@@ -99,6 +99,7 @@ std::string slower_index(strata::comparison const& c, strata::compared_range con
 std::string mark(strata::comparison const& c, strata::compared_range const& range) {
   if (range.verdict == strata::range_verdict::slower) return "  SLOWER";
   if (range.slower) return slower_index(c, range);
+  if (range.lost) return "  unsure (times lost)";
   switch (range.verdict) {
     case strata::range_verdict::accepted:
       return "  accepted";
@@ -129,7 +130,7 @@ void print_times(strata::comparison const& c) {
       ++left_out;
       continue;
     }
-    unsure += !range.slower && range.verdict == strata::range_verdict::unsure;
+    unsure += !range.slower && !range.lost && range.verdict == strata::range_verdict::unsure;
     accepted += !range.slower && range.verdict == strata::range_verdict::accepted;
     range_line const line(range);
     once += range.once;
@@ -213,8 +214,7 @@ void print_headline(strata::comparison const& c) {
   if (!c.headline.empty()) print("%s\n", strata::detail::console_text(c.headline).c_str());
   strata::compared_range const* const most = c.most_changed();
   if (most == nullptr || most->change_ms() == 0) return;
-  bool const judged = most->verdict != strata::range_verdict::unjudged;
-  if (judged && strata::detail::is_noise(most->change, most->noise)) return;
+  if (most->may_be_none()) return;
   range_line const line(*most);
   print("changed most: %s (%s), %s before and %s after%s\n",
         strata::detail::console_text(most->path).c_str(),

@@ -23,6 +23,15 @@ inline std::string change_text(double change, double noise) {
   return change_text(change) + " +-" + strata::detail::fixed_string(noise * 100, 1);
 }
 
+/// `-30.0 % to +40.0 %`: as far as losses leave it open; with its noise where there are none.
+inline std::string change_text(strata::compared_range const& range) {
+  constexpr double least = 0.0005;
+  constexpr double unknown = 1000;
+  if (range.lost_before + range.lost_after < least) return change_text(range.change, range.noise);
+  if (range.lost_before > unknown || range.lost_after > unknown) return "not known";
+  return change_text(range.least_change()) + " to " + change_text(range.most_change());
+}
+
 /// What a line says of a range: the time that was judged and its change with noise, or the other
 /// time and no change.
 struct range_line {
@@ -37,7 +46,7 @@ struct range_line {
     if (!range.thread.empty()) time += ", " + range.thread;
     before_ms = judged ? range.judged_before_ms : range.before_ms;
     after_ms = judged ? range.judged_after_ms : range.after_ms;
-    if (judged) change = change_text(range.change, range.noise);
+    if (judged) change = change_text(range);
   }
 };
 
@@ -68,7 +77,10 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
     range_line const line(range);
     std::string const once = range.once ? ", of the run" : "";
     row(plain_markdown(range.path + " (" + line.time + once + ")"), line.before_ms, line.after_ms,
-        line.change, range.slower ? "**slower**" : to_string(range.verdict));
+        line.change,
+        range.slower ? "**slower**"
+        : range.lost ? "unsure (times lost)"
+                     : to_string(range.verdict));
   }
   if (c.noisy_times > 0)
     out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +

@@ -185,7 +185,10 @@ class explainer {
       if (!(range.time_ns > 0)) continue;
       range.path = path_of(input.folded[i].path);
       range.share = inner::share_of(range.time_ns, made_.step_ns);
-      if (i < input.roofline.limits.size()) range.limiter = line_of(input.roofline.limits[i].text);
+      if (input.folded[i].is_many)
+        range.limiter = "many ranges in one row";
+      else if (i < input.roofline.limits.size())
+        range.limiter = line_of(input.roofline.limits[i].text);
       made_.ranges.push_back(std::move(range));
     }
     std::stable_sort(made_.ranges.begin(), made_.ranges.end(),

@@ -161,6 +161,38 @@ struct told_ranks {
   std::vector<std::string> notes;
 };
 
+/// Whether losses hide where the last rank has its extra time: it may be in a range, or not.
+bool is_hidden(strata::rank_comparison const& made, double more_work) {
+  strata::rank_row const& last = made.last();
+  double const enough = last.late_ns / 2;
+  double of_others = 0;
+  for (strata::rank_row const& row : made.ranks)
+    if (row.rank != last.rank) of_others = std::max(of_others, row.work_lost_ns);
+  auto const is_open = [enough](double least, double most) {
+    return least < enough && most >= enough;
+  };
+  bool is_known = false;
+  bool may_be = is_open(more_work - of_others, more_work + last.work_lost_ns);
+  for (strata::rank_spread const& range : made.ranges) {
+    is_known = is_known || range.least_more_ns >= enough;
+    bool const has_losses = range.least_more_ns < range.most_more_ns;
+    may_be = may_be || (has_losses && is_open(range.least_more_ns, range.most_more_ns));
+  }
+  return may_be && !is_known;
+}
+
+/// The GPU of the last rank where the others have another one: it may be slower.
+std::string other_device(strata::rank_comparison const& made) {
+  strata::rank_row const& last = made.last();
+  std::string others;
+  for (strata::rank_row const& row : made.ranks) {
+    if (row.rank == last.rank) continue;
+    if (row.device == last.device || (!others.empty() && row.device != others)) return {};
+    others = row.device;
+  }
+  return "; its GPU is another, " + last.device + " beside " + others;
+}
+
 /// Where the last rank has its extra time.
 std::string cause_of(strata::rank_comparison const& made) {
   strata::rank_row const& last = made.last();
@@ -169,6 +201,7 @@ std::string cause_of(strata::rank_comparison const& made) {
     if (row.rank != last.rank) others.push_back(row.work_ns);
   double const more = last.work_ns - strata::detail::median(std::move(others));
   strata::rank_spread const* const extra = made.extra();
+  if (is_hidden(made, more)) return "where is not known, by what was lost (" + made.losses + ")";
   if (extra != nullptr && extra->last_more_ns >= last.late_ns / 2)
     return range_name(extra->path) + " takes " + time_text(extra->last_more_ns) +
            " more than the median of the others";
@@ -191,6 +224,9 @@ std::string undecided_by(strata::rank_comparison const& made) {
   if (!made.same_collectives)
     return "the ranks take part in different collectives, so compare those that take part in the "
            "same with --anyway";
+  if (made.lost)
+    return "what was lost hides it (" + made.losses +
+           "), so record fewer steps, or with larger buffers= and log=";
   return std::to_string(made.steps) + (made.steps == 1 ? " step is" : " steps are") +
          " too few to tell, record " + std::to_string(strata::fewest_rank_steps) +
          " or more beside the first";
@@ -208,7 +244,7 @@ std::string answer_of(strata::rank_comparison const& made) {
   switch (made.verdict) {
     case strata::rank_verdict::stands_out:
       return "Rank " + std::to_string(last.rank) + " is last " + when + ", " + amount + ": " +
-             cause_of(made) + ".";
+             cause_of(made) + other_device(made) + ".";
     case strata::rank_verdict::undecided:
       return "Undecided: " + undecided_by(made) + "; " + rank_name(last.rank) + " is last " + when +
              ", " + amount + ".";
@@ -230,6 +266,23 @@ void add_notes(strata::rank_comparison const& made, std::vector<std::string>& no
     notes.push_back(noise + "how much a rank's " + kernels + " differ from launch to launch.");
   if (!made.by_step)
     notes.push_back("Mean steps are compared: formats=recording tells how often a rank is last.");
+  if (!made.losses.empty()) {
+    std::string note = "Lost, " + made.losses + ": ";
+    if (made.left_out > 0)
+      note += std::to_string(made.left_out) +
+              " steps in which a rank lost what is compared are left out.";
+    else if (made.lost_ns > 0)
+      note += "how late a rank is may differ by " + time_text(made.lost_ns) + ".";
+    else
+      note += "it does not change how late a rank is.";
+    notes.push_back(note);
+  }
+  for (strata::rank_row const& row : made.ranks)
+    if (row.device != made.ranks[0].device) {
+      notes.push_back("The ranks' GPUs differ: " + made.ranks[0].device + " and " + row.device +
+                      ".");
+      break;
+    }
   if (!made.has_collectives)
     notes.push_back(
         "No kernel is a collective: work alone is compared, waiting is not known. Record "
@@ -320,6 +373,7 @@ void write_ranks(strata::detail::json_writer& json, strata::rank_comparison cons
     json.number("step_ns", row.step_ns);
     json.number("gpu_busy_ns", row.busy_ns);
     json.number("work_ns", row.work_ns);
+    json.number("work_lost_ns", row.work_lost_ns);
     json.number("transfer_ns", row.transfer_ns);
     json.number("wait_ns", row.wait_ns);
     json.number("late_ns", row.late_ns);
@@ -337,6 +391,8 @@ void write_ranges(strata::detail::json_writer& json, strata::rank_comparison con
                                json.number("max_ns", range.max_ns);
                                json.integer("max_rank", range.max_rank);
                                json.number("last_more_ns", range.last_more_ns);
+                               json.number("least_more_ns", range.least_more_ns);
+                               json.number("most_more_ns", range.most_more_ns);
                              });
 }
 
@@ -382,6 +438,9 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
   json.boolean("has_collectives", made.has_collectives);
   json.boolean("same_collectives", made.same_collectives);
   json.integer("steps", made.steps);
+  json.integer("steps_left_out", made.left_out);
+  json.boolean("lost", made.lost);
+  json.number("lost_ns", made.lost_ns);
   json.number("noise_ns", made.noise_ns);
   write_ranks(json, made);
   write_ranges(json, made);

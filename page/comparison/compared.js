@@ -28,15 +28,18 @@ function factor(value) {
 
 const ratio = (before, after) => before > 0 ? after / before : null;
 
-/** The factor's 95 % interval: noise is a standard deviation of the logarithm. */
-const interval = (change, noise) =>
-  [-1.96, 1.96].map(deviations => Math.exp(Math.log1p(change) + deviations * noise));
+/** The factor's 95 % interval: noise is a standard deviation of the logarithm. Losses widen it. */
+const interval = (change, noise, lostBefore = 0, lostAfter = 0) => [
+  Math.exp(Math.log1p(change) - 1.96 * noise) / (1 + lostBefore),
+  Math.exp(Math.log1p(change) + 1.96 * noise) * (1 + lostAfter),
+];
 
 const between = ends => factor(ends[0]) + " to " + factor(ends[1]);
 
 function verdictOf(range, ends) {
   if (range.slower) return "slower";
   if (range.verdict === "unjudged") return "not judged";
+  if (range.lost) return "unsure (times lost)";
   if (range.verdict !== "within") return range.verdict;
   return ends[1] < 1 / (1 + data.options.limit) ? "faster" : "within the limit";
 }
@@ -55,7 +58,9 @@ function readRange(range) {
   const by = (judged ? range.judged_by : range.time) === "gpu" ? "GPU" : "host";
   const was = judged ? range.judged_before_ms : range.before_ms;
   const now = judged ? range.judged_after_ms : range.after_ms;
-  const ends = judged ? interval(range.change, range.noise) : null;
+  const ends = judged
+    ? interval(range.change, range.noise, range.lost_before, range.lost_after)
+    : null;
   return {
     ...range,
     judged,

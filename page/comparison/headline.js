@@ -35,6 +35,8 @@ function stepTiles() {
 function mostChanged() {
   const most = inner[0];
   if (!most || !(Math.abs(most.delta) > 0)) return null;
+  const mayBeNone = most.judged && most.ends[0] <= 1 && most.ends[1] >= 1;
+  if (mayBeNone) return null;
   const amount = ", " + milliseconds(most.was) + " before and " + milliseconds(most.now) + " after"
     + (most.once ? " in the run." : ".");
   return el("p", {}, "Changed most: ", toRange(most), amount);

@@ -125,11 +125,17 @@ function tellingPlaces() {
   return places;
 }
 
+/** Whether a row stands for many ranges that there was no room for, or lies below such a one. */
+function isMany(row) {
+  const names = row.path.split("/");
+  return names.some(name => ["[deeper]", "[other names]", "[other ranges]"].includes(name));
+}
+
 /** The range that is shown first: of those with something the hottest, with most time itself. */
 function longestRange() {
   const telling = tellingPlaces();
   const rows = folded.rows.filter(row => row.depth);
-  const shown = rows.filter(row => telling.has(row.place));
+  const shown = rows.filter(row => telling.has(row.place) && !isMany(row));
   const gpu = row => selfOf(row, gpuTimeOfRun) * (inNoStep(row) ? 1e-6 : 1);
   const compare = (a, b) =>
     gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;

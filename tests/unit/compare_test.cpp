@@ -291,7 +291,8 @@ TEST_CASE("a profile beside itself has not changed") {
   REQUIRE(file.read(golden("profile_gpu.json")) == "");
   comparison const c = strata::compare(file, file);
   CHECK(c.geometric_mean == doctest::Approx(1));
-  CHECK(c.notes.empty());
+  REQUIRE(c.notes.size() == 2);  // the golden run lost work that times may miss
+  CHECK(c.notes[0].find("Lost in a run before: ") == 0);
   CHECK(c.before_steps == 2);
   REQUIRE(!c.ranges.empty());
   for (auto const& each : c.ranges) {
@@ -502,13 +503,14 @@ TEST_CASE("what cannot be told is inconclusive") {
   };
   std::string const base = profile_text(ten, ranges);
   CHECK(compared(base, base).verdict == comparison_verdict::no_regression);
-  comparison const few = compared(base, profile_text({1, 1}, ranges));
+  comparison const few = compared(base, profile_text({1}, ranges));
   CHECK(few.verdict == comparison_verdict::inconclusive);
-  CHECK(few.reason.find("fewer than 5 steps") != std::string::npos);
+  CHECK(few.reason.find("fewer than 2 steps") != std::string::npos);
   comparison const longer = compared(base, profile_text({3, 3}, ranges));
   CHECK(longer.change == doctest::Approx(longer.after_ms / longer.before_ms - 1));
   CHECK(longer.change > 1);
-  CHECK(longer.noise == 0);
+  CHECK(longer.verdict == comparison_verdict::inconclusive);
+  CHECK(longer.steps_to_decide == 20);
   comparison const other = compared(base, profile_text(ten, ranges, "other GPU"));
   CHECK(other.verdict == comparison_verdict::inconclusive);
   CHECK(other.reason.find("the devices or their clocks differ (GPU 1 MHz and other GPU 1 MHz)") ==

@@ -1610,7 +1610,7 @@ TEST_CASE("the page shows the dearest findings, and says how many it leaves out"
     p.wait();
     p.now += 300 * us;
   });
-  p.made.losses.activity_dropped = 100;
+  p.made.losses.activity_dropped = 1;
   answer const a(p.made);
   INFO(a.all());
   REQUIRE(a.findings().size() > 2);

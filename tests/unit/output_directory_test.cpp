@@ -271,6 +271,49 @@ TEST_CASE("what trace.json leaves out is said on the console") {
   }
 }
 
+TEST_CASE("losses are said whatever the formats, once") {
+  work_folder const here;
+  report_test::report_sample s;
+  for (strata::loss_kind const& kind : strata::loss_kinds) s.source.losses.*kind.count = 0;
+  s.source.losses.ranges_too_deep = 1730;
+  s.source.losses.activity_dropped = 7;
+  options wanted;
+  wanted.out = here / "run";
+  wanted.table = wanted.csv = wanted.json = wanted.chrome_trace = false;
+  auto const said = [&](strata::detail::kept_reports* earlier = nullptr) {
+    return printed(here / "stderr",
+                   [&] { CHECK(report_files(wanted).write(s.source, 0, nullptr, earlier).ok()); });
+  };
+  auto const times = [](std::string const& text, std::string const& part) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  for (bool options::*const format :
+       {&options::table, &options::csv, &options::json, &options::recording}) {
+    wanted.*format = true;
+    std::string const text = said();
+    wanted.*format = false;
+    CAPTURE(text);
+    CHECK(times(text, "range calls nested too deep: 1,730.") == 1);
+    CHECK(times(text, "records of device work dropped by CUPTI: 7.") == 1);
+    CHECK(has(text, "Check that each push has its pop"));
+  }
+  // Nothing else is wanted.
+  CHECK(times(said(), "strata: lost: ") == 2);
+  // Windows have much the same losses: one of each kind is said.
+  strata::detail::kept_reports earlier;
+  CHECK(times(said(&earlier), "lost: ") == 2);
+  s.source.losses.ranges_too_deep = 1731;
+  s.source.losses.uncorrelated = 1;
+  std::string const second = said(&earlier);
+  CHECK(times(second, "lost: ") == 1);
+  CHECK(has(second, "kernels and copies without a known launch: 1."));
+  // A whole profile says nothing.
+  for (strata::loss_kind const& kind : strata::loss_kinds) s.source.losses.*kind.count = 0;
+  CHECK_FALSE(has(said(), "lost"));
+}
+
 TEST_CASE("what trace.json leaves out is told to the session") {
   report_test::report_sample const s = report_test::gpu_sample(12, 20);
   strata::profile_tables tables(s.source);

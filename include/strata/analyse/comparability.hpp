@@ -5,6 +5,7 @@
 #include <strata/analyse/profile_file.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
@@ -20,7 +21,8 @@ namespace detail {
 /// of machine, settings and work.
 class comparability {
  public:
-  comparability(vec<run_ranges> const& before, vec<run_ranges> const& after) {
+  /// `limit`: of a change, as a logarithm.
+  comparability(vec<run_ranges> const& before, vec<run_ranges> const& after, double limit) {
     first_ = &before[0];
     for (vec<run_ranges> const* const side : {&before, &after})
       for (run_ranges const& run : *side)
@@ -28,6 +30,9 @@ class comparability {
     look_at_machines();
     look_at_environment();
     look_at_work();
+    look_at_counters();
+    look_at_cpus();
+    look_at_windows(limit);
   }
 
   double clocks = 0;           // what other clocks of the same devices explain, as a logarithm
@@ -44,10 +49,10 @@ class comparability {
     return nullptr;
   }
 
+  static constexpr double most_apart = 0.1;  // by which clocks of one machine differ; chosen
   /// Clocks that differ by little explain a little; devices or clocks of other kinds are an
   /// obstacle.
   void look_at_devices() {
-    constexpr double most = 0.1;  // by which clocks of one machine differ; chosen
     auto const devices = [](profile_file const& file) { return file.devices(); };
     run_ranges const* const other = differing(devices);
     if (other == nullptr) return;
@@ -61,7 +66,7 @@ class comparability {
       for (std::size_t i = 0; same && i < found.size(); ++i)
         clocks = larger(clocks, std::abs(std::log(found[i] / wanted[i])));
     }
-    if (same && clocks <= std::log1p(most)) {
+    if (same && clocks <= std::log1p(most_apart)) {
       notes.push_back("The clocks of the devices differ (" + both + "): up to " +
                       fixed_string(100 * std::expm1(clocks), 1) + " % more is allowed.");
       return;
@@ -70,8 +75,47 @@ class comparability {
     obstacles.push_back("the devices or their clocks differ (" + both +
                         "), so run both on the same machine");
   }
+  /// The SMs' clock while the run counted, in Hz: a clock may be locked, or throttled; 0 where it
+  /// did not count that.
+  static double counted_clock(profile_file const& file) {
+    json_document const& json = file.json();
+    json_node const counters = json.find(json.root(), "counters");
+    double cycles = 0;
+    double ns = 0;
+    file.for_each_in(counters, "values", [&](json_node row) {
+      json_node const own = json.find(row, "self");
+      double const row_cycles = json.number(json.find(own, "sm_cycles"));
+      double const row_ns = json.number(json.find(own, "time_ns"));
+      if (!(row_cycles > 0 && row_ns > 0)) return;
+      cycles += row_cycles;
+      ns += row_ns;
+    });
+    return ns > 0 ? cycles / ns * 1e9 : 0;
+  }
+  void look_at_counted_clocks() {
+    constexpr double rounding = 0.01;  // between two countings of one clock; chosen
+    double const wanted = counted_clock(first_->file());
+    for (run_ranges const* const run : others_) {
+      double const found = counted_clock(run->file());
+      if (!(wanted > 0 && found > 0)) continue;
+      double const apart = std::abs(std::log(found / wanted));
+      if (apart <= std::log1p(rounding) || apart <= clocks) continue;
+      std::string const both =
+          fixed_string(wanted / 1e6, 0) + " and " + fixed_string(found / 1e6, 0) + " MHz";
+      if (apart > std::log1p(most_apart)) {
+        obstacles.push_back("the clocks of the SMs differ where they were counted (" + both +
+                            "), so lock them (nvidia-smi -lgc), or wait until the GPU is cool");
+        return;
+      }
+      clocks = apart;
+      notes.push_back("The clocks of the SMs differ where they were counted (" + both +
+                      "): up to " + fixed_string(100 * std::expm1(apart), 1) +
+                      " % more is allowed.");
+    }
+  }
   void look_at_machines() {
     look_at_devices();
+    if (obstacles.empty()) look_at_counted_clocks();
     auto const cpu = [](profile_file const& file) { return file.text("environment", "cpu"); };
     if (run_ranges const* const other = differing(cpu))
       obstacles.push_back("the processors differ (" + std::string(cpu(first_->file())) + " and " +
@@ -130,10 +174,93 @@ class comparability {
     note("The hosts", [](profile_file const& file) { return file.text("environment", "host"); });
   }
 
+  /// Metrics of one name that are made of other counters are not laid side by side.
+  void look_at_counters() {
+    std::size_t others = 0;
+    std::string_view example;
+    for (counted_metric const& metric : first_->metrics) {
+      bool differs = false;
+      for (run_ranges const* const run : others_)
+        for (counted_metric const& other : run->metrics)
+          differs = differs || (other.key == metric.key && other.formula != metric.formula);
+      if (differs && ++others == 1) example = metric.key;
+    }
+    if (others > 0)
+      notes.push_back(sentence("Counters differ, and are not compared: ")
+                      << others << (others == 1 ? " metric, " : " metrics, of which the first is ")
+                      << example << '.');
+  }
+
+  /// A thread that has less of a CPU takes longer for the same work.
+  void look_at_cpus() {
+    constexpr double least = 0.1;  // of a step; chosen
+    double const first = first_->file().cpu_share();
+    for (run_ranges const* const run : others_) {
+      double const other = run->file().cpu_share();
+      if (!(first > 0 && other > 0) || std::abs(first - other) < least) continue;
+      notes.push_back("The thread of the steps has a CPU for " + fixed_string(100 * first, 0) +
+                      " % of them in one run and for " + fixed_string(100 * other, 0) +
+                      " % in another.");
+      return;
+    }
+  }
+
+  /// The first and the last number of a run's steps, and how many there are.
+  static std::string window_of(run_ranges const& run) {
+    vec<double> const& all = run.step_numbers;
+    if (all.empty()) return "none";
+    double first = all[0];
+    double last = all[0];
+    for (double const number : all) {
+      first = smaller(first, number);
+      last = larger(last, number);
+    }
+    return sentence() << all.size() << " from " << fixed_string(first, 0) << " to "
+                      << fixed_string(last, 0);
+  }
+  /// How much later steps differ from earlier ones beyond their noise, as a logarithm.
+  static double drift_of(run_ranges const& run) {
+    constexpr std::size_t fewest = 10;  // steps; chosen
+    constexpr double certain = 4;       // deviations; chosen
+    vec<double> const& all = run.steps_ms;
+    if (all.size() < fewest) return 0;
+    vec<double> halves[2];
+    vec<double> changes;  // from one step to the next: noise without drift, twice
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      if (!(all[i] > 0)) continue;
+      halves[2 * i < all.size() ? 0 : 1].push_back(std::log(all[i]));
+      if (i > 1 && all[i - 1] > 0) changes.push_back(std::log(all[i] / all[i - 1]));
+    }
+    if (halves[0].empty() || halves[1].empty()) return 0;
+    auto const count = static_cast<double>(smaller(halves[0].size(), halves[1].size()));
+    double const noise = robust_deviation(changes) * std::sqrt(1.5708 / count);
+    return larger(0.0, std::abs(median(halves[1]) - median(halves[0])) - certain * noise);
+  }
+  /// Steps that drift are only comparable to those of the same number.
+  void look_at_windows(double limit) {
+    for (run_ranges const* const run : others_) {
+      if (run->step_numbers == first_->step_numbers) continue;
+      std::string const both = window_of(*first_) + ", and " + window_of(*run);
+      double const drift = larger(drift_of(*first_), drift_of(*run));
+      if (drift > limit / 2) {
+        obstacles.push_back("the runs recorded other steps (" + both + "), and steps drift by " +
+                            fixed_string(100 * std::expm1(drift), 1) +
+                            " % within a run, so record the same ones (active=, warmup=)");
+        return;
+      }
+      if (first_->step_numbers.size() == run->step_numbers.size())
+        notes.push_back("The runs recorded other steps: " + both + ".");
+      return;
+    }
+  }
+
   /// What ranges of one path had to do: sums a step, and texts.
   void look_at_work() {
     note_work("calls", "numbers of calls");
     note_work("kernels", "numbers of kernels");
+    note_work("launches", "numbers of launches");
+    for (char const* const copied : {"h2d_bytes", "d2h_bytes", "d2d_bytes"})
+      note_work(copied, "copied bytes");
     note_work("flops", "declared operations");
     note_work("bytes", "declared bytes");
     for (char const* const column : {"tokens", "shape"}) {

@@ -30,8 +30,15 @@ inline constexpr double range_alarms = 0.005;  // of all ranges together
 inline constexpr double assumed_noise = 0.25;
 /// Ranges that are judged have at least this part of `least_share`.
 inline constexpr double judged_part = 0.25;
-/// Steps of a run, of which the noise can be told.
+/// Steps of a run, and calls of a range, of which the noise can be told by themselves.
 inline constexpr std::size_t fewest_steps = 5;
+/// Steps of a run, of which it can be told by those of all runs together.
+inline constexpr std::size_t fewest_pooled_steps = 2;
+/// What is asked for where they are few.
+inline constexpr std::size_t usual_steps = 20;
+/// What clocks explain at most: the same device at its lowest and at its highest one. An SM of an
+/// H200 has 345 to 1,980 MHz, of an A100 210 to 1,410, a CPU 800 MHz to 5.5 GHz.
+inline constexpr double most_by_clocks = 10;
 
 inline std::string percent(double share) { return fixed_string(share * 100, 1) + " %"; }
 
@@ -54,11 +61,13 @@ struct judged_time {
   double before_ms = 0;
   double after_ms = 0;
   estimate change;
-  double own = 0;       // the change of the range's own time
-  double own_part = 1;  // how much of the range that is
-  double within = 0;    // the part of its variance that more steps make smaller
-  double of_runs = 0;   // the variance of the change by itself, by how runs of a side differ
-  double typical = 0;   // the same change by the medians of calls, without rare long ones
+  double own = 0;          // the change of the range's own time
+  double own_part = 1;     // how much of the range that is
+  double within = 0;       // the part of its variance that more steps make smaller
+  double of_runs = 0;      // the variance of the change by itself, by how runs of a side differ
+  double typical = 0;      // the same change by the medians of calls, without rare long ones
+  double lost[2] = {};     // of each side: by how much losses may hide more, as a logarithm
+  bool undecided = false;  // for that
   double limit = 0;
   double noise = 0;
   range_verdict verdict = range_verdict::unjudged;
@@ -89,14 +98,16 @@ class comparer {
       result_.reason = "one side has no profile";
       return std::move(result_);
     }
-    comparability circumstances(before_, after_);
+    comparability circumstances(before_, after_, std::log1p(options_.limit));
     clocks_ = circumstances.clocks;
+    cpu_ = explained_by_cpu();
     compare_steps();
     find_ranges();
     for (bool const gpu : {false, true}) find_own_changes(gpu);
     for (bool const gpu : {false, true}) judge_family(gpu);
     judge_step();
     decide(circumstances);
+    say_undecided();
     finish();
     return std::move(result_);
   }
@@ -157,13 +168,15 @@ class comparer {
       (is_later(r) ? result_.after_steps : result_.before_steps) += all.size();
       fewest = smaller(fewest, all.size());
     }
+    too_few_ = fewest < fewest_pooled_steps;
     few_ = fewest < fewest_steps;
+    if (few_ && !too_few_) pool_few_steps();
     steps_a_run_ = static_cast<double>(fewest);
     if (result_.before_steps > 0) result_.before_ms = std::exp(mean(logarithms[0]));
     if (result_.after_steps > 0) result_.after_ms = std::exp(mean(logarithms[1]));
     double const change = mean(logarithms[1]) - mean(logarithms[0]);
     if (result_.before_steps > 0 && result_.after_steps > 0) result_.change = std::expm1(change);
-    if (few_) return;
+    if (too_few_) return;
     result_.chance = chance_of_more(pooled[0], pooled[1]);
     step_ = {change, step_within_};
     if (options_.run_noise > 0) {
@@ -172,11 +185,41 @@ class comparer {
       step_freedom_ = static_cast<double>(runs() - 2);
       double const of_run = (squares(logarithms[0]) + squares(logarithms[1])) / step_freedom_;
       step_.variance = larger(step_within_, of_run * variance_of_runs());
+    } else if (few_) {
+      step_freedom_ = pooled_freedom_;
     }
     result_.runs_known = options_.run_noise > 0 || runs_known();
     result_.noise = step_.deviation();
     double const margin = student_quantile(step_alarms, step_freedom_) * step_.deviation();
     result_.resolution = std::expm1(smaller(margin, 100.0));
+  }
+
+  /// Of few steps the deviation is that of all runs together, which Student's t widens by how few
+  /// they are; and how far all after are from all before, where there are more without the first.
+  void pool_few_steps() {
+    double sum = 0;
+    double of_medians = 0;
+    double ends[2] = {-1e9, 1e9};  // the longest step before, the shortest one after
+    for (std::size_t r = 0; r < runs(); ++r) {
+      vec<double> const& all = run(r).steps_ms;
+      vec<double> steps;
+      for (double const ms : all)
+        if (ms > 0) steps.push_back(std::log(ms));
+      if (steps.empty()) continue;
+      auto const count = static_cast<double>(steps.size());
+      sum += squares(steps);
+      pooled_freedom_ += count - 1;
+      of_medians += 1.5708 / count * weight(r) * weight(r);  // a median beside a mean
+      for (std::size_t i = steps.size() > fewest_pooled_steps ? 1 : 0; i < steps.size(); ++i) {
+        if (is_later(r))
+          ends[1] = smaller(ends[1], steps[i]);
+        else
+          ends[0] = larger(ends[0], steps[i]);
+      }
+    }
+    separation_ = ends[1] - ends[0];
+    if (pooled_freedom_ > 0) step_within_ = sum / pooled_freedom_ * of_medians;
+    pooled_freedom_ = larger(pooled_freedom_, 1.0);
   }
 
   /// What each run has of the range.
@@ -245,11 +288,20 @@ class comparer {
         return run(r).knows(*found[r], name);
       });
     }
-    for (counted_metric const& metric : run(0).metrics)
+    for (counted_metric const& metric : run(0).metrics) {
+      if (!is_counted_alike(metric)) continue;
       add_column(range, metric.key, metric.unit, [&](std::size_t r, double& value) {
         return run(r).counted(*found[r], metric, value);
       });
+    }
     return range;
+  }
+  /// Whether all runs count the same under that name: chips differ in what a metric is made of.
+  bool is_counted_alike(counted_metric const& metric) const {
+    for (std::size_t r = 1; r < runs(); ++r)
+      for (counted_metric const& other : run(r).metrics)
+        if (other.key == metric.key && other.formula != metric.formula) return false;
+    return true;
   }
   /// The thread that a range is in, of those that drive no step; empty where a run has it
   /// elsewhere.
@@ -279,13 +331,37 @@ class comparer {
     range.columns.push_back(std::move(column));
   }
 
+  /// By how much the time of a range may be larger than it is seen, as a logarithm: the calls or
+  /// kernels that a run lost, and that others have in a step, are as long as those that are there.
+  double hidden_by_losses(std::size_t r, run_range const& range, bool gpu, double most) const {
+    step_time const& time = gpu ? range.gpu : range.host;
+    run_losses const& losses = run(r).losses;
+    double const fewer = larger(0.0, most * run(r).steps_of(range) - time.counted);
+    double const without_time = gpu ? smaller(losses.device_times, time.may_lack) : 0;
+    double const missing = smaller(gpu ? losses.device_work : losses.calls, fewer);
+    double const seen = time.counted - without_time;
+    constexpr double all = 100;  // e^100: nothing is known
+    return seen > 0 ? std::log1p((without_time + missing) / seen) : all;
+  }
+  double most_calls(vec<run_range const*> const& found, bool gpu) const {
+    double most = 0;
+    for (std::size_t r = 0; r < runs(); ++r)
+      most =
+          larger(most, (gpu ? found[r]->gpu : found[r]->host).counted / run(r).steps_of(*found[r]));
+    return most;
+  }
+
   void add_time(compared_range& range, vec<run_range const*> const& found, bool gpu) {
     judged_time time;
     double means[2] = {};
     double typical[2] = {};
+    double const most = most_calls(found, gpu);
     for (std::size_t r = 0; r < runs(); ++r) {
       step_time const& time_of_run = gpu ? found[r]->gpu : found[r]->host;
+      if (time_of_run.counted > 0 && hidden_by_losses(r, *found[r], gpu, most) > 10)
+        note_unseen(range, found, gpu);
       if (!(time_of_run.ms > 0) || time_of_run.calls < static_cast<double>(fewest_steps)) return;
+      time.lost[is_later(r)] += hidden_by_losses(r, *found[r], gpu, most) * weight(r);
       time.logarithms.push_back(std::log(time_of_run.ms));
       time.within +=
           time_of_run.variance / (time_of_run.ms * time_of_run.ms) * weight(r) * weight(r);
@@ -299,7 +375,9 @@ class comparer {
     if (share < options_.least_share * judged_part) return;
     time.result = &range;
     time.gpu = gpu;
-    time.basis = !before_[0].is_sum(*found[0]);
+    // What is not known says nothing of the others.
+    bool const is_whole = time.lost[0] + time.lost[1] <= assumed_noise * limit();
+    time.basis = is_whole && !before_[0].is_sum(*found[0]);
     time.before_ms = std::exp(means[0]);
     time.after_ms = std::exp(means[1]);
     time.change = {means[1] - means[0], time.within};
@@ -307,6 +385,18 @@ class comparer {
     time.typical = known ? std::log(typical[1] / typical[0]) : time.change.value;
     time.limit = limit_of(range.path, gpu ? "gpu" : "host");
     times_.push_back(std::move(time));
+  }
+
+  /// All times of a range were lost in one run: where it has much of a step in another, nothing can
+  /// be told.
+  void note_unseen(compared_range& range, vec<run_range const*> const& found, bool gpu) {
+    double longest = 0;
+    for (std::size_t r = 0; r < runs(); ++r)
+      longest = larger(longest, (gpu ? found[r]->gpu : found[r]->host).ms);
+    double const step = larger(result_.before_ms, result_.after_ms);
+    if (step > 0 && longest / step < options_.least_share) return;
+    range.lost = true;
+    unseen_ = &range;
   }
 
   /// The distance of a run from the mean of its side.
@@ -400,18 +490,40 @@ class comparer {
     for (judged_time& time : times_) {
       if (time.gpu != gpu) continue;
       ++result_.judged_times;
-      if (judge(time, changes.size() < 2 ? common_change() : family.common, beside, alone) >
+      if (judge_all(time, changes.size() < 2 ? common_change() : family.common, beside, alone) >
           2 * limit())
         ++result_.noisy_times;
     }
   }
 
+  /// A verdict that losses cannot turn: it holds at the least change that they leave, and at the
+  /// most.
+  double judge_all(judged_time& time, common_change const& common, double beside_needs,
+                   double alone_needs) const {
+    double const least = judge(time, time.change.value, common, beside_needs, alone_needs);
+    if (!(time.lost[0] + time.lost[1] > 0)) return least;
+    auto const verdict_at = [&](double change) {
+      judged_time other = time;
+      other.steps_to_decide = 0;
+      (void)judge(other, change, common, beside_needs, alone_needs);
+      return other.verdict;
+    };
+    range_verdict const at_least = verdict_at(time.change.value - time.lost[0]);
+    range_verdict const at_most = verdict_at(time.change.value + time.lost[1]);
+    time.verdict = at_most;
+    if (at_least == at_most || at_most <= range_verdict::accepted) return least;
+    double const share = time.result->share * std::exp(larger(time.lost[0], time.lost[1]));
+    time.undecided = share >= options_.least_share;
+    time.verdict = time.undecided ? range_verdict::unsure : range_verdict::within;
+    time.steps_to_decide = 0;
+    return least;
+  }
+
   /// A change is found beside what all ranges have in common, which needs that many deviations; of
   /// several runs also alone, beside how it differs between them.
   /// Returns: the least change that noise would not hide, as a logarithm.
-  double judge(judged_time& time, common_change const& common, double beside_needs,
+  double judge(judged_time& time, double change, common_change const& common, double beside_needs,
                double alone_needs) const {
-    double const change = time.change.value;
     double const beside = change - common.value;
     double const limit = this->limit();
     double const assumed = runs_known() ? 0 : assumed_noise * limit;
@@ -431,6 +543,10 @@ class comparer {
     // code: how their ranges differ from each other is no noise.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
     if (!alike) time.noise = std::sqrt(larger(time.within, time.of_runs));
+    if (is_beyond_clocks(time, change)) {
+      time.verdict = change <= time.limit ? range_verdict::accepted : range_verdict::slower;
+      return alike ? least : 0;
+    }
     if (!(change > limit && effect > limit)) return alike ? least : 0;
     bool const beyond = alike && effect > needed * time.noise;
     // Code makes most calls slower; of two runs alone nothing distinguishes a few that a busy
@@ -438,7 +554,7 @@ class comparer {
     bool const most = time.typical > limit;
     if (change <= time.limit) {
       time.verdict = range_verdict::accepted;
-    } else if (beyond && (most || time.gpu || both_known())) {
+    } else if (beyond && (!few_ || both_known()) && (most || time.gpu || both_known())) {
       time.verdict = range_verdict::slower;
     } else if ((beyond || most) && time.result->share >= options_.least_share) {
       time.verdict = range_verdict::unsure;
@@ -446,8 +562,17 @@ class comparer {
       double const bearable = effect * effect / (needed * needed) - (noise - time.within);
       double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
       if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
+      if (few_) time.steps_to_decide = larger(time.steps_to_decide, usual_steps);
     }
     return alike ? least : 0;
+  }
+  /// Whether neither clocks nor the calls' noise make such a change: on the host in the median call
+  /// too.
+  bool is_beyond_clocks(judged_time const& time, double change) const {
+    constexpr double deviations = 6;  // one of 10^9; chosen
+    double const most = std::log(most_by_clocks) + (time.gpu ? 0 : cpu_);
+    double const noise = std::sqrt(larger(time.within, time.of_runs));
+    return change - deviations * noise > most && (time.gpu || time.typical > most);
   }
 
   void judge_step() {
@@ -462,7 +587,9 @@ class comparer {
     }
     if (freedom >= 0) result_.common = std::expm1(common);
     step_limit_ = limit_of({}, "step");
-    if (few_ || !(step_.value > step_limit_)) return;
+    if (too_few_ || !(step_.value > step_limit_)) return;
+    step_slower_ = is_step_beyond_clocks();
+    if (step_slower_) return;
     if (result_.runs_known) {
       step_slower_ = is_beyond(step_.value, step_.variance, step_freedom_);
       return;
@@ -471,7 +598,22 @@ class comparer {
     double const beside = step_.value - larger(common, 0.0);
     step_slower_ = freedom >= 1 && beside > step_limit_ && common <= step_limit_ &&
                    result_.chance < step_alarms &&
-                   is_beyond(beside, step_.variance + between, freedom);
+                   is_beyond(beside, step_.variance + between, smaller(freedom, step_freedom_));
+  }
+  /// What of a slowdown of the host alone is that its thread has less of a CPU, as a logarithm.
+  double explained_by_cpu() const {
+    double shares[2] = {};
+    for (std::size_t r = 0; r < runs(); ++r) {
+      double const share = run(r).file().cpu_share();
+      if (run(r).file().traced() || !(share > 0)) return 0;
+      shares[is_later(r)] += share * weight(r);
+    }
+    return larger(0.0, std::log(shares[0] / shares[1]));
+  }
+  /// Few steps decide by each of them: all that came after are that much longer than all before.
+  bool is_step_beyond_clocks() const {
+    double const most = std::log(most_by_clocks) + clocks_ + cpu_;
+    return few_ ? separation_ > most : is_beyond(step_.value - most, step_.variance, step_freedom_);
   }
   static bool is_beyond(double change, double variance, double freedom) {
     return change > student_quantile(step_alarms, freedom) * std::sqrt(variance);
@@ -515,8 +657,54 @@ class comparer {
     }
     return found;
   }
+  /// Of the times whose verdict losses leave open, the one that may cost most; null without any.
+  judged_time const* least_known() const {
+    judged_time const* found = nullptr;
+    auto const cost = [](judged_time const& judged) {
+      return judged.result->share * (judged.change.value + judged.lost[1]);
+    };
+    for (judged_time const& time : times_)
+      if (time.undecided && (found == nullptr || cost(time) > cost(*found))) found = &time;
+    return found;
+  }
   static std::string named(judged_time const& time) {
     return time.result->path + (time.gpu ? " (GPU)" : " (host)");
+  }
+  /// "12.0 % slower", "19.0x slower"; of a change as a logarithm.
+  static std::string slower_text(double change) {
+    double const share = std::expm1(change);
+    return share < 1 ? percent(share) + " slower" : changed_text(share);
+  }
+  std::string steps_a_run_text() const {
+    auto const steps = static_cast<std::size_t>(steps_a_run_);
+    return sentence() << steps << (steps == 1 ? " step" : " steps");
+  }
+  /// "mlp (GPU) is between 30.0 % shorter and 40.0 % longer, by what was lost (after: 480 ...".
+  std::string undecided_text(judged_time const& time) const {
+    constexpr double unknown = 10;  // as a logarithm
+    std::string const all = named(time);
+    if (time.lost[0] + time.lost[1] > unknown)
+      return all + " lost all its times in a run " + losses_text(time.gpu);
+    return all + " is between " + changed_text(std::expm1(time.change.value - time.lost[0])) +
+           " and " + changed_text(std::expm1(time.change.value + time.lost[1])) +
+           ", by what was lost " + losses_text(time.gpu);
+  }
+  /// What the runs lost of the times of the host, or of the GPU, and what to do.
+  std::string losses_text(bool gpu) const {
+    std::string text;
+    for (bool const after : {false, true}) {
+      run_losses const* most = nullptr;
+      auto const lost = [gpu](run_losses const& losses) {
+        return gpu ? losses.device_work + losses.device_times : losses.calls;
+      };
+      for (std::size_t r = 0; r < runs(); ++r)
+        if (is_later(r) == after && lost(run(r).losses) > (most == nullptr ? 0 : lost(*most)))
+          most = &run(r).losses;
+      if (most == nullptr) continue;
+      add_part(text, (after ? "after: " : "before: ") + (gpu ? most->device_text : most->host_text),
+               "; ");
+    }
+    return "(" + text + "): record fewer steps, or with larger buffers= and log=";
   }
 
   void note_differences(comparability& circumstances) {
@@ -524,7 +712,7 @@ class comparer {
     if (!runs_known() && std::abs(std::log1p(result_.common)) > limit())
       result_.notes.push_back("In the mean of their factors the ranges take " +
                               fixed_string(1 + result_.common, 3) +
-                              " times as long, so that none is judged by itself.");
+                              " times as long, so that only what no clock explains is judged.");
     if (options_.anyway)
       for (std::string const& obstacle : circumstances.obstacles)
         result_.notes.push_back("Compared all the same: " + obstacle + ".");
@@ -532,6 +720,28 @@ class comparer {
       result_.notes.push_back(sentence("Ranges that only one side has: ")
                               << result_.only_before.size() << " before, "
                               << result_.only_after.size() << " after.");
+    note_losses();
+  }
+
+  /// Of each side the run that lost most of its times, and what is left out since it is no range.
+  void note_losses() {
+    for (bool const after : {false, true}) {
+      run_losses const* most = nullptr;
+      std::string stand_in;
+      for (std::size_t r = 0; r < runs(); ++r) {
+        if (is_later(r) != after) continue;
+        run_losses const& losses = run(r).losses;
+        if (losses.any() && (most == nullptr || losses.all() > most->all())) most = &losses;
+        if (!run(r).stand_ins.empty()) stand_in = run(r).stand_ins[0];
+      }
+      char const* const side = after ? " after" : " before";
+      if (most != nullptr)
+        result_.notes.push_back(sentence("Lost in a run") << side << ": " << most->text() << ".");
+      if (!stand_in.empty())
+        result_.notes.push_back(sentence("A run")
+                                << side << " has ranges without a row of their own: " << stand_in
+                                << " stands for many, and is not compared.");
+    }
   }
 
   void decide(comparability& circumstances) {
@@ -547,16 +757,21 @@ class comparer {
       result_.reason = "the profiles have no range in common";
     } else if (!circumstances.obstacles.empty() && !options_.anyway) {
       result_.reason = circumstances.obstacles[0];
-    } else if (few_) {
-      result_.reason = "a run has fewer than 5 steps, so record more (STRATA_STEP() in the loop)";
+    } else if (too_few_) {
+      result_.reason = "a run has fewer than 2 steps, so record more (STRATA_STEP() in the loop)";
     } else if (step_slower_ || slower > 0) {
       result_.verdict = verdict::regression;
-      if (step_slower_) result_.reason = "the step is " + percent(result_.change) + " slower";
+      if (step_slower_) result_.reason = "the step is " + slower_text(step_.value);
       if (step_slower_ && slower > 0) result_.reason += "; ";
       if (slower > 0)
-        result_.reason += named(*slowest) + " is " + percent(std::expm1(slowest->change.value)) +
-                          " slower, beyond the limit and noise";
+        result_.reason += named(*slowest) + " is " + slower_text(slowest->change.value) +
+                          ", beyond the limit and noise";
       if (slower > 1) result_.reason += sentence(", as are ") << slower - 1 << " more times";
+    } else if (step_.value > step_limit_ && few_ && !result_.runs_known) {
+      result_.steps_to_decide = usual_steps;
+      result_.reason = sentence("the step is ")
+                       << percent(result_.change) << " slower, which a run of "
+                       << steps_a_run_text() << " can be by chance: " << advice();
     } else if (step_.value > step_limit_ && !result_.runs_known) {
       result_.runs_to_decide = 3;
       result_.reason = "the step is " + percent(result_.change) +
@@ -570,6 +785,10 @@ class comparer {
       advise(step_limit_ - larger(step_.value, 0.0), 0.05);
       result_.reason =
           "the step's noise of " + percent(result_.noise) + " can hide the limit: " + advice();
+    } else if (unseen_ != nullptr) {
+      result_.reason = unseen_->path + " lost all its GPU times in a run " + losses_text(true);
+    } else if (least_known() != nullptr) {
+      result_.reason = undecided_text(*least_known());
     } else if (unsure > 0) {
       result_.steps_to_decide = noisiest->steps_to_decide;
       if (result_.steps_to_decide == 0)
@@ -591,6 +810,14 @@ class comparer {
     }
   }
 
+  /// Whatever was decided, what was lost is said.
+  void say_undecided() {
+    judged_time const* const time = least_known();
+    if (time == nullptr) return;
+    std::string const text = undecided_text(*time);
+    if (result_.reason.find(text) == std::string::npos) result_.reason += "; " + text;
+  }
+
   void finish() {
     vec<std::string> slower;
     for (judged_time const& time : times_) {
@@ -603,6 +830,9 @@ class comparer {
         range.judged_after_ms = time.after_ms;
         range.change = std::expm1(time.change.value);
         range.noise = time.noise;
+        range.lost_before = std::expm1(time.lost[0]);
+        range.lost_after = std::expm1(time.lost[1]);
+        range.lost = range.lost || time.undecided;
         range.steps_to_decide = time.steps_to_decide;
       }
       if (time.verdict == range_verdict::slower) slower.push_back(with_folded_indices(range.path));
@@ -640,7 +870,7 @@ class comparer {
 
   void report(accepted_regression const& accepted) {
     bool const step = accepted.column == "step";
-    double largest = step && !few_ ? step_.value : -1e9;
+    double largest = step && !too_few_ ? step_.value : -1e9;
     for (judged_time const& time : times_)
       if (is_for(accepted, time.result->path, time.gpu ? "gpu" : "host"))
         largest = larger(largest, time.change.value);
@@ -668,8 +898,13 @@ class comparer {
   double step_limit_ = 0;
   double steps_a_run_ = 1;
   double clocks_ = 0;          // what other clocks of the same devices explain, as a logarithm
+  double cpu_ = 0;             // what less of a CPU explains on the host, as a logarithm
   double step_freedom_ = 1e9;  // of its variance
-  bool few_ = false;
+  double pooled_freedom_ = 0;
+  double separation_ = 0;  // of the shortest step after and the longest before, as a logarithm
+  compared_range const* unseen_ = nullptr;  // a range all of whose times a run lost
+  bool few_ = false;                        // steps: what is told of them is wider
+  bool too_few_ = false;                    // to tell anything
   bool traced_ = true;
   bool step_slower_ = false;
 };

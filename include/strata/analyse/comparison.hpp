@@ -56,7 +56,7 @@ enum class range_verdict {
   unjudged,  ///< it has less than a quarter of `least_share`, or fewer than 5 calls
   within,    ///< no slowdown beyond the limit is seen
   accepted,  ///< beyond the limit, within one of its own
-  unsure,    ///< it looks slower than the limit, but noise does that as well
+  unsure,    ///< it looks slower than the limit, but noise does that as well, or losses hide it
   slower     ///< beyond the limit and beyond noise
 };
 
@@ -79,6 +79,11 @@ struct compared_range {
   /// Standard deviation of `change`: of calls, between runs, and between ranges, unless these
   /// changed together by more than the limit and the range is not in doubt.
   double noise = 0;
+  /// Of the judged time, what losses of the runs may hide: 1 is as much again as is seen. The
+  /// verdict holds for all of it.
+  double lost_before = 0;
+  double lost_after = 0;
+  bool lost = false;                ///< it is unsure for what was lost
   double share = 0;                 ///< of a step, the larger of both sides
   std::size_t steps_to_decide = 0;  ///< steps a run; 0: none needed, or more steps do not help
   vec<compared_column> columns;
@@ -86,6 +91,16 @@ struct compared_range {
   /// Milliseconds a step of the judged time; of the other where none is judged.
   double change_ms() const noexcept {
     return judged_before_ms > 0 ? judged_after_ms - judged_before_ms : after_ms - before_ms;
+  }
+  /// The change at the least and at the most, with what was lost.
+  double least_change() const noexcept { return (1 + change) / (1 + lost_before) - 1; }
+  double most_change() const noexcept { return (1 + change) * (1 + lost_after) - 1; }
+  /// Whether noise and losses make such a change where there is none.
+  bool may_be_none() const noexcept {
+    if (verdict == range_verdict::unjudged) return false;
+    bool const is_within_losses = least_change() <= 0 && most_change() >= 0;
+    return is_within_losses || detail::is_noise(least_change(), noise) ||
+           detail::is_noise(most_change(), noise);
   }
 };
 

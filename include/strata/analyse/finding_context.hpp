@@ -9,6 +9,7 @@
 #include <strata/analyse/gains.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/analyse/run_losses.hpp>
 #include <strata/analyse/speed_of_light.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -46,7 +47,8 @@ struct finding_rule {
 /// A profile as the rules look at it: its amounts in a mean step, and how sentences tell them.
 class step_view {
  protected:
-  explicit step_view(findings_input const& input) : in_(input), rows_(input.rows) {
+  explicit step_view(findings_input const& input)
+      : in_(input), rows_(input.rows), losses_(losses_of(input.source.losses)) {
     for (std::size_t row = 0; row < rows_.size(); ++row) ends_.push_back(row + 1);
     for (std::size_t row = rows_.size(); row-- > 1;)
       ends_[rows_[row].parent] = larger(ends_[rows_[row].parent], ends_[row]);
@@ -59,6 +61,26 @@ class step_view {
     return above <= row && row < ends_[above];
   }
 
+  /// What is lost of the records says nothing of the rest from this part on. Chosen.
+  static constexpr double least_lost = 0.01;
+
+  /// What of the device's work was lost, as a part of what has a time.
+  double lost_part() const noexcept {
+    device_work const& all = rows_[0].total;
+    double const lost = losses_.device_work + losses_.device_times;
+    double const timed = static_cast<double>(all.kernels + all.copies) - losses_.device_times;
+    if (!(lost > 0.0)) return 0.0;
+    return timed > 0.0 ? lost / timed : 1e9;
+  }
+  /// The part of idle time that stays where lost work took as long as what is there.
+  double sure_idle_part() const noexcept {
+    if (lost_part() <= least_lost) return 1.0;
+    double const idle_ns = in_.steps.active_idle_ns();
+    double const hidden_ns = lost_part() * in_.steps.active_busy_ns;
+    if (!(hidden_ns > 0.0)) return lost_part() > 0.0 ? 0.0 : 1.0;
+    return idle_ns > 0.0 ? larger(0.0, 1.0 - hidden_ns / idle_ns) : 0.0;
+  }
+
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
   std::string gpus() const {
     std::size_t const worked = in_.roofline.devices;
@@ -66,6 +88,9 @@ class step_view {
     return sentence("the ") << worked << " GPUs";
   }
   bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
+  /// Whether a row is one range, or what is outside of ranges: no rule judges one that stands for
+  /// many.
+  bool is_judged(std::size_t row) const noexcept { return !rows_[row].is_many; }
   /// A sum of the work on the device of the range and below, of one step.
   double per_step(std::size_t row, double total) const noexcept {
     return in_.steps.per_step(total, rows_[row].step_work_share);
@@ -140,6 +165,7 @@ class step_view {
 
   findings_input const& in_;
   vec<range_row> const& rows_;
+  run_losses losses_;
 
  private:
   vec<std::size_t> ends_;  ///< by row

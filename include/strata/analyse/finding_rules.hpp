@@ -7,6 +7,7 @@
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/step_bound.hpp>
+#include <strata/analyse/step_rules.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -15,6 +16,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
@@ -27,9 +29,9 @@ STRATA_BEGIN
 namespace detail {
 
 /// Runs the rules.
-class finding_rules : private kernel_rules {
+class finding_rules : private step_rules {
  public:
-  explicit finding_rules(findings_input const& input) : kernel_rules(input) {}
+  explicit finding_rules(findings_input const& input) : step_rules(input) {}
 
   findings_table run();
 
@@ -50,19 +52,24 @@ class finding_rules : private kernel_rules {
   enum class idle_place : std::uint8_t { anywhere, in_ranges, between_ranges };
   /// Whether a rule looks at idle time of a row in a place.
   bool is_in_place(std::uint32_t row, idle_place scope) const noexcept {
+    if (!is_judged(row)) return false;
     if (scope == idle_place::anywhere) return true;
     return (row == 0) == (scope == idle_place::between_ranges) && !migrating_[row];
   }
   bool idle(finding_rule const& rule, idle_cause cause, idle_place scope = idle_place::anywhere) {
     std::size_t const before = made_.findings.size();
+    double const sure = sure_idle_part();
     idle_work all;
     for (idle_time const& idle : in_.steps.idle) {
       if (idle.cause != cause || !is_worth(idle.ns) || !is_in_place(idle.row, scope)) continue;
       if (cause == idle_cause::launch && launches_graphs(idle.row)) continue;
       idle_work const work = work_beside(idle);
       all.add(work);
-      prove_idle(add(rule, idle.row, idle.ns, {}), idle, work);
+      finding& made = add(rule, idle.row, sure * idle.ns, {});
+      if (sure < 1.0) made.part = finding_part::none;  // what it gains is not replayed
+      prove_idle(made, idle, work);
     }
+    if (!(sure > 0.0)) made_.findings.resize(before);  // lost work may have filled it
     bool const between = scope == idle_place::between_ranges;
     entitle(before, idle_title(cause, all) + (between ? ", in no range" : ""));
     // The GPU's work hides no more than it takes.
@@ -154,7 +161,7 @@ class finding_rules : private kernel_rules {
     std::size_t const before = made_.findings.size();
     own_migrations all;  // of a step
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (!is_worth(per_step(row, own[row].ns))) continue;
+      if (!is_judged(row) || !is_worth(per_step(row, own[row].ns))) continue;
       double idle = idle_by_row[row];
       if (idle > most_of_migration * per_step(row, own[row].ns)) idle = 0.0;
       double const waits = own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
@@ -247,7 +254,7 @@ class finding_rules : private kernel_rules {
       double const idle_ns = idle[time.row];
       double cost = time.alone_ns + idle_ns;
       idle[time.row] = 0.0;
-      if (time.pageable != pageable) continue;
+      if (time.pageable != pageable || !is_judged(time.row)) continue;
       double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
       if (time.pageable && known(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * smaller(1.0, pinned_ns / time.ns);
@@ -302,13 +309,14 @@ class finding_rules : private kernel_rules {
     std::size_t const before = made_.findings.size();
     collective_time all;
     for (collective_time const& time : in_.steps.collectives) {
+      if (!is_judged(time.row)) continue;
       all.busy_ns += time.busy_ns;
       all.alone_ns += time.alone_ns;
     }
     if (!is_dear(all.alone_ns)) return true;
     // Each range counts, however little it has: layers and buckets have ranges of their own.
     for (collective_time const& time : in_.steps.collectives) {
-      if (!(time.alone_ns > 0.0)) continue;
+      if (!is_judged(time.row) || !(time.alone_ns > 0.0)) continue;
       judge_.set_apart(time.row, time.alone_ns);
       finding& made = add(rule, time.row, time.alone_ns, {});
       prove(made, "kernels_self", time.count, "");
@@ -383,7 +391,7 @@ class finding_rules : private kernel_rules {
     }
     std::size_t dearest = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (little[i] > little[dearest]) dearest = i;
+      if (is_judged(i) && little[i] > little[dearest]) dearest = i;
       if (little[i] > 0.0) judge_.claim(i, cost);
     }
     sentence title;
@@ -434,8 +442,8 @@ class finding_rules : private kernel_rules {
     for (std::size_t row = 1; row < rows_.size(); ++row) {
       double const declared = in_.steps.declared_flops(rows_[row]);
       double const counted = counted_flops(row);
-      if (!(declared > 0.0) || !known(declared) || !known(counted) || is_below(row, found))
-        continue;
+      if (!is_judged(row) || is_below(row, found)) continue;
+      if (!(declared > 0.0) || !known(declared) || !known(counted)) continue;
       range_limit const& load = in_.roofline.limits[row];
       double const part = declared / counted;
       if (!is_worth(load.time_ns) || (part > 1.0 / most_apart && part < most_apart)) continue;
@@ -462,7 +470,8 @@ class finding_rules : private kernel_rules {
   vec<roofline_point const*> points_above() const {
     vec<roofline_point const*> above;
     for (roofline_point const& point : in_.roofline.points) {
-      if (!point.above_roof || !is_dear(point.time_ns / point.devices)) continue;
+      if (!point.above_roof || !is_judged(point.row)) continue;
+      if (!is_dear(point.time_ns / point.devices)) continue;
       if (above.empty() || above.back()->row != point.row)
         above.push_back(&point);
       else if (point.time_at_roof_ns > above.back()->time_at_roof_ns)
@@ -502,7 +511,7 @@ class finding_rules : private kernel_rules {
     vec<std::size_t> said;  // metrics
     for (counter_table::share_above_peak const& share : in_.counters->above_peak) {
       if (said.size() == most_of_a_rule || said.contains(share.metric)) continue;
-      if (!is_dear(in_.roofline.limits[share.row].time_ns)) continue;
+      if (!is_judged(share.row) || !is_dear(in_.roofline.limits[share.row].time_ns)) continue;
       said.push_back(share.metric);
       std::string_view const key = in_.counters->metrics[share.metric].key;
       std::string title = sentence(key) << " would be " << fixed_string(share.percent, 0)
@@ -517,18 +526,53 @@ class finding_rules : private kernel_rules {
   }
 
   bool untrusted(finding_rule const& rule) {
-    profile_losses const& lost = in_.source.losses;
     auto const all = static_cast<double>(rows_[0].total.kernels + rows_[0].total.copies);
-    auto const missing = static_cast<double>(lost.activity_dropped + lost.launches_dropped +
-                                             lost.uncorrelated + lost.timestamps_lost);
-    constexpr double least_missing = 0.01;  // of the records; chosen
-    if (!(missing > least_missing * all)) return true;
+    double const missing = losses_.device_work + losses_.device_times;
+    if (missing > least_lost * all) {
+      finding& made = add_of_step(rule, 0.0,
+                                  count(missing) +
+                                      " records of launches, kernels or copies were lost: GPU "
+                                      "times of ranges are too small");
+      prove(made, "lost", missing, "");
+      prove(made, "kernels", static_cast<double>(rows_[0].total.kernels), "");
+    }
+    double calls = 0.0;
+    for (range_row const& row : rows_) calls += static_cast<double>(row.host.count());
+    if (losses_.calls > least_lost * calls && losses_.host_text != losses_.device_text) {
+      finding& made =
+          add_of_step(rule, 0.0, losses_.host_text + ": host times of ranges are too small");
+      prove(made, "lost", losses_.calls, "");
+      prove(made, "calls", calls, "");
+    }
+    return true;
+  }
+
+  /// Time in rows that stand for many ranges: which of them takes it nobody knows.
+  bool merged_ranges(finding_rule const& rule) {
+    constexpr double least = 0.05;  // of a step; chosen
+    double ns = 0.0;
+    std::size_t largest = 0;
+    double most = 0.0;
+    step_amounts const amounts(rows_, in_.steps);
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      if (is_judged(row)) continue;
+      double const own = has_device_work()
+                             ? own_ns_per_step(row, static_cast<double>(rows_[row].self.kernel_ns +
+                                                                        rows_[row].self.copy_ns))
+                             : amounts.stepping_self_ns(row);
+      ns += own;
+      if (!(own > most)) continue;
+      most = own;
+      largest = row;
+    }
+    if (!(ns > least * step_ns_)) return true;
+    std::string_view const name = rows_[largest].name;
     finding& made = add_of_step(rule, 0.0,
-                                count(missing) +
-                                    " records of launches, kernels or copies were lost: times "
-                                    "of ranges are too small");
-    prove(made, "lost", missing, "");
-    prove(made, "kernels", static_cast<double>(rows_[0].total.kernels), "");
+                                percent(ns / step_ns_) + " of " + in_.steps.one_whole() +
+                                    " is in rows that stand for many ranges, most of it in " +
+                                    std::string(name));
+    if (name == stand_ins[0]) made.advice = "check that each push has its pop, and end recursion";
+    prove(made, has_device_work() ? "gpu_kernel_self_ns" : "host_self_ns", ns, "ns");
     return true;
   }
 
@@ -578,15 +622,7 @@ class finding_rules : private kernel_rules {
     return static_cast<double>(begin) < 2.0 * start_ns && ns < share * start_ns;
   }
 
-  /// Time in which the device is idle for what the host does.
-  double idle_of_host() const noexcept {
-    if (!in_.steps.has_timeline) return in_.steps.active_idle_ns();
-    double sum = 0.0;
-    for (idle_time const& time : in_.steps.idle)
-      if (time.cause != idle_cause::device) sum += time.ns;
-    return sum;
-  }
-  /// The same of each row with those below it.
+  /// Idle time for what the host does of each row with those below it.
   vec<double> idle_of_host_by_row() const {
     if (!in_.steps.has_timeline) return vec<double>(rows_.size(), in_.steps.active_idle_ns());
     vec<double> idle(rows_.size(), 0.0);
@@ -625,6 +661,7 @@ class finding_rules : private kernel_rules {
     vec<varying> found(rows_.size());
     for (std::size_t i = 1; i < in_.by_index.size(); ++i) {
       range_row const& range = in_.by_index[i];
+      if (range.is_many || range.index == any_index) continue;  // of all indices without a row
       std::size_t const row = in_.tree.position_of(range.node);
       double const cost =
           cost_of_varying(range, calls_per_step(row, static_cast<double>(range.host.count())));
@@ -734,12 +771,27 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"varying-calls", "",
      "look at the slow calls in the trace: locks, page faults, other processes", deciding::nothing,
      &finding_rules::varying_calls, finding_part::none},
+    {"preempted", "threads that take the CPU of the steps",
+     "leave the thread of the steps a CPU: fewer threads than CPUs, no other program beside it, "
+     "taskset or a cgroup",
+     deciding::nothing, &finding_rules::preempted, finding_part::none},
+    {"host-waits", "waits of the host",
+     "look at what it waits for: a lock, another thread, a file, a sleep; mark it with a range",
+     deciding::nothing, &finding_rules::host_waits, finding_part::none},
+    {"steps-drift", "steps that grow",
+     "look at what grows with them: caches, lists and memory, or other programs beside it",
+     deciding::nothing, &finding_rules::steps_drift, finding_part::none},
+    {"slow-step", "a slow step",
+     "look at that step in the trace: a file, an allocation, another program", deciding::nothing,
+     &finding_rules::slow_step, finding_part::none},
     {"first-step", "", "leave it out with warmup=1, or load modules and plans before the loop",
      deciding::nothing, &finding_rules::first_step, finding_part::none},
     {"above-roof", "", "check the units of flops() and bytes(), and the clocks of counted steps",
      deciding::nothing, &finding_rules::above_roof, finding_part::none},
     {"untrusted", "", "raise buffers= and log=, or record fewer steps", deciding::nothing,
      &finding_rules::untrusted, finding_part::none},
+    {"merged-ranges", "", "use fewer names: give a number as an index beside the name, not in it",
+     deciding::nothing, &finding_rules::merged_ranges, finding_part::none},
     {"own-cost", "", "mark fewer small ranges, or trace less: trace=kernels", deciding::nothing,
      &finding_rules::own_cost, finding_part::none},
 };

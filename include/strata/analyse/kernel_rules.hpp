@@ -70,6 +70,9 @@ class kernel_rules : protected finding_context {
     return collective_ns_[row] > mostly * static_cast<double>(rows_[row].self.kernel_ns);
   }
 
+  /// Whether it stands for the kernels of many names, for whose sums there was no room.
+  static bool is_many(kernel_row const& kernel) noexcept { return kernel.mangled == other_kernels; }
+
   double mean_duration(kernel_row const& kernel) const noexcept {
     return detail::mean_duration(kernel, in_.steps);
   }
@@ -92,6 +95,7 @@ class kernel_rules : protected finding_context {
       double const reached = filled_by(kernel);
       if (is_short || reached > filled || is_collective(kernel)) continue;
       std::size_t const row = row_of(kernel);
+      if (!is_judged(row) || is_many(kernel)) continue;
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       if (may_fill_memory(row, kernel)) {
@@ -141,6 +145,7 @@ class kernel_rules : protected finding_context {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
+      if (!is_judged(row)) continue;
       if (rows_[row].self.kernels == 0 || !is_worth(ns) || !known(own(row, key))) continue;
       any = true;
       if (is_timed_work(row, counter_scope::self) && !is_of_collectives(row)) look(row, ns);
@@ -429,7 +434,7 @@ class kernel_rules : protected finding_context {
   kernel_row const* kernel_of(std::size_t row) const noexcept {
     constexpr double nearly_all = 0.8;  // of the time; chosen
     for (kernel_row const& kernel : in_.kernels) {
-      if (kernel.path_id != rows_[row].path_id) continue;
+      if (kernel.path_id != rows_[row].path_id || is_many(kernel)) continue;
       double const all = own_ns_per_step(row, static_cast<double>(rows_[row].self.kernel_ns));
       if (ns_in_step(kernel, rows_[row], in_.steps) >= nearly_all * all) return &kernel;
     }

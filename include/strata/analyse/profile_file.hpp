@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_PROFILE_FILE_HPP
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
+#include <strata/analyse/run_losses.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
@@ -13,6 +14,7 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/steps_summary.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -62,6 +64,31 @@ class profile_file {
     vec<double> all;
     for_each("steps", [&](detail::json_node step) { all.push_back(step_ns(step) / 1e6); });
     return all;
+  }
+  /// The number of each step, as `steps_ms` has them.
+  vec<double> step_numbers() const {
+    vec<double> all;
+    for_each("steps", [&](detail::json_node step) {
+      all.push_back(json_.number(json_.find(step, "step"), static_cast<double>(all.size())));
+    });
+    return all;
+  }
+  /// The part of the steps in which their thread ran on a CPU, of those of which it is known; 0
+  /// without any.
+  double cpu_share() const {
+    double wall = 0;
+    double cpu = 0;
+    for_each("steps", [&](detail::json_node step) {
+      double const ns = json_.number(json_.find(step, "cpu_ns"));
+      if (!(ns > 0)) return;
+      cpu += ns;
+      wall += step_ns(step);
+    });
+    return wall > 0 ? cpu / wall : 0;
+  }
+  /// What was lost of the times of ranges.
+  detail::run_losses losses() const {
+    return detail::losses_of(json_, json_.find(json_.root(), "losses"));
   }
   /// The names of the devices and their greatest clocks, as "NVIDIA H200 1980 MHz; ...".
   std::string devices() const {
@@ -148,12 +175,21 @@ class profile_file {
 
 namespace detail {
 
+/// Of so many launches of a kernel in a file, those that have no time: the mean is of the others,
+/// and a time of 0 may be none either.
+inline double untimed_launches(double count, double total_ns, double mean_ns, double min_ns) {
+  if (!(min_ns > 0)) return count;
+  return mean_ns > 0 ? larger(0.0, count - std::round(total_ns / mean_ns)) : 0.0;
+}
+
 /// A time of a range: milliseconds a step, and what their noise is by the calls of this run.
 struct step_time {
   double ms = 0;
   double variance = 0;    // of `ms` as an estimate, ms squared
   double typical_ms = 0;  // each call at its median
   double calls = 0;       // or kernels, in the whole run
+  double counted = 0;     // the same with the first step
+  double may_lack = 0;    // of these: the most that may have no time
 
   /// Of `calls` with that sum in ns and that sum of squares, in that many steps.
   void add(double count, double total_ns, double squares, double median_ns, double steps) {
@@ -168,6 +204,8 @@ struct step_time {
     variance += other.variance;
     typical_ms += other.typical_ms;
     calls += other.calls;
+    counted += other.counted;
+    may_lack += other.may_lack;
   }
 };
 
@@ -185,6 +223,7 @@ struct run_range {
 struct counted_metric {
   std::string_view key;
   std::string_view unit;
+  std::string_view formula;
   bool adds;       // over ranges: no ratio, and nothing that a chip always has
   bool all_steps;  // its values are of all steps, else of one
 };
@@ -192,16 +231,23 @@ struct counted_metric {
 /// The ranges of one run, by path.
 class run_ranges {
  public:
-  explicit run_ranges(profile_file const& file) : file_(&file) {
+  explicit run_ranges(profile_file const& file) : losses(file.losses()), file_(&file) {
     json_document const& json = file.json();
     steps_ms = file.steps_ms();
+    step_numbers = file.step_numbers();
+    folded_steps_ = larger(0.0, file.number("losses", "steps_folded"));
     file.for_each("ranges", [&](json_node row) {
       std::string_view const path = json.text(json.find(row, "path"));
       if (path.empty()) return;  // the root
+      if (is_in_stand_in(path)) {
+        if (is_stand_in(json.text(json.find(row, "name")))) stand_ins.push_back(std::string(path));
+        return;
+      }
       all.push_back({std::string(path), {}, {}, {}, {}});
       all.back().rows.push_back(row);
       all.back().once = !steps_ms.empty() && number(row, "calls") > 0 &&
                         json.number(json.find(row, "step_share"), 1) <= 0;
+      all.back().host.counted = number(row, "calls");
       add_later(all.back().host, times_of(row, host_columns), all.back().once ? 1 : steps());
     });
     all.sort([](run_range const& a, run_range const& b) { return a.path < b.path; });
@@ -236,7 +282,8 @@ class run_ranges {
   }
   /// What a step is divided by: 1 where the run has none.
   double steps() const noexcept {
-    return steps_ms.empty() ? 1 : static_cast<double>(steps_ms.size());
+    double const all = static_cast<double>(steps_ms.size()) + folded_steps_;
+    return all > 0 ? all : 1;
   }
   /// What the amounts of a range are divided by.
   double steps_of(run_range const& range) const noexcept { return range.once ? 1 : steps(); }
@@ -275,9 +322,12 @@ class run_ranges {
     return known == range.rows.size() && (known == 1 || metric.adds);
   }
 
+  run_losses losses;
   vec<double> steps_ms;
-  vec<run_range> all;     // by path
-  vec<run_range> folded;  // those that fold, by folded path
+  vec<double> step_numbers;    // of `steps_ms`
+  vec<run_range> all;          // by path
+  vec<run_range> folded;       // those that fold, by folded path
+  vec<std::string> stand_ins;  // paths of what stands for many ranges, which are in neither list
   vec<counted_metric> metrics;
 
  private:
@@ -416,10 +466,15 @@ class run_ranges {
       bool const has_first = is_number(row, kernel_columns.first_count);
       for (run_range* range = index.around(path, true); range != nullptr;
            range = above[static_cast<std::size_t>(range - all.data())])
-        add_kernel(range->gpu, times, has_first, steps_of(*range));
+        add_kernel(range->gpu, times, number(row, "mean_ns"), has_first, steps_of(*range));
     });
   }
-  static void add_kernel(step_time& time, recorded_times times, bool has_first, double steps) {
+  static void add_kernel(step_time& time, recorded_times times, double mean, bool has_first,
+                         double steps) {
+    time.counted += times.count;
+    double const untimed = untimed_launches(times.count, times.total, mean, times.shortest);
+    time.may_lack += untimed;
+    if (untimed < times.count) times.count -= untimed;
     if (has_first) return add_later(time, times, steps);
     double squares = squares_of(times.count, times.total, times.deviation);
     trim(times.count, times.total, squares, times.shortest, times.longest);
@@ -433,7 +488,7 @@ class run_ranges {
           formula.find('/') == formula.npos && formula.find("peak_sustained") == formula.npos;
       bool const all_steps = adds && json.text(json.find(metric, "level")) == "cpu";
       metrics.push_back({json.text(json.find(metric, "key")), json.text(json.find(metric, "unit")),
-                         adds, all_steps});
+                         formula, adds, all_steps});
     });
     file_->for_each_in(table, "values", [&](json_node row) {
       run_range* const range = find_in(all, json.text(json.find(row, "path")));
@@ -446,7 +501,7 @@ class run_ranges {
     vec<pair<std::string, run_range const*>> order;
     for (run_range const& range : all) {
       std::string path = with_folded_indices(range.path);
-      if (path != range.path) order.push_back({std::move(path), &range});
+      if (path != range.path || has_any_index(path)) order.push_back({std::move(path), &range});
     }
     order.sort([](auto const& a, auto const& b) { return a.first < b.first; });
     for (auto& [path, range] : order) {
@@ -457,9 +512,12 @@ class run_ranges {
       folded.back().rows.push_back(range->rows[0]);
       for (json_node const values : range->counted) folded.back().counted.push_back(values);
     }
+    // The indices that there was no room for are no range of their own.
+    all.keep_if([](run_range const& range) { return !has_any_index(range.path); });
   }
 
   profile_file const* file_;
+  double folded_steps_ = 0;  // that `steps_ms` does not have, and the sums of ranges do
 };
 
 }  // namespace detail

@@ -6,7 +6,9 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/range_paths.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -29,10 +31,11 @@ struct rank_row {
   std::string host;
   std::string device;
   double step_ns = 0.0;
-  double busy_ns = 0.0;      ///< the GPU ran something
-  double work_ns = 0.0;      ///< it ran something that is no collective
-  double transfer_ns = 0.0;  ///< of collectives: the least time of all ranks
-  double wait_ns = 0.0;      ///< of collectives: the rest
+  double busy_ns = 0.0;       ///< the GPU ran something
+  double work_ns = 0.0;       ///< it ran something that is no collective
+  double work_lost_ns = 0.0;  ///< the most that losses may hide of that
+  double transfer_ns = 0.0;   ///< of collectives: the least time of all ranks
+  double wait_ns = 0.0;       ///< of collectives: the rest
   /// How much later it comes than the median of the other ranks: they wait that much more; without
   /// collectives it works that much more. Less than 0: it comes earlier.
   double late_ns = 0.0;
@@ -49,13 +52,17 @@ struct rank_spread {
   double max_ns = 0.0;
   std::int32_t max_rank = -1;
   double last_more_ns = 0.0;  ///< what the last rank has above the median of the others
+  /// The same at the least and at the most, with what may have been lost.
+  double least_more_ns = 0.0;
+  double most_more_ns = 0.0;
 };
 
 /// Whether one rank makes the others wait.
 enum class rank_verdict : std::uint8_t {
   none_stands_out,
   stands_out,
-  undecided  ///< there are too few steps, or the ranks wait in different collectives
+  /// There are too few steps, the ranks wait in different collectives, or losses hide which it is.
+  undecided
 };
 
 /// The ranks of a run beside each other.
@@ -66,10 +73,14 @@ struct rank_comparison {
   /// Whether all ranks take part in all collectives: who takes part in fewer waits less, and is not
   /// late for that.
   bool same_collectives = true;
-  std::uint64_t steps = 0;  ///< that were compared, or that the means are of
-  double noise_ns = 0.0;    ///< what `late_ns` of the last rank has to exceed
-  vec<rank_row> ranks;      ///< the latest first
-  vec<rank_spread> ranges;  ///< the largest spread first
+  std::uint64_t steps = 0;     ///< that were compared, or that the means are of
+  std::uint64_t left_out = 0;  ///< steps in which a rank lost what is compared
+  bool lost = false;           ///< it is undecided for what ranks lost
+  double lost_ns = 0.0;        ///< by how much losses may change `late_ns`
+  std::string losses;          ///< what the rank lost that lost the most: "rank 2: 45 kernels ..."
+  double noise_ns = 0.0;       ///< what `late_ns` of the last rank has to exceed
+  vec<rank_row> ranks;         ///< the latest first
+  vec<rank_spread> ranges;     ///< the largest spread first
 
   rank_row const& last() const noexcept { return ranks.front(); }
   /// The range in which the last rank has the most work above the median of the others; null where
@@ -115,6 +126,8 @@ class rank_comparer {
   rank_comparison compare() {
     align();
     number_collectives();
+    note_losses();
+    if (made_.by_step) leave_out_losses();
     find_transfers();
     for (rank_run const& run : runs_) describe(run);
     for (std::size_t sample = 0; sample < samples_; ++sample) add_sample(sample);
@@ -159,16 +172,22 @@ class rank_comparer {
       if (run.steps == common) continue;
       vec<std::size_t> positions;
       for (std::uint32_t const step : common) positions.push_back(position_of(step, run));
-      keep(run.busy_ns, positions);
-      keep(run.work_ns, positions);
-      for (rank_collective& collective : run.collectives) keep(collective.ns, positions);
+      keep(run, positions);
       run.steps = common;
     }
+  }
+  static void keep(rank_run& run, vec<std::size_t> const& positions) {
+    for (vec<double>* const values : {&run.busy_ns, &run.work_ns, &run.lost_work})
+      keep(*values, positions);
+    for (rank_collective& collective : run.collectives)
+      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+        keep(*values, positions);
   }
   static std::size_t position_of(std::uint32_t step, rank_run const& run) {
     return run.steps.count_first([step](std::uint32_t other) { return other < step; });
   }
   static void keep(vec<double>& values, vec<std::size_t> const& positions) {
+    if (values.empty()) return;
     vec<double> kept;
     for (std::size_t const position : positions) kept.push_back(values[position]);
     values = std::move(kept);
@@ -178,8 +197,10 @@ class rank_comparer {
     vec<double> sums(run.steps.size(), 0.0);
     for (rank_collective& collective : run.collectives) {
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += collective.ns[i];
-      collective.ns = {mean(collective.ns)};
+      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+        if (!values->empty()) *values = {mean(*values)};
     }
+    if (!run.lost_work.empty()) run.lost_work = {mean(run.lost_work)};
     run.deviation_ns = sample_deviation(run.collectives.empty() ? run.work_ns : sums);
     run.busy_ns = {mean(run.busy_ns)};
     run.work_ns = {mean(run.work_ns)};
@@ -211,6 +232,95 @@ class rank_comparer {
   }
   rank_collective const& collective_of(collective_place const& position) const {
     return runs_[position.run].collectives[position.collective];
+  }
+
+  void note_losses() {
+    double most = 0.0;
+    for (rank_run const& run : runs_) {
+      double const lost = run.losses.device_work + run.losses.device_times;
+      if (!(lost > most)) continue;
+      most = lost;
+      made_.losses = sentence("rank ") << run.rank << ": " << run.losses.device_text;
+    }
+  }
+  static double at(vec<double> const& values, std::size_t sample) noexcept {
+    return sample < values.size() ? values[sample] : 0.0;
+  }
+  /// Whether a rank lost what is compared of a sample: the time of a collective, or of work; or
+  /// ranks lost records, and have other numbers of a collective.
+  bool is_whole(std::size_t sample) const {
+    if (!made_.has_collectives) {
+      for (rank_run const& run : runs_)
+        if (at(run.lost_work, sample) > 0.0) return false;
+      return true;
+    }
+    vec<double> launches(collectives_, -1.0);
+    for (std::size_t run = 0; run < runs_.size(); ++run)
+      for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i) {
+        rank_collective const& collective = runs_[run].collectives[i];
+        if (at(collective.lost, sample) > 0.0) return false;
+        double& known = launches[numbers_[run][i]];
+        double const here = at(collective.launches, sample);
+        if (has_lost_records() && known >= 0.0 && known != here) return false;
+        known = here;
+      }
+    return true;
+  }
+  bool has_lost_records() const {
+    for (rank_run const& run : runs_)
+      if (run.losses.device_work > 0.0) return true;
+    return false;
+  }
+  /// Steps that are not whole are left out, while enough are.
+  void leave_out_losses() {
+    if (made_.losses.empty()) return;
+    vec<std::size_t> whole;
+    for (std::size_t sample = 0; sample < samples_; ++sample)
+      if (is_whole(sample)) whole.push_back(sample);
+    if (whole.size() == samples_) return;
+    if (whole.size() < fewest_rank_steps) {
+      made_.lost = true;
+      return;
+    }
+    made_.left_out = samples_ - whole.size();
+    samples_ = whole.size();
+    made_.steps = samples_;
+    for (rank_run& run : runs_) {
+      keep(run, whole);
+      vec<std::uint32_t> steps;
+      for (std::size_t const sample : whole) steps.push_back(run.steps[sample]);
+      run.steps = std::move(steps);
+    }
+  }
+  /// What of a time, of so many launches a step, a rank may have lost: launches without a time, and
+  /// those that its losses may have taken where other ranks have more.
+  static double hidden(double ns, double launches, double lost, double most_launches,
+                       rank_run const& run) noexcept {
+    double const steps = larger(1.0, static_cast<double>(run.recorded_steps));
+    double const missing =
+        smaller(run.losses.device_work / steps, larger(0.0, most_launches - launches));
+    double const timed = launches - lost;
+    return timed > 0.0 ? ns * (lost + missing) / timed : 0.0;
+  }
+  /// The most by which losses may change how long a rank waits in a mean step, of all ranks.
+  double hidden_waits() const {
+    vec<double> most(collectives_, 0.0);
+    for (std::size_t run = 0; run < runs_.size(); ++run)
+      for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i) {
+        double& known = most[numbers_[run][i]];
+        known = larger(known, mean(runs_[run].collectives[i].launches));
+      }
+    double largest = 0.0;
+    for (std::size_t run = 0; run < runs_.size(); ++run) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i) {
+        rank_collective const& one = runs_[run].collectives[i];
+        sum += hidden(mean(one.ns), mean(one.launches), mean(one.lost), most[numbers_[run][i]],
+                      runs_[run]);
+      }
+      largest = larger(largest, sum);
+    }
+    return largest;
   }
 
   /// The least time of each collective in each sample, of the ranks that took part in it.
@@ -295,26 +405,38 @@ class rank_comparer {
   struct range_work {
     std::string const* path;
     std::size_t run;
-    double ns;
+    rank_range const* range;
   };
   void compare_ranges(std::int32_t last) {
     vec<range_work> all;
     for (std::size_t run = 0; run < runs_.size(); ++run)
-      for (rank_range const& range : runs_[run].ranges) all.push_back({&range.path, run, range.ns});
+      for (rank_range const& range : runs_[run].ranges) all.push_back({&range.path, run, &range});
     all.sort([](range_work const& a, range_work const& b) { return *a.path < *b.path; });
     for (std::size_t begin = 0; begin < all.size();) {
       std::size_t end = begin;
       vec<double> ns(runs_.size(), 0.0);  // a rank that does not know the range did nothing in it
-      for (; end < all.size() && *all[end].path == *all[begin].path; ++end)
-        ns[all[end].run] += all[end].ns;
-      add_range(*all[begin].path, ns, last);
+      vec<double> lost(runs_.size(), 0.0);
+      double most = 0.0;  // launches
+      for (std::size_t i = begin; i < all.size() && *all[i].path == *all[begin].path; ++i)
+        most = larger(most, all[i].range->launches);
+      for (; end < all.size() && *all[end].path == *all[begin].path; ++end) {
+        rank_range const& range = *all[end].range;
+        ns[all[end].run] += range.ns;
+        lost[all[end].run] +=
+            hidden(range.ns, range.launches, range.lost, most, runs_[all[end].run]);
+      }
+      for (std::size_t run = 0; run < runs_.size(); ++run)
+        made_.ranks[run].work_lost_ns += lost[run];
+      // What stands for many ranges is not one in which a rank is late.
+      if (!is_in_stand_in(*all[begin].path)) add_range(*all[begin].path, ns, lost, last);
       begin = end;
     }
     made_.ranges.sort([](rank_spread const& a, rank_spread const& b) {
       return a.max_ns - a.min_ns > b.max_ns - b.min_ns;
     });
   }
-  void add_range(std::string const& path, vec<double> const& ns, std::int32_t last) {
+  void add_range(std::string const& path, vec<double> const& ns, vec<double> const& lost,
+                 std::int32_t last) {
     rank_spread range;
     range.path = path;
     range.min_ns = range.max_ns = ns[0];
@@ -327,7 +449,13 @@ class rank_comparer {
         range.max_ns = ns[run];
         range.max_rank = runs_[run].rank;
       }
-      if (runs_[run].rank == last) range.last_more_ns = ns[run] - others[run];
+      if (runs_[run].rank != last) continue;
+      double of_others = 0.0;
+      for (std::size_t other = 0; other < runs_.size(); ++other)
+        if (other != run) of_others = larger(of_others, lost[other]);
+      range.last_more_ns = ns[run] - others[run];
+      range.least_more_ns = range.last_more_ns - of_others;
+      range.most_more_ns = range.last_more_ns + lost[run];
     }
     made_.ranges.push_back(std::move(range));
   }
@@ -342,12 +470,20 @@ class rank_comparer {
     auto const ranks = static_cast<double>(made_.ranks.size());
     double const chance = (1.0 + std::sqrt(2.0 * std::log(ranks))) / std::sqrt(steps);
     made_.noise_ns = larger(last.deviation_ns, median(std::move(deviations))) * larger(1.0, chance);
-    bool const is_large =
-        last.late_ns > made_.noise_ns && last.late_ns >= least_rank_share * last.step_ns;
-    if (made_.steps < fewest_rank_steps || !made_.same_collectives)
+    made_.lost_ns = made_.has_collectives ? hidden_waits() : 0.0;
+    if (!made_.has_collectives)
+      for (rank_row const& row : made_.ranks)
+        made_.lost_ns = larger(made_.lost_ns, row.work_lost_ns);
+    if (made_.left_out > 0) made_.lost_ns = 0.0;  // what is left has lost nothing
+    auto const is_large = [&](double late_ns) {
+      return late_ns > made_.noise_ns && late_ns >= least_rank_share * last.step_ns;
+    };
+    bool const at_least = is_large(last.late_ns - made_.lost_ns);
+    made_.lost = made_.lost || at_least != is_large(last.late_ns + made_.lost_ns);
+    if (made_.steps < fewest_rank_steps || !made_.same_collectives || made_.lost)
       made_.verdict = rank_verdict::undecided;
     else
-      made_.verdict = is_large ? rank_verdict::stands_out : rank_verdict::none_stands_out;
+      made_.verdict = at_least ? rank_verdict::stands_out : rank_verdict::none_stands_out;
   }
   void order() {
     made_.ranks.sort([](rank_row const& a, rank_row const& b) {

@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_RANK_RUN_HPP
 
 #include <strata/analyse/profile_file.hpp>
+#include <strata/analyse/run_losses.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
@@ -43,12 +44,16 @@ struct rank_collective {
   std::string protocol{};
   /// Of the messages of its range in a mean step, where that is NCCL's own; NaN where not known.
   double bytes = std::numeric_limits<double>::quiet_NaN();
+  vec<double> launches = {};  ///< in each sample, those without a time too; empty: not known
+  vec<double> lost = {};      ///< of these, without a time; empty: none
 };
 
 /// The own work of a range, without its collectives and without the ranges below.
 struct rank_range {
-  std::string path;  ///< with every index as [*]; "" outside of ranges
-  double ns = 0.0;   ///< of kernels and copies in a mean step
+  std::string path;       ///< with every index as [*]; "" outside of ranges
+  double ns = 0.0;        ///< of kernels and copies in a mean step
+  double launches = 0.0;  ///< in a mean step, those without a time too; 0: not known
+  double lost = 0.0;      ///< of these, without a time
 };
 
 /// What one rank did. A sample is a step, the first one left out, or the mean step where only that
@@ -60,14 +65,16 @@ struct rank_run {
   std::string device;
   std::string command;
   std::uint64_t recorded_steps = 0;
-  bool by_step = false;       ///< whether samples are steps
-  double step_ns = 0.0;       ///< the mean step
-  double deviation_ns = 0.0;  ///< of the collective time of a step, or of the work without one
-  vec<std::uint32_t> steps;   ///< the number of each sample, ascending; empty where it is the mean
-  vec<double> busy_ns;        ///< by sample: the GPU ran something
-  vec<double> work_ns;        ///< by sample: it ran something that is no collective
+  bool by_step = false;        ///< whether samples are steps
+  double step_ns = 0.0;        ///< the mean step
+  double deviation_ns = 0.0;   ///< of the collective time of a step, or of the work without one
+  vec<std::uint32_t> steps;    ///< the number of each sample, ascending; empty where it is the mean
+  vec<double> busy_ns;         ///< by sample: the GPU ran something
+  vec<double> work_ns;         ///< by sample: it ran something that is no collective
+  vec<double> lost_work = {};  ///< by sample: of that, without a time; empty: none
   vec<rank_collective> collectives;
   vec<rank_range> ranges;
+  detail::run_losses losses;
 };
 
 namespace detail {
@@ -98,12 +105,18 @@ class collective_places {
   flat_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
 };
 
-using work_by_path = flat_map<std::string, double>;
+/// The own work of a range, in ns and in launches.
+struct own_work {
+  double ns = 0.0;
+  double launches = 0.0;
+  double lost = 0.0;
+};
+using work_by_path = flat_map<std::string, own_work>;
 
 inline vec<rank_range> ranges_of(work_by_path const& work) {
   vec<rank_range> ranges;
-  work.for_each([&](std::string const& path, double ns) {
-    if (ns > 0.0) ranges.push_back({path, ns});
+  work.for_each([&](std::string const& path, own_work const& own) {
+    if (own.ns > 0.0 || own.lost > 0.0) ranges.push_back({path, own.ns, own.launches, own.lost});
   });
   return ranges;
 }
@@ -147,6 +160,7 @@ class rank_recording {
     if (!environment.devices.empty()) made_.device = environment.devices[0].name;
     made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
     made_.by_step = true;
+    made_.losses = losses_of(source_.losses);
   }
   /// The first step pays for what the others find done.
   void find_steps() {
@@ -162,6 +176,8 @@ class rank_recording {
     work_.sort([](work const& a, work const& b) {
       return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
     });
+    launches_.visit_lost(
+        [this](auto const& record, std::uint32_t launch) { add_work(record, launch); });
   }
   template <class Record>
   void add_work(Record const& record, std::uint32_t launch) {
@@ -202,29 +218,45 @@ class rank_recording {
   }
 
   void add_times() {
-    made_.busy_ns.resize(made_.steps.size(), 0.0);
-    made_.work_ns.resize(made_.steps.size(), 0.0);
+    std::size_t const steps = made_.steps.size();
+    made_.busy_ns.resize(steps, 0.0);
+    made_.work_ns.resize(steps, 0.0);
+    made_.lost_work.resize(steps, 0.0);
     for (rank_collective& collective : made_.collectives)
-      collective.ns.resize(made_.steps.size(), 0.0);
-    vec<double> own(tree_.rows().size(), 0.0);
+      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+        values->resize(steps, 0.0);
+    vec<own_work> own(tree_.rows().size());
     std::int64_t busy_until = lost_time;
     std::int64_t work_until = lost_time;
     for (work const& item : work_) {
       std::size_t const sample = item.sample - first_;
+      double const lost = item.begin == lost_time ? 1.0 : 0.0;
       made_.busy_ns[sample] += newly_covered(item, busy_until);
       auto const ns = static_cast<double>(elapsed(item.begin, item.end));
       if (item.collective != no_collective) {
-        made_.collectives[item.collective].ns[sample] += ns;
+        rank_collective& collective = made_.collectives[item.collective];
+        collective.ns[sample] += ns;
+        collective.launches[sample] += 1.0;
+        collective.lost[sample] += lost;
         continue;
       }
       made_.work_ns[sample] += newly_covered(item, work_until);
-      own[item.row] += ns;
+      made_.lost_work[sample] += lost;
+      own[item.row].ns += ns;
+      own[item.row].launches += 1.0;
+      own[item.row].lost += lost;
     }
     work_by_path by_path;
-    for (std::size_t row = 0; row < own.size(); ++row)
-      by_path[with_folded_indices(tree_.rows()[row].path)] += own[row];
+    for (std::size_t row = 0; row < own.size(); ++row) {
+      own_work& sum = by_path[with_folded_indices(tree_.rows()[row].path)];
+      sum.ns += own[row].ns;
+      sum.launches += own[row].launches;
+      sum.lost += own[row].lost;
+    }
     made_.ranges = ranges_of(by_path);
-    for (rank_range& range : made_.ranges) range.ns /= static_cast<double>(made_.steps.size());
+    for (rank_range& range : made_.ranges)
+      for (double* const value : {&range.ns, &range.launches, &range.lost})
+        *value /= static_cast<double>(steps);
   }
   /// The time of this work behind `until`, which becomes its end.
   static double newly_covered(work const& item, std::int64_t& until) {
@@ -258,7 +290,11 @@ class rank_means {
     once_.sort();
     source_.for_each("kernels", [this](json_node row) { add_kernel(row); });
     made_.ranges = ranges_of(work_);
-    for (rank_range const& range : made_.ranges) made_.work_ns[0] += range.ns;
+    made_.lost_work.push_back(0.0);
+    for (rank_range const& range : made_.ranges) {
+      made_.work_ns[0] += range.ns;
+      made_.lost_work[0] += range.lost;
+    }
     made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
     double const squares = made_.collectives.empty() ? work_squares_ : collective_squares_;
     made_.deviation_ns = std::sqrt(squares / steps_);
@@ -283,6 +319,7 @@ class rank_means {
     if (rank >= 0.0 && rank < 2147483648.0) made_.rank = static_cast<std::int32_t>(rank);
     made_.host = source_.text("environment", "host");
     made_.command = source_.text("environment", "command");
+    made_.losses = source_.losses();
     source_.for_each("devices", [this](json_node device) {
       if (made_.device.empty()) made_.device = json_.text(json_.find(device, "name"));
     });
@@ -304,7 +341,9 @@ class rank_means {
     }
     if (has(row, "collective_bytes"))
       messages_[std::string(path)] = number(row, "collective_bytes") / steps_;
-    work_[with_folded_indices(path)] += number(row, "gpu_copy_self_ns") / steps_;
+    own_work& own = work_[with_folded_indices(path)];
+    own.ns += number(row, "gpu_copy_self_ns") / steps_;
+    own.launches += number(row, "copies_self") / steps_;
   }
   void add_kernel(json_node row) {
     std::string const path(json_.text(json_.find(row, "path")));
@@ -313,21 +352,31 @@ class rank_means {
     if (position < once_.size() && once_[position] == path) return;
     std::string_view const kernel = json_.text(json_.find(row, "kernel"));
     double const ns = per_step(row, "total_ns", "first_step_ns");
-    double const squares = number(row, "count") * std::pow(number(row, "stddev_ns"), 2);
     collective_kind const kind = kind_of(row, path, kernel);
+    double const count = number(row, "count");
+    double const squares = count * std::pow(number(row, "stddev_ns"), 2);
+    double const lost = smaller(untimed_launches(count, number(row, "total_ns"),
+                                                 number(row, "mean_ns"), number(row, "min_ns")),
+                                made_.losses.device_times) /
+                        steps_;
     if (!kind) {
-      work_[with_folded_indices(path)] += ns;
+      own_work& own = work_[with_folded_indices(path)];
+      own.ns += ns;
+      own.launches += count / steps_;
+      own.lost += lost;
       work_squares_ += squares;
       return;
     }
-    if (!(ns > 0.0)) return;  // it ran in the first step alone
+    if (!(ns + lost > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
     double const* const messages = messages_.find(path);
     double const bytes = messages != nullptr ? *messages : std::numeric_limits<double>::quiet_NaN();
-    vec<double>& sample =
-        made_.collectives[collectives_.position_of(made_, path, kernel, kind, bytes)].ns;
-    sample.resize(1, 0.0);
-    sample[0] += ns;
+    rank_collective& made =
+        made_.collectives[collectives_.position_of(made_, path, kernel, kind, bytes)];
+    for (vec<double>* const values : {&made.ns, &made.launches, &made.lost}) values->resize(1, 0.0);
+    made.ns[0] += ns;
+    made.launches[0] += count / steps_;
+    made.lost[0] += lost;
   }
   /// By its column, which an older file does not have.
   collective_kind kind_of(json_node row, std::string_view path, std::string_view kernel) const {
@@ -350,7 +399,7 @@ class rank_means {
   double work_squares_ = 0.0;        // the same of what is no collective
   vec<std::string> once_;            // paths of ranges outside of steps
   work_by_path work_;
-  work_by_path messages_;  // bytes of collectives in a mean step
+  flat_map<std::string, double> messages_;  // bytes of collectives in a mean step
   collective_places collectives_;
 };
 

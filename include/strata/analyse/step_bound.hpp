@@ -5,6 +5,7 @@
 #include <strata/analyse/finding_context.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/analyse/step_rules.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -49,6 +50,12 @@ class step_bound : private step_view {
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
     std::string const whole =
         is_part ? "run from its first work on the GPU to its last" : steps.whole();
+    double const most = smaller(1.0, busy * (1.0 + lost_part()));
+    if (busy < gpu_bound && (most >= gpu_bound || !(sure_idle_part() > 0.0)))
+      return sentence("What bounds the ")
+             << whole << " is not known: the GPU is busy " << percent(busy)
+             << " of it, and with what was lost up to " << percent(most) << " ("
+             << losses_.device_text << "). Record fewer steps, or with larger buffers= and log=.";
     return bound_by(whole, busy, busy >= gpu_bound) + slowed_text();
   }
 
@@ -143,21 +150,48 @@ class step_bound : private step_view {
     std::size_t longest = 0;
     double most = 0.0;
     double marked = 0.0;
+    double in_many = 0.0;  // that rows of many ranges have
     step_amounts const amounts(rows_, in_.steps);
     for (std::size_t i = 1; i < rows_.size(); ++i) {
       double const own = amounts.stepping_self_ns(i);
       marked += own;
-      if (!(own > most)) continue;
+      if (!is_judged(i)) in_many += own;
+      if (!is_judged(i) || !(own > most)) continue;
       longest = i;
       most = own;
     }
-    if (longest == 0) return {};
     double const rest = mean - marked;
+    std::string const many = cpu_text() + many_text(in_many, mean);
+    if (longest == 0 || (in_many > most && in_many > rest))
+      return many.empty() ? many : "Host times only:" + many;
     if (rest > most && rest > 0.1 * mean)
       return sentence("Host times only: ")
-             << part(rest) << " is in no range: mark what the program does there" << first << ".";
-    return sentence("Host times only: ")
-           << rows_[longest].path << " takes the longest by itself, " << part(most) << first << ".";
+             << part(rest) << " is in no range: mark what the program does there" << first << "."
+             << many;
+    return sentence("Host times only: ") << rows_[longest].path << " takes the longest by itself, "
+                                         << part(most) << first << "." << many;
+  }
+  /// " The thread of the steps has a CPU for 38 % of it."; empty where it nearly has one.
+  std::string cpu_text() const {
+    constexpr double most = 0.8;    // chosen
+    constexpr double fewest = 3.0;  // steps; chosen
+    cpu_of_step const cpu = cpu_of_mean_step(in_.source);
+    if (cpu.steps < fewest || cpu.cpu_ns > most * cpu.wall_ns) return {};
+    return sentence(" The thread of the steps has a CPU for ")
+           << percent(cpu.cpu_ns / cpu.wall_ns) << " of it.";
+  }
+  /// " 34 % of the step is in rows that stand for many ranges, ..."; empty where it is little.
+  std::string many_text(double ns, double whole) const {
+    constexpr double least = 0.05;  // chosen
+    if (!(ns > least * whole)) return {};
+    return sentence(" ") << percent(ns / whole) << " of the " << in_.steps.whole()
+                         << " is in rows that stand for many ranges (such as " << many_example()
+                         << "), of which nothing is said.";
+  }
+  std::string_view many_example() const noexcept {
+    for (range_row const& row : rows_)
+      if (row.is_many) return row.name;
+    return {};
   }
   /// Without steps: what of the run is before its first work on the device, and after its last.
   std::string rest_of_run() const {
@@ -184,8 +218,14 @@ class step_bound : private step_view {
   /// Of a device that works most of the time, on kernels or on copies.
   std::string bound_by_work(std::string const& whole, double busy) const {
     std::size_t longest = 0;
-    for (std::size_t row = 1; row < rows_.size(); ++row)
-      if (own_busy_ns(row) > own_busy_ns(longest)) longest = row;
+    double in_many = 0.0;  // that rows of many ranges have
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      if (!is_judged(row))
+        in_many += own_busy_ns(row);
+      else if (own_busy_ns(row) > own_busy_ns(longest))
+        longest = row;
+    }
+    std::string const many_ranges = many_text(in_many, active_ns());
     bool const many = in_.roofline.devices > 1;
     bool const copying = copies_alone_ns() > 0.5 * in_.steps.active_busy_ns;
     std::string const turns = turns_text();
@@ -194,7 +234,7 @@ class step_bound : private step_view {
     std::string const text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
                              << whom << gpus() << is << " busy " << percent(busy) << " of the "
                              << whole << (copying ? ", mostly with copies." : ".") << turns;
-    return longest == 0 ? text : text + most_time(longest);
+    return (longest == 0 ? text : text + most_time(longest)) + many_ranges;
   }
   /// " Each runs kernels for 47 % of it at most." Empty where they work beside each other.
   std::string turns_text() const {

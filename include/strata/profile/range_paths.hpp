@@ -101,6 +101,37 @@ inline std::string with_folded_indices(std::string_view path) {
   return folded;
 }
 
+/// What stands for all ranges that there was no room for: below the deepest level, beyond the
+/// table of names, and beyond that of places in the tree.
+inline constexpr std::string_view stand_ins[] = {"[deeper]", "[other names]", "[other ranges]"};
+
+/// The same of kernels of a range.
+inline constexpr std::string_view other_kernels = "[other kernels]";
+
+/// Whether a name is no range's, but stands for many.
+inline bool is_stand_in(std::string_view name) noexcept {
+  for (std::string_view const stand_in : stand_ins)
+    if (name == stand_in) return true;
+  return false;
+}
+/// The same of a path: what lies below such a one is in many ranges too.
+inline bool is_in_stand_in(std::string_view path) noexcept {
+  while (!path.empty()) {
+    std::size_t const end = smaller(path.find('/'), path.size());
+    if (is_stand_in(path.substr(0, end))) return true;
+    path.remove_prefix(smaller(end + 1, path.size()));
+  }
+  return false;
+}
+
+/// Whether a name of the path has `[*]` in place of an index.
+inline bool has_any_index(std::string_view path) noexcept {
+  for (std::size_t at = path.find("[*]"); at != path.npos; at = path.find("[*]", at + 1))
+    if (at > 0 && path[at - 1] != '/' && (at + 3 == path.size() || path[at + 3] == '/'))
+      return true;
+  return false;
+}
+
 /// Whether a range lies below another one, by their paths.
 inline bool is_below(std::string_view path, std::string_view above) noexcept {
   return path.size() > above.size() && path[above.size()] == '/' &&

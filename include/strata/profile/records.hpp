@@ -52,6 +52,11 @@ struct step_record {
   std::int64_t end;
   std::uint32_t step;
   std::uint32_t thread;
+  /// ns in which the thread of the step ran on a CPU meanwhile; 0: that was not measured. Always
+  /// ns.
+  std::int64_t cpu_ns = 0;
+  std::uint32_t voluntary_switches = 0;    ///< it gave its CPU away: it slept or waited
+  std::uint32_t involuntary_switches = 0;  ///< another thread took its CPU
 };
 
 /// Whether a span lasts or is a moment.

@@ -183,6 +183,11 @@ class comparison_json {
     number("judged_after_ms", range.judged_after_ms);
     number("change", range.change);
     number("noise", range.noise);
+    if (judged && range.lost_before + range.lost_after > 0) {
+      json_.number("lost_before", range.lost_before);
+      json_.number("lost_after", range.lost_after);
+    }
+    if (range.lost) json_.boolean("lost", true);
     json_.number("share", range.share);
     count("steps_to_decide", range.steps_to_decide);
     if (with_columns) {

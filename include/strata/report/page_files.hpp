@@ -4114,10 +4114,14 @@ places.add(row.place);
 }
 return places;
 }
+function isMany(row) {
+const names = row.path.split("/");
+return names.some(name => ["[deeper]", "[other names]", "[other ranges]"].includes(name));
+}
 function longestRange() {
 const telling = tellingPlaces();
 const rows = folded.rows.filter(row => row.depth);
-const shown = rows.filter(row => telling.has(row.place));
+const shown = rows.filter(row => telling.has(row.place) && !isMany(row));
 const gpu = row => selfOf(row, gpuTimeOfRun) * (inNoStep(row) ? 1e-6 : 1);
 const compare = (a, b) =>
 gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
@@ -5142,12 +5146,15 @@ if (value >= 0.0995) return value.toFixed(3);
 return value > 0 ? Number(value.toPrecision(3)).toString() : "0";
 }
 const ratio = (before, after) => before > 0 ? after / before : null;
-const interval = (change, noise) =>
-[-1.96, 1.96].map(deviations => Math.exp(Math.log1p(change) + deviations * noise));
+const interval = (change, noise, lostBefore = 0, lostAfter = 0) => [
+Math.exp(Math.log1p(change) - 1.96 * noise) / (1 + lostBefore),
+Math.exp(Math.log1p(change) + 1.96 * noise) * (1 + lostAfter),
+];
 const between = ends => factor(ends[0]) + " to " + factor(ends[1]);
 function verdictOf(range, ends) {
 if (range.slower) return "slower";
 if (range.verdict === "unjudged") return "not judged";
+if (range.lost) return "unsure (times lost)";
 if (range.verdict !== "within") return range.verdict;
 return ends[1] < 1 / (1 + data.options.limit) ? "faster" : "within the limit";
 }
@@ -5162,7 +5169,9 @@ const judged = range.verdict !== "unjudged";
 const by = (judged ? range.judged_by : range.time) === "gpu" ? "GPU" : "host";
 const was = judged ? range.judged_before_ms : range.before_ms;
 const now = judged ? range.judged_after_ms : range.after_ms;
-const ends = judged ? interval(range.change, range.noise) : null;
+const ends = judged
+? interval(range.change, range.noise, range.lost_before, range.lost_after)
+: null;
 return {
 ...range,
 judged,
@@ -5219,6 +5228,8 @@ note: step.noise > 0 ? "95 % interval " + ends + ", noise " + noise : null,
 function mostChanged() {
 const most = inner[0];
 if (!most || !(Math.abs(most.delta) > 0)) return null;
+const mayBeNone = most.judged && most.ends[0] <= 1 && most.ends[1] >= 1;
+if (mayBeNone) return null;
 const amount = ", " + milliseconds(most.was) + " before and " + milliseconds(most.now) + " after"
 + (most.once ? " in the run." : ".");
 return el("p", {}, "Changed most: ", toRange(most), amount);

@@ -13,6 +13,7 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/loss_advice.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/machine.hpp>
@@ -301,8 +302,13 @@ class report_files {
     vec<std::string> problems = source.problems;
     problems.erase(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (!trace_problem_.empty()) problems.push_back(trace_problem_);
+    // The table tells of losses; without one they are said all the same.
+    bool const has_table = options_.table && reports_ != nullptr;
+    if (!has_table)
+      for (std::string const& loss : loss_advice(source))
+        problems.push_back(sentence("lost: ") << loss);
     if (earlier != nullptr) earlier->leave_new(problems);
-    if (options_.table && reports_ != nullptr) {
+    if (has_table) {
       std::string table;
       {
         text_writer out(table);

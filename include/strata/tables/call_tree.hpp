@@ -461,6 +461,7 @@ class call_tree_builder {
       range_row const& above = rows_[row.parent];
       row.depth = above.depth + 1;
       row.name = name_of(row.node);
+      row.is_many = above.is_many || is_stand_in(row.name);
       row.path =
           path_below(above.path, ends[row.parent], name_with_index(row.name, row.index), ends[i]);
     }

@@ -268,6 +268,10 @@ inline void write_steps(json_writer& json, profile const& source) {
     json.integer("thread", s.thread);
     json.integer("begin_ns", s.begin);
     json.integer("end_ns", s.end);
+    if (s.cpu_ns == 0) return;
+    json.integer("cpu_ns", s.cpu_ns);
+    json.integer("voluntary_switches", s.voluntary_switches);
+    json.integer("involuntary_switches", s.involuntary_switches);
   });
   write_list(json, "threads", source.threads, [&](profile_thread const& t) {
     json.integer("thread", t.ordinal);

@@ -49,6 +49,9 @@ struct range_row {
   std::uint32_t depth = 0;
   std::string name;  ///< as the program wrote it
   std::int64_t index = no_index;
+  /// It stands for many ranges that there was no room for, or lies below such a row: no one range,
+  /// so that it is neither judged nor named as one.
+  bool is_many = false;
   /// `block[3]/attention`; "" for the root. `/` and `[` in names are kept as they are. Where it
   /// would be longer than 2,000 bytes, its middle is left out: path_below().
   std::string path;

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #if defined(__linux__)
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -29,6 +30,69 @@
 STRATA_BEGIN
 
 namespace detail {
+
+/// What the thread of a step has of a CPU meanwhile, by two calls of the kernel a step. Steps that
+/// are too short for these are left out. Threads: the one in the step.
+class step_usage {
+ public:
+  /// Before the step begins, at `now`; `wanted`: it is recorded. Returns: when it begins.
+  template <class Clock>
+  std::int64_t begin(Clock const& clock, std::int64_t now, std::uint64_t thread,
+                     bool wanted) noexcept {
+    thread_ = thread;
+    bool const is_cheap = last_ >= least_steps * cost_;
+    // A reading that was interrupted once looks expensive: it is tried again.
+    if (!is_cheap) cost_ -= cost_ / 16 + 1;
+    taken_ = wanted && is_cheap && read(before_);
+    if (!taken_) return now;
+    std::int64_t const begun = clock.now();
+    cost_ = begun - now;
+    return begun;
+  }
+  /// After it ended.
+  void end(step_record& step, std::uint64_t thread) noexcept {
+    last_ = step.end - step.begin;
+    usage after;
+    if (!taken_ || thread != thread_ || !read(after)) return;
+    // 0 is what was not measured.
+    step.cpu_ns = larger(std::int64_t{1}, after.cpu_ns - before_.cpu_ns);
+    step.voluntary_switches = after.voluntary - before_.voluntary;
+    step.involuntary_switches = after.involuntary - before_.involuntary;
+  }
+  void forget() noexcept { *this = {}; }
+
+ private:
+  struct usage {
+    std::int64_t cpu_ns = 0;
+    std::uint32_t voluntary = 0;
+    std::uint32_t involuntary = 0;
+  };
+  /// The two readings take less than a hundredth of a step as long as the last one.
+  static constexpr std::int64_t least_steps = 256;
+
+  static bool read(usage& made) noexcept {
+#if defined(__linux__) && defined(RUSAGE_THREAD)
+    rusage used;
+    if (getrusage(RUSAGE_THREAD, &used) != 0) return false;
+    auto const ns = [](timeval const& time) {
+      return std::int64_t{time.tv_sec} * 1'000'000'000 + std::int64_t{time.tv_usec} * 1000;
+    };
+    made.cpu_ns = ns(used.ru_utime) + ns(used.ru_stime);
+    made.voluntary = static_cast<std::uint32_t>(used.ru_nvcsw);
+    made.involuntary = static_cast<std::uint32_t>(used.ru_nivcsw);
+    return true;
+#else
+    (void)made;
+    return false;
+#endif
+  }
+
+  usage before_;
+  std::uint64_t thread_ = 0;  // that began the step
+  bool taken_ = false;
+  std::int64_t cost_ = 0;  // of a reading, in ticks
+  std::int64_t last_ = 0;  // how long the step before took, in ticks
+};
 
 /// Records the ranges of all threads until a session copies them into a profile. There is one in a
 /// process; it is made when first needed and never destroyed, since ranges may end at any time.
@@ -363,7 +427,8 @@ class recorder {
     if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
     if (!keeps_step(self)) return false;
     state_.step.store(step, memory_order_relaxed);
-    stepping_.open.begin = state_.clock.now();
+    std::int64_t const now = state_.clock.now();
+    stepping_.open.begin = stepping_.usage.begin(state_.clock, now, self, recording());
     return true;
   }
 
@@ -389,7 +454,8 @@ class recorder {
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
-      step_record const ended{stepping_.open.begin, now, step, stepping_.open.worker};
+      step_record ended{stepping_.open.begin, now, step, stepping_.open.worker};
+      stepping_.usage.end(ended, self);
       if (!steps_.add(ended, state_.budget)) lose();
       bool const streams = state_.streaming.load(memory_order_relaxed);
       if (streams && !steps_.add_fresh(ended))
@@ -526,6 +592,7 @@ class recorder {
       std::int64_t begin = 0;
       std::uint32_t worker = 0;  // the ordinal of the thread that has the step's work
     } open;
+    step_usage usage;
   };
 
   recorder() = default;
@@ -533,6 +600,7 @@ class recorder {
   void count_steps(step_hooks hooks) noexcept {
     step_turn const turn(*this);
     stepping_.hooks = hooks;
+    stepping_.usage.forget();
     stepping_.thread.store(0, memory_order_relaxed);  // a step of an earlier session is no more
     stepping_.on.store(true);
   }
