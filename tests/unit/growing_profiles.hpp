@@ -542,7 +542,7 @@ inline void collectives(program& with, std::size_t size) {
 
 inline dimension const dimensions[] = {
     {"names", 500, names},
-    {"idle-names", 500, idle_names},
+    {"idle-names", 1000, idle_names},
     {"indices", 500, indices},
     {"paths", 500, paths},
     {"depth", 1024, depth},

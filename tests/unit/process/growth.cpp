@@ -47,21 +47,20 @@ TEST_CASE("branches are counted") {
 }
 
 TEST_CASE("no report grows faster than n log n") {
-  constexpr double most = 1.35;
-  constexpr std::uint64_t least = 400'000;  // branches: fewer may well bend
+  constexpr double most = 1.6;
+  // Branches, and bytes: fewer bend where a rule stops to look at what is small.
+  constexpr std::uint64_t least = 2'000'000;
   for (growing::dimension const& grows : growing::dimensions) {
-    std::size_t const size = grows.size / 2;
-    std::vector<cost> const one = costs_of(grows, size);
-    std::vector<cost> const two = costs_of(grows, 2 * size);
-    std::vector<cost> const four = costs_of(grows, 4 * size);
+    std::vector<cost> const one = costs_of(grows, grows.size);
+    std::vector<cost> const two = costs_of(grows, 2 * grows.size);
+    std::vector<cost> const four = costs_of(grows, 4 * grows.size);
     for (std::size_t i = 0; i < four.size(); ++i) {
-      CAPTURE(grows.name);
-      CAPTURE(growing::reports[i].name);
+      CAPTURE(std::string(grows.name));
+      CAPTURE(std::string(growing::reports[i].name));
       CAPTURE(four[i].branches);
       if (four[i].branches > least)
         CHECK(exponent(one[i].branches, two[i].branches, four[i].branches) < most);
-      if (four[i].bytes > 4 * least)
-        CHECK(exponent(one[i].bytes, two[i].bytes, four[i].bytes) < most);
+      if (four[i].bytes > least) CHECK(exponent(one[i].bytes, two[i].bytes, four[i].bytes) < most);
     }
   }
 }
