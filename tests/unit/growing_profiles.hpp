@@ -545,7 +545,7 @@ inline dimension const dimensions[] = {
     {"idle-names", 1000, idle_names},
     {"indices", 500, indices},
     {"paths", 500, paths},
-    {"depth", 1024, depth},
+    {"depth", 2048, depth},
     {"long-names", 125, long_names},
     {"deep-calls", 10, deep_calls},
     {"threads", 500, threads},
