@@ -45,8 +45,10 @@ class cuda_use {
   static std::string why_not() {
     char const* const chosen = filled_variable("STRATA_LIBCUDA");
     if (chosen != nullptr && instance().ask.load() == nullptr)
-      return sentence("no device activity: the program did not load STRATA_LIBCUDA=")
-             << chosen << ": unset it, or name the libcuda.so.1 that the program uses";
+      return sentence("STRATA_LIBCUDA=")
+             << chosen
+             << ": the program did not load it, so that there is no device activity: unset the "
+                "variable, or name the libcuda.so.1 that the program uses";
     return "no device activity: the program did not use CUDA; where it should, check nvidia-smi "
            "and, in a container, --gpus all";
   }
