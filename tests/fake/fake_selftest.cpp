@@ -254,7 +254,7 @@ TEST_CASE("functions are classified by name") {
   (void)start();
   fake_shift_callback_ids(40);
   const cupti::api_list list = cupti::api_list::read(lib().api);
-  CHECK(list.calls().size() == 34);
+  CHECK(list.calls().size() == 35);
   CHECK(list.kind_of(5 + 40 + 23 * 3) == api_kind::launch);
   CHECK(list.kind_of(1U << 30) == api_kind::none);
 }
