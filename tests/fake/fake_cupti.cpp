@@ -318,6 +318,7 @@ void deliver(bool forced) {
   const std::size_t synchronizations = fake_synchronize_count();
   const std::lock_guard<std::mutex> one_at_a_time(s.delivering);
   std::unique_lock<std::mutex> lock(s.mutex);
+  std::size_t come = s.pending.size();  // what comes meanwhile may not have ended
   await_streams(s, lock);
   s.worker_asked = false;
   std::vector<pending_record> ready;
@@ -325,7 +326,9 @@ void deliver(bool forced) {
   std::deque<pending_record> rest;
   for (pending_record& each : s.pending) {
     bool const running = each.held && each.synchronizations == synchronizations;
-    if (running && !forced) {
+    bool const is_late = come == 0;
+    if (!is_late) --come;
+    if (is_late || (running && !forced)) {
       rest.push_back(std::move(each));
       continue;
     }

@@ -165,15 +165,15 @@ TEST_CASE("copies: each kind, memory that is not pinned, and other devices") {
     run.add(copy);
     copy.correlation_id = run.launch(api_kind::copy);
     copy.source = static_cast<std::uint8_t>(detail::cupti::memory_kind::pinned);
-    copy.start_ns += 10;
+    copy.start_ns += 2;
     run.add(copy);
     auto peer = copy_of<detail::cupti::peer_copy_record>(run.launch(api_kind::copy), kind.first);
     peer.kind = detail::cupti::activity_kind::peer_copy;
-    peer.start_ns += 20;
+    peer.start_ns += 4;
     peer.source_device_id = peer.destination_device_id = 1;
     run.add(peer);
     peer.correlation_id = run.launch(api_kind::copy);
-    peer.start_ns += 10;
+    peer.start_ns += 2;
     peer.destination_device_id = 2;
     run.add(peer);
     profile const p = run.take();
@@ -281,13 +281,12 @@ TEST_CASE("the profiler's own kernel without a call is none of the program's") {
   CHECK(p.losses.uncorrelated == 2);
 }
 
-TEST_CASE(
-    "times are lost where both are 0, and work that has not ended is told of recorded calls") {
+TEST_CASE("times are lost where one is 0, and work that has not ended is told of recorded calls") {
   store_run run;
   run.add(kernel_of(run.launch(), 0, 5));
   run.add(kernel_of(run.launch(), 0, 0));
   profile p = run.take();
-  CHECK(p.losses.timestamps_lost == 1);
+  CHECK(p.losses.timestamps_lost == 2);
   store_run ending;
   ending.store.leave_out_unfinished(true);
   ending.add(kernel_of(ending.launch(), 0, 0));
