@@ -15,7 +15,6 @@ namespace device_test {
 using fake::traced;
 using strata::profile;
 using strata::profile_device;
-using strata::detail::find_device;
 using strata::detail::limits_of;
 using strata::detail::worked_devices;
 

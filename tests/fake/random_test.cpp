@@ -33,10 +33,11 @@ namespace {
 // ---- what a row shows ----
 
 constexpr char const* field_names[] = {
-    "calls",    "launches",      "kernels",         "kernel_ns",       "copies",
-    "copy_ns",  "to_device",     "to_host",         "on_device",       "set_bytes",
-    "waits",    "wait_ns",       "allocated",       "allocations",     "released",
-    "releases", "graph_kernels", "graph_kernel_ns", "adopted_kernels", "adopted_ns"};
+    "calls",     "launches",  "kernels",       "kernel_ns",       "copies",
+    "copy_ns",   "to_device", "to_host",       "on_device",       "between_devices",
+    "set_bytes", "waits",     "wait_ns",       "allocated",       "allocations",
+    "released",  "releases",  "graph_kernels", "graph_kernel_ns", "adopted_kernels",
+    "adopted_ns"};
 enum field : unsigned {
   calls,
   launches,
@@ -47,6 +48,7 @@ enum field : unsigned {
   to_device,
   to_host,
   on_device,
+  between_devices,
   set_bytes,
   waits,
   wait_ns,
@@ -75,6 +77,7 @@ values shown_by(strata::range_row const& row) {
           w.host_to_device_bytes,
           w.device_to_host_bytes,
           w.device_to_device_bytes,
+          w.peer_bytes,
           w.set_bytes,
           w.synchronizations,
           ns(w.synchronization_ns),
@@ -427,7 +430,7 @@ void actor::call() {
   switch (below(12)) {
     case 0: {
       constexpr std::pair<int, field> kinds[] = {
-          {1, to_device}, {2, to_host}, {8, on_device}, {10, on_device}};
+          {1, to_device}, {2, to_host}, {8, on_device}, {10, between_devices}};
       auto const& kind = kinds[below(4)];
       say("copy");
       (void)fake_copy(kind.first, bytes, stream(), ns);
