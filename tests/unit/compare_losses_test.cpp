@@ -100,8 +100,8 @@ TEST_CASE("half of the times of a range lost: neither shorter nor slower is said
   comparison const c = compared(layers(5e5), layers(7e5, 20));
   CHECK(c.verdict == comparison_verdict::inconclusive);
   CHECK(has(c.reason, "mlp (GPU) is between 30.0 % shorter and 40.0 % longer"));
-  CHECK(has(c.reason, "after: 20 kernels and copies whose times the device lost"));
-  CHECK(has_note(c, "Lost in a run after: 20 kernels and copies"));
+  CHECK(has(c.reason, "after: 20 records of GPU work whose times"));
+  CHECK(has_note(c, "Lost in a run after: 20 records of GPU work"));
   strata::compared_range const* const mlp = c.find("mlp");
   REQUIRE(mlp != nullptr);
   CHECK(mlp->verdict == range_verdict::unsure);
@@ -136,7 +136,7 @@ TEST_CASE("a verdict that holds with what was lost is said") {
 TEST_CASE("all times of a range lost") {
   comparison const c = compared(layers(5e5), layers(5e5, 40));
   CHECK(c.verdict == comparison_verdict::inconclusive);
-  CHECK(has(c.reason, "mlp lost all its GPU times in a run (after: 40 kernels"));
+  CHECK(has(c.reason, "mlp lost all its GPU times in a run (after: 40 records"));
   CHECK(compared(layers(5e5, 40), layers(5e5)).verdict == comparison_verdict::inconclusive);
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("calls that were lost bound host times, and each loss is of a known ki
   CHECK(has_note(c, "ranges ended by another thread"));
   for (strata::loss_kind const& kind : strata::loss_kinds) {
     CAPTURE(kind.key);
-    bool known = kind.key == "unrecorded";  // it may be anything
+    bool known = false;
     for (strata::detail::loss_effect_entry const& entry : strata::detail::loss_effects)
       known = known || entry.key == kind.key;
     CHECK(known);
