@@ -120,6 +120,22 @@ TEST_CASE("half of the times of a range lost: neither shorter nor slower is said
   CHECK(c.find("a3")->lost_after == 0);
 }
 
+TEST_CASE("what a sum over ranges lost is as long as where it was lost") {
+  // Of four layers the one with long kernels lost half of its times.
+  one_run before = layers(5e5);
+  for (int i = 0; i < 4; ++i)
+    before.kernels.push_back({"block[" + std::to_string(i) + "]", 40, 40, i == 3 ? 8e5 : 1e5});
+  one_run after = before;
+  after.kernels.back().timed = 20;
+  after.losses = "\"timestamps_lost\":20";
+  comparison const c = compared(before, after);
+  strata::compared_range const* const sum = c.find("block[*]");
+  REQUIRE(sum != nullptr);
+  CHECK(sum->most_change() == doctest::Approx(0.0).scale(1));
+  CHECK(sum->change == doctest::Approx(7.0 / 11.0 - 1.0));
+  CHECK(sum->may_be_none());
+}
+
 TEST_CASE("a verdict that holds with what was lost is said") {
   comparison const slower = compared(layers(5e5), layers(12e5, 10));
   CHECK(slower.verdict == comparison_verdict::regression);
