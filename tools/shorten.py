@@ -1,6 +1,6 @@
 """profile.json without what compare does not read, for a baseline that is kept: shorten.py FOLDER PROFILE...
 
-Each PROFILE is written to FOLDER by its name. Left out are the names and shapes of kernels, memory, losses, what ranges counted by
+Each PROFILE is written to FOLDER by its name. Left out are the names and shapes of kernels, memory, what ranges counted by
 themselves, and columns that are 0 or null in every row of all files.
 """
 
@@ -8,10 +8,11 @@ import json
 import pathlib
 import sys
 
-TOP = ("schema", "environment", "devices", "traced", "has_steps")
+TOP = ("schema", "environment", "devices", "traced", "has_steps", "losses")
 NOT_READ = {"path_id", "parent_path_id", "name", "index", "depth"}
-OF_KERNELS = ("path", "count", "total_ns", "min_ns", "p50_ns", "max_ns", "stddev_ns")
+OF_KERNELS = ("path", "count", "total_ns", "min_ns", "p50_ns", "max_ns", "mean_ns", "stddev_ns")
 FIRST_STEP = "first_step_"  # columns with it are kept where they are known: 0 is not unknown
+OF_STEPS = ("step", "begin_ns", "end_ns", "cpu_ns")
 OF_METRICS = ("key", "unit", "level", "formula")
 COUNTED = ("counters", "cpu_counters")
 
@@ -25,8 +26,8 @@ def main(folder, *paths):
     used = {key for whole in profiles.values() for row in whole["ranges"] for key, value in row.items()
             if value or (key.startswith(FIRST_STEP) and value is not None)} - NOT_READ
     for name, whole in profiles.items():
-        kept = some(whole, TOP)
-        kept["steps"] = [some(step, ("begin_ns", "end_ns")) for step in whole["steps"]]
+        kept = some(whole, [key for key in TOP if key in whole])
+        kept["steps"] = [some(step, [key for key in OF_STEPS if key in step]) for step in whole["steps"]]
         kept["ranges"] = [{key: value for key, value in row.items() if key in used or key == "path"} for row in whole["ranges"]]
         kept["kernels"] = [some(row, [*OF_KERNELS, *(key for key in row if key.startswith(FIRST_STEP))]) for row in whole["kernels"]]
         for table in filter(whole.__contains__, COUNTED):

@@ -76,7 +76,7 @@ TEST_CASE("a collective without a time makes no rank late: its step is left out"
   CHECK(made.left_out == 3);
   CHECK(made.steps == 7);
   CHECK(made.last().late_ns == 0.0);
-  CHECK(made.losses == "rank 2: 3 kernels and copies whose times the device lost");
+  CHECK(made.losses == "rank 2: 3 records of GPU work whose times are lost or cannot be");
 }
 
 TEST_CASE("where too few steps are whole nothing is said") {

@@ -341,7 +341,10 @@ class comparer {
     double const missing = smaller(gpu ? losses.device_work : losses.calls, fewer);
     double const seen = time.counted - without_time;
     constexpr double all = 100;  // e^100: nothing is known
-    return seen > 0 ? std::log1p((without_time + missing) / seen) : all;
+    if (!(seen > 0) || !(time.ms > 0)) return without_time + missing > 0 ? all : 0;
+    double const part = time.may_lack > 0 ? without_time / time.may_lack : 0;
+    double const as_others = (part * time.all_lack + missing) / seen;
+    return std::log1p(part * time.lack_ms / time.ms + as_others);
   }
   double most_calls(vec<run_range const*> const& found, bool gpu) const {
     double most = 0;

@@ -190,6 +190,8 @@ struct step_time {
   double calls = 0;       // or kernels, in the whole run
   double counted = 0;     // the same with the first step
   double may_lack = 0;    // of these: the most that may have no time
+  double all_lack = 0;    // of these, those of kernels of which no launch has one
+  double lack_ms = 0;     // of the others: what they take if they are as the rest of their kernel
 
   /// Of `calls` with that sum in ns and that sum of squares, in that many steps.
   void add(double count, double total_ns, double squares, double median_ns, double steps) {
@@ -206,6 +208,8 @@ struct step_time {
     calls += other.calls;
     counted += other.counted;
     may_lack += other.may_lack;
+    all_lack += other.all_lack;
+    lack_ms += other.lack_ms;
   }
 };
 
@@ -240,7 +244,8 @@ class run_ranges {
       std::string_view const path = json.text(json.find(row, "path"));
       if (path.empty()) return;  // the root
       if (is_in_stand_in(path)) {
-        if (is_stand_in(json.text(json.find(row, "name")))) stand_ins.push_back(std::string(path));
+        if (is_stand_in(path.substr(path.find_last_of('/') + 1)))
+          stand_ins.push_back(std::string(path));
         return;
       }
       all.push_back({std::string(path), {}, {}, {}, {}});
@@ -474,7 +479,12 @@ class run_ranges {
     time.counted += times.count;
     double const untimed = untimed_launches(times.count, times.total, mean, times.shortest);
     time.may_lack += untimed;
-    if (untimed < times.count) times.count -= untimed;
+    if (untimed < times.count) {
+      times.count -= untimed;
+      time.lack_ms += untimed * times.total / times.count / steps / 1e6;
+    } else {
+      time.all_lack += untimed;
+    }
     if (has_first) return add_later(time, times, steps);
     double squares = squares_of(times.count, times.total, times.deviation);
     trim(times.count, times.total, squares, times.shortest, times.longest);

@@ -57,7 +57,9 @@ inline constexpr loss_effect_entry loss_effects[] = {
     {"kernels_merged", loss_effect::none},
     {"histograms_coarse", loss_effect::none},
     {"allocations_dropped", loss_effect::none},
-    {"work_unfinished", loss_effect::device_work}};
+    {"work_unfinished", loss_effect::device_work},
+    {"unrecorded", loss_effect::any},        // for which no memory was left
+    {"records_refused", loss_effect::any}};  // of a recording, for their times
 
 constexpr loss_effect effect_of(std::string_view key) noexcept {
   for (loss_effect_entry const& entry : loss_effects)
