@@ -71,8 +71,9 @@ counted count(char const* request, Step step) {
     ++passes;
     step();
   }
-  CHECK(s.counters(request).passes() == passes);
-  CHECK(s.counters(request).passes_done() == passes);
+  // A kernel that was not seen before ends its pass, which is made again.
+  CHECK(s.counters(request).passes() <= passes);
+  CHECK(s.counters(request).passes_done() == s.counters(request).passes());
   strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.losses.counter_ranges_lost == 0);

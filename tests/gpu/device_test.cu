@@ -69,7 +69,7 @@ std::uint32_t multiprocessors_of(profile const& p, char const* path) {
   strata::call_tree const tree(p);
   for (strata::kernel_record const& kernel : p.kernels) {
     if (tree.rows()[tree.position_of(kernel.node)].path != path) continue;
-    return strata::detail::multiprocessors_of(p, kernel.device, kernel.context);
+    return strata::detail::usable_multiprocessors(p).of(kernel.device, kernel.context);
   }
   return 0;
 }
