@@ -61,7 +61,7 @@ struct cuda_state {
   std::map<std::uint64_t, int> memory_of;  // device by address, -1: the host's
   using time_point = std::chrono::steady_clock::time_point;
   std::map<std::pair<std::uint32_t, std::uint32_t>, time_point> work_of;  // by context and stream
-  std::set<std::pair<std::uint32_t, std::uint32_t>> waits;  // of these: until fake_go
+  std::set<std::pair<std::uint32_t, std::uint32_t>> waits;                // of these: until fake_go
   std::size_t stream_queries = 0;
   std::size_t stuck_calls = 0;
 

@@ -46,6 +46,7 @@ COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/k
 SHORTEST = 60
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason
+    "recording/limits.hpp": "what a reader refuses is apart from how it reads",
     "version.hpp": "CMake and Meson read it line by line",
     "strata.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
@@ -68,7 +69,7 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
 # The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
-SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|tables/kernel_names\.hpp$")
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|recording/input_file\.hpp$|c\.h$|tables/kernel_names\.hpp$")
 
 
 def short(name):

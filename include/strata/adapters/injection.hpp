@@ -24,7 +24,6 @@
 #include <strata/options.hpp>
 #include <strata/session/environment_session.hpp>
 #include <strata/session/standard_error.hpp>
-#include <strata/session/standard_error.hpp>
 
 #if !STRATA_ENABLED
 #error "With STRATA_ENABLED=0 there is nothing to inject."

@@ -27,8 +27,8 @@ struct open_range {
   };
   std::uint32_t serial;
   std::uint32_t name;  ///< 0: an inherited place
-  bool pushed;   ///< `pop` ends it
-  bool stacked;  ///< a pop does, of Strata or NVTX, and no scope of the program
+  bool pushed;         ///< `pop` ends it
+  bool stacked;        ///< a pop does, of Strata or NVTX, and no scope of the program
   bool forwarded;
 
   std::uint32_t node_now() const noexcept { return node.load(memory_order_relaxed); }

@@ -409,7 +409,8 @@ class counter_view {
     }
     std::string text = passes_text();
     if (is_running())
-      text = console_text(counters_.about) + (ranges_.from_steps() ? "Counts are of a mean step." : "");
+      text = console_text(counters_.about) +
+             (ranges_.from_steps() ? "Counts are of a mean step." : "");
     while (!text.empty() && text.back() == ' ') text.pop_back();
     if (!text.empty()) text += '\n';
     if (scaled_)

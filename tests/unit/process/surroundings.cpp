@@ -28,8 +28,7 @@ struct outcome {
   }
 };
 
-char const* const all_formats =
-    "formats=table+csv+json+trace+perfetto+html+recording+openmetrics";
+char const* const all_formats = "formats=table+csv+json+trace+perfetto+html+recording+openmetrics";
 
 }  // namespace
 
