@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes a wheel of a build, for pip and pipx: the command strata, the library that it loads into programs, strata.py
-. The same build gives the same bytes.
+"""Makes a wheel of a build, for pip and pipx: the command strata, the library that it loads into
+programs, and strata.py. The same build gives the same bytes.
 
     cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --target strata_command strata_inject
     python3 python/wheel.py build

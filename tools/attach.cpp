@@ -185,7 +185,9 @@ class attach_command final : public subcommand {
     std::string const shown = path_of(session.trigger).string();
     std::string const out = path_of(session.out).string();
     if (!act_as(process)) {
-      (void)refuse(name(), pid_, "It is another user's, and you may not act as he: be that user.");
+      (void)refuse(name(), pid_,
+                   "It belongs to another user, whose rights this command cannot take: run it as "
+                   "that user.");
       return exit_code::found;
     }
     if (!touch_or_make(reached(session.trigger))) {

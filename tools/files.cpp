@@ -91,14 +91,20 @@ bool may_double(std::string const& mangled) {
 
 /// In another process, one second of the CPU at most: a byte for each name, whether it is short
 /// enough in C++. Returns: the bytes; where the process ended within a name, they end there.
-std::string judge_names(std::vector<std::string const*> const& names, std::size_t begin) {
+std::string judge_names(std::vector<std::string*> const& names, std::size_t begin) {
   constexpr std::size_t longest = std::size_t{1} << 16;
   int ends[2];
   if (::pipe(ends) != 0) return {};
   pid_t const child = ::fork();
   if (child == 0) {
     rlimit const second{1, 1};
+    rlimit const nothing{0, 0};
     (void)::setrlimit(RLIMIT_CPU, &second);
+    (void)::setrlimit(RLIMIT_CORE, &nothing);
+#if !defined(__SANITIZE_ADDRESS__)
+    rlimit const gibibyte{rlim_t{1} << 30, rlim_t{1} << 30};
+    (void)::setrlimit(RLIMIT_AS, &gibibyte);
+#endif
     for (std::size_t i = begin; i < names.size(); ++i) {
       char const is_short = strata::detail::demangled_text(*names[i]).size() <= longest ? 'y' : 'n';
       if (::write(ends[1], &is_short, 1) != 1) break;
@@ -122,12 +128,9 @@ std::string judge_names(std::vector<std::string const*> const& names, std::size_
 /// The demangler has no limit: a name of 300 bytes can stand for gigabytes. Such a name stays as it
 /// is recorded.
 void keep_names_short(strata::profile& recorded) {
-  std::vector<std::string const*> names;
-  std::vector<std::string*> places;
+  std::vector<std::string*> names;
   for (strata::kernel_name& name : recorded.kernel_names) {
-    if (!may_double(name.mangled)) continue;
-    names.push_back(&name.mangled);
-    places.push_back(&name.mangled);
+    if (may_double(name.mangled)) names.push_back(&name.mangled);
   }
   constexpr int most_attempts = 3;  // after that the rest is not tried
   std::string judged;
@@ -136,8 +139,8 @@ void keep_names_short(strata::profile& recorded) {
     if (judged.size() < names.size()) judged += 'n';
   }
   judged.resize(names.size(), 'n');
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (judged[i] == 'n') places[i]->insert(0, "[too long in C++] ");
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (judged[i] == 'n') names[i]->insert(0, "[too long in C++] ");
 }
 
 #else

@@ -214,7 +214,6 @@ class injection {
 };
 
 __attribute__((constructor(102))) static void register_injection() {
-  standard_error::watch();
   injection::register_library();
 }
 

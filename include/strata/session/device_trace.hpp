@@ -196,10 +196,9 @@ class cuda_watch {
 #if defined(__linux__)
     if (!thread_.runs()) return true;
     asked_to_end_.store(true);
-    std::int64_t const latest =
-        monotonic_ns() + std::int64_t{patience_ms} * 1'000'000 + 2 * period_ns;
+    deadline patience(std::int64_t{patience_ms} * 1'000'000 + 2 * period_ns);
     for (unsigned turn = 0; !ended_.load(); ++turn) {
-      if (monotonic_ns() > latest) return false;
+      if (!patience.lasts()) return false;
       wait_a_turn(turn);
     }
     thread_.join();

@@ -110,6 +110,8 @@ class exit_hooks {
     atomic<bool> reported{false};
     atomic<bool> child_spoke{false};
   };
+  using python_question = int();
+
   struct hooks {
     atomic<finisher*> finish{nullptr};
     std::terminate_handler previous_terminate = nullptr;
@@ -119,10 +121,11 @@ class exit_hooks {
     atomic<int> exit_code{0};  // that replaces the program's; 0: none
     /// What keeps what was recorded, or the file that has it.
     char recording[512] = "strata: with formats=recording an abort loses only the last second\n";
-    atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
+    atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by kernel_ns()
 #if defined(__linux__)
     atomic<bool> watches{false};
-    atomic<bool> leaves_interrupt{false};  // to Python
+    atomic<bool> leaves_interrupt{false};         // to Python
+    python_question* python_has_begun = nullptr;  // of Python, where it is left SIGINT
     atomic<pid_t> forked_by{0};
     atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
     atomic<long> reporter{0};                    // that thread, as Linux numbers it
@@ -382,16 +385,27 @@ class exit_hooks {
   /// Python takes SIGINT as it begins, unless something has it. Where it is loaded and has not
   /// begun, SIGINT stays the system's until then, and has no report.
   static void leave_interrupt_to_python() noexcept {
-    using question = int();
-    atomic<bool>& is_left = instance().leaves_interrupt;
-    auto* const has_begun = reinterpret_cast<question*>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
+    hooks& all = instance();
+    auto* const has_begun =
+        reinterpret_cast<python_question*>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
     if (has_begun == nullptr) (void)dlerror();
-    bool const comes = has_begun != nullptr && has_begun() == 0;
-    if (!comes && is_left.exchange(false)) handle(SIGINT, &on_signal);
+    if (has_begun == nullptr || has_begun() != 0) return;
     struct sigaction now {};
-    if (!comes || sigaction(SIGINT, nullptr, &now) != 0 || now.sa_handler != &on_signal) return;
+    if (sigaction(SIGINT, nullptr, &now) != 0 || now.sa_handler != &on_signal) return;
+    // The library stays, since the watcher asks it. The watcher itself must not take the dynamic
+    // loader's lock, which a library that hangs as it is loaded holds.
+    Dl_info where{};
+    if (dladdr(reinterpret_cast<void*>(has_begun), &where) != 0)
+      (void)dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    all.python_has_begun = has_begun;
     std::signal(SIGINT, SIG_DFL);
-    is_left.store(true);
+    all.leaves_interrupt.store(true);
+  }
+  /// Takes SIGINT where Python has begun without it.
+  static void take_interrupt_back() noexcept {
+    hooks& all = instance();
+    if (!all.leaves_interrupt.load() || all.python_has_begun() == 0) return;
+    if (all.leaves_interrupt.exchange(false)) handle(SIGINT, &on_signal);
   }
 
   static void on_signal(int which) {
@@ -498,7 +512,7 @@ class exit_hooks {
       }
       timespec const pause = watcher_pause(program);
       (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
-      leave_interrupt_to_python();
+      if (all.wanted.load() == 0) take_interrupt_back();
       if (!program.have_ended() || all.wanted.load() != 0) continue;
       if (int const late = pending_signal(); late != 0) return end_by(late);
       break;

@@ -38,14 +38,19 @@ class file_watch {
   file_watch() = default;
   file_watch(file_watch const&) = delete;
   file_watch& operator=(file_watch const&) = delete;
-  ~file_watch() { stop(); }
+  ~file_watch() {
+    stop();
+    release();
+  }
 
   /// The file as it is now is not a touched one. Errors: input_output: it cannot be looked at, yet;
   /// unavailable: there is no thread.
   status start([[maybe_unused]] std::string const& path) {
 #if defined(__linux__)
     stop();
+    release();
     look_ = new look(path);
+    is_stopped_ = false;
     if (!start_thread(thread_, &run, look_)) {
       delete std::exchange(look_, nullptr);
       return {errc::unavailable,
@@ -79,11 +84,12 @@ class file_watch {
 #endif
   }
 
-  /// Ends the thread, or leaves it behind where the file system does not answer.
+  /// Ends the thread, or leaves it behind where the file system does not answer. What the thread
+  /// looked at stays until the next start, since a step of another thread may read it meanwhile.
   void stop() noexcept {
 #if defined(__linux__)
-    if (look_ == nullptr) return;
-    look& own = *std::exchange(look_, nullptr);
+    if (look_ == nullptr || std::exchange(is_stopped_, true)) return;
+    look& own = *look_;
     own.ended.store(1);
     (void)syscall(SYS_futex, &own.ended, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     deadline patience(longest_wait_ns);
@@ -94,13 +100,17 @@ class file_watch {
     } else {
       pthread_join(thread_, nullptr);
     }
-    own.release();
+#endif
+  }
+
+ private:
+  void release() noexcept {
+#if defined(__linux__)
+    if (look_ != nullptr) std::exchange(look_, nullptr)->release();
 #endif
   }
 
 #if defined(__linux__)
-
- private:
   static constexpr std::int64_t period_ns = 100'000'000;
   static constexpr std::int64_t longest_wait_ns = 1'000'000'000;
 
@@ -178,6 +188,7 @@ class file_watch {
   }
 
   look* look_ = nullptr;
+  bool is_stopped_ = false;
   pthread_t thread_{};
 #endif
 };

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -159,11 +160,13 @@ class hang_finder {
     return sentence(words) << "rank " << rank;
   }
 
-  static clock_sample now() { return sample_clock(recorder::instance().clock(), monotonic_ns); }
+  static clock_sample now() { return sample_clock(recorder::instance().clock(), kernel_ns); }
   tick_converter rate_so_far() const {
     constexpr std::int64_t shortest_ns = 2'000'000;  // for a rate exact to 0.1 %
     clock_sample last = now();
-    while (last.other - first_.other < shortest_ns) last = now();
+    for (deadline patience(2 * shortest_ns);
+         last.other - first_.other < shortest_ns && patience.lasts();)
+      last = now();
     return {first_, last};
   }
 

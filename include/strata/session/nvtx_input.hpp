@@ -35,6 +35,7 @@ class borrowed_variable {
   borrowed_variable() = default;
   borrowed_variable(borrowed_variable const&) = delete;
   borrowed_variable& operator=(borrowed_variable const&) = delete;
+  ~borrowed_variable() { give_back(); }
 
   /// Returns: false where memory is short. Requires: it is not set.
   bool set([[maybe_unused]] char const* name, [[maybe_unused]] std::string const& value) {

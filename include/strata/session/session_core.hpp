@@ -236,6 +236,7 @@ class session_core {
       hang_finder::print("the GPU does not answer", found, false);
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
+    nvtx_input_.give_back();
     state_ = run_state::left_open;
     if (block().phase.load() == process_phase::running) end_with_last_thread();
   }
@@ -460,8 +461,8 @@ class session_core {
       bool const is_beginning = is == phase::skip && window_ == window_state::open;
       if (is_beginning && !close_window()) return;
       if (!open_window(is)) return;
-      bool const counts =
-          step >= steps_.plan.made().steps_before_counting() && !options_.counters.empty();
+      bool const counts = step >= steps_.plan.made().steps_before_counting() &&
+                          !options_.counters.empty() && !trace_.awaits_cuda();
       bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
       if (skips) steps_.unrecorded.begin();
     }
@@ -521,7 +522,7 @@ class session_core {
   /// A step of such a window is over. What follows may be long: the program does not wait for it.
   void end_reported(std::uint32_t steps) {
     if (window_ == window_state::ending || steps < steps_.plan.made().steps_before_counting() ||
-        !counting_->done())
+        (!trace_.awaits_cuda() && !counting_->done()))
       return;
     counting_->close();
     cpu_counters_->close();

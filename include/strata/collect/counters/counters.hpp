@@ -172,9 +172,9 @@ class counter_collector : public detail::pass_driver {
       return as_memory_allows([this] { return refusal_.ok() ? refuse_passes() : refusal_; });
     }
     std::size_t const before = problems_.size();
-    runs_once_ = true;
+    runs_once_.store(true);
     run_pass(run, body);
-    runs_once_ = false;
+    runs_once_.store(false);
     bool const counted = stage_ == stage::stopped && !attempt_.dropped;
     (void)accept_pass();
     return as_memory_allows([&] {
@@ -431,7 +431,7 @@ class counter_collector : public detail::pass_driver {
   launches how_to_launch() const noexcept {
     std::size_t const count = plan_.configs.size();
     if (plan_.instruments(config_index_))
-      return trial_.passed() || runs_once_ ? launches::wait : launches::are_tried;
+      return trial_.passed() || runs_once_.load() ? launches::wait : launches::are_tried;
     bool const is_needed = tries_for_kernels_ || plan_.instruments(count - 1);
     bool const counts_bytes = !plan_.is_of_multiprocessors(config_index_);
     return is_needed && counts_bytes && !trial_.passed() ? launches::wait_tried : launches::go_on;

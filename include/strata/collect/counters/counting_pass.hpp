@@ -371,10 +371,10 @@ class pass_driver {
   vec<status> problems_;
   std::size_t config_index_ = 0;  // of the plan's configurations
   skipped_steps skipped_;
-  std::size_t given_up_ = 0;     // passes in which a device did not come to an end
-  bool counts_kernels_ = false;  // one by one
-  bool by_hand_ = false;         // the program drives the passes
-  bool runs_once_ = false;       // what is counted cannot be tried before
+  std::size_t given_up_ = 0;       // passes in which a device did not come to an end
+  bool counts_kernels_ = false;    // one by one
+  bool by_hand_ = false;           // the program drives the passes
+  atomic<bool> runs_once_{false};  // what is counted cannot be tried before
   stage stage_ = stage::none;
   bool open_ = false;
   bool ended_short_ = false;  // for want of memory, even for a problem
@@ -382,7 +382,7 @@ class pass_driver {
  private:
   static void call_begins(void* context, gated_call const& call) noexcept {
     auto& self = *static_cast<pass_driver*>(context);
-    bool const trusted = self.runs_once_ && call.waits == cupti::stream_wait::none;
+    bool const trusted = self.runs_once_.load() && call.waits == cupti::stream_wait::none;
     if (self.launches_wait_.load() && !trusted && !self.trial_.knows(call)) self.leave_before(call);
     self.trial_.begins(call);
   }
@@ -399,9 +399,9 @@ class pass_driver {
   /// step is tried.
   void leave_before(gated_call const& call) noexcept {
     constexpr std::int64_t longest = 1'000'000'000;
-    std::int64_t const begin = monotonic_ns();
+    deadline patience(longest);
     while (!mutex_.try_lock()) {
-      if (!launches_wait_.load() || monotonic_ns() - begin > longest) return;
+      if (!launches_wait_.load() || !patience.lasts()) return;
       capture_guard::rest();
     }
     bool const is_counted =

@@ -4,6 +4,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
@@ -34,7 +35,10 @@ class launch_trial {
   launch_trial(launch_trial const&) = delete;
   launch_trial& operator=(launch_trial const&) = delete;
 
-  void begin() noexcept { under_way_.store(!failed_.load()); }
+  void begin() noexcept {
+    turn_.store(0);
+    under_way_.store(!failed_.load());
+  }
   /// `whole`: from the step's begin to its end.
   void end(bool whole) noexcept {
     if (under_way_.exchange(false) && whole && !failed_.load()) passed_ = true;
@@ -57,11 +61,11 @@ class launch_trial {
   void begins(gated_call const&) noexcept {
     std::uint64_t const self = recorder::thread_id();
     constexpr std::int64_t longest_ns = 1'000'000'000;
-    std::int64_t const begin = monotonic_ns();
+    deadline patience(longest_ns);
     for (unsigned turn = 0; under_way(); ++turn) {
       std::uint64_t none = 0;
       if (turn_.compare_exchange_strong(none, self) || none == self) return;
-      if (monotonic_ns() - begin > longest_ns) return fail();
+      if (!patience.lasts()) return;  // another call is waited for: this one is not tried
       wait_a_turn(turn);
     }
   }

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_LAUNCH_GATE_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
@@ -55,9 +56,8 @@ class launch_gate {
   void set(keeper const* next, void* context) noexcept {
     constexpr std::int64_t longest_ns = 500'000'000;
     keeper_.store(nullptr);
-    std::int64_t const latest = monotonic_ns() + longest_ns;
-    for (unsigned turn = 0; inside_.load() != 0 && monotonic_ns() < latest; ++turn)
-      wait_a_turn(turn);
+    deadline patience(longest_ns);
+    for (unsigned turn = 0; inside_.load() != 0 && patience.lasts(); ++turn) wait_a_turn(turn);
     context_ = context;
     keeper_.store(next);
   }

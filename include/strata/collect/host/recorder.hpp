@@ -468,11 +468,11 @@ class recorder {
   /// A range that need not nest begins, and ends, which may be in another thread. With `step=` it
   /// is a step where that names it, until it ends or the next one begins.
   void span_begins(std::string_view name, std::uint64_t id) noexcept {
-    if (active_listener() != &range_step_listener) return;
+    if (!ranges_are_steps()) return;
     stepping_.ranges.load()->begin_span(*this, of_this_thread(), name, id);
   }
   void span_ends(std::uint64_t id) noexcept {
-    if (active_listener() == &range_step_listener) stepping_.ranges.load()->end_span(*this, id);
+    if (ranges_are_steps()) stepping_.ranges.load()->end_span(*this, id);
   }
 
   /// So much was launched, and no step has begun. Returns: whether the session needs no other call.
@@ -805,19 +805,26 @@ class recorder {
 
   struct waiting {
     atomic<bool> on{false};
-    event what;                      // guarded by step_mutex_, but for has_come
-    listener const* next = nullptr;  // that follows
+    event what;                             // guarded by step_mutex_, but for has_come
+    atomic<listener const*> next{nullptr};  // that follows
   };
   void install(listener const& chosen) noexcept {
-    waiting_.next = &chosen;
-    install_listener(waiting_.on.load() ? &waiting_listener : &chosen);
+    process_block& ours = block();
+    spin_lock const lock(ours.mutex);
+    waiting_.next.store(&chosen);
+    store_listener(ours, waiting_.on.load() ? &waiting_listener : &chosen);
+  }
+  bool ranges_are_steps() const noexcept {
+    listener const* const active = active_listener();
+    listener const* const next = active == &waiting_listener ? waiting_.next.load() : active;
+    return next == &range_step_listener;
   }
   /// Requires: step_mutex_.
   void end_waiting() noexcept {
     waiting_.on.store(false);
     process_block& ours = block();
     spin_lock const lock(ours.mutex);
-    if (ours.installed == &waiting_listener) store_listener(ours, waiting_.next);
+    if (ours.installed == &waiting_listener) store_listener(ours, waiting_.next.load());
   }
   /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
   bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
@@ -841,16 +848,16 @@ class recorder {
     bool const is_time = looks < always || looks % seldom == 0;
     ++looks;
     if (is_time && locks_of_this_thread() == 0) (void)instance().look();
-    return *instance().waiting_.next;
+    return *instance().waiting_.next.load();
   }
   static range_token waiting_begin(name_cache* cached, char const* name, std::size_t length,
                                    std::int64_t index, range_attributes const* attributes,
                                    bool pushed) noexcept {
     return next_listener().begin(cached, name, length, index, attributes, pushed);
   }
-  static void waiting_pop() noexcept { instance().waiting_.next->pop(); }
+  static void waiting_pop() noexcept { instance().waiting_.next.load()->pop(); }
   static bool waiting_step_begin() noexcept { return next_listener().step_begin(); }
-  static void waiting_step_end() noexcept { instance().waiting_.next->step_end(); }
+  static void waiting_step_end() noexcept { instance().waiting_.next.load()->step_end(); }
   static constexpr listener waiting_listener{&waiting_begin,    &waiting_pop, &waiting_step_begin,
                                              &waiting_step_end, &on_current,  &on_inherit,
                                              &on_listens};
@@ -879,7 +886,7 @@ class recorder {
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   system_mutex turn_mutex_{held_over::calls};  // taken after step_mutex_: see step_turn
   stepping stepping_;
-  /// Ticks beside CLOCK_MONOTONIC, which does not go on while the machine is suspended.
+  /// Ticks beside CLOCK_MONOTONIC, which does not advance while the machine is suspended.
   struct moment : clock_sample {
     moment() = default;
     moment(tick_source const& clock) noexcept
@@ -907,8 +914,8 @@ class recorder {
     std::int64_t const suspended = last.suspended - time_.first.suspended;
     return suspended < least ? 0 : suspended;
   }
-  /// The processor's counter goes on while the machine is suspended, or it does not: its rate now
-  /// tells which.
+  /// The processor's counter advances while the machine is suspended, or it does not: its rate now
+  /// shows which.
   tick_converter converter_until(moment last) const noexcept {
     tick_converter const without(time_.first, last);
     std::int64_t const suspended = suspended_until(last);
@@ -916,8 +923,8 @@ class recorder {
     last.other += suspended;
     tick_converter const with(time_.first, last);
     clock_sample const before = sample_clock(state_.clock, kernel_ns);
-    timespec const pause{0, 2'000'000};
-    (void)::nanosleep(&pause, nullptr);
+    unsigned turn = 0;
+    for (deadline pause(2'000'000); pause.lasts(); ++turn) wait_a_turn(turn);
     double const rate = tick_converter(before, sample_clock(state_.clock, kernel_ns)).ns_per_tick();
     bool const goes_on = with.ns_per_tick() - rate < rate - without.ns_per_tick();
     return goes_on ? with : without;
