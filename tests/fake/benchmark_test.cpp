@@ -1,6 +1,7 @@
 // Trials timed by records of device work.
 #include <doctest/doctest.h>
 #include <strata/benchmark.hpp>
+#include <strata/session/standard_error.hpp>
 
 #include <unistd.h>
 
@@ -112,8 +113,10 @@ TEST_CASE("where nothing is traced events of the driver time the trials, loudly"
   REQUIRE(written != nullptr);
   int const before = dup(2);
   (void)dup2(fileno(written), 2);
+  strata::detail::standard_error::begin();  // else nothing is written into another file
   strata::vec<strata::benchmark_result> const& found = all.results();
   (void)dup2(before, 2);
+  strata::detail::standard_error::begin();
   (void)close(before);
   std::rewind(written);
   char line[256] = "";

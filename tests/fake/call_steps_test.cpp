@@ -16,6 +16,7 @@
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
+#include <strata/session/standard_error.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
@@ -807,8 +808,10 @@ TEST_CASE("windows that are reported one by one are of such steps") {
   int const before = ::dup(STDERR_FILENO);
   int const file = ::open(printed.c_str(), O_CREAT | O_WRONLY, 0600);
   REQUIRE(::dup2(file, STDERR_FILENO) >= 0);
+  strata::detail::standard_error::begin();  // else nothing is written into another file
   CHECK(s.report().ok());
   REQUIRE(::dup2(before, STDERR_FILENO) >= 0);
+  strata::detail::standard_error::begin();
   (void)::close(before);
   (void)::close(file);
   CHECK(test::content(printed).find("steps, ended by waits, with") != std::string::npos);

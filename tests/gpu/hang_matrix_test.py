@@ -20,7 +20,7 @@ steps = 24
 deadline_s = 15  # of one program: then it is killed, and has failed
 later_s = 2.0  # than without Strata
 counting_s = 4.0  # what counting may cost: 0.3 to 0.7 s a configuration, and drain= where a wait is in vain
-together = 8  # programs that do not count
+together = 4  # programs that do not count
 
 # State of the program, and whether its launches may wait for their work.
 STATES = {"plain": True, "grid-sync": True, "wait-value": False, "batch-mem-op": False, "host-flag": False,

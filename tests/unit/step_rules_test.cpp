@@ -261,7 +261,7 @@ TEST_CASE("a step has the CPU time and the switches of its thread") {
   REQUIRE(p.steps.size() == 4);
   for (step_record const& step : p.steps) {
     CHECK(step.cpu_ns >= 2'900'000);
-    CHECK(step.cpu_ns <= step.end - step.begin + 100'000);
+    CHECK(step.cpu_ns <= step.end - step.begin + 10'000'000);  // kernels may count it by ticks
     CHECK(step.voluntary_switches >= 5);
   }
 }

@@ -567,12 +567,6 @@ class activity_store {
     std::int64_t const begin = time_of(record);
     return begin != lost_time && translator_.clock().is_before_call(begin, call.begin);
   }
-  /// The host stamps a wait before it calls back, and may be preempted in between: only its end is
-  /// surely later than the call.
-  bool begins_before(strata::synchronization_record const& wait,
-                     driver_call_record const& call) const noexcept {
-    return wait.begin != lost_time && translator_.clock().is_before_call(wait.end, call.begin);
-  }
 
   /// Work on a stream ends before what is behind it on that stream begins. A programmatic dependent
   /// launch begins earlier, but does not end earlier. So work within which two kernels of its
@@ -666,8 +660,7 @@ class activity_store {
 
   void add_overhead(cupti::overhead_record const& from) {
     overhead_record const made = translator_.made_of(from);
-    if (made.begin == lost_time) return (void)++made_.losses.timestamps_lost;
-    keep(made_.overheads, made);
+    if (made.begin != lost_time) keep(made_.overheads, made);  // it is CUPTI's, no work of the GPU
   }
 
   /// A migration has no call: its time alone says whose it is. They are in no other sums, so one
