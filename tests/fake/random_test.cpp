@@ -17,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -128,6 +129,7 @@ struct expected {
   std::map<std::string, values> unsure;
   std::uint64_t unsure_calls = 0;
   std::uint64_t left_open_before = 0;  // ranges of other threads
+  std::uint64_t missing_pops = 0;      // pushed ranges that ended with a step or a range around
 };
 
 struct shape {
@@ -212,6 +214,9 @@ class actor {
   void count_open();
   /// A session has ended: nobody sees a pop until the next one.
   void forget_pushes();
+  void enter_step() { step_begins_at_ = serial_; }
+  /// What was pushed in the step and not popped ends with it, and so does what is within that.
+  void leave_step();
 
  private:
   struct open_range {
@@ -249,6 +254,7 @@ class actor {
   void say(std::string const& what) const;
   std::uint64_t begin(std::string const& name, std::int64_t index, bool pushed);
   void end(std::uint64_t serial);
+  void note_missing_pop(open_range const& pushed);
   void pop();
   void deep(unsigned levels);
   void many();
@@ -274,6 +280,7 @@ class actor {
   bool is_elsewhere_ = false;
   unsigned calls_under_way_ = 0;
   std::uint64_t serial_ = 0;
+  std::uint64_t step_begins_at_ = 0;  // the last serial before it
   unsigned done_ = 0;
 };
 
@@ -352,10 +359,28 @@ std::uint64_t actor::begin(std::string const& name, std::int64_t index, bool pus
 void actor::end(std::uint64_t serial) {
   std::size_t at = open_.size();
   while (at != 0 && open_[at - 1].serial != serial) --at;
-  if (at == 0) return;  // nobody listened, or an outer one has ended
-  for (; open_.size() >= at; open_.pop_back())
+  if (at == 0) return;  // nobody listened, or an outer one has ended, or a step
+  for (; open_.size() >= at; open_.pop_back()) {
+    if (open_.size() > at) note_missing_pop(open_.back());
     if (open_.back().recorded && model_.recording && open_.back().session == model_.session)
       model_.add(open_.back().path, calls, 1);
+  }
+}
+
+/// Another end than a pop ends this range, if it was pushed. Also where nothing is recorded any
+/// more, if it was as the range began.
+void actor::note_missing_pop(open_range const& pushed) {
+  if (!pushed.pushed || !pushed.recorded) return;
+  std::lock_guard<std::mutex> const lock(model_.mutex);
+  ++model_.now.missing_pops;
+}
+
+void actor::leave_step() {
+  for (open_range const& each : open_) {
+    if (!each.pushed || each.serial <= step_begins_at_) continue;
+    note_missing_pop(each);
+    return end(each.serial);
+  }
 }
 
 void actor::pop() {
@@ -825,6 +850,7 @@ void program::begin_or_end_step() {
     say("a step ends");
     step_.reset();
     if (!std::exchange(step_counts_, false)) return;
+    actors_[0]->leave_step();
     if (in.recording) ++in.now.steps;
     if (in.wanted.has_windows() && in.wanted.of(steps_begun_) == wishes::phase::skip)
       in.set(false, false);
@@ -834,6 +860,7 @@ void program::begin_or_end_step() {
   step_.emplace();
   step_counts_ = in.listening;
   in.has_steps = in.has_steps || step_counts_;
+  if (step_counts_) actors_[0]->enter_step();
   if (!step_counts_ || !in.wanted.has_windows()) return;
   wishes::phase const phase = in.wanted.of(steps_begun_++);
   if (phase != wishes::phase::skip) in.set(phase == wishes::phase::active, true);
@@ -870,8 +897,22 @@ void program::compare(profile const& p) {
         p.kernels.size() + p.copies.size() + p.memory.size() + p.synchronizations.size() +
             p.losses.activity_summed + missing,
         e.records, 0, e.unsure_calls + missing);
-  if (p.problems.size() != (in.wanted.has_windows() && e.steps == 0 ? 1 : 0))
-    differ("problems: " + (p.problems.empty() ? "none" : p.problems[0]));
+  std::string const missing_pops =
+      "a pop is missing: " + std::to_string(e.missing_pops) +
+      (e.missing_pops == 1 ? " range" : " ranges") +
+      " ended with the step or the range around, the first one was pushed: ";
+  std::size_t problems = in.wanted.has_windows() && e.steps == 0 ? 1 : 0;
+  if (e.missing_pops != 0) {
+    ++problems;
+    if (std::none_of(p.problems.begin(), p.problems.end(), [&](auto const& problem) {
+          return std::string_view(problem).substr(0, missing_pops.size()) == missing_pops;
+        }))
+      differ("no problem says '" + missing_pops + "'");
+  }
+  if (p.problems.size() != problems) {
+    differ(std::to_string(p.problems.size()) + " problems, not " + std::to_string(problems));
+    for (auto const& problem : p.problems) differ("problem: " + std::string(problem));
+  }
 
   strata::call_tree const tree(p);
   auto const compare_row = [&](std::string const& path, values const& shown) {

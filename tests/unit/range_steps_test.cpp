@@ -287,6 +287,20 @@ TEST_CASE("what is pushed in a step ends with it") {
   CHECK(said);
 }
 
+TEST_CASE("what is pushed in a step ends with it, also where the range around began before") {
+  recording s;
+  std::optional<strata::scoped_step> step;
+  {
+    STRATA_RANGE("around");
+    step.emplace();
+  }
+  strata::push("work");
+  step.reset();
+  { STRATA_RANGE("after"); }
+  CHECK(calls(s.profile(), "work") == 1);
+  CHECK(calls(s.profile(), "after") == 1);
+}
+
 TEST_CASE("a push of NVTX in a step ends with it, and a later pop ends what it should") {
   REQUIRE(strata::detail::block().nvtx_from.load() == strata::detail::nvtx_source::none);
   nvtx_calls::module program;

@@ -62,6 +62,7 @@ class open_ranges {
   }
 
   /// The number of the next range to begin.
+  std::uint32_t last_serial() const noexcept { return serial_.load(memory_order_relaxed); }
   STRATA_DETAIL_ALWAYS_INLINE std::uint32_t next_serial() noexcept {
     std::uint32_t const next = serial_.load(memory_order_relaxed) + 1;
     serial_.store(next, memory_order_relaxed);

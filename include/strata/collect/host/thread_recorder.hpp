@@ -149,7 +149,7 @@ class thread_recorder : public range_owner {
   }
   /// A step of the program begins in this thread: what is pushed from now on ends with it.
   void enter_step() noexcept {
-    steps_begin_ = frames_.depth();
+    steps_begin_ = frames_.last_serial();
     if (auto* const stack = shared_->other_stack.load(memory_order_relaxed)) stack(false);
   }
   /// That step ends, or the next one begins: so does what no pop has ended.
@@ -157,8 +157,12 @@ class thread_recorder : public range_owner {
     if (within_) return;
     within const guard(within_);
     if (is_of_before()) renew_places();
-    std::uint32_t first = steps_begin_;
-    while (first < frames_.depth() && !frames_[first].stacked) ++first;
+    std::uint32_t first = 0;
+    // By number: what was around the step as it began may have ended in it. Numbers start over.
+    while (first < frames_.depth() &&
+           (!frames_[first].stacked ||
+            static_cast<std::int32_t>(frames_[first].serial - steps_begin_) <= 0))
+      ++first;
     if (first >= frames_.depth()) return;
     for (std::uint32_t i = first; i < frames_.depth(); ++i)
       if (frames_[i].stacked && (i == first || !frames_[i].pushed)) note_left(frames_[i]);
@@ -683,7 +687,7 @@ class thread_recorder : public range_owner {
   atomic<std::uint32_t> pushes_refused_{0};
   inherited_places bases_;
   std::uint32_t session_ = 0;
-  std::uint32_t steps_begin_ = 0;  // how many were open when the step began
+  std::uint32_t steps_begin_ = 0;  // the number of the last range before the step
   owning_thread owner_;
   place_memos memos_;
   record_log<range_record> ranges_;
