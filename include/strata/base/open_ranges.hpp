@@ -61,8 +61,9 @@ class open_ranges {
     depth_.store(depth, memory_order_relaxed);
   }
 
-  /// The number of the next range to begin.
+  /// The number of the last range that began.
   std::uint32_t last_serial() const noexcept { return serial_.load(memory_order_relaxed); }
+  /// The number of the next range to begin.
   STRATA_DETAIL_ALWAYS_INLINE std::uint32_t next_serial() noexcept {
     std::uint32_t const next = serial_.load(memory_order_relaxed) + 1;
     serial_.store(next, memory_order_relaxed);
