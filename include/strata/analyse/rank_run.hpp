@@ -111,15 +111,34 @@ struct own_work {
   double launches = 0.0;
   double lost = 0.0;
 };
-using work_by_path = flat_map<std::string, own_work>;
 
-inline vec<rank_range> ranges_of(work_by_path const& work) {
-  vec<rank_range> ranges;
-  work.for_each([&](std::string const& path, own_work const& own) {
-    if (own.ns > 0.0 || own.lost > 0.0) ranges.push_back({path, own.ns, own.launches, own.lost});
-  });
-  return ranges;
-}
+/// The own work of ranges by path, summed where two are one.
+/// Cost: O(n log n) for n ranges; a map that is kept in order moves its keys for each new one.
+class work_by_path {
+ public:
+  void add(std::string path, own_work const& work) {
+    all_.push_back({std::move(path), work.ns, work.launches, work.lost});
+  }
+  /// In the order of their paths, without those that did nothing. Takes all out.
+  vec<rank_range> take() {
+    all_.sort([](rank_range const& a, rank_range const& b) { return a.path < b.path; });
+    vec<rank_range> ranges;
+    for (std::size_t i = 0; i < all_.size();) {
+      rank_range sum = std::move(all_[i]);
+      while (++i < all_.size() && all_[i].path == sum.path) {
+        sum.ns += all_[i].ns;
+        sum.launches += all_[i].launches;
+        sum.lost += all_[i].lost;
+      }
+      if (sum.ns > 0.0 || sum.lost > 0.0) ranges.push_back(std::move(sum));
+    }
+    all_ = {};
+    return ranges;
+  }
+
+ private:
+  vec<rank_range> all_;
+};
 
 /// Reads a rank from its records, step by step.
 class rank_recording {
@@ -247,13 +266,10 @@ class rank_recording {
       own[item.row].lost += lost;
     }
     work_by_path by_path;
-    for (std::size_t row = 0; row < own.size(); ++row) {
-      own_work& sum = by_path[with_folded_indices(tree_.rows()[row].path)];
-      sum.ns += own[row].ns;
-      sum.launches += own[row].launches;
-      sum.lost += own[row].lost;
-    }
-    made_.ranges = ranges_of(by_path);
+    for (std::size_t row = 0; row < own.size(); ++row)
+      if (own[row].launches > 0.0)
+        by_path.add(with_folded_indices(tree_.rows()[row].path), own[row]);
+    made_.ranges = by_path.take();
     for (rank_range& range : made_.ranges)
       for (double* const value : {&range.ns, &range.launches, &range.lost})
         *value /= static_cast<double>(steps);
@@ -289,7 +305,7 @@ class rank_means {
     source_.for_each("ranges", [this](json_node row) { add_range(row); });
     once_.sort();
     source_.for_each("kernels", [this](json_node row) { add_kernel(row); });
-    made_.ranges = ranges_of(work_);
+    made_.ranges = work_.take();
     made_.lost_work.push_back(0.0);
     for (rank_range const& range : made_.ranges) {
       made_.work_ns[0] += range.ns;
@@ -341,9 +357,8 @@ class rank_means {
     }
     if (has(row, "collective_bytes"))
       messages_[std::string(path)] = number(row, "collective_bytes") / steps_;
-    own_work& own = work_[with_folded_indices(path)];
-    own.ns += number(row, "gpu_copy_self_ns") / steps_;
-    own.launches += number(row, "copies_self") / steps_;
+    work_.add(with_folded_indices(path),
+              {number(row, "gpu_copy_self_ns") / steps_, number(row, "copies_self") / steps_, 0.0});
   }
   void add_kernel(json_node row) {
     std::string const path(json_.text(json_.find(row, "path")));
@@ -360,10 +375,7 @@ class rank_means {
                                 made_.losses.device_times) /
                         steps_;
     if (!kind) {
-      own_work& own = work_[with_folded_indices(path)];
-      own.ns += ns;
-      own.launches += count / steps_;
-      own.lost += lost;
+      work_.add(with_folded_indices(path), {ns, count / steps_, lost});
       work_squares_ += squares;
       return;
     }
