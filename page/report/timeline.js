@@ -32,9 +32,9 @@ function leftOutNote(windows, shown) {
 
 /** The uses of devices as tracks, which name the device where they are several. */
 function useTracks(uses) {
-  const isMany = new Set(uses.map(use => use.device)).size > 1;
+  const hasDevices = new Set(uses.map(use => use.device)).size > 1;
   return uses.map(use => ({
-    name: (isMany ? "GPU " + use.device + ": " : "") + use.name,
+    name: (hasDevices ? "GPU " + use.device + ": " : "") + use.name,
     kind: "use",
     joined: use.joined,
     bars: readUse(use),

@@ -287,8 +287,8 @@ class run_ranges {
   }
   /// What a step is divided by: 1 where the run has none.
   double steps() const noexcept {
-    double const all = static_cast<double>(steps_ms.size()) + folded_steps_;
-    return all > 0 ? all : 1;
+    double const count = static_cast<double>(steps_ms.size()) + folded_steps_;
+    return count > 0 ? count : 1;
   }
   /// What the amounts of a range are divided by.
   double steps_of(run_range const& range) const noexcept { return range.once ? 1 : steps(); }

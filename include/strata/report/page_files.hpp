@@ -4330,9 +4330,9 @@ return (hasSteps && stepsHere < summary.count
 + (uses.some(track => track.joined) ? " They are means of 500 parts of the step." : "");
 }
 function useTracks(uses) {
-const isMany = new Set(uses.map(use => use.device)).size > 1;
+const hasDevices = new Set(uses.map(use => use.device)).size > 1;
 return uses.map(use => ({
-name: (isMany ? "GPU " + use.device + ": " : "") + use.name,
+name: (hasDevices ? "GPU " + use.device + ": " : "") + use.name,
 kind: "use",
 joined: use.joined,
 bars: readUse(use),

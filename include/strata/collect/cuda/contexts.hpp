@@ -112,12 +112,12 @@ class capture_guard {
   static void graph_call_begins() noexcept {
     process_state& all = state();
     std::uintptr_t const self = this_thread();
-    for (maybe<deadline> patience;; rest()) {
+    for (maybe<deadline> limit;; rest()) {
       system_lock const lock(all.mutex);
       bool const inside = all.inside != 0 && all.inside != self;
       if (inside || (all.waiting != 0 && !has(self, true))) {
-        if (!patience) patience.emplace(longest_wait);
-        if (patience->lasts()) continue;
+        if (!limit) limit.emplace(longest_wait);
+        if (limit->lasts()) continue;
       }
       (void)take_out([&](entry const& e) { return !e.captures && e.thread == self; });
       put_in({nullptr, nullptr, self, false});
@@ -334,13 +334,13 @@ class capture_guard {
   static bool enter(std::int64_t wait) noexcept {
     process_state& all = state();
     std::uintptr_t const self = this_thread();
-    deadline patience(wait);
+    deadline limit(wait);
     for (bool waits = false;; rest()) {
       system_lock const lock(all.mutex);
       bool const own = has(self, false);
       if (all.inside == self && !own) return ++all.depth != 0;
       bool const free = all.inside == 0 && all.known == 0 && all.unknown == 0;
-      bool const late = !patience.lasts();
+      bool const late = !limit.lasts();
       bool over = free || own || late;
       for (entry* inside = all.entries; inside != all.entries + all.known; ++inside) {
         over = over || inside->is_long;

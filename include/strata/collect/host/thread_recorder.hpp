@@ -131,8 +131,8 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD void end(std::uint32_t depth) noexcept {
     if (auto* const wait = shared_->before_end.load(memory_order_relaxed)) wait();
     std::int64_t const now = shared_->clock.now();
-    for (std::uint32_t within = frames_.depth(); within > depth; --within)
-      if (frames_[within - 1].pushed) note_left(frames_[within - 1]);
+    for (std::uint32_t left = frames_.depth(); left > depth; --left)
+      if (frames_[left - 1].pushed) note_left(frames_[left - 1]);
     while (frames_.depth() >= depth) close_top(now);
     pushes_refused_.store(0, memory_order_relaxed);
   }
