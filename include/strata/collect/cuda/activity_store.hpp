@@ -362,6 +362,7 @@ class activity_store {
   static void convert(strata::memory_record& record, clock_bridge const& bridge,
                       tick_converter const& ticks) {
     record.time = bridge.to_ns(record.time, ticks);
+    record.reserved[0] = 0;  // of one that is streamed before it is settled
   }
 
   /// The time in the middle of the longest list: what begins until then is joined now.
@@ -496,18 +497,27 @@ class activity_store {
     waiting.push_back(made);
   }
   /// An allocation or release whose time cannot be has that of its call, which is the same. Where
-  /// that is not known it is lost, and the record keeps its place among others: it comes now.
+  /// that is not known yet the record keeps its place among others: it comes now.
   void settle_time(strata::memory_record& made) noexcept {
     record_clock const& clock = translator_.clock();
     driver_call_record call{};
     bool const has_call = made.node != no_node && launches().find(made.correlation, call);
     bool const has_time = made.time != lost_time && !(has_call && begins_before(made, call));
     if (has_time) return;
-    if (!has_call) ++made_.losses.timestamps_lost;
+    made.reserved[0] = has_call ? 0 : 1;  // see settle_late_time
     made.time = has_call ? clock.time_of_call(call.begin) : clock.latest().other;
   }
   template <class Record>
   static void settle_time(Record const&) noexcept {}
+  /// The same when the record is settled: the call may have been under way, else the time is lost.
+  void settle_late_time(strata::memory_record& made) noexcept {
+    if (std::exchange(made.reserved[0], std::uint8_t{0}) == 0) return;
+    driver_call_record call{};
+    if (!launches().find(made.correlation, call)) return (void)++made_.losses.timestamps_lost;
+    made.time = translator_.clock().time_of_call(call.begin);
+  }
+  template <class Record>
+  static void settle_late_time(Record const&) noexcept {}
   static bool is_awaited(traced_kernel& kernel, join_result joined) noexcept {
     if (joined == join_result::left_out) kernel.is_left_out = true;
     return joined != join_result::left_out || kernel.graph_node != 0;
@@ -636,6 +646,7 @@ class activity_store {
     if (joined == join_result::unknown) record.node = root_node;
     if (joined == join_result::unknown && is_stray(record)) return;
     count_lost_time(record);
+    settle_late_time(record);
     sums_.summing->add(record);
     keep(log, record);
   }
