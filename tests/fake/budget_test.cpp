@@ -25,6 +25,8 @@ constexpr std::uint64_t caps_kb = (16 + 16) << 10;
 constexpr std::uint64_t beyond_kb = 64 << 10;
 /// By how much the records that wait in the stand-in, 4,000 at most, differ between two runs.
 constexpr std::uint64_t undelivered_kb = 2 << 10;
+/// What malloc keeps of memory that is free again (seen: 10 to 18 MB, by the number of its arenas).
+constexpr std::uint64_t free_kb = 18 << 10;
 
 using numbers = std::map<std::string, std::uint64_t>;
 
@@ -65,7 +67,7 @@ growth grow(char const* what, std::string const& formats = "none") {
 void check_peak(growth const& made) {
   if (test::sanitized) return;
   CAPTURE(made.peak_kb);
-  CHECK(made.peak_kb < caps_kb + beyond_kb);
+  CHECK(made.peak_kb < caps_kb + beyond_kb + free_kb);
 }
 
 void check_memory(growth const& made) {
@@ -74,7 +76,7 @@ void check_memory(growth const& made) {
   CAPTURE(made.peak_kb);
   CAPTURE(made.printed_kb);
   check_peak(made);
-  CHECK(made.printed_kb + undelivered_kb > made.grown_kb * 9 / 10);
+  CHECK(made.printed_kb + undelivered_kb + free_kb > made.grown_kb * 9 / 10);
   CHECK(made.printed_kb < made.grown_kb * 11 / 10 + undelivered_kb);
 }
 
