@@ -360,6 +360,7 @@ if with_stand_ins:
         pass
     time.sleep(0.2)  # it looks at the file ten times a second
     attach(0, child.pid)
+    time.sleep(0.5)  # and needs a moment to see that it was touched
     child.send_signal(signal.SIGINT)
     out, err = child.communicate()
     that(child.returncode == 5 and sorted(os.listdir("attached")) == ["001"] and [row["count"] for row in rows("attached/001", "kernels")] == ["4"],

@@ -304,7 +304,7 @@ TEST_CASE("copies, fills, waits, allocations and migrations lose their times as 
     run.add(memory);
   }
   profile const p = run.take();
-  CHECK(p.losses.timestamps_lost == 3 * 6);
+  CHECK(p.losses.timestamps_lost == 3 * 5);  // CUPTI's own overhead is no work of the program
   range_row const r = row(p, "a");
   CHECK(r.self.copies == 12);
   CHECK(r.self.copy_ns == 300);
