@@ -285,9 +285,9 @@ class activity_store {
     maybe<device_summing> summing;
     bool is_missing = false;  // for want of memory
 
-    void begin(memory_budget& budget, std::uint32_t other_kernels) noexcept {
+    void begin(memory_budget& budget, std::uint32_t others) noexcept {
       sums = {};
-      is_missing = !if_memory_allows([&] { summing.emplace(sums, budget, other_kernels); });
+      is_missing = !if_memory_allows([&] { summing.emplace(sums, budget, others); });
       if (is_missing) summing.reset();
     }
   };
