@@ -154,8 +154,10 @@ class attach_command final : public subcommand {
       std::vector<unsigned> const ids{std::istream_iterator<unsigned>(words), {}};
       bool const is_single = ids.size() == 4 && std::count(ids.begin(), ids.end(), ids[0]) == 4;
       if (key == "Groups:") found.groups.assign(ids.begin(), ids.end());
-      if (key == "Uid:" && is_single) found.user = ids[0], ++single;
-      if (key == "Gid:" && is_single) found.group = ids[0], ++single;
+      if (key != "Uid:" && key != "Gid:") continue;
+      if (!is_single) continue;
+      (key == "Uid:" ? found.user : found.group) = ids[0];
+      ++single;
     }
     found.known = single == 2;
     return found;

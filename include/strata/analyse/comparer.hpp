@@ -30,9 +30,9 @@ inline constexpr double range_alarms = 0.005;  // of all ranges together
 inline constexpr double assumed_noise = 0.25;
 /// Ranges that are judged have at least this part of `least_share`.
 inline constexpr double judged_part = 0.25;
-/// Steps of a run, and calls of a range, of which the noise can be told by themselves.
+/// Steps of a run, and calls of a range, whose noise can be estimated from themselves.
 inline constexpr std::size_t fewest_steps = 5;
-/// Steps of a run, of which it can be told by those of all runs together.
+/// Steps of a run, whose noise can be estimated from all runs together.
 inline constexpr std::size_t fewest_pooled_steps = 2;
 /// What is asked for where they are few.
 inline constexpr std::size_t usual_steps = 20;
@@ -391,7 +391,7 @@ class comparer {
   }
 
   /// All times of a range were lost in one run: where it has much of a step in another, nothing can
-  /// be told.
+  /// be estimated.
   void note_unseen(compared_range& range, vec<run_range const*> const& found, bool gpu) {
     double longest = 0;
     for (std::size_t r = 0; r < runs(); ++r)
@@ -906,7 +906,7 @@ class comparer {
   double pooled_freedom_ = 0;
   double separation_ = 0;  // of the shortest step after and the longest before, as a logarithm
   compared_range const* unseen_ = nullptr;  // a range all of whose times a run lost
-  bool few_ = false;                        // steps: what is told of them is wider
+  bool few_ = false;                        // steps: their noise is taken to be wider
   bool too_few_ = false;                    // to tell anything
   bool traced_ = true;
   bool step_slower_ = false;

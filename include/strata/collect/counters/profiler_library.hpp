@@ -311,17 +311,17 @@ class metric_config {
 inline status configure_counters(profiler_library const& library, std::string const& chip,
                                  counter_images& images, vec<std::string> const& names,
                                  metric_config& made) {
-  auto const by = [&](vec<std::uint8_t> const& image) {
+  auto const configure_with = [&](vec<std::uint8_t> const& image) {
     cupti_host fresh;
     status opened = fresh.open(library, chip, image);
     if (!opened) return opened;
     made = metric_config(std::move(fresh), names);
     return made.build();
   };
-  status done = by(images.of_context());
+  status done = configure_with(images.of_context());
   if (done.code() != errc_of(cupti::result::unknown)) return done;
   vec<std::uint8_t> const& whole = images.of_device(library);
-  if (!whole.empty() && by(whole).ok()) done = {};
+  if (!whole.empty() && configure_with(whole).ok()) done = {};
   return done;
 }
 
