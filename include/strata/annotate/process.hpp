@@ -23,7 +23,6 @@
 #if defined(__linux__)
 #include <dlfcn.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #endif
 
 struct strata_detail_c_calls;
@@ -249,12 +248,12 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline process_block* find_block() no
   if (word == nullptr) return &own_block;
   process_block* found = word->load(memory_order_acquire);
   if (found == nullptr) {
-    void* const memory = mmap(nullptr, sizeof(process_block), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return &own_block;
+    // On the heap, where a leak checker follows what the block points to.
+    void* const memory = std::malloc(sizeof(process_block));
+    if (memory == nullptr) return &own_block;
     auto* const made = new (memory) process_block;
     if (word->compare_exchange_strong(found, made, memory_order_acq_rel)) return made;
-    (void)munmap(memory, sizeof(process_block));
+    std::free(memory);
   }
   if (found->abi == process_abi) return found;
   give_way(found->abi);
