@@ -55,9 +55,9 @@ class borrowed_variable {
 
   /// Where the program has changed it, it stays.
   void give_back() noexcept {
-#if defined(__linux__)
     char const* const name = std::exchange(name_, nullptr);
     if (name == nullptr) return;
+#if defined(__linux__)
     set_now().store(nullptr);
     char const* const value = variable(name);
     if (value != nullptr && text_.compare(std::strlen(name) + 1, text_.npos, value) == 0)
