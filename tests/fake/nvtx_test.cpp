@@ -182,9 +182,9 @@ TEST_CASE("NCCL's calls have their bytes, and these are no traffic of memory") {
   std::string const csv =
       written(p, [](auto& out, auto const& input) { write_ranges_csv(out, input); });
   CHECK(csv.find(",collective_bytes\n") != std::string::npos);
-  std::string const json = written(p, [](auto& out, auto const& input) { write_json(out, input); });
-  for (auto const& range : nlohmann::json::parse(json).at("ranges"))
-    CHECK(range.at("collective_bytes") == 6000);
+  auto const json = nlohmann::json::parse(
+      written(p, [](auto& out, auto const& input) { write_json(out, input); }));
+  for (auto const& range : json.at("ranges")) CHECK(range.at("collective_bytes") == 6000);
 }
 
 TEST_CASE("NVTX ranges are the steps of windows") {
