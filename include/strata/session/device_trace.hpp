@@ -183,7 +183,12 @@ class cuda_watch {
 #if defined(__linux__)
     ended_.store(false);
     asked_to_end_.store(false);
-    if (thread_.start(&run, this)) return {};
+    owned_thread thread;
+    if (thread.start(&run, this)) {
+      thread.detach();  // it ends by itself, and the program may end without a stop
+      return {};
+    }
+    ended_.store(true);
 #endif
     return {errc::unavailable,
             "kernels of the range in which the program begins to use CUDA may be missing, since no "
@@ -194,14 +199,12 @@ class cuda_watch {
   /// back within so many ms.
   bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
 #if defined(__linux__)
-    if (!thread_.runs()) return true;
     asked_to_end_.store(true);
     deadline patience(std::int64_t{patience_ms} * 1'000'000 + 2 * period_ns);
     for (unsigned turn = 0; !ended_.load(); ++turn) {
       if (!patience.lasts()) return false;
       wait_a_turn(turn);
     }
-    thread_.join();
 #endif
     return true;
   }
@@ -228,8 +231,7 @@ class cuda_watch {
     return nullptr;
   }
 
-  owned_thread thread_;
-  atomic<bool> ended_{false};
+  atomic<bool> ended_{true};
   atomic<bool> asked_to_end_{false};
 #endif
 };

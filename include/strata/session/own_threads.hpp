@@ -55,6 +55,10 @@ class owned_thread {
     if (std::exchange(runs_, false) && !pthread_equal(id_, pthread_self()))
       pthread_join(id_, nullptr);
   }
+  /// Nobody waits for it from now on.
+  void detach() noexcept {
+    if (std::exchange(runs_, false)) pthread_detach(id_);
+  }
 
  private:
   pthread_t id_{};

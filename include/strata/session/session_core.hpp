@@ -374,7 +374,11 @@ class session_core {
     unsigned long nobody = 0;
     if (!block().owner.compare_exchange_strong(nobody, process_id())) return;
 #if defined(__linux__) || defined(__APPLE__)
-    (void)pthread_atfork(nullptr, nullptr, [] {
+    // The thread that forks sees what the block's last owner has stored.
+    auto* const before = +[] {
+      if (block().mutex.try_lock()) block().mutex.unlock();
+    };
+    (void)pthread_atfork(before, nullptr, [] {
       silence_child();
       recorder_state& state = detail::recorder::instance().state();
       state.session.store(0);
