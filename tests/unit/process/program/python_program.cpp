@@ -3,6 +3,7 @@
 // never begins: begin, leaves, never.
 #include <strata/range.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -11,7 +12,7 @@
 
 namespace {
 
-int has_begun = 0;
+std::atomic<int> has_begun{0};  // a thread of the session asks
 
 void begin_python() {
   struct sigaction now {};
