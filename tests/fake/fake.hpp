@@ -75,7 +75,7 @@ FAKE_EXPORT void fake_set_implicit_capture_in(std::uint32_t context, int on);
 /// Whether cuCtxSynchronize was called while a stream captured, which ruins the capture.
 FAKE_EXPORT int fake_capture_broken();
 /// What the runtime does at a program's first call, and each function below that works on the
-/// device: cuInit, then a context, which takes 0.2 s, or until records are switched on. Returns:
+/// device: cuInit, then a context, which takes until the session's watch has seen it. Returns:
 /// whether the program has CUDA.
 FAKE_EXPORT int fake_use_cuda();
 FAKE_EXPORT int fake_cuda_ready();  // cuInit has succeeded, or injects: CUPTI may be called

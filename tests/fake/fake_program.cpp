@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <strata/collect/cuda/driver.hpp>
 
 #include "fake_profiler_state.hpp"
@@ -239,6 +241,23 @@ void tell_of(green_context const& made) {
   queue_record(&record, sizeof(record));
 }
 
+bool records_are_on() {
+  bool on = false;
+  with_state([&](fake::state& s) { on = !s.kinds.empty(); });
+  return on;
+}
+
+/// Whether a session looks for the program's first use of CUDA.
+bool watch_runs() {
+  std::error_code gone;  // a thread that ends meanwhile
+  for (auto const& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name == "strata-cuda") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void tell_of_green_contexts() {
@@ -316,12 +335,7 @@ void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns) {
 int fake_use_cuda() {
   if (fake_cuda_ready() != 0) return 1;
   if (cuInit(0) != strata::detail::driver::result::success) return 0;
-  auto const records_are_on = [] {
-    bool on = false;
-    with_state([&](fake::state& s) { on = !s.kinds.empty(); });
-    return on;
-  };
-  for (int i = 0; i < 200 && !records_are_on(); ++i) ::usleep(1000);
+  for (int i = 0; i < 20'000 && !fake::records_are_on() && fake::watch_runs(); ++i) ::usleep(1000);
   fake_create_context(1);
   return 1;
 }

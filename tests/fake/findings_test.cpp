@@ -63,10 +63,12 @@ TEST_CASE("findings.json names the range in which the host computes while the de
   CHECK(made["step"]["count"] == 6);
   CHECK(made["step"]["mean_ns"].get<double>() > 1.5e6);
   CHECK(made["step"]["gpu_busy_ns"].get<double>() > 3 * 19'000);
-  // On a busy machine the calls of the program vary as well, which may cost more.
+  // On a busy machine the calls of the program vary as well, and lose their CPU: both may cost
+  // more.
   nlohmann::json found;
   for (nlohmann::json const& each : made["findings"])
-    if (found.is_null() && each["rule"] != "varying-calls") found = each;
+    if (found.is_null() && each["rule"] != "varying-calls" && each["rule"] != "preempted")
+      found = each;
   REQUIRE(found.is_object());
   CHECK(found["rule"] == "host-work");
   CHECK(found["path"] == "tokenise");

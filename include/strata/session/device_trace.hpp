@@ -185,6 +185,7 @@ class cuda_watch {
     asked_to_end_.store(false);
     owned_thread thread;
     if (thread.start(&run, this)) {
+      thread.name("strata-cuda");
       thread.detach();  // it ends by itself, and the program may end without a stop
       return {};
     }
@@ -215,7 +216,6 @@ class cuda_watch {
 
   static void* run(void* context) {
     auto& self = *static_cast<cuda_watch*>(context);
-    name_thread("strata-cuda");
     {
       own_thread const counted;
       program_threads program;

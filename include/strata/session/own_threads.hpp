@@ -55,6 +55,12 @@ class owned_thread {
     if (std::exchange(runs_, false) && !pthread_equal(id_, pthread_self()))
       pthread_join(id_, nullptr);
   }
+  /// As name_thread, by the thread that started it, before anybody looks.
+  void name([[maybe_unused]] char const* name) noexcept {
+#if defined(__linux__)
+    if (runs_) pthread_setname_np(id_, name);
+#endif
+  }
   /// Nobody waits for it from now on.
   void detach() noexcept {
     if (std::exchange(runs_, false)) pthread_detach(id_);
