@@ -5,14 +5,14 @@
 #include <benchmark/benchmark.h>
 #include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/page.hpp>
-#include <strata/report/perfetto.hpp>
-#include <strata/report/trace.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
+#include "report/page.hpp"
+#include "report/perfetto.hpp"
+#include "report/trace.hpp"
 
 #include <cmath>
 #include <cstdint>

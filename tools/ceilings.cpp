@@ -1,6 +1,6 @@
 // strata ceilings: what this device reaches of memory, caches and operations of each format. Later
 // sessions on it take the results for their roofs.
-#include <strata/ceilings.hpp>
+#include "ceilings.hpp"
 
 #include <string>
 

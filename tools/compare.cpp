@@ -1,9 +1,9 @@
 // strata compare: what changed between runs of a program, by range.
+#include "compare.hpp"
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/compare.hpp>
 #include <strata/recording.hpp>
-#include <strata/report/comparison_files.hpp>
+#include "report/comparison_files.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,10 +3,10 @@
 #include <strata/options.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/recording.hpp>
-#include <strata/report/answer_text.hpp>
-#include <strata/report/findings.hpp>
-#include <strata/report/report_input.hpp>
 #include <strata/tables/table.hpp>
+#include "report/answer_text.hpp"
+#include "report/findings.hpp"
+#include "report/report_input.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include "files.hpp"
 
-#include <strata/report/report_input.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/table_input.hpp>
+#include "report/report_input.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,10 +1,10 @@
 // strata help: what a word of the outputs means: a key of STRATA=, a command, a column, a metric, a
 // limiter, a finding, a message, and the words between them.
-#include <strata/analyse/finding_rules.hpp>
-#include <strata/analyse/speed_of_light.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
 #include <strata/tables/table.hpp>
+#include "analyse/finding_rules.hpp"
+#include "analyse/speed_of_light.hpp"
 
 #include <algorithm>
 #include <functional>

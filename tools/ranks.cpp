@@ -1,14 +1,14 @@
 // strata ranks: which rank of a distributed run is last, how often, by how much, and where.
-#include <strata/analyse/profile_file.hpp>
-#include <strata/analyse/rank_collectives.hpp>
-#include <strata/analyse/rank_comparison.hpp>
-#include <strata/analyse/rank_run.hpp>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/recording.hpp>
 #include <strata/tables/json.hpp>
+#include "analyse/profile_file.hpp"
+#include "analyse/rank_collectives.hpp"
+#include "analyse/rank_comparison.hpp"
+#include "analyse/rank_run.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // strata trace: the timeline of a recording, for Perfetto or chrome://tracing.
+#include "report/trace.hpp"
 #include <strata/base/utf8.hpp>
-#include <strata/report/perfetto.hpp>
-#include <strata/report/trace.hpp>
 #include <strata/tables/table_input.hpp>
+#include "report/perfetto.hpp"
 
 #include <string>
 #include <string_view>

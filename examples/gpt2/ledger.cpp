@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include <strata/ledger.hpp>
 #include <strata/recording.hpp>
+#include "ledger.hpp"
 
 namespace gpt2 {
 

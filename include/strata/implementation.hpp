@@ -8,8 +8,8 @@
 //   #include <strata/strata.hpp>
 //
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
-// each of several shared objects, are harmless. With STRATA_RECORDER defined, too, what is made of
-// a profile is left out (<strata/reports.hpp>): the command `strata` makes it of the recording.
+// each of several shared objects, are harmless. It makes tables, CSV, JSON and recordings; findings,
+// page and traces are made by src/reports.cpp, where it is linked in, or by the command `strata`.
 
 #include <strata/base/macros.hpp>
 
@@ -118,9 +118,7 @@ STRATA_DETAIL_COLD_CODE
 #include <strata/session/session_core.hpp>
 #include <strata/session/standard_error.hpp>
 
-#if !defined(STRATA_RECORDER)
-#include <strata/reports.hpp>
-#endif
+#include <strata/session/table_reports.hpp>
 
 STRATA_BEGIN_SWITCH
 
@@ -209,9 +207,7 @@ static void
 register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
   standard_error::watch();
-#if !defined(STRATA_RECORDER)
-  install_reports();
-#endif
+  install_tables();
 }
 
 inline bool const nvtx_session_started = environment_session::start_for_nvtx();

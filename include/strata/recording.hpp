@@ -17,7 +17,6 @@
 #include <strata/recording/parts.hpp>
 #include <strata/recording/reader.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -193,11 +192,8 @@ inline status read_recording_file(std::string const& path, profile& target,
 
 /// Prints and writes what the options ask for (`formats`, `out`, `sort`), as the session that
 /// recorded the profile would have done.
-/// Errors: input_output; the table is printed all the same. not_supported with the recorder alone.
+/// Errors: input_output; the table is printed all the same.
 inline status report_recording(profile& recorded, options const& wanted) {
-  if (detail::installed_reports() == nullptr)
-    return {errc::not_supported,
-            "this program has the recorder alone: strata report makes reports of a recording"};
   return detail::report_files(wanted).write(recorded);
 }
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <strata/ceilings.hpp>
+#include "ceilings.hpp"
 #include "fake_session.hpp"
 #include "work_folder.hpp"
 

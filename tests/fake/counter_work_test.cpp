@@ -2,9 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <strata/collect/counters/kernel_counters.hpp>
-#include <strata/ledger.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <string>
+#include "ledger.hpp"
 
 #include "counter_run.hpp"
 

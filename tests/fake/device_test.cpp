@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include <strata/analyse/occupancy.hpp>
 #include <strata/tables/devices.hpp>
+#include "analyse/occupancy.hpp"
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/collect/host/record_log.hpp>
-#include <strata/report/trace.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
@@ -15,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "report/trace.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include "fake_session.hpp"
 
 #include <strata/recording.hpp>
-#include <strata/report/trace.hpp>
+#include "report/trace.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

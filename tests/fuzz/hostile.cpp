@@ -1,12 +1,12 @@
 // A recording whose form is right and whose content is anything: it is refused by a sentence, or
 // all that the command makes of it is made. Nothing is written outside of the folder, JSON and CSV
 // are well-formed, and nothing that a recording names controls a terminal or a shell.
-#include <strata/analyse/rank_comparison.hpp>
-#include <strata/compare.hpp>
-#include <strata/ledger.hpp>
 #include <strata/recording.hpp>
-#include <strata/report/comparison_files.hpp>
-#include <strata/reports.hpp>
+#include "analyse/rank_comparison.hpp"
+#include "compare.hpp"
+#include "ledger.hpp"
+#include "report/comparison_files.hpp"
+#include "reports.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -76,7 +76,6 @@ void make_report_files(strata::profile const& read) {
   strata::options wanted = strata::options::parse(
       "formats=csv+json+html+trace+perfetto+openmetrics+recording", problems);
   wanted.out = folder.out();
-  strata::detail::install_reports();
   strata::detail::report_files::surroundings around;
   around.spare = folder.out();
   (void)strata::detail::report_files(wanted, around).write(read);

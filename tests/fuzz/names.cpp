@@ -2,7 +2,7 @@
 // read back is well-formed, and nothing of a name becomes markup, a control sequence or a further
 // row.
 #include <strata/recording.hpp>
-#include <strata/report/page.hpp>
+#include "report/page.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Any text as a profile.json: refused in a sentence, or compared with itself or a sound one.
-#include <strata/compare.hpp>
-#include <strata/report/comparison_files.hpp>
 #include <strata/tables/json.hpp>
+#include "compare.hpp"
+#include "report/comparison_files.hpp"
 
 #include <cstddef>
 #include <cstdint>

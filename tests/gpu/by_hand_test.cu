@@ -3,12 +3,12 @@
 
 #include <cmath>
 #include <cstdio>
-#include <strata/analyse/roofline.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/range.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/steps.hpp>
 #include <string>
+#include "analyse/roofline.hpp"
 
 #include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"

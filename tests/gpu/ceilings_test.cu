@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <strata/ceilings.hpp>
 #include <thread>
 #include <vector>
+#include "ceilings.hpp"
 
 #include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"

@@ -3,10 +3,10 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
-#include <strata/analyse/occupancy.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/tables/devices.hpp>
+#include "analyse/occupancy.hpp"
 
 #include "gpu/gpu_fixture.hpp"
 

@@ -3,14 +3,14 @@
 #define STRATA_TESTS_UNIT_ALL_REPORTS_HPP
 
 #include <strata/recording.hpp>
-#include <strata/report/findings.hpp>
-#include <strata/report/fleet_metrics.hpp>
-#include <strata/report/page.hpp>
-#include <strata/report/perfetto.hpp>
-#include <strata/report/trace.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
+#include "report/findings.hpp"
+#include "report/fleet_metrics.hpp"
+#include "report/page.hpp"
+#include "report/perfetto.hpp"
+#include "report/trace.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <strata/ceilings.hpp>
 #include <string>
+#include "ceilings.hpp"
 
 #include "work_folder.hpp"
 

@@ -1,5 +1,5 @@
-#include <strata/compare.hpp>
-#include <strata/report/comparison_files.hpp>
+#include "compare.hpp"
+#include "report/comparison_files.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // computes each mean, variance and verdict from the single calls; and the statistics beside what
 // defines them.
 #include <doctest/doctest.h>
-#include <strata/compare.hpp>
+#include "compare.hpp"
 
 #include <algorithm>
 #include <cmath>

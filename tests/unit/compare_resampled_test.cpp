@@ -1,10 +1,10 @@
 // Equal runs, drawn from the steps of the recordings in examples/report: strata compare raises no
 // alarm.
 #include <doctest/doctest.h>
-#include <strata/compare.hpp>
 #include <strata/recording.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_names.hpp>
+#include "compare.hpp"
 
 #include <algorithm>
 #include <cmath>

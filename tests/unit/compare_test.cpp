@@ -1,4 +1,4 @@
-#include <strata/compare.hpp>
+#include "compare.hpp"
 
 #include <doctest/doctest.h>
 

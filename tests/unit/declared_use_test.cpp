@@ -1,6 +1,6 @@
 // What ranges declare of a step, beside the peaks of the GPUs.
+#include "analyse/declared_use.hpp"
 #include <doctest/doctest.h>
-#include <strata/analyse/declared_use.hpp>
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include <strata/analyse/device_peaks.hpp>
+#include "analyse/device_peaks.hpp"
 
 #include <doctest/doctest.h>
 

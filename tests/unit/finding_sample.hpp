@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/report/findings.hpp>
+#include "report/findings.hpp"
 
 #include <cstdint>
 #include <limits>

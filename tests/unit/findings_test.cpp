@@ -1,15 +1,15 @@
 // Hand-made profiles with one thing wrong each, and sound ones.
+#include "report/findings.hpp"
 #include <doctest/doctest.h>
 #include <strata/base/text_writer.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/report/findings.hpp>
-#include <strata/report/page.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
+#include "report/page.hpp"
 
 #include <cmath>
 #include <cstdint>

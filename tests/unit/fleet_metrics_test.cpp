@@ -1,5 +1,5 @@
+#include "report/fleet_metrics.hpp"
 #include <doctest/doctest.h>
-#include <strata/report/fleet_metrics.hpp>
 
 #include <cstddef>
 #include <map>

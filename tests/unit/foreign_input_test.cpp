@@ -2,8 +2,8 @@
 #include <strata/base/json_reader.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/recording.hpp>
-#include <strata/reports.hpp>
 #include <strata/session/output_directory.hpp>
+#include "reports.hpp"
 
 #include <doctest/doctest.h>
 
@@ -137,7 +137,6 @@ TEST_CASE("a set's name and its keys lead to no file elsewhere and break no form
   vec<std::string> problems;
   options wanted = options::parse("formats=csv+json", problems);
   wanted.out = here / "inner/out";
-  detail::install_reports();
   detail::report_files::surroundings around;
   around.spare = here / "inner/spare";
   REQUIRE(detail::report_files(wanted, around).write(read).ok());

@@ -1,8 +1,8 @@
 // The judge of gains, against limits that are written by hand.
+#include "analyse/gains.hpp"
 #include <doctest/doctest.h>
-#include <strata/analyse/gains.hpp>
-#include <strata/analyse/roofline.hpp>
-#include <strata/analyse/speed_of_light.hpp>
+#include "analyse/roofline.hpp"
+#include "analyse/speed_of_light.hpp"
 
 #include <cstddef>
 #include <utility>

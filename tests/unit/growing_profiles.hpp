@@ -2,22 +2,22 @@
 #ifndef STRATA_TESTS_UNIT_GROWING_PROFILES_HPP
 #define STRATA_TESTS_UNIT_GROWING_PROFILES_HPP
 
-#include <strata/analyse/rank_comparison.hpp>
-#include <strata/analyse/rank_run.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/compare.hpp>
 #include <strata/profile.hpp>
 #include <strata/recording.hpp>
-#include <strata/report/findings.hpp>
-#include <strata/report/fleet_metrics.hpp>
-#include <strata/report/page.hpp>
-#include <strata/report/report_input.hpp>
-#include <strata/report/trace.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/record_sums.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
+#include "analyse/rank_comparison.hpp"
+#include "analyse/rank_run.hpp"
+#include "compare.hpp"
+#include "report/findings.hpp"
+#include "report/fleet_metrics.hpp"
+#include "report/page.hpp"
+#include "report/report_input.hpp"
+#include "report/trace.hpp"
 
 #include <algorithm>
 #include <cmath>

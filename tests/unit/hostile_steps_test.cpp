@@ -1,9 +1,9 @@
 // Programs that make ratios of unlike work easy: no share above 100 %, no number without end, and
 // no gain beyond what there is, whatever the shape of the run.
 #include <doctest/doctest.h>
-#include <strata/report/findings.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
+#include "report/findings.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/report/page.hpp>
+#include "report/page.hpp"
 
 #include <algorithm>
 #include <cstdint>

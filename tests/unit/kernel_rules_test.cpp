@@ -2,8 +2,8 @@
 // it. One kernel of 1 ms a step; unless a case says more, issue slots are used by 25 %, device
 // memory by 20 % and L2 by 9.6 %.
 #include <doctest/doctest.h>
-#include <strata/analyse/speed_of_light.hpp>
-#include <strata/report/findings.hpp>
+#include "analyse/speed_of_light.hpp"
+#include "report/findings.hpp"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>

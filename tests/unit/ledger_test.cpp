@@ -1,7 +1,7 @@
 // Synthetic counts with ledgers computed by hand. Bytes of one step.
+#include "ledger.hpp"
 #include <doctest/doctest.h>
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/ledger.hpp>
 #include <strata/profile/metric_resolver.hpp>
 
 #include <cmath>

@@ -1,10 +1,10 @@
 // Roofs, limits and the host's timeline of small tables, computed by hand.
 #include <doctest/doctest.h>
-#include <strata/analyse/occupancy.hpp>
-#include <strata/analyse/roofline.hpp>
-#include <strata/report/page_budget.hpp>
 #include <strata/tables/host_timeline.hpp>
-#include <strata/what_if.hpp>
+#include "analyse/occupancy.hpp"
+#include "analyse/roofline.hpp"
+#include "report/page_budget.hpp"
+#include "what_if.hpp"
 
 #include <cstdint>
 #include <map>

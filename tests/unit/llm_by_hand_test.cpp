@@ -1,8 +1,8 @@
 // What parts of a small odd model need, added up by hand: each size and each precision is another
 // number, so that no two are confused.
 #include <doctest/doctest.h>
-#include <strata/ledger.hpp>
 #include <strata/llm.hpp>
+#include "ledger.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <strata/analyse/occupancy.hpp>
+#include "analyse/occupancy.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/report/report_input.hpp>
-#include <strata/report/trace.hpp>
-#include <strata/reports.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
+#include "report/report_input.hpp"
+#include "report/trace.hpp"
+#include "reports.hpp"
 
 #include <doctest/doctest.h>
 
@@ -250,7 +250,7 @@ TEST_CASE("what trace.json leaves out is said on the console") {
   report_test::report_sample s = report_test::gpu_sample(12, 20);
   s.source.problems = {"An earlier problem."};
   strata::detail::report_side const* const usual = strata::detail::installed_reports();
-  strata::detail::report_side const cutting{&cut_reports::make, usual->help_on_columns};
+  strata::detail::report_side const cutting{&cut_reports::make, usual->help_on_columns, true};
   options wanted;
   wanted.out = here / "run";
   wanted.csv = wanted.json = false;

@@ -1,6 +1,6 @@
+#include "report/perfetto.hpp"
 #include <doctest/doctest.h>
-#include <strata/report/perfetto.hpp>
-#include <strata/report/trace.hpp>
+#include "report/trace.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,6 @@
 // Ranges on the streams of the GPU: each call from its first to its last work there.
+#include "report/range_projection.hpp"
 #include <doctest/doctest.h>
-#include <strata/report/range_projection.hpp>
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // What ranks lost bounds who is last, and where.
 #include <doctest/doctest.h>
-#include <strata/analyse/rank_comparison.hpp>
-#include <strata/analyse/rank_run.hpp>
+#include "analyse/rank_comparison.hpp"
+#include "analyse/rank_run.hpp"
 
 #include <cstddef>
 #include <cstdint>

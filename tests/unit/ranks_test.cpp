@@ -1,14 +1,14 @@
 // Ranks beside each other: what is read of each, by hand; who is last, by hand and beside a slow
 // reference.
 #include <doctest/doctest.h>
-#include <strata/analyse/profile_file.hpp>
-#include <strata/analyse/rank_collectives.hpp>
-#include <strata/analyse/rank_comparison.hpp>
-#include <strata/analyse/rank_run.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table_input.hpp>
+#include "analyse/profile_file.hpp"
+#include "analyse/rank_collectives.hpp"
+#include "analyse/rank_comparison.hpp"
+#include "analyse/rank_run.hpp"
 
 #include <algorithm>
 #include <cmath>

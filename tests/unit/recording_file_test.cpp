@@ -110,11 +110,11 @@ std::vector<std::string> files_of(profile& of, std::string const& folder) {
   return names;
 }
 
-/// For its scope this program has the recorder alone.
-class without_reports {
+/// For its scope this program makes tables alone.
+class without_analysis {
  public:
-  without_reports() { detail::installed_reports() = nullptr; }
-  ~without_reports() { detail::installed_reports() = before_; }
+  without_analysis() { detail::installed_reports() = &detail::tables_alone; }
+  ~without_analysis() { detail::installed_reports() = before_; }
 
  private:
   detail::report_side const* before_ = detail::installed_reports();
@@ -164,19 +164,20 @@ constexpr char const* no_profile = "Its content is not that of a profile: record
 
 }  // namespace
 
-TEST_CASE("reports of a recording need the reports' side") {
+TEST_CASE("reports of a recording are tables without the analysis") {
   test::work_folder here;
   profile of = report_test::gpu_sample().source;
   options wanted;
   wanted.out = here / "out";
-  without_reports const none;
-  CHECK(report_recording(of, wanted).code() == errc::not_supported);
-  CHECK_FALSE(test::fs::exists(wanted.out));
+  without_analysis const none;
+  CHECK(report_recording(of, wanted).ok());
+  CHECK(test::fs::exists(wanted.out + "/ranges.csv"));
+  CHECK_FALSE(test::fs::exists(wanted.out + "/findings.json"));
 }
 
-TEST_CASE("a session in code with the recorder alone writes where it reports, and only there") {
+TEST_CASE("a session in code without the analysis writes where it reports, and only there") {
   test::work_folder here;
-  without_reports const none;
+  without_analysis const none;
   options wanted;
   wanted.trace = false;
   wanted.out = here / "out";
@@ -187,7 +188,8 @@ TEST_CASE("a session in code with the recorder alone writes where it reports, an
   CHECK_FALSE(test::fs::exists(wanted.out));
   CHECK(run.report().ok());
   CHECK(test::fs::exists(wanted.out + "/profile.strata"));
-  CHECK_FALSE(test::fs::exists(wanted.out + "/ranges.csv"));
+  CHECK(test::fs::exists(wanted.out + "/ranges.csv"));
+  CHECK_FALSE(test::fs::exists(wanted.out + "/findings.json"));
 }
 
 TEST_CASE("every report of a recording is that of the profile, to the last byte") {

@@ -5,8 +5,8 @@
 
 #include <strata/base/text_writer.hpp>
 #include <strata/recording/format.hpp>
-#include <strata/report/report_input.hpp>
 #include <strata/tables/columns.hpp>
+#include "report/report_input.hpp"
 
 #include <cmath>
 #include <cstdint>

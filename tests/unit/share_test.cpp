@@ -1,10 +1,10 @@
 // A share is never above 100 %: its part and its whole are of the same work, or it is not there.
 #include <doctest/doctest.h>
-#include <strata/report/findings.hpp>
-#include <strata/report/page.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/table.hpp>
+#include "report/findings.hpp"
+#include "report/page.hpp"
 
 #include <cctype>
 #include <cstddef>

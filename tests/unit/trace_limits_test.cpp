@@ -1,7 +1,7 @@
 // What a trace leaves out, to the event, and lanes of slices that touch; the nearest of misspelt
 // names.
 #include <doctest/doctest.h>
-#include <strata/report/trace_plan.hpp>
+#include "report/trace_plan.hpp"
 
 #include <cstdint>
 #include <string>

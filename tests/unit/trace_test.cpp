@@ -1,5 +1,5 @@
+#include "report/trace.hpp"
 #include <doctest/doctest.h>
-#include <strata/report/trace.hpp>
 
 #include <cmath>
 #include <map>

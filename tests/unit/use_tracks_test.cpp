@@ -1,7 +1,7 @@
+#include "report/use_tracks.hpp"
 #include <doctest/doctest.h>
-#include <strata/report/perfetto.hpp>
-#include <strata/report/trace.hpp>
-#include <strata/report/use_tracks.hpp>
+#include "report/perfetto.hpp"
+#include "report/trace.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,11 +1,11 @@
 // Timelines whose times with a change are computed by hand. A launch takes 3 us; the device begins
 // 0.5 us after it, or after the work before; a wait ends 2 us after the work.
+#include "what_if.hpp"
 #include <doctest/doctest.h>
-#include <strata/analyse/finding_rules.hpp>
-#include <strata/analyse/roofline.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/what_if.hpp>
+#include "analyse/finding_rules.hpp"
+#include "analyse/roofline.hpp"
 
 #include <algorithm>
 #include <cmath>

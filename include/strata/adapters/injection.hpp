@@ -77,7 +77,7 @@ class injection {
   static void register_library() noexcept {
     process_block& ours = block();
     if (starter(ours) == nullptr) (void)register_session(&begin_session, &c_calls);
-    install_reports();
+    install_tables();
     if (!wanted().enabled) return;
     Dl_info own{};
     char path[PATH_MAX];

@@ -183,10 +183,8 @@ class report_files {
 
   explicit report_files(options const& wanted, surroundings const& around = look_around())
       : options_(wanted), around_(around) {
-    // Without reports the recording is the one file, whatever is wanted: it has it all.
-    bool const makes_recording =
-        installed_reports() == nullptr && wants_format_of(wanted, format_source::profile);
-    if (makes_recording) options_.recording = true;
+    // Findings, page and traces can be made of the recording later.
+    if (lacks_analysis() && wants_files(wanted)) options_.recording = true;
   }
 
   /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
@@ -255,7 +253,7 @@ class report_files {
     if (!outcome.ok()) say(in_terms_of_caller(outcome.message()).c_str());
     files_.say_written();
     bool const is_first = earlier == nullptr || number_ == 1;
-    if (installed_reports() == nullptr && is_first) say_what_is_left();
+    if (lacks_analysis() && is_first) say_what_is_left();
     if (!files_.has_folder()) return;
     files_.remove_empty();
     // A window that the end of the program cut off takes no whole one's place.
@@ -280,12 +278,17 @@ class report_files {
     return text;
   }
 
-  /// With the recorder alone: the command that makes the rest.
+  static bool lacks_analysis() noexcept {
+    report_side const* const side = installed_reports();
+    return side == nullptr || !side->has_analysis;
+  }
+
+  /// The command that makes what this program cannot.
   void say_what_is_left() const {
     std::string const folder = files_.folder_of(growing_file::name);
     if (folder.empty()) return;
     std::string const text =
-        sentence("table, findings, page and traces are made of the recording: strata report ")
+        sentence("findings, page and trace are made from the recording: strata report ")
         << shell_word(folder);
     say(text.c_str());
   }

@@ -13,8 +13,8 @@
 #include <cstdint>
 #include <string>
 
-// The seam: all that a session knows of what is made of a profile. <strata/reports.hpp> installs
-// it.
+// The seam: all that a session knows of what is made of a profile. table_reports.hpp makes the
+// tables; src/reports.cpp, where it is linked in, makes all reports.
 
 STRATA_BEGIN
 namespace detail {
@@ -50,9 +50,12 @@ struct report_side {
                callback<void(made_reports const&)> use);
   /// The part of the help on the columns of the table.
   std::string (*help_on_columns)();
+  /// Whether it makes findings, page and traces too, rather than tables alone.
+  bool has_analysis;
 };
 
-/// Null in a program that has the recorder alone. Threads: written before main.
+/// Who makes reports. Null before the implementation has registered itself. Threads: written before
+/// main.
 inline report_side const*& installed_reports() noexcept {
   static report_side const* installed = nullptr;
   return installed;

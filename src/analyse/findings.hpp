@@ -1,0 +1,159 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_FINDINGS_HPP
+#define STRATA_ANALYSE_FINDINGS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "analyse/roofline.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+/// A value that a finding rests on: where it is in the files.
+struct finding_evidence {
+  std::string path;         ///< of the range; "" as in its finding
+  std::string_view column;  ///< as in the CSV files, or of this analysis
+  double value = 0.0;
+  std::string_view unit;
+};
+
+/// What of its range gets shorter without a finding.
+enum class finding_part : std::uint8_t {
+  none,           ///< that is not known
+  kernels,        ///< its own, by the cost of the finding
+  kernels_below,  ///< those of the ranges below it too
+  copies,
+  launches,
+  host_work,
+  waits,
+  allocations,
+  order  ///< the times in which streams wait for each other
+};
+constexpr std::string_view to_string(finding_part part) noexcept {
+  constexpr std::string_view names[] = {"none",      "kernels", "kernels",     "copies", "launches",
+                                        "host work", "waits",   "allocations", "kernels"};
+  return names[static_cast<std::size_t>(part)];
+}
+
+/// A range that a cause is found in.
+struct finding_range {
+  std::string path;               ///< folded; "" is outside ranges or the whole step
+  std::size_t row = 0;            ///< of the folded tree
+  double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
+  finding_part part = finding_part::none;
+};
+
+/// What is wrong, in all ranges that have it, and what it costs.
+struct finding {
+  std::string_view rule;          ///< stable id, as in docs/reference/findings.md
+  std::string title;              ///< one sentence, whose amounts are of all ranges or name one
+  std::string path;               ///< of that range
+  std::size_t row = 0;            ///< of that range
+  bool of_step = false;           ///< not of a range, nor of what is outside ranges
+  double cost_ns_per_step = 0.0;  ///< the most that could be gained; 0: the numbers are in doubt
+  vec<finding_range> ranges;      ///< all of them, that range first
+  vec<finding_evidence> evidence;
+  std::string_view cause;   ///< in a few words; "" where it never shortens a step
+  std::string_view advice;  ///< what to try
+  std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
+  finding_part part = finding_part::none;  ///< of the ranges
+  /// The step without this cause alone, in all its ranges (what_if.hpp); NaN where that is unknown.
+  double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
+
+  /// What a step of `step_ns` gains: by the prediction, else the most that it could.
+  double gain_ns(double step_ns) const noexcept {
+    double const gain = step_ns - predicted_step_ns;
+    return detail::is_finite(gain) ? detail::larger(0.0, gain) : cost_ns_per_step;
+  }
+  /// Whether a step of `step_ns` gains more than the cause takes: what else the GPU waits for
+  /// ends with it.
+  bool ends_other_waits(double step_ns) const noexcept {
+    constexpr double more_than_taken = 1.02;  // times; chosen
+    double taken = 0.0;
+    for (finding_range const& range : ranges) taken += range.cost_ns_per_step;
+    return detail::is_finite(predicted_step_ns) && gain_ns(step_ns) > more_than_taken * taken;
+  }
+  /// Whether a step of `step_ns` gets shorter without this cause alone. A doubt about the numbers
+  /// costs nothing, so it neither shortens nor leaves a step.
+  bool shortens_step(double step_ns) const noexcept {
+    return cost_ns_per_step > 0.0 && !leaves_step(step_ns);
+  }
+  /// Whether a step of `step_ns` would be no shorter without this cause alone: it waits for
+  /// something else meanwhile.
+  bool leaves_step(double step_ns) const noexcept {
+    constexpr double least_gain = 0.01;  // of a step: least_share of the rules
+    return cost_ns_per_step > 0.0 && gain_ns(step_ns) < least_gain * step_ns;
+  }
+};
+
+/// What would decide a rule that could not.
+enum class deciding : std::uint8_t {
+  nothing,
+  findings,  ///< counters=findings
+  hbm,       ///< counters=hbm
+  kernels,   ///< kernels= and the name of a range
+  no_graphs  ///< counting beside CUDA graphs leaves out what the rule needs
+};
+
+/// A rule that could not decide.
+struct undecided_rule {
+  std::string_view rule;
+  deciding decider = deciding::nothing;
+  std::string range;  ///< the name of the range whose kernels are to be counted apart
+
+  /// The keys of STRATA= that would decide, or "switching CUDA graphs off".
+  std::string needs() const { return needs_as(range, ","); }
+  /// The same for a shell, with the name of the range in quotes.
+  std::string quoted_needs() const { return needs_as("'" + range + "'", ","); }
+  /// The same with that name as it is to be written, and with what is between keys.
+  std::string needs_as(std::string const& name, char const* between) const {
+    switch (decider) {
+      case deciding::findings:
+        return "counters=findings";
+      case deciding::hbm:
+        return "counters=hbm";
+      case deciding::kernels:
+        return std::string("counters=findings") + between + "kernels=" + name;
+      case deciding::no_graphs:
+        return "switching CUDA graphs off";
+      default:
+        return {};
+    }
+  }
+};
+
+/// What the rules say of a profile.
+struct findings_table {
+  std::string bound;  ///< one sentence: what bounds the step
+  /// One a cause: what gains most first, then doubts, then what does not shorten the step alone.
+  vec<finding> findings;
+  vec<undecided_rule> undecided;
+};
+
+/// Everything that the rules look at; it refers to its parts.
+struct findings_input {
+  profile const& source;
+  vec<range_row> const& rows;      ///< of the folded tree
+  vec<kernel_row> const& kernels;  ///< of the folded tree
+  steps_summary const& steps;
+  roofline_table const& roofline;
+  counter_table const* counters;   ///< of the rows; null where nothing was counted
+  call_tree const& tree;           ///< the folded one
+  vec<range_row> const& by_index;  ///< of the tree that is not folded
+};
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_FINDINGS_HPP

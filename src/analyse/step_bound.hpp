@@ -1,0 +1,349 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_STEP_BOUND_HPP
+#define STRATA_ANALYSE_STEP_BOUND_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "analyse/finding_context.hpp"
+#include "analyse/findings.hpp"
+#include "analyse/roofline.hpp"
+#include "analyse/step_rules.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The sentence above all findings: what bounds the step.
+class step_bound : private step_view {
+ public:
+  /// `migrating`: of each row whether managed memory explains its idle time.
+  step_bound(findings_input const& input, vec<bool> const& migrating)
+      : step_view(input), migrating_(migrating) {}
+
+  std::string text() const {
+    // Of the time that the GPU is busy; chosen between the planted programs: where it waits for the
+    // host it is busy 4 to 50 % of the step, in sound ones 87 to 100 % (H200, CUDA 13.0).
+    constexpr double gpu_bound = 0.7;
+    steps_summary const& steps = in_.steps;
+    if (in_.source.hang.found) return hang_text(in_.source.hang);
+    if (are_steps_empty())
+      return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
+             "into the body of the loop.";
+    if (!in_.source.traced) return longest_on_host();
+    if (!has_device_work())
+      return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
+    // Work that overlaps the next step's is no part of this one.
+    double const busy =
+        steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / active_ns()) : 0.0;
+    bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
+    std::string const whole =
+        is_part ? "run from its first work on the GPU to its last" : steps.whole();
+    double const most = smaller(1.0, busy * (1.0 + lost_part()));
+    if (busy < gpu_bound && (most >= gpu_bound || !(sure_idle_part() > 0.0)))
+      return sentence("What bounds the ")
+             << whole << " is not known: the GPU is busy " << percent(busy)
+             << " of it, and with what was lost up to " << percent(most) << " ("
+             << losses_.device_text << "). Record fewer steps, or with larger buffers= and log=.";
+    return bound_by(whole, busy, busy >= gpu_bound) + slowed_text();
+  }
+
+ private:
+  std::string bound_by(std::string const& whole, double busy, bool works) const {
+    if (works) return bound_by_work(whole, busy) + rest_of_run();
+    if (in_.steps.has_timeline) return bound_by_host(whole, busy) + rest_of_run();
+    return sentence(busy_text(whole, busy))
+           << " Why it is idle otherwise is not known: raise buffers= or log=.";
+  }
+  /// Whether a window began, as none does where no step is found.
+  bool was_recorded() const noexcept {
+    profile const& source = in_.source;
+    bool const has_host = !source.ranges.empty() || !source.summed_ranges.empty();
+    return has_host || source.cost.seconds_in_window > 0.0;
+  }
+  /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
+  double active_ns() const noexcept {
+    return in_.steps.is_slowed() ? in_.steps.usual_ns() : in_.steps.active_ns;
+  }
+
+  std::string slowed_text() const {
+    if (!in_.steps.is_slowed()) return {};
+    return sentence(" All this without recording: a step takes ")
+           << time(in_.steps.unrecorded_ns) << ", with it " << time(in_.steps.mean_ns) << ".";
+  }
+
+  /// Of a device that did not end its work: what it does, and where the program waits for it.
+  static std::string hang_text(profile_hang const& hang) {
+    sentence text;
+    text << "The GPU hangs: at the end ";
+    if (hang.work.empty()) {
+      text << "it had not done its work";
+    } else {
+      hung_work const& most = hang.work.front();
+      text << "the work of " << count(static_cast<double>(most.calls), "call", "calls") << " "
+           << in_range(most.path) << " was not done, " << time(static_cast<double>(most.last_ns))
+           << " after " << (most.calls == 1 ? "it" : "the last one");
+    }
+    if (!hang.ranges.empty()) {
+      hung_range const& open = hang.ranges.back();
+      text << "; thread " << open.thread << " was " << in_range(open.path);
+      if (open.open_ns >= 0) text << " for " << time(static_cast<double>(open.open_ns));
+    }
+    return text << ".";
+  }
+  /// "The GPU is busy 87 % of the step."
+  std::string busy_text(std::string const& whole, double busy) const {
+    bool const many = in_.roofline.devices > 1;
+    return sentence(many ? "At least one of " : "")
+           << (many ? gpus() : std::string("The GPU")) << " is busy " << percent(busy) << " of the "
+           << whole << ".";
+  }
+  /// Whether most time from the first step to the last lies between them.
+  bool has_long_gaps() const {
+    vec<step_record> const& steps = in_.source.steps;
+    if (steps.empty()) return false;
+    std::int64_t in_steps = 0;
+    std::int64_t first = steps.front().begin;
+    std::int64_t last = steps.front().end;
+    for (step_record const& step : steps) {
+      in_steps = add_saturated(in_steps, elapsed(step.begin, step.end));
+      first = smaller(first, step.begin);
+      last = larger(last, step.end);
+    }
+    return static_cast<double>(elapsed(first, last)) > 2.0 * static_cast<double>(in_steps);
+  }
+  /// Whether steps end before their work begins: STRATA_STEP() in a block of its own.
+  bool are_steps_empty() const {
+    if (!in_.steps.from_steps || !has_long_gaps()) return false;
+    if (has_device_work() && rows_[0].step_launch_share.in_steps > 0.0) return false;
+    step_amounts const amounts(rows_, in_.steps);
+    bool any = false;
+    for (std::size_t i = 1; i < rows_.size(); ++i) {
+      if (rows_[i].host.count() == 0) continue;
+      if (!amounts.is_outside(i)) return false;
+      any = true;
+    }
+    return any;
+  }
+  std::string longest_on_host() const {
+    std::string const whole = sentence(" of ") << in_.steps.one_whole();
+    std::string first;
+    if (in_.steps.without_first)
+      first = sentence("; without the first step, which took ") << time(in_.steps.first_ns);
+    double const mean = in_.steps.mean_ns;
+    auto const part = [&](double ns) {
+      std::string text = time(ns) + whole;
+      if (ns <= mean) text += sentence(" (") << percent(ns / mean) << ")";
+      return text;
+    };
+    std::size_t longest = 0;
+    double most = 0.0;
+    double marked = 0.0;
+    double in_many = 0.0;  // that rows of many ranges have
+    step_amounts const amounts(rows_, in_.steps);
+    for (std::size_t i = 1; i < rows_.size(); ++i) {
+      double const own = amounts.stepping_self_ns(i);
+      marked += own;
+      if (!is_judged(i)) in_many += own;
+      if (!is_judged(i) || !(own > most)) continue;
+      longest = i;
+      most = own;
+    }
+    double const rest = mean - marked;
+    std::string const many = cpu_text() + many_text(in_many, mean);
+    if (longest == 0 || (in_many > most && in_many > rest))
+      return many.empty() ? many : "Host times only:" + many;
+    if (rest > most && rest > 0.1 * mean)
+      return sentence("Host times only: ")
+             << part(rest) << " is in no range: mark what the program does there" << first << "."
+             << many;
+    return sentence("Host times only: ") << rows_[longest].path << " takes the longest by itself, "
+                                         << part(most) << first << "." << many;
+  }
+  /// " The thread of the steps has a CPU for 38 % of it."; empty where it nearly has one.
+  std::string cpu_text() const {
+    constexpr double most = 0.8;    // chosen
+    constexpr double fewest = 3.0;  // steps; chosen
+    cpu_of_step const cpu = cpu_of_mean_step(in_.source);
+    if (cpu.steps < fewest || cpu.cpu_ns > most * cpu.wall_ns) return {};
+    return sentence(" The thread of the steps has a CPU for ")
+           << percent(cpu.cpu_ns / cpu.wall_ns) << " of it.";
+  }
+  /// " 34 % of the step is in rows that stand for many ranges, ..."; empty where it is little.
+  std::string many_text(double ns, double whole) const {
+    constexpr double least = 0.05;  // chosen
+    if (!(ns > least * whole)) return {};
+    return sentence(" ") << percent(ns / whole) << " of the " << in_.steps.whole()
+                         << " is in rows that stand for many ranges (such as " << many_example()
+                         << "), of which nothing is said.";
+  }
+  std::string_view many_example() const noexcept {
+    for (range_row const& row : rows_)
+      if (row.is_many) return row.name;
+    return {};
+  }
+  /// Without steps: what of the run is before its first work on the device, and after its last.
+  std::string rest_of_run() const {
+    constexpr double least_rest = 0.1;  // of the run; chosen
+    if (in_.steps.from_steps) return {};
+    double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
+    if (!(rest > least_rest)) return {};
+    return sentence(" Before its first work and after its last: ")
+           << percent(rest) << " of the run.";
+  }
+  /// Copies from and to the host in a step, while no kernel ran.
+  double copies_alone_ns() const noexcept {
+    if (in_.steps.has_timeline) return in_.steps.copies_alone_ns;
+    // At least what kernels leave of the time, unless there are more copies within devices.
+    device_work const& all = rows_[0].total;
+    auto const sum = [](std::uint64_t one, std::uint64_t other) {
+      return static_cast<double>(one) + static_cast<double>(other);
+    };
+    bool const by_host = sum(all.host_to_device_bytes, all.device_to_host_bytes) >=
+                         sum(all.device_to_device_bytes + all.peer_bytes, all.set_bytes);
+    if (!by_host) return 0.0;
+    return in_.steps.active_busy_ns - per_step(0, static_cast<double>(all.kernel_ns));
+  }
+  /// Of a device that works most of the time, on kernels or on copies.
+  std::string bound_by_work(std::string const& whole, double busy) const {
+    std::size_t longest = 0;
+    double in_many = 0.0;  // that rows of many ranges have
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      if (!is_judged(row))
+        in_many += own_busy_ns(row);
+      else if (own_busy_ns(row) > own_busy_ns(longest))
+        longest = row;
+    }
+    std::string const many_ranges = many_text(in_many, active_ns());
+    bool const many = in_.roofline.devices > 1;
+    bool const copying = copies_alone_ns() > 0.5 * in_.steps.active_busy_ns;
+    std::string const turns = turns_text();
+    std::string const whom = many && turns.empty() ? "at least one of " : "";
+    char const* const is = many && !turns.empty() ? ", in turns, are" : " is";
+    std::string const text = sentence(copying ? "Copy-bound: " : "GPU-bound: ")
+                             << whom << gpus() << is << " busy " << percent(busy) << " of the "
+                             << whole << (copying ? ", mostly with copies." : ".") << turns;
+    return (longest == 0 ? text : text + most_time(longest)) + many_ranges;
+  }
+  /// " Each runs kernels for 47 % of it at most." Empty where they work beside each other.
+  std::string turns_text() const {
+    // Times the part in which one of them works; chosen: what they do at once is little.
+    constexpr double in_turns = 1.1;
+    constexpr double least_part = 0.1;  // of all work, that a second one has; chosen
+    double sum = 0.0;
+    double most = 0.0;
+    for (device_time const& device : in_.steps.devices) {
+      double const busy = device.ns - device.overlap_ns;
+      sum += busy;
+      most = larger(most, busy);
+    }
+    bool const is_shared = sum - most > least_part * sum;
+    double const together = in_.steps.active_busy_ns - in_.steps.copies_alone_ns;
+    if (!is_shared || sum > in_turns * together) return {};
+    return sentence(" Each runs kernels for ") << percent(most / active_ns()) << " of it at most.";
+  }
+  double own_busy_ns(std::size_t row) const {
+    device_work const& own = rows_[row].self;
+    return own_ns_per_step(row, static_cast<double>(own.kernel_ns + own.copy_ns));
+  }
+  /// " Longest range: block[*]/mlp/up, 452 us (17 % of the step); its limiter: HBM 76 %."
+  std::string most_time(std::size_t row) const {
+    // What overlaps counts once.
+    double const busy_ns = in_.steps.busy_ns(rows_[row]);
+    double const ns = smaller(smaller(own_busy_ns(row), busy_ns), active_ns());
+    device_work const& own = rows_[row].self;
+    device_work const& all = rows_[row].total;
+    bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
+    flat_map<std::string_view, double> const kernels = kernels_of(row);
+    sentence text(" Longest range: ");
+    text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
+         << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)")
+         << limiter_text(in_.roofline.limits[row], kernels.size() > 1) << ".";
+    range_limit const& limit = in_.roofline.limits[row];
+    if (limit.kind == limiter::latency && !limit.stall.empty())
+      text << " Its warps most often " << stall_text(limit.stall) << ".";
+    return text << longest_kernel_text(kernels);
+  }
+  /// "; its limiter: HBM at 76 % of its peak"; empty where it is not known.
+  static std::string limiter_text(range_limit const& limit, bool is_mean) {
+    if (limit.text.empty()) return {};
+    if (limit.kind == limiter::unit)
+      return sentence("; its limiter: ") << limit.roof << " at " << limit.use_text();
+    bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
+    if (!has_use) return "; its limiter: " + limit.text;
+    return sentence("; its limiter: latency, no unit above ")
+           << limit.use_text() << " (" << limit.roof << ')'
+           << (is_mean ? " in the mean of its kernels" : "");
+  }
+  /// The names of the kernels of a range itself, with their times.
+  flat_map<std::string_view, double> kernels_of(std::size_t row) const {
+    flat_map<std::string_view, double> times;
+    for (kernel_row const& kernel : in_.kernels)
+      if (kernel.path_id == rows_[row].path_id)
+        times[kernel.short_name] += ns_in_step(kernel, rows_[row], in_.steps);
+    return times;
+  }
+  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms of its kernels' 30.8 ms.": all of that
+  /// name; of a single one its name. Empty where none has much of the time.
+  static std::string longest_kernel_text(flat_map<std::string_view, double> const& times) {
+    constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
+    constexpr std::size_t widest = 60;  // columns of a name
+    double all = 0.0;
+    double most = 0.0;
+    std::string_view longest;
+    times.for_each([&](std::string_view kernel, double ns) {
+      all += ns;
+      if (!(ns > most)) return;
+      most = ns;
+      longest = kernel;
+    });
+    if (longest.empty() || most < much * all) return {};
+    std::string const name = shortened(longest, widest, 0);
+    char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
+    if (times.size() == 1) return sentence(" Its kernel: ") << name << end;
+    return sentence(" Its longest kernel: ")
+           << name << ", " << time(most) << " of its kernels' " << time(all) << ".";
+  }
+  /// Whether half of the idle time that the program's own code takes is spent on pages.
+  bool awaits_pages() const {
+    double ns = 0.0;
+    for (idle_time const& time : in_.steps.idle)
+      if (time.cause == idle_cause::host_work && migrating_[time.row]) ns += time.ns;
+    return ns > 0.0 && ns >= 0.5 * in_.steps.idle_of(idle_cause::host_work);
+  }
+  /// Names a cause that explains half of the idle time, and none otherwise.
+  std::string bound_by_host(std::string const& whole, double busy) const {
+    std::string const idle = sentence(gpus())
+                             << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
+                             << percent(1.0 - busy) << " of the " << whole;
+    for (std::size_t i = 0; i < std::size(idle_cause_table); ++i) {
+      auto const cause = static_cast<idle_cause>(i);
+      if (in_.steps.idle_of(cause) < 0.5 * in_.steps.active_idle_ns()) continue;
+      bool const pages = cause == idle_cause::host_work && awaits_pages();
+      return sentence(entry_of(cause).bound)
+             << ": " << idle << ", mostly "
+             << (pages ? "while the CPU waits for pages of managed memory"
+                       : entry_of(cause).meanwhile)
+             << ".";
+    }
+    return sentence("Idle: ") << idle << ", for several causes.";
+  }
+
+  vec<bool> const& migrating_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_STEP_BOUND_HPP

@@ -1,0 +1,131 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_PAGE_PLAIN_HPP
+#define STRATA_REPORT_PAGE_PLAIN_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/text_writer.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "report/answer_text.hpp"
+#include "report/report_input.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// What report.html says where the browser runs no script.
+
+STRATA_BEGIN
+namespace detail {
+
+/// Writes the answer, its findings and the dearest ranges as markup without figures.
+class page_plain {
+ public:
+  page_plain(text_writer& out, report_input const& input) : out_(out), input_(input) {}
+
+  void write() {
+    write_element("p", input_.findings.bound);
+    write_element("p", step_text());
+    write_findings();
+    write_ranges();
+  }
+
+ private:
+  static constexpr std::size_t most_findings = 5;
+  static constexpr std::size_t most_ranges = 40;
+
+  /// A text in which nothing is markup; bytes that are not UTF-8 become U+FFFD.
+  void write_text(std::string_view text) {
+    struct escapes {
+      text_writer& out;
+      static bool needs(char c) noexcept { return c == '<' || c == '>' || c == '&'; }
+      void write(char c) { out.write(c == '<' ? "&lt;" : c == '>' ? "&gt;" : "&amp;"); }
+    };
+    write_escaped(out_, text, escapes{out_});
+  }
+  void write_element(char const* name, std::string_view text) {
+    if (text.empty()) return;
+    out_.put('<');
+    out_.write(name);
+    out_.put('>');
+    write_text(text);
+    out_.write("</");
+    out_.write(name);
+    out_.put('>');
+  }
+
+  std::string step_text() const {
+    steps_summary const& steps = input_.steps;
+    if (!(steps.mean_ns > 0.0)) return {};
+    sentence text(steps.from_steps ? "Step: " : "Run: ");
+    text << time_text(steps.usual_ns());
+    if (steps.is_slowed()) text << " (recorded: " << time_text(steps.mean_ns) << ")";
+    if (steps.gpu_busy_ns > 0.0)
+      text << "; GPU busy for " << time_text(steps.gpu_busy_ns) << ", idle for "
+           << time_text(steps.own_idle_ns(steps.gpu_idle_ns));
+    if (steps.without_first) text << "; the first step, apart: " << time_text(steps.first_ns);
+    return text << ".";
+  }
+
+  void write_findings() {
+    if (input_.findings.findings.empty()) return;
+    out_.write("<ol>");
+    for (std::size_t i = 0; i < smaller(input_.findings.findings.size(), most_findings); ++i) {
+      finding const& found = input_.findings.findings[i];
+      write_element("li", sentence(finding_text(found, input_.steps))
+                              << " Try: " << found.advice << ".");
+    }
+    out_.write("</ol>\n");
+  }
+
+  /// Of a mean step, the longest first: on the GPU, or on the host where no GPU worked.
+  void write_ranges() {
+    step_amounts const amounts(input_.folded, input_.steps);
+    bool const gpu = input_.steps.gpu_busy_ns > 0.0;
+    auto const cost = [&](std::size_t row) {
+      return gpu ? amounts.busy_ns(row) : amounts.host_ns(row);
+    };
+    vec<std::size_t> order;
+    for (std::size_t row = 1; row < input_.folded.size(); ++row)
+      if (cost(row) > 0.0) order.push_back(row);
+    if (order.empty()) return;
+    order.sort([&](std::size_t a, std::size_t b) {
+      return cost(a) != cost(b) ? cost(a) > cost(b) : a < b;
+    });
+    order.resize(smaller(order.size(), most_ranges));
+    out_.write(
+        "<table><tr><th>Range</th><th>GPU busy</th><th>Host total</th><th>Limiter</th></tr>\n");
+    for (std::size_t const row : order) {
+      out_.write("<tr>");
+      range_row const& range = input_.folded[row];
+      write_cell(range.thread.empty() ? range.path : range.path + " (" + range.thread + ")");
+      write_cell(gpu ? time_text(amounts.busy_ns(row)) : std::string());
+      write_cell(time_text(amounts.host_ns(row)));
+      write_cell(limiter_text(row));
+      out_.write("</tr>\n");
+    }
+    out_.write("</table>\n");
+  }
+  std::string limiter_text(std::size_t row) const {
+    if (row >= input_.roofline.limits.size()) return {};
+    range_limit const& limit = input_.roofline.limits[row];
+    if (limit.kind != limiter::unit) return limit.text;
+    return sentence(limit.roof) << ' ' << limit.use_text();
+  }
+  void write_cell(std::string_view text) {
+    out_.write("<td>");
+    write_text(text);
+    out_.write("</td>");
+  }
+
+  text_writer& out_;
+  report_input const& input_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_REPORT_PAGE_PLAIN_HPP
