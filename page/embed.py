@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes include/strata/report/page_files.hpp: the pages of this folder as C++ strings.
+"""Writes src/report/page_files.hpp: the pages of this folder as C++ strings.
 
     python3 page/embed.py                   after a change of a file in page/
     python3 page/embed.py --check           says whether the header is up to date; exit status 1 where not
@@ -14,7 +14,7 @@ import re
 import sys
 
 here = pathlib.Path(__file__).resolve().parent
-HEADER = here.parent / "include/strata/report/page_files.hpp"
+HEADER = here.parent / "src/report/page_files.hpp"
 PAGES = ("report", "comparison")
 DATA = '<script type="application/json" id="data">'
 WORDS = "<!-- in words -->\n"  # what stands here without script
@@ -139,7 +139,7 @@ def main(arguments):
         return 0
     if HEADER.is_file() and HEADER.read_text(encoding="utf-8") == text:
         return 0
-    print("include/strata/report/page_files.hpp is not what the files of page/ make: run python3 page/embed.py")
+    print("src/report/page_files.hpp is not what the files of page/ make: run python3 page/embed.py")
     return 1
 
 

@@ -1,10 +1,83 @@
-#include "reports.hpp"
+// What is made of a profile at rest beside tables: limits, findings, predictions, the page, traces.
+// Ordinary C++17: none of it runs in a callback or in a signal.
+
+#include <strata/base/macros.hpp>
+#include <strata/base/text_writer.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/options.hpp>
+#include <strata/profile.hpp>
+#include <strata/session/report_formats.hpp>
+#include <strata/session/report_side.hpp>
+#include <strata/session/table_reports.hpp>
+#include <strata/tables/table_input.hpp>
+#include "report/findings.hpp"
+#include "report/fleet_metrics.hpp"
+#include "report/page.hpp"
+#include "report/perfetto.hpp"
+#include "report/report_input.hpp"
+#include "report/trace.hpp"
+
+#include <string>
+#include <utility>
 
 #if STRATA_ENABLED
 
 STRATA_BEGIN
 namespace detail {
 namespace {
+
+/// All reports of one profile, for a session.
+class session_reports final : public table_reports {
+ public:
+  explicit session_reports(report_input const& input, trace_options const& how = {})
+      : table_reports(input), input_(input), how_(how) {}
+
+  std::string write_files(report_format_entry const& format, file_taker take) const override {
+    std::string problem;
+    if (format.made_file != nullptr)
+      take(format.made_file, [&](text_writer& out) { problem = write(format.format, out); });
+    (void)table_reports::write_files(format, take);
+    return problem;
+  }
+
+  static void make(profile const& source, options const& wanted,
+                   callback<void(made_reports const&)> use) {
+    profile_tables tables(source);
+    tables.input().sort = wanted.sort;
+    tables.input().trace_file = timeline_file(wanted);
+    report_input input(std::move(tables.input()));
+    if (wants_format_of(wanted, format_source::answer)) input.find_answer(tables.folded());
+    use(session_reports(input));
+  }
+
+ private:
+  /// The file of a format that has one. Returns: a sentence where something was left out.
+  std::string write(report_format format, text_writer& out) const {
+    switch (format) {
+      case report_format::json:
+        write_findings(out, input_);
+        break;
+      case report_format::html:
+        write_html(out, input_);
+        break;
+      case report_format::openmetrics:
+        write_openmetrics(out, input_);
+        break;
+      case report_format::trace:
+        return write_trace(out, input_, how_).problem;
+      case report_format::perfetto:
+        return write_perfetto(out, input_).problem;
+      case report_format::table:
+      case report_format::csv:
+      case report_format::recording:
+        break;
+    }
+    return {};
+  }
+
+  report_input const& input_;
+  trace_options how_;  // of trace.json
+};
 
 constexpr report_side all_reports{&session_reports::make, &range_table::help, true};
 

@@ -19,11 +19,12 @@ cc -O1 -shared -fPIC -I"$root/include" -I"$toolkit/include" -o "$out/libmarkers.
 if [ -z "${INJECT:-}" ]; then
   INJECT=$out/libstrata_inject.so
   # Each operation is a small part of the step: here what is below 1 % of it is said too, in ranges of any part, and all of a rule.
-  rm -rf "$out/include" && cp -r "$root/include" "$out/include"
-  rules=$out/include/strata/analyse/finding_context.hpp
+  rm -rf "$out/include" "$out/src" && cp -r "$root/include" "$root/src" "$out"
+  rules=$out/src/analyse/finding_context.hpp
   sed -Ei 's/(least_share(_of_range)?) = 0\.[0-9]+;/\1 = 1e-6;/; s/most_of_a_rule = 4;/most_of_a_rule = 4096;/' "$rules"
   [ "$(grep -cE '= (1e-6|4096);' "$rules")" = 3 ] || echo "run.sh: small findings stay unsaid"
-  g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" "$root/tools/inject/inject.cpp" \
+  g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" -I"$out/src" \
+    "$root/tools/inject/inject.cpp" "$out/src/reports.cpp" \
     -Wl,--version-script="$root/tools/inject/inject.map" -static-libstdc++ -static-libgcc -o "$INJECT" -ldl -pthread || exit 1
 fi
 export CORPUS_MARKERS=$out/libmarkers.so TORCHINDUCTOR_COMPILE_THREADS=1

@@ -6,7 +6,6 @@
 #include "compare.hpp"
 #include "ledger.hpp"
 #include "report/comparison_files.hpp"
-#include "reports.hpp"
 
 #include <cstddef>
 #include <cstdint>

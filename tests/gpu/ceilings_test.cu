@@ -1,4 +1,4 @@
-// What <strata/ceilings.hpp> measures, beside copies and cuBLAS in the same run. cuBLAS is opened
+// What src/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is opened
 // by name; without it the formats are beside the device's attributes only.
 
 #include <algorithm>

@@ -3,13 +3,13 @@
 
     run.py [--jobs N] [--only PATTERN] [--update]
 
-A copy of include/ gets all of them at once, each behind a switch; the unit and fake tests are built with it. All tests
+A copy of include/ and src/ gets all of them at once, each behind a switch; the unit and fake tests are built with it. All tests
 run with none, which also tells which tests come by each mutant. Then each mutant is switched on by itself, and the
 tests that come by it run, its listed killer first, until one fails. A test has 20 s (three times what it took without
 a mutant, where that is more), a mutant 60 s: what takes longer in a test has failed, what takes longer in all survives.
 
 The list of results is printed and written to build/mutants/results.txt. The exit status is 1 where less than 90 % are
-killed, where a listed killer does not kill, or where a text is not found exactly once in include/.
+killed, where a listed killer does not kill, or where a text is not found exactly once in them.
 
 --only tries those whose names match; --update writes into mutants.txt which test killed each.
 """
@@ -33,8 +33,9 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = pathlib.Path(__file__).resolve().parent / "mutants.txt"
 HOME = ROOT / "build" / "mutants"
-TREE = HOME / "tree"  # the sources: all but include/ are links
+TREE = HOME / "tree"  # the sources: all but include/ and src/ are links
 OUT = HOME / "out"  # what CMake makes of them
+FOLDERS = ("include", "src")
 TEST_S = 20
 MUTANT_S = 60
 LEAST_KILLED = 0.9
@@ -142,7 +143,7 @@ def find(mutants, sources):
         wanted = before + original + after
         places = [(source, start) for source in sources for start in source.starts_of(wanted)]
         if len(places) != 1:
-            mutant.problem = f"its text is in include/ {len(places)} times: " + ", ".join(
+            mutant.problem = f"its text is in include/ and src/ {len(places)} times: " + ", ".join(
                 str(source.path.relative_to(ROOT)) for source, _ in places)
             continue
         source, start = places[0]
@@ -217,9 +218,9 @@ def write(path, text):
 def make_tree(mutants):
     TREE.mkdir(parents=True, exist_ok=True)
     for entry in ROOT.iterdir():
-        if entry.name not in ("include", "build", ".git") and not (TREE / entry.name).is_symlink():
+        if entry.name not in (*FOLDERS, "build", ".git") and not (TREE / entry.name).is_symlink():
             (TREE / entry.name).symlink_to(entry)
-    sources = [Source(path) for path in sorted((ROOT / "include").rglob("*")) if path.is_file()]
+    sources = [Source(path) for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.is_file()]
     find(mutants, [source for source in sources if source.path.suffix in (".hpp", ".cpp")])
     wanted = {TREE / "include/strata/mutants.hpp"}
     write(TREE / "include/strata/mutants.hpp", SWITCH.replace("MUTANT_COUNT", str(NUMBERS)))
@@ -230,7 +231,7 @@ def make_tree(mutants):
         target = TREE / source.path.relative_to(ROOT)
         wanted.add(target)
         write(target, text)
-    for path in (TREE / "include").rglob("*"):
+    for path in [path for folder in FOLDERS for path in (TREE / folder).rglob("*")]:
         if path.is_file() and path not in wanted:
             path.unlink()
 

@@ -10,8 +10,9 @@ from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environme
 SOURCE = HERE / "consumers"
 
 
-def runs(checks, program, prefix="", made="ranges.csv"):
-    """The program works, says nothing, and leaves nothing behind; asked for a trace, it writes one and works the same."""
+def runs(checks, program, prefix="", reports=True):
+    """The program works, says nothing, and leaves nothing behind; asked for a trace, it writes one and works the same. With
+    src/ it writes the page; without it a recording, and names the command that makes the rest."""
     here = pathlib.Path("run").absolute()
     shutil.rmtree(here, ignore_errors=True)
     here.mkdir()
@@ -20,11 +21,14 @@ def runs(checks, program, prefix="", made="ranges.csv"):
     checks.that(idle.returncode == 42, prefix + "exit code 42", f"  {idle.returncode}\n{idle.stdout}{idle.stderr}")
     checks.that(not idle.stdout + idle.stderr, prefix + "silent without STRATA", idle.stdout + idle.stderr)
     checks.that(not list(here.iterdir()), prefix + "writes nothing without STRATA", str(list(here.iterdir())))
-    traced = run([program], cwd=here, env=clean_environment(STRATA="trace,out=traced,formats=csv"))
+    traced = run([program], cwd=here, env=clean_environment(STRATA="trace,out=traced,formats=csv+html"))
     checks.that(traced.returncode == 42, prefix + "exit code 42 when traced", traced.stdout + traced.stderr)
-    found = list(here.rglob(made))
-    checks.that(len(found) == 1 and b"work" in found[0].read_bytes(), f"{prefix}STRATA=trace writes {made}",
-                traced.stdout + traced.stderr)
+    for made in ("ranges.csv", "report.html" if reports else "profile.strata"):
+        found = list(here.rglob(made))
+        checks.that(len(found) == 1 and b"work" in found[0].read_bytes(), f"{prefix}STRATA=trace writes {made}",
+                    traced.stdout + traced.stderr)
+    checks.that(reports == ("strata report" not in traced.stderr), f"{prefix}the command for the rest is named without src alone",
+                traced.stderr)
 
 
 def generator():
@@ -56,9 +60,14 @@ def files_of_tools():
     return ["share/man/man1/strata.1", "share/strata/python/strata.py", *schemas]
 
 
+def sources():
+    """What is installed of src/."""
+    return [f"share/strata/src/{name}" for name in tree(ROOT / "src")]
+
+
 def install(checks, prefix):
     """CMake and Meson install every header of the tree, and the package files; nothing else."""
-    expected = sorted([*headers(adapters=True), "strata/implementation.cpp", "strata/recorder.cpp"])
+    expected = sorted([*headers(adapters=True), "strata/implementation.cpp"])
     shutil.rmtree(prefix, ignore_errors=True)
     shutil.rmtree("build", ignore_errors=True)
     checks.succeeds("configures", ["cmake", "-S", ROOT, "-B", "build", *generator(), f"-DCMAKE_INSTALL_PREFIX={prefix}"])
@@ -74,7 +83,7 @@ def install(checks, prefix):
     with_tools = "STRATA_BUILD_TOOLS:BOOL=ON" in cache
     of_tools = files_of_tools() if with_tools else []
     checks.that(rest == sorted([*of_tools, "share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
-                                "share/cmake/strata/strataTargets.cmake", "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]),
+                                "share/cmake/strata/strataTargets.cmake", *sources(), "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]),
                 "the package files and nothing else", "\n".join(rest))
     text = "".join((pathlib.Path(prefix) / n).read_text() for n in rest)
     checks.that(str(ROOT) not in text and str(prefix) not in text, "no path of this machine in them", text)
@@ -95,7 +104,7 @@ def install(checks, prefix):
                 "\n".join(installed))
     of_tools = files_of_tools() if tools == "enabled" else []
     rest = [n for n in installed if not n.startswith(("include/", "bin/", "lib"))]
-    checks.that(rest == sorted([*of_tools, "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]), "meson: the package files", "\n".join(rest))
+    checks.that(rest == sorted([*of_tools, *sources(), "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]), "meson: the package files", "\n".join(rest))
     checks.that(("bin/strata" in installed) == (tools == "enabled"), "meson: the command", "\n".join(installed))
     if tools == "enabled":
         library = next((meson_prefix / n for n in installed if n.endswith("/libstrata_inject.so")), None)
@@ -103,7 +112,8 @@ def install(checks, prefix):
         checks.that(library is not None and f"LD_PRELOAD={library}\n" in shown, "meson: strata run takes the installed library",
                     "\n".join(installed) + shown)
     if full:
-        checks.succeeds("the command by g++", ["g++", "-std=c++17", "-O2", f"-I{INCLUDE}", *sorted((ROOT / "tools").glob("*.cpp")),
+        checks.succeeds("the command by g++", ["g++", "-std=c++17", "-O2", f"-I{INCLUDE}", f"-I{ROOT / 'src'}", *sorted((ROOT / "tools").glob("*.cpp")),
+                                               ROOT / "src/reports.cpp",
                                                "-o", "strata", "-ldl", "-pthread"])
         checks.succeeds("the command runs", ["./strata", "--version"])
 
@@ -186,17 +196,16 @@ def meson(checks, prefix):
     checks.succeeds("configures", ["meson", "setup", "build", source], env=clean_environment(**other_compiler()))
     checks.succeeds("builds", ["meson", "compile", "-C", "build"])
     runs(checks, "build/consumer")
-    runs(checks, "build/recorded", "the recorder: ", made="profile.strata")
 
 
 def pkg_config(checks, prefix):
     env = clean_environment(PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig")
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
-    checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *flags, "-o", "consumer"])
-    runs(checks, "consumer")
-    recorder = run(["pkg-config", "--variable=recorder", "strata"], env=env).stdout.strip()
-    checks.that(os.path.exists(recorder), "pkg-config names the recorder", recorder)
+    reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.split()
+    for name, more in (("consumer", reports), ("tables", [])):
+        checks.succeeds(f"{name}: builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *more, *flags, "-o", name])
+        runs(checks, name, f"{name}: ", reports=bool(more))
 
 
 def makefile(checks, prefix):
@@ -210,13 +219,13 @@ def makefile(checks, prefix):
     make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"]
     built = checks.succeeds("builds", make)
     checks.that(built.stdout.count(" -Wall -O1 -Wextra ") == 2, "flags below the include hold", built.stdout)
-    checks.that(tree(folder) == ["Makefile", "consumer", "strata.o"], "nothing else is built", str(tree(folder)))
+    checks.that(tree(folder) == ["Makefile", "consumer", "strata.o", "strata_reports.o"], "nothing else is built", str(tree(folder)))
     runs(checks, folder / "consumer")
     checks.succeeds("C: builds", [*make, "consumer_c"])
-    runs(checks, folder / "consumer_c", "C: ")
+    runs(checks, folder / "consumer_c", "C: ", reports=False)
     if nvcc():
         checks.succeeds("CUDA: builds", [*make, "consumer_cu", f"NVCC={nvcc()}"])
-        runs(checks, folder / "consumer_cu", "CUDA: ")
+        runs(checks, folder / "consumer_cu", "CUDA: ", reports=False)
     else:
         left_out("CUDA", "no nvcc here")
     checks.succeeds("off: builds", [*make, "-B", "consumer", "consumer_c", "STRATA_ENABLED=0"])
@@ -232,7 +241,7 @@ def bare(checks, prefix):
     shutil.copytree(INCLUDE, "vendor")
     checks.succeeds("builds", ["g++", "-std=c++17", "-Ivendor", SOURCE / "main.cpp",
                                "vendor/strata/implementation.cpp", "-ldl", "-o", "consumer"])
-    runs(checks, "consumer")
+    runs(checks, "consumer", reports=False)
     checks.succeeds("builds, off", ["g++", "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp",
                                     "vendor/strata/implementation.cpp", "-o", "off"])
     off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
@@ -262,7 +271,7 @@ def c(checks, prefix):
     checks.succeeds("shared object", ["g++", "-shared", "engine-on.o", "strata-on.o", "-ldl", "-o", "libengine.so"])
     for name, parts in link.items():
         checks.succeeds(f"{name}: links", ["g++", *parts, "-ldl", "-o", f"consumer-{name}"])
-        runs(checks, f"consumer-{name}", f"{name}: ")
+        runs(checks, f"consumer-{name}", f"{name}: ", reports=False)
         with open(next(pathlib.Path("run").rglob("ranges.csv")), newline="", encoding="utf-8") as file:
             calls = {row["path"]: int(row["calls"]) for row in csv.DictReader(file)}
         blocks = {f"block[{i}]{part}": 3 for i in range(3) for part in ("", "/attention", "/work")}

@@ -1,10 +1,11 @@
-"""The folder of a header is its room, and data flows one way between rooms: from the recorder, over the seam, to reports.
+"""The folder of a header is its room, and data flows one way between rooms: from the library in include/ to the reports in src/.
 What a header may include at all; that it is not too short, and that a short one has more than one user."""
 import re
 
-from common import INCLUDE, Checks, headers, includes_of, run
+from common import INCLUDE, INCLUDE_LINE, ROOT, Checks, headers, includes_of, run
 
-# What the headers of a room may include: rooms (folders below include/strata), or single headers of another.
+# What the headers of a room may include: rooms (folders below include/strata, and src/ with those below it), or single
+# headers of another.
 MAY_INCLUDE = {
     "base": "base",
     "profile": "base profile",
@@ -15,29 +16,27 @@ MAY_INCLUDE = {
     "collect/counters": "base annotate profile collect/host collect/cuda collect/counters",
     "collect/cpu": "base annotate profile collect/host collect/cpu",
     "recording": "base profile recording",
-    "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu recording session",
-    # Right of the seam: tables, analysis and reports of a profile at rest, which nothing on the left sees. They are pure
-    # functions: they reach no collector, no session, no options.
+    # Tables are pure functions of a profile at rest: they reach no collector, no session, no options.
     "tables": "base profile tables",
-    "analyse": "base profile tables analyse",
-    "report": "base profile tables analyse report",
-    # What stands on both sides.
-    "both": "base profile collect/cuda session tables analyse report",
+    "session": """base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu recording tables
+        session""",
+    # An ordinary library, which nothing of include/ sees: pure functions of a profile too, and what hands them to sessions.
+    "src/analyse": "base profile tables src/analyse",
+    "src/report": "base profile tables src/analyse src/report src/what_if.hpp",
+    "src": "base profile collect/cuda session tables src/analyse src/report",
     "adapters": "base annotate profile adapters",
 }
 # An injected library is an implementation with entry points of its own.
 MAY_INCLUDE_TOO = {
     "adapters/injection.hpp": "collect/nvtx collect/cuda session implementation.hpp",
-    "implementation.hpp": "reports.hpp",
 }
 # What users include stands on top, and nothing else does. Each belongs to a room all the same.
 PUBLIC = {
     "version.hpp": "base", "status.hpp": "base",
     "range.hpp": "annotate", "inherit.hpp": "annotate", "c.h": "annotate", "nvtx.hpp": "annotate",
     "profile.hpp": "profile",
-    "llm.hpp": "profile", "compare.hpp": "analyse", "what_if.hpp": "analyse",
+    "llm.hpp": "profile",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
-    "ledger.hpp": "report", "reports.hpp": "both", "ceilings.hpp": "both",
     "benchmark.hpp": "session", "recording.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
@@ -51,6 +50,7 @@ SHORT = {  # with the reason
     "strata.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
     "session/report_side.hpp": "the seam, which both sides include",
+    "session/table_reports.hpp": "src/reports.cpp adds to it",
     "base/cell_sink.hpp": "what CSV and JSON are written through, and neither includes the other",
     "profile/row_order.hpp": "options and tables share it, and neither sees the other",
 }
@@ -73,11 +73,16 @@ SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|reco
 
 
 def short(name):
-    return name[len("strata/"):]
+    """session/report_side.hpp of strata/..., and src/report/page.hpp as it is."""
+    return name[len("strata/"):] if name.startswith("strata/") else name
+
+
+def path_of(name):
+    return (ROOT if name.startswith("src/") else INCLUDE) / name
 
 
 def room_of(name):
-    """The room of strata/folder/header.hpp, or None."""
+    """The room of strata/folder/header.hpp or src/folder/header.hpp, or None."""
     folder, _, file = short(name).rpartition("/")
     return folder if folder in MAY_INCLUDE else None if folder else PUBLIC.get(file)
 
@@ -97,29 +102,32 @@ def reach(name, graph):
 
 def main():
     checks = Checks()
-    names = headers(adapters=True)
+    names = headers(adapters=True) + [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "src").rglob("*.hpp"))]
     graph, users, sizes = {}, {}, {}
     for name in names:
         room = room_of(name)
         checks.that(room is not None, f"{name} stands in a room, or on top as one of {' '.join(sorted(PUBLIC))}")
-        text = (INCLUDE / name).read_text()
+        text = path_of(name).read_text()
+        included = INCLUDE_LINE.findall(text)
         sizes[name] = text.count("\n")
         checks.that("#pragma once" not in text, f"{name} has a named guard, which collapses two copies")
-        checks.that(".." not in "".join(n for _, n in includes_of(name)), f"{name} includes by full path")
+        checks.that(".." not in "".join(n for _, n in included), f"{name} includes by full path")
         stem = short(name).rsplit(".", 1)[0]
         light = re.search(r"^(STRATA_(BEGIN|END)\w*_LIGHT|namespace strata)\b", text, re.M)
         checks.that(not light or stem in LIGHT, f"{name} has its bodies between STRATA_BEGIN and STRATA_END")
         graph[name] = []
-        for quote, target in includes_of(name):
+        for quote, target in included:
             what = f"{name} includes {quote}{target}"
-            if target.startswith("strata/"):
+            if quote == '"' and name.startswith("src/"):
+                target = f"src/{target}"
+            if target.startswith(("strata/", "src/")):
                 graph[name].append(target)
                 users.setdefault(target, set()).add(name)
-                checks.that(quote == "<", what + ": own headers as <strata/...>")
-                checks.that((INCLUDE / target).exists(), what + ", which exists")
+                checks.that((quote == "<") == target.startswith("strata/"), what + ": <strata/...>, and src/ in quotes")
+                checks.that(path_of(target).exists(), what + ", which exists")
                 may = (MAY_INCLUDE.get(room, "") + " " + MAY_INCLUDE_TOO.get(short(name), "")).split()
                 checks.that(room_of(target) in may or short(target) in may, what + f": the room {room} sees {', '.join(may)}")
-            elif "/adapters/" in name:
+            elif "/adapters/" in name or name.startswith("src/"):
                 continue
             elif target in STANDARD:
                 checks.that(True, what)
@@ -141,22 +149,16 @@ def main():
         if short(name) not in SHORT:
             checks.that(sizes[name] >= SHORTEST, f"{name} has at least {SHORTEST} lines", f"  it has {sizes[name]}")
             mine = users.get(name, set()) - {name}
-            checks.that(sizes[name] >= ALONE or short(name) in PUBLIC or len(mine) > 1,
+            is_top = short(name) in PUBLIC or room_of(name) == "src"
+            checks.that(sizes[name] >= ALONE or is_top or len(mine) > 1,
                         f"{name}, of {sizes[name]} lines, has more than one user", "  " + " ".join(sorted(mine)))
     # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
     told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
     reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
-    heavy = [n for n in reached if (room_of(n) or "").split("/")[0] in ("collect", "recording", "tables", "analyse", "report")]
+    heavy = [n for n in reached if (room_of(n) or "").split("/")[0] in ("collect", "recording", "tables", "src")]
     checks.that(told.returncode == 0 and "strata/range.hpp" in reached and not heavy,
-                "strata.hpp reaches no collector, recording, table, analysis or report", told.stderr + "  " + " ".join(heavy))
+                "strata.hpp reaches no collector, recording or table", told.stderr + "  " + " ".join(heavy))
     print(f"strata.hpp: {len(reached)} headers")
-    # The seam: what a program with the recorder alone compiles, by the compiler's account.
-    told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", INCLUDE / "strata/recorder.cpp"])
-    recorder = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
-    right = [n for n in recorder if room_of(n) in ("tables", "analyse", "report", "both")]
-    checks.that(told.returncode == 0 and "strata/session/report_files.hpp" in recorder and not right,
-                "the recorder alone reaches nothing right of the seam", told.stderr + "  " + " ".join(right))
-    print(f"recorder.cpp: {len(recorder)} headers")
     before_cold = {target for _, target in includes_of("strata/implementation.hpp")}
     cold = set(reach("strata/implementation.hpp", graph)) - {"strata/nvtx.hpp"}  # that one comes before the cold code itself
     for target in sorted({target for name in cold for _, target in includes_of(name)} & STANDARD):

@@ -320,7 +320,7 @@ headers = re.findall(r'\{"([^"]+)", \d+(?=[,}])', tables)
 that(len(headers) > 70, f"headers in the code: {headers}")
 for word in headers:
     has_topic(word, "the code")
-rules = "".join((root / "include/strata/analyse" / name).read_text(encoding="utf-8")
+rules = "".join((root / "src/analyse" / name).read_text(encoding="utf-8")
                 for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")

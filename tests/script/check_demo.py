@@ -110,7 +110,7 @@ else:
 # Commands in the messages of the library and of the command: the subcommand and its options are there.
 if strata.exists():
     helps = {}
-    for source in [*(root / "include/strata").rglob("*.hpp"), *(root / "tools").glob("*.cpp"), *(root / "python").glob("*.py")]:
+    for source in [*(root / "include/strata").rglob("*.hpp"), *(root / "src").rglob("*.hpp"), *(root / "tools").glob("*.cpp"), *(root / "python").glob("*.py")]:
         text = re.sub(r'"\s*"', "", source.read_text(encoding="utf-8"))  # literals that follow each other are one
         for command in re.findall(r'\bstrata ((?:run|report|explain|compare|ranks|trace|attach|metrics|ledger|ceilings|help)\b[^"`\'\n]*)', text):
             name = command.split()[0]

@@ -20,7 +20,7 @@ import tempfile
 
 root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
 root = root if root.is_dir() else root.parents[2]
-include = root / "include/strata"
+include, src = root / "include/strata", root / "src"
 docs = root / "docs"
 pages = {p.relative_to(docs).as_posix(): p.read_text(encoding="utf-8") for p in sorted(docs.rglob("*.md"))}
 readme = (root / "README.md").read_text(encoding="utf-8")
@@ -76,7 +76,8 @@ def same(name, what, there, told):
 
 def file_of(path):
     """A header, in whichever room it is."""
-    found = [include / path] if (include / path).exists() else list(include.rglob(pathlib.PurePath(path).name))
+    at = [folder / path for folder in (include, src) if (folder / path).exists()]
+    found = at or [file for folder in (include, src) for file in folder.rglob(pathlib.PurePath(path).name)]
     if len(found) != 1:
         sys.exit(f"FAILED: {path}: {len(found)} headers of this name")
     return found[0]
@@ -97,7 +98,7 @@ EXEMPT = {
     "page_shell.hpp", "page_files.hpp", "comparison_files.hpp", "fleet_metrics.hpp", "cupti.hpp", "driver.hpp",
     "profile.hpp",
 }
-for name in EXEMPT - {path.name for path in (root / "include/strata").rglob("*.hpp")}:
+for name in EXEMPT - {path.name for folder in (include, src) for path in folder.rglob("*.hpp")}:
     fail("tests/script/check_docs.py", f"{name} is exempt and does not exist")
 # The lines below the tables explain columns, which have entries of their own.
 LEGENDS = {"range_table.hpp", "table.hpp", "cpu_counters.hpp"}
@@ -150,7 +151,7 @@ known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["number
 everywhere = plain("\0".join(pages.values()))
 titles = {span for text in pages.values() for span in code_spans(text)} | set(re.findall(r"^#+ (.*)", "\n".join(pages.values()), re.M))
 wanted = []  # messages that need an entry: their words, whether something that differs comes before, and where they are
-speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
+speaking = sorted(p for folder in (include, src) for p in folder.rglob("*") if p.suffix in (".hpp", ".h"))
 for path in [*speaking, root / "tools/inject/inject.cpp"]:
     texts = list(literals(path.read_text(encoding="utf-8")))
     all_texts += texts
@@ -351,7 +352,7 @@ def folded(text):
     return re.sub(r"\( ", "(", re.sub(r"\s+", " ", text))
 
 
-public = [p for p in include.iterdir() if p.suffix in (".hpp", ".h")] + list((include / "annotate").iterdir())
+public = [p for folder in (include, src) for p in folder.iterdir() if p.suffix in (".hpp", ".h")] + list((include / "annotate").iterdir())
 headers = folded(" ".join(p.read_text(encoding="utf-8") for p in public))
 declared = re.findall(r"^```cpp declared\n(.*?)^```", pages[API], re.S | re.M)
 signatures = [folded(re.sub(r"//.*", "", line)).strip(" ;") for block in declared for line in re.split(r"\n(?! )", block) if line.strip()]

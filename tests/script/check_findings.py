@@ -6,7 +6,7 @@ import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-code = (root / "include/strata/analyse/finding_rules.hpp").read_text(encoding="utf-8")
+code = (root / "src/analyse/finding_rules.hpp").read_text(encoding="utf-8")
 page = (root / "docs/reference/findings.md").read_text(encoding="utf-8")
 table = code[code.index("finding_rules::rules[] = {"):]
 table = table[:table.index("\n};")]

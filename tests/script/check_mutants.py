@@ -18,7 +18,7 @@ def main():
     lost = [mutant for mutant in mutants if mutant.problem]
     for mutant in lost:
         print(f"FAILED: {mutant.name}: {mutant.problem}")
-    print(f"{len(mutants)} faults, {len(lost)} without a place in include/")
+    print(f"{len(mutants)} faults, {len(lost)} without a place in include/ and src/")
     include = run.TREE / "include"
     compiled = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-fsyntax-only", f"-I{include}",
                                include / "strata/implementation.cpp"], capture_output=True, text=True, check=False)

@@ -3,7 +3,6 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/recording.hpp>
 #include <strata/session/output_directory.hpp>
-#include "reports.hpp"
 
 #include <doctest/doctest.h>
 

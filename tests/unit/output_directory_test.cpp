@@ -5,7 +5,6 @@
 #include <strata/session/report_side.hpp>
 #include "report/report_input.hpp"
 #include "report/trace.hpp"
-#include "reports.hpp"
 
 #include <doctest/doctest.h>
 

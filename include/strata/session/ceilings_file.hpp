@@ -2,7 +2,7 @@
 #ifndef STRATA_SESSION_CEILINGS_FILE_HPP
 #define STRATA_SESSION_CEILINGS_FILE_HPP
 
-// What <strata/ceilings.hpp> measured on a device, kept for later runs: lines of a key and its
+// What src/ceilings.hpp measured on a device, kept for later runs: lines of a key and its
 // values, in a file with the device's UUID as its name.
 
 #include <strata/base/environment.hpp>
