@@ -29,11 +29,13 @@ namespace {
 /// All reports of one profile, for a session.
 class session_reports final : public table_reports {
  public:
-  explicit session_reports(report_input const& input, trace_options const& how = {})
-      : table_reports(input), input_(input), how_(how) {}
+  explicit session_reports(report_input const& input) : table_reports(input), input_(input) {}
 
   std::string write_files(report_format_entry const& format, file_taker take) const override {
     std::string problem;
+    if (format.format == report_format::html && !has_page_files)
+      return "report.html is not written, since this program was built without the files of page/: "
+             "make it with strata report, or run page/embed.py before compiling src/reports.cpp";
     if (format.made_file != nullptr)
       take(format.made_file, [&](text_writer& out) { problem = write(format.format, out); });
     (void)table_reports::write_files(format, take);
@@ -64,7 +66,7 @@ class session_reports final : public table_reports {
         write_openmetrics(out, input_);
         break;
       case report_format::trace:
-        return write_trace(out, input_, how_).problem;
+        return write_trace(out, input_).problem;
       case report_format::perfetto:
         return write_perfetto(out, input_).problem;
       case report_format::table:
@@ -76,7 +78,6 @@ class session_reports final : public table_reports {
   }
 
   report_input const& input_;
-  trace_options how_;  // of trace.json
 };
 
 constexpr report_side all_reports{&session_reports::make, &range_table::help, true};

@@ -10,7 +10,6 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include "analyse/comparison.hpp"
-#include "report/page_files.hpp"
 #include "report/page_shell.hpp"
 
 #include <cstddef>
@@ -232,11 +231,11 @@ inline void write_comparison_html(detail::text_writer& out, comparison const& c,
                                   compare_options const& options) {
   constexpr std::size_t most = 300;
   detail::write_page(
-      out, detail::comparison_page_head,
+      out, strata_pages::comparison_head,
       [&](detail::text_writer& json) {
         detail::comparison_json(json, c, options, most, true).write();
       },
-      detail::comparison_page_tail);
+      strata_pages::comparison_tail);
 }
 
 STRATA_END

@@ -21,7 +21,6 @@
 #include "analyse/device_peaks.hpp"
 #include "report/findings.hpp"
 #include "report/page_budget.hpp"
-#include "report/page_files.hpp"
 #include "report/page_memory.hpp"
 #include "report/page_plain.hpp"
 #include "report/page_shell.hpp"
@@ -532,12 +531,12 @@ inline void write_page_data(detail::text_writer& out, report_input const& input,
 /// bytes.
 inline void write_html(detail::text_writer& out, report_input const& input,
                        page_limits const& limits = {}) {
-  detail::write_parts(out, detail::report_page_head);
+  detail::write_parts(out, strata_pages::report_head);
   detail::page_plain(out, input).write();
   detail::write_page(
-      out, detail::report_page_middle,
+      out, strata_pages::report_middle,
       [&](detail::text_writer& json) { write_page_data(json, input, limits); },
-      detail::report_page_tail);
+      strata_pages::report_tail);
 }
 
 STRATA_END

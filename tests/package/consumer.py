@@ -62,7 +62,7 @@ def files_of_tools():
 
 def sources():
     """What is installed of src/."""
-    return [f"share/strata/src/{name}" for name in tree(ROOT / "src")]
+    return [f"share/strata/src/{name}" for name in ("strata_page_files.hpp", *tree(ROOT / "src"))]
 
 
 def install(checks, prefix):
@@ -219,7 +219,7 @@ def makefile(checks, prefix):
     make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"]
     built = checks.succeeds("builds", make)
     checks.that(built.stdout.count(" -Wall -O1 -Wextra ") == 2, "flags below the include hold", built.stdout)
-    checks.that(tree(folder) == ["Makefile", "consumer", "strata.o", "strata_reports.o"], "nothing else is built", str(tree(folder)))
+    checks.that(tree(folder) == ["Makefile", "consumer", "strata.o", "strata_page_files.hpp", "strata_reports.o"], "nothing else is built", str(tree(folder)))
     runs(checks, folder / "consumer")
     checks.succeeds("C: builds", [*make, "consumer_c"])
     runs(checks, folder / "consumer_c", "C: ", reports=False)
