@@ -27,7 +27,7 @@ def runs(checks, program, prefix="", reports=True):
         found = list(here.rglob(made))
         checks.that(len(found) == 1 and b"work" in found[0].read_bytes(), f"{prefix}STRATA=trace writes {made}",
                     traced.stdout + traced.stderr)
-    checks.that(reports == ("strata report" not in traced.stderr), f"{prefix}the command for the rest is named without src alone",
+    checks.that(reports == ("strata explain" not in traced.stderr), f"{prefix}the command for the rest is named without src alone",
                 traced.stderr)
 
 
@@ -247,6 +247,22 @@ def bare(checks, prefix):
     off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
     checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
                 "off: deaf to STRATA", off.stdout + off.stderr)
+
+
+def single(checks, prefix):
+    """The library in one header, which is all that is there."""
+    shutil.rmtree("vendor", ignore_errors=True)
+    pathlib.Path("vendor").mkdir()
+    checks.succeeds("made", ["python3", ROOT / "tools/amalgamate.py", "vendor/strata.hpp"])
+    text = (SOURCE / "main.cpp").read_text()
+    own = re.findall(r"^\s*#\s*include\s*[<\"]strata.*", pathlib.Path("vendor/strata.hpp").read_text(), re.M)
+    checks.that(not own, "it includes no other header of Strata", "\n".join(own))
+    pathlib.Path("main.cpp").write_text(re.sub(r"<strata/\w+\.hpp>", '"strata.hpp"', text))
+    pathlib.Path("strata.cpp").write_text('#define STRATA_IMPLEMENTATION\n#include "strata.hpp"\n')
+    for compiler in compilers():
+        checks.succeeds(f"{compiler}: builds", [compiler, "-std=c++17", *WARNINGS, "-Ivendor", "main.cpp", "strata.cpp", "-ldl",
+                                                "-pthread", "-o", "consumer"])
+        runs(checks, "consumer", f"{compiler}: ", reports=False)
 
 
 def c(checks, prefix):

@@ -287,9 +287,9 @@ class report_files {
   void say_what_is_left() const {
     std::string const folder = files_.folder_of(growing_file::name);
     if (folder.empty()) return;
-    std::string const text =
-        sentence("findings, page and trace are made from the recording: strata report ")
-        << shell_word(folder);
+    std::string const word = shell_word(folder);
+    std::string const text = sentence("findings are made from the recording: strata explain ")
+                             << word << "; page and trace: strata report " << word;
     say(text.c_str());
   }
 

@@ -45,6 +45,7 @@ class table_reports : public made_reports {
                    callback<void(made_reports const&)> use) {
     profile_tables tables(source);
     tables.input().sort = wanted.sort;
+    if (wants_format_of(wanted, format_source::answer)) tables.input().find_steps(tables.folded());
     use(table_reports(tables.input()));
   }
 
