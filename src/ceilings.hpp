@@ -10,13 +10,13 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/collect/cuda/ceiling_runs.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
 #include "analyse/roofline.hpp"
+#include "ceilings/ceiling_runs.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,6 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
@@ -12,6 +11,7 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "analyse/json_reader.hpp"
 #include "analyse/run_losses.hpp"
 
 #include <cmath>

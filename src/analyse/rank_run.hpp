@@ -3,7 +3,6 @@
 #define STRATA_ANALYSE_RANK_RUN_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
@@ -18,6 +17,7 @@
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "analyse/json_reader.hpp"
 #include "analyse/profile_file.hpp"
 #include "analyse/run_losses.hpp"
 

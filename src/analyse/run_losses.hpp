@@ -2,11 +2,11 @@
 #ifndef STRATA_ANALYSE_RUN_LOSSES_HPP
 #define STRATA_ANALYSE_RUN_LOSSES_HPP
 
-#include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
+#include "analyse/json_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>

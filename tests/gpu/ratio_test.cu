@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
-#include <strata/collect/cuda/ceiling_kernels.hpp>
+#include "ceilings/ceiling_kernels.hpp"
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/range.hpp>
 #include <strata/tables/counter_table.hpp>

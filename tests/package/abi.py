@@ -6,7 +6,7 @@ import re
 import sys
 import zipfile
 
-from common import FULL, HERE, INCLUDE, WARNINGS, Checks, compilers, left_out, run, skip
+from common import FULL, HERE, INCLUDE, ROOT, WARNINGS, Checks, compilers, left_out, run, skip
 
 TOOLKIT = pathlib.Path("/usr/local/cuda/include")
 # Fetched with --full; the last one alone without a toolkit.
@@ -64,7 +64,7 @@ def main():
         folders = [*folders, driver_calls(name, folders)]
         for compiler in compilers():
             checks.all_succeed([(f"{source.name}, {compiler}, {name}",
-                                 [compiler, "-std=c++17", *WARNINGS, f"-I{INCLUDE}"] +
+                                 [compiler, "-std=c++17", *WARNINGS, f"-I{INCLUDE}", f"-I{ROOT / 'src'}"] +
                                  [f"-isystem{f}" for f in folders] + ["-fsyntax-only", source], None)
                                 for source in sources])
     return checks.end()

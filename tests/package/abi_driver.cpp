@@ -2,8 +2,8 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <strata/collect/cuda/ceiling_runs.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include "ceilings/ceiling_runs.hpp"
 
 #include "abi_common.hpp"
 

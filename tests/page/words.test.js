@@ -17,7 +17,7 @@ const page = load(
     {range: 4, limiter: "latency: wait", kind: "latency", time_ns: 10, time_at_roof_ns: 4},
   ]}});
 
-const root = path.join(__dirname, "..", "..", "include", "strata");
+const root = path.join(__dirname, "..", "..");
 const read = file => fs.readFileSync(path.join(root, file), "utf8");
 const plain = label => label.toLowerCase().replace(/ %$/, "");
 
@@ -26,7 +26,7 @@ const headings = file =>
   [...read(file).matchAll(/\{"([^"]+)", \d+, (?:console_)?form::/g)].map(([, name]) => name);
 
 test("columns of ranges have the console's headings", () => {
-  const known = headings("tables/range_table.hpp").map(plain);
+  const known = headings("include/strata/tables/range_table.hpp").map(plain);
   const own = ["copies", "waits", "allocations"];  // no column of the console
   const scaled = {"flop/s": "gflop/s", "b/s": "gb/s"};  // its unit is in each cell
   for (const {label} of page.recordedColumns) {
@@ -36,7 +36,7 @@ test("columns of ranges have the console's headings", () => {
 });
 
 test("counted values have the console's headings", () => {
-  const table = read("tables/range_table.hpp");
+  const table = read("include/strata/tables/range_table.hpp");
   for (const [key, label] of Object.entries(page.countedLabels)) {
     const [, heading] = new RegExp("\\{\\{\"([^\"]+)\"[^}]*\\},\\s*\"" + key + "\"\\}").exec(table);
     assert.strictEqual(label.toLowerCase(), heading.toLowerCase(), key);
@@ -44,7 +44,7 @@ test("counted values have the console's headings", () => {
 });
 
 test("columns of kernels have the console's headings", () => {
-  const known = headings("tables/table.hpp").map(plain);
+  const known = headings("include/strata/tables/table.hpp").map(plain);
   for (const label of ["Kernel", "Range", "Launches", "GPU time", "Mean", "GPU fill %"]) {
     assert.ok(page.kernelColumns(1).some(column => column.label === label), label);
     assert.ok(known.includes(plain(label)), label);
@@ -52,12 +52,12 @@ test("columns of kernels have the console's headings", () => {
 });
 
 test("parts of the budget are the console's limiters", () => {
-  const source = read("analyse/speed_of_light.hpp");
+  const source = read("src/analyse/speed_of_light.hpp");
   const [, units] = /gpu_unit_table\[gpu_units\] = (\{[^;]*)/.exec(source);
   const names = [...units.matchAll(/\{"([^"]+)", "\w+"\}/g)].map(([, name]) => name);
   names.push(/"(L1 with [^"]+)"/.exec(source)[1]);
   for (const name of names) assert.ok(page.busyKinds[name], name);
-  const [, words] = /words\[\] = \{([^}]*)/.exec(read("analyse/roofline.hpp"));
+  const [, words] = /words\[\] = \{([^}]*)/.exec(read("src/analyse/roofline.hpp"));
   for (const word of ["latency", "launch", "copies"]) {
     assert.ok(page.busyKinds[word] && words.includes('"' + word + '"'), word);
   }
@@ -84,7 +84,7 @@ test("in a sentence a limiter has its use, of what it is a part, and what helps"
 });
 
 test("findings have the parts that the console's source names", () => {
-  const [, names] = read("analyse/findings.hpp").match(/to_string\(finding_part[^}]*\{([^}]*)\}/);
+  const [, names] = read("src/analyse/findings.hpp").match(/to_string\(finding_part[^}]*\{([^}]*)\}/);
   for (const part of Object.values(page.findingParts)) {
     assert.ok(names.includes('"' + part + '"'), part);
   }

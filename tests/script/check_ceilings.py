@@ -20,7 +20,7 @@ if not ptxas or not compiler:
 
 PROGRAM = r"""
 #include <cstdio>
-#include <strata/collect/cuda/ceiling_kernels.hpp>
+#include "ceilings/ceiling_kernels.hpp"
 using kernel = strata::detail::ceiling_kernel;
 static void put(std::string const& name, std::string const& text) {
   std::FILE* const file = std::fopen((name + ".ptx").c_str(), "w");
@@ -49,7 +49,7 @@ EXPECTED = {
 failures, checked, looked = [], 0, 0
 with tempfile.TemporaryDirectory() as folder:
     pathlib.Path(folder, "main.cpp").write_text(PROGRAM)
-    subprocess.run([compiler, "-std=c++17", f"-I{root}/include", "main.cpp", "-o", "main"], cwd=folder, check=True)
+    subprocess.run([compiler, "-std=c++17", f"-I{root}/include", f"-I{root}/src", "main.cpp", "-o", "main"], cwd=folder, check=True)
     subprocess.run(["./main"], cwd=folder, check=True)
     for ptx in sorted(pathlib.Path(folder).glob("*.ptx")):
         name, target = ptx.stem, re.search(r"^\.target (\w+)$", ptx.read_text(), re.M).group(1)

@@ -1,8 +1,8 @@
 // Recordings and files of somebody else: refused at once, or read without harm.
-#include <strata/base/json_reader.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/recording.hpp>
 #include <strata/session/output_directory.hpp>
+#include "analyse/json_reader.hpp"
 
 #include <doctest/doctest.h>
 

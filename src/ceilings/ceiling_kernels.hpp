@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_COLLECT_CUDA_CEILING_KERNELS_HPP
-#define STRATA_COLLECT_CUDA_CEILING_KERNELS_HPP
+#ifndef STRATA_CEILINGS_CEILING_KERNELS_HPP
+#define STRATA_CEILINGS_CEILING_KERNELS_HPP
 
 // The kernels of src/ceilings.hpp, as PTX text that the driver compiles. Each is the entry
 // `strata_ceiling` of a module of its own, with the same parameters: a buffer `data`, results
@@ -350,4 +350,4 @@ class ceiling_kernel {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_COLLECT_CUDA_CEILING_KERNELS_HPP
+#endif  // STRATA_CEILINGS_CEILING_KERNELS_HPP

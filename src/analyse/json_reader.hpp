@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_BASE_JSON_READER_HPP
-#define STRATA_BASE_JSON_READER_HPP
+#ifndef STRATA_ANALYSE_JSON_READER_HPP
+#define STRATA_ANALYSE_JSON_READER_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -258,4 +258,4 @@ class json_document {
 
 STRATA_END
 
-#endif  // STRATA_BASE_JSON_READER_HPP
+#endif  // STRATA_ANALYSE_JSON_READER_HPP

@@ -1,12 +1,12 @@
 #include <strata/version.hpp>
-#ifndef STRATA_COLLECT_CUDA_CEILING_RUNS_HPP
-#define STRATA_COLLECT_CUDA_CEILING_RUNS_HPP
+#ifndef STRATA_CEILINGS_CEILING_RUNS_HPP
+#define STRATA_CEILINGS_CEILING_RUNS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/collect/cuda/ceiling_kernels.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
+#include "ceilings/ceiling_kernels.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -318,4 +318,4 @@ class ceiling_runs {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_COLLECT_CUDA_CEILING_RUNS_HPP
+#endif  // STRATA_CEILINGS_CEILING_RUNS_HPP
