@@ -84,7 +84,8 @@ test("in a sentence a limiter has its use, of what it is a part, and what helps"
 });
 
 test("findings have the parts that the console's source names", () => {
-  const [, names] = read("src/analyse/findings.hpp").match(/to_string\(finding_part[^}]*\{([^}]*)\}/);
+  const source = read("src/analyse/findings.hpp");
+  const [, names] = source.match(/to_string\(finding_part[^}]*\{([^}]*)\}/);
   for (const part of Object.values(page.findingParts)) {
     assert.ok(names.includes('"' + part + '"'), part);
   }
