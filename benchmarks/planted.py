@@ -113,7 +113,7 @@ def build(folder):
     nvcc = os.environ.get("CUDACXX", "/usr/local/cuda/bin/nvcc")
     sources = sorted((ROOT / "benchmarks/planted").glob("*.cu"))
     subprocess.run([nvcc, "-std=c++17", "-O2", "-arch=native", "--threads", "0", f"-I{ROOT}/include", f"-I{ROOT}/src", "-o", binary,
-                    *sources, ROOT / "include/strata/implementation.cpp", ROOT / "src/reports.cpp", "-ldl", "-lcublas", "-lcublasLt"], check=True)
+                    *sources, ROOT / "include/strata/implementation.cpp", ROOT / "src/all.cpp", "-ldl", "-lcublas", "-lcublasLt"], check=True)
     return binary
 
 
@@ -135,7 +135,7 @@ def build_for_torch(folder):
                     ROOT / "benchmarks/corpus/markers.c", "-ldl"], check=True)
     if "PLANTED_INJECT" not in os.environ:
         subprocess.run(["g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{ROOT}/include",
-                        f"-I{ROOT}/src", inject / "inject.cpp", ROOT / "src/reports.cpp", f"-Wl,--version-script={inject / 'inject.map'}", "-static-libstdc++",
+                        f"-I{ROOT}/src", inject / "inject.cpp", ROOT / "src/all.cpp", f"-Wl,--version-script={inject / 'inject.map'}", "-static-libstdc++",
                         "-static-libgcc", "-o", library, "-ldl", "-pthread"], check=True)
     return {"CUDA_INJECTION64_PATH": os.environ.get("PLANTED_INJECT", str(library)), "CORPUS_MARKERS": str(markers)}
 

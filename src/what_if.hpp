@@ -6,143 +6,38 @@
 // implementation of their own.
 
 #include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps.hpp>
 #include "analyse/findings.hpp"
 #include "analyse/roofline.hpp"
-#include "analyse/step_replay.hpp"
 
 #include <cstddef>
 
 STRATA_BEGIN
 
+/// A change of one range: what its parts would take.
+/// Units: factors of time from 0 to 1,000, beyond which they count as the nearer end; 1 leaves a
+/// part as it is, as NaN does, 0 takes it away.
+struct what_if {
+  std::size_t row = 0;       ///< of the folded tree; 0 is what is outside of ranges; past it: none
+  bool below = false;        ///< the ranges below it too; with row 0 the whole program
+  double kernels = 1.0;      ///< on the device
+  double copies = 1.0;       ///< copies and fills, with their calls
+  double launches = 1.0;     ///< calls that launch, and the host for less than 32 us between them
+  double host_work = 1.0;    ///< the program's own code
+  double waits = 1.0;        ///< waits of the host for the device
+  double allocations = 1.0;  ///< calls that allocate and free
+  bool any_order = false;    ///< of any range: no stream waits for another one
+};
+
 /// A range whose own kernels run at a part of their roof; unchanged where no roof is known.
-inline what_if at_roof(roofline_table const& roofs, std::size_t row, double part = 0.9) noexcept {
-  what_if made;
-  made.row = row;
-  if (row >= roofs.own.size() || !(part > 0.0)) return made;
-  double const fraction = roofs.own[row].fraction();
-  if (fraction > 0.0) made.kernels = detail::smaller(1.0, fraction / part);
-  return made;
-}
+what_if at_roof(roofline_table const& roofs, std::size_t row, double part = 0.9) noexcept;
 
 /// A range whose launches cost the host nothing, as if a CUDA graph launched its kernels, which
 /// follow each other more closely there.
-inline what_if without_gaps(std::size_t row) noexcept {
-  what_if made;
-  made.row = row;
-  made.launches = 0.0;
-  return made;
-}
-
-namespace detail {
-
-/// The time that copies alone take of a row in a mean step, with the idle time that is theirs.
-/// Units: ns.
-inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
-  double sum = 0.0;
-  for (copy_time const& copies : steps.copies)
-    if (copies.row == row) sum += copies.alone_ns;
-  for (idle_time const& time : steps.idle)
-    if (time.row == row && time.cause == idle_cause::copy) sum += time.ns;
-  return sum;
-}
-
-/// What the cure of a finding would change of one of its ranges at most; false where no time of a
-/// part follows from it.
-inline bool cure_of(finding_range const& range, vec<range_row> const& rows,
-                    steps_summary const& steps, what_if& made) noexcept {
-  made = what_if();
-  made.row = range.row;
-  made.below = range.part == finding_part::kernels_below;
-  if (!(range.cost_ns_per_step > 0.0) || range.row >= rows.size()) return false;
-  range_row const& row = rows[range.row];
-  // Costs are of the time in which one of them ran, of all streams and devices together.
-  double const sum = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
-  double const busy = steps.busy_ns(row);
-  double const kernels =
-      smaller(steps.per_step(sum, made.below ? row.step_work_share : row.step_self_share), busy);
-  switch (range.part) {
-    case finding_part::none:
-      return false;
-    case finding_part::kernels:
-    case finding_part::kernels_below:
-      made.kernels = larger(0.0, 1.0 - range.cost_ns_per_step / kernels);
-      return kernels > 0.0;
-    case finding_part::copies: {
-      double const copies = copies_ns(range.row, steps);
-      made.copies = 1.0 - range.cost_ns_per_step / copies;
-      return copies > 0.0;
-    }
-    case finding_part::launches:
-      made.launches = 0.0;
-      break;
-    case finding_part::host_work:
-      made.host_work = 0.0;
-      break;
-    case finding_part::waits:
-      made.waits = 0.0;
-      break;
-    case finding_part::allocations:
-      made.allocations = 0.0;
-      break;
-    case finding_part::order:
-      made.any_order = true;
-      break;
-  }
-  return true;
-}
-
-/// Adds what one more range of a finding changes. A range may be there twice: copies in both
-/// directions, several kernels.
-inline void add_change(vec<what_if>& changes, what_if const& more) {
-  what_if* change = nullptr;
-  for (what_if& known : changes)
-    if (known.row == more.row && known.below == more.below) change = &known;
-  if (change == nullptr) {
-    changes.push_back(what_if());
-    change = &changes.back();
-    change->row = more.row;
-    change->below = more.below;
-  }
-  using factor = double what_if::*;
-  for (factor const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
-                            &what_if::host_work, &what_if::waits, &what_if::allocations})
-    change->*part = larger(0.0, change->*part + more.*part - 1.0);
-  change->any_order = change->any_order || more.any_order;
-  // Of a few bytes nothing stays, nor does the host wait for them.
-  constexpr double noticed = 0.01;
-  if (change->copies < noticed) change->copies = 0.0;
-}
-
-/// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
-/// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
-/// the launch; only the timeline tells how much of it, and no more than what the device idles.
-inline double most_gain(finding const& cause, steps_summary const& steps) noexcept {
-  double const cost = cause.cost_ns_per_step;
-  for (finding_range const& range : cause.ranges)
-    if (range.part != finding_part::host_work && range.part != finding_part::allocations)
-      return cost;
-  double idle = 0.0;
-  for (idle_time const& time : steps.idle) idle += time.ns;
-  return larger(cost, idle);
-}
-
-/// Whether a cause is idle time of the device for what the host does.
-inline bool is_of_host(finding const& cause) noexcept {
-  for (finding_range const& range : cause.ranges) {
-    bool const launches = range.part == finding_part::launches || range.part == finding_part::waits;
-    if (!launches && range.part != finding_part::host_work &&
-        range.part != finding_part::allocations)
-      return false;
-  }
-  return !cause.ranges.empty();
-}
-
-}  // namespace detail
+what_if without_gaps(std::size_t row) noexcept;
 
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
 /// happen again in the order of what waits for what, so a step that the host bounds does not get
@@ -150,48 +45,16 @@ inline bool is_of_host(finding const& cause) noexcept {
 /// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
 /// last step (without steps the run) has more than 2^18 calls, kernels and copies.
 /// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
-inline vec<double> predict(profile const& source, call_tree const& folded,
-                           steps_summary const& steps, vec<what_if> const& changes) {
-  detail::step_replay replay(source, folded, steps);
-  vec<double> made;
-  for (what_if const& change : changes) made.push_back(replay.step_ns(vec<what_if>(1, change)));
-  return made;
-}
+vec<double> predict(profile const& source, call_tree const& folded, steps_summary const& steps,
+                    vec<what_if> const& changes);
 
 /// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
 /// together. It is no shorter than the cost of the finding says; where the host's own time goes,
 /// the cost becomes what the step gains, if that is more. Idle time that recording adds is nobody's
 /// gain. Orders them by what the step gains, and by their cost where that is the same. Causes
 /// without which the step is no shorter come last.
-inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
-                          steps_summary const& steps) {
-  if (findings.empty()) return;
-  detail::step_replay replay(source, folded, steps);
-  double const now = steps.mean_ns;
-  for (finding& cause : findings) {
-    vec<what_if> changes;
-    for (finding_range const& range : cause.ranges) {
-      what_if change;
-      if (detail::cure_of(range, folded.rows(), steps, change)) detail::add_change(changes, change);
-    }
-    if (changes.empty()) continue;
-    double const then = replay.step_ns(changes);
-    if (!(then >= 0.0)) continue;
-    double const least = now - detail::most_gain(cause, steps);
-    double const gain = now - detail::smaller(now, detail::larger(then, least));
-    double const own = detail::is_of_host(cause) ? steps.own_idle_part() : 1.0;
-    cause.predicted_step_ns = detail::larger(0.0, steps.usual_ns() - gain * own);
-    cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, gain) * own;
-  }
-  double const usual = steps.usual_ns();
-  findings.sort([usual](finding const& a, finding const& b) {
-    if (a.leaves_step(usual) != b.leaves_step(usual)) return b.leaves_step(usual);
-    double const gain_of_a = a.gain_ns(usual);
-    double const gain_of_b = b.gain_ns(usual);
-    if (gain_of_a != gain_of_b) return gain_of_a > gain_of_b;
-    return a.cost_ns_per_step > b.cost_ns_per_step;
-  });
-}
+void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
+                   steps_summary const& steps);
 
 STRATA_END
 

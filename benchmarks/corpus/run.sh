@@ -24,7 +24,7 @@ if [ -z "${INJECT:-}" ]; then
   sed -Ei 's/(least_share(_of_range)?) = 0\.[0-9]+;/\1 = 1e-6;/; s/most_of_a_rule = 4;/most_of_a_rule = 4096;/' "$rules"
   [ "$(grep -cE '= (1e-6|4096);' "$rules")" = 3 ] || echo "run.sh: small findings stay unsaid"
   g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" -I"$out/src" \
-    "$root/tools/inject/inject.cpp" "$out/src/reports.cpp" \
+    "$root/tools/inject/inject.cpp" "$out/src/all.cpp" \
     -Wl,--version-script="$root/tools/inject/inject.map" -static-libstdc++ -static-libgcc -o "$INJECT" -ldl -pthread || exit 1
 fi
 export CORPUS_MARKERS=$out/libmarkers.so TORCHINDUCTOR_COMPILE_THREADS=1

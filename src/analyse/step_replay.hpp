@@ -12,27 +12,13 @@
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
+#include "what_if.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
 STRATA_BEGIN
-
-/// A change of one range: what its parts would take.
-/// Units: factors of time from 0 to 1,000, beyond which they count as the nearer end; 1 leaves a
-/// part as it is, as NaN does, 0 takes it away.
-struct what_if {
-  std::size_t row = 0;       ///< of the folded tree; 0 is what is outside of ranges; past it: none
-  bool below = false;        ///< the ranges below it too; with row 0 the whole program
-  double kernels = 1.0;      ///< on the device
-  double copies = 1.0;       ///< copies and fills, with their calls
-  double launches = 1.0;     ///< calls that launch, and the host for less than 32 us between them
-  double host_work = 1.0;    ///< the program's own code
-  double waits = 1.0;        ///< waits of the host for the device
-  double allocations = 1.0;  ///< calls that allocate and free
-  bool any_order = false;    ///< of any range: no stream waits for another one
-};
 
 namespace detail {
 

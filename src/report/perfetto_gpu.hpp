@@ -8,6 +8,7 @@
 #include "report/perfetto_fields.hpp"
 #include "report/protobuf.hpp"
 #include "report/trace.hpp"
+#include "report/trace_events.hpp"
 
 #include <cstdint>
 #include <string>

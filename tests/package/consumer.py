@@ -113,7 +113,7 @@ def install(checks, prefix):
                     "\n".join(installed) + shown)
     if full:
         checks.succeeds("the command by g++", ["g++", "-std=c++17", "-O2", f"-I{INCLUDE}", f"-I{ROOT / 'src'}", *sorted((ROOT / "tools").glob("*.cpp")),
-                                               ROOT / "src/reports.cpp",
+                                               ROOT / "src/all.cpp",
                                                "-o", "strata", "-ldl", "-pthread"])
         checks.succeeds("the command runs", ["./strata", "--version"])
 

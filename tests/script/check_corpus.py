@@ -80,7 +80,7 @@ for unwanted in ("doubt", "tail", "hbm_read_bytes"):
     if unwanted in text:
         failures.append(f"said: {unwanted}")
 # What is read of findings.json is there, and asking for help makes nothing.
-written = (root / "src/report/findings.hpp").read_text(encoding="utf-8")
+written = (root / "src/report/answer_json.hpp").read_text(encoding="utf-8")
 for script in (program, root / "benchmarks/planted.py"):
     keys = set(re.findall(r"\bfinding(?:\.get\(|\[)\"(\w+)\"", script.read_text(encoding="utf-8")))
     failures += [f"{script.name} reads {key}, which no finding has" for key in sorted(keys) if f'"{key}"' not in written]

@@ -52,7 +52,6 @@ TEST_CASE("without the analysis there are tables and a recording, and the comman
   ending const e = recorded("table+csv+json+trace+perfetto+html", all);
   CHECK(e.code == 5);
   CHECK(has(e.err, "outer"));  // the table
-  CHECK(has(e.err, "\nstep "));
   CHECK_FALSE(has(e.err, "answer:"));
   std::string const last = commands_for(all);
   REQUIRE(e.err.size() > last.size());
@@ -67,6 +66,14 @@ TEST_CASE("without the analysis there are tables and a recording, and the comman
   ending const table = recorded("table", here / "table");
   CHECK(has(table.err, "outer"));
   CHECK_FALSE(fs::exists(here / "table"));
+}
+
+TEST_CASE("without the analysis the table is of a mean step") {
+  work_folder here;
+  ending const e = run({program("scenarios_tables"), "steps"},
+                       {"STRATA=host,formats=table+csv,out=" + (here / "steps")});
+  CHECK(has(e.err, "\nstep "));
+  CHECK(has(e.err, "all, a step"));
 }
 
 TEST_CASE("the command for the rest can be pasted, and is of a recording that is there") {

@@ -1,0 +1,11 @@
+// All of src as one unit, for builds that name one file.
+#include "ceilings.cpp"
+#include "ledger.cpp"
+#include "report/comparison_files.cpp"
+#include "report/findings.cpp"
+#include "report/fleet_metrics.cpp"
+#include "report/page.cpp"
+#include "report/perfetto.cpp"
+#include "report/trace.cpp"
+#include "reports.cpp"
+#include "what_if.cpp"
