@@ -43,10 +43,8 @@ inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
   return sum;
 }
 
-/// What the cure of a finding would change of one of its ranges at most; false where no time of a
-/// part follows from it.
-inline bool cure_of(finding_range const& range, vec<range_row> const& rows,
-                    steps_summary const& steps, what_if& made) noexcept {
+bool cure_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
+             what_if& made) noexcept {
   made = what_if();
   made.row = range.row;
   made.below = range.part == finding_part::kernels_below;
@@ -110,10 +108,7 @@ inline void add_change(vec<what_if>& changes, what_if const& more) {
   if (change->copies < noticed) change->copies = 0.0;
 }
 
-/// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
-/// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
-/// the launch; only the timeline tells how much of it, and no more than what the device idles.
-inline double most_gain(finding const& cause, steps_summary const& steps) noexcept {
+double most_gain(finding const& cause, steps_summary const& steps) noexcept {
   double const cost = cause.cost_ns_per_step;
   for (finding_range const& range : cause.ranges)
     if (range.part != finding_part::host_work && range.part != finding_part::allocations)

@@ -56,6 +56,20 @@ vec<double> predict(profile const& source, call_tree const& folded, steps_summar
 void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                    steps_summary const& steps);
 
+namespace detail {
+
+/// What the cure of a finding would change of one of its ranges at most; false where no time of a
+/// part follows from it.
+bool cure_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
+             what_if& made) noexcept;
+
+/// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
+/// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
+/// the launch; only the timeline tells how much of it, and no more than what the device idles.
+double most_gain(finding const& cause, steps_summary const& steps) noexcept;
+
+}  // namespace detail
+
 STRATA_END
 
 #endif  // STRATA_WHAT_IF_HPP

@@ -1,5 +1,6 @@
 #include "explanation.hpp"
 
+#include <strata/base/json_writer.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/recording.hpp>

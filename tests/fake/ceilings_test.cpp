@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/session/machine.hpp>
 #include "ceilings.hpp"
 #include "fake_session.hpp"
 #include "work_folder.hpp"

@@ -8,8 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <strata/base/clock.hpp>
+#include <strata/session/ceilings_file.hpp>
 #include <string>
+#include "analyse/device_peaks.hpp"
 #include "ceilings.hpp"
+#include "ceilings/ceiling_kernels.hpp"
 
 #include "work_folder.hpp"
 

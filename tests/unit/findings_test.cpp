@@ -9,6 +9,8 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
+#include <strata/tables/table.hpp>
+#include "analyse/step_replay.hpp"
 #include "report/page.hpp"
 
 #include <cmath>

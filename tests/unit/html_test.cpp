@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/json.hpp>
 #include "report/page.hpp"
 
 #include <algorithm>

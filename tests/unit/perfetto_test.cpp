@@ -1,5 +1,6 @@
 #include "report/perfetto.hpp"
 #include <doctest/doctest.h>
+#include "report/protobuf.hpp"
 #include "report/trace.hpp"
 
 #include <algorithm>

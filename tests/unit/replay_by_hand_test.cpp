@@ -1,6 +1,7 @@
 // What a step becomes, of timelines that are computed by hand; and trials that the device timed.
 #include <doctest/doctest.h>
 #include <strata/session/trials.hpp>
+#include "analyse/step_replay.hpp"
 #include "what_if.hpp"
 
 #include <cstdint>

@@ -2,10 +2,12 @@
 // 0.5 us after it, or after the work before; a wait ends 2 us after the work.
 #include "what_if.hpp"
 #include <doctest/doctest.h>
+#include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "analyse/finding_rules.hpp"
 #include "analyse/roofline.hpp"
+#include "analyse/step_replay.hpp"
 
 #include <algorithm>
 #include <cmath>
