@@ -1,6 +1,7 @@
 // All of src as one unit, for builds that name one file.
-#include "ceilings.cpp"
-#include "ledger.cpp"
+#include "analyse/ledger.cpp"
+#include "analyse/what_if.cpp"
+#include "ceilings/ceilings.cpp"
 #include "report/comparison_files.cpp"
 #include "report/findings.cpp"
 #include "report/fleet_metrics.cpp"
@@ -8,4 +9,3 @@
 #include "report/perfetto.cpp"
 #include "report/trace.cpp"
 #include "reports.cpp"
-#include "what_if.cpp"

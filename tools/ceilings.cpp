@@ -1,6 +1,6 @@
 // strata ceilings: what this device reaches of memory, caches and operations of each format. Later
 // sessions on it take the results for their roofs.
-#include "ceilings.hpp"
+#include "ceilings/ceilings.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // strata compare: what changed between runs of a program, by range.
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/recording.hpp>

@@ -3,7 +3,7 @@
 #define STRATA_TOOLS_COMPARE_MARKDOWN_HPP
 
 #include <strata/base/text_writer.hpp>
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // strata ledger: where the bytes of a step come from, of a recording with counters. Its needs are
 // what its ranges declare; examples/gpt2 has those of a model.
-#include "ledger.hpp"
+#include "analyse/ledger.hpp"
 
 #include <string>
 

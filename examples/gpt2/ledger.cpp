@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include <strata/recording.hpp>
-#include "ledger.hpp"
+#include "analyse/ledger.hpp"
 
 namespace gpt2 {
 

@@ -86,7 +86,7 @@ struct options {
   /// slow.
   vec<std::string> kernels;
   /// The file of this device's measured ceilings, which become roofs; `off` for none, empty for the
-  /// one that `src/ceilings.hpp` keeps.
+  /// one that `src/ceilings/ceilings.hpp` keeps.
   std::string ceilings;
   /// The preloaded library of `strata run --library`, for the next command of an answer.
   std::string library;

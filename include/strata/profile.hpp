@@ -56,7 +56,7 @@ struct profile_thread {
   std::string name;
 };
 
-/// What a device did in a measurement, as `src/ceilings.hpp` makes them.
+/// What a device did in a measurement, as `src/ceilings/ceilings.hpp` makes them.
 struct device_ceiling {
   std::string name;     ///< "HBM read", "L2 read", "FP32", "BF16 tensor", ...
   bool memory = false;  ///< the rates are B/s, of a program's loads and stores; else operations/s

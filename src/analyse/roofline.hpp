@@ -29,7 +29,7 @@ STRATA_BEGIN
 enum class roof_origin : std::uint8_t {
   counted,            ///< the profiler's peaks and the clocks of the counted steps
   device_attributes,  ///< the driver's clocks and widths, and what the architecture does in a cycle
-  measured            ///< by kernels of `src/ceilings.hpp` on this device
+  measured            ///< by kernels of `src/ceilings/ceilings.hpp` on this device
 };
 
 /// What an amount of work is from.

@@ -2,7 +2,7 @@
 #ifndef STRATA_CEILINGS_CEILING_KERNELS_HPP
 #define STRATA_CEILINGS_CEILING_KERNELS_HPP
 
-// The kernels of src/ceilings.hpp, as PTX text that the driver compiles. Each is the entry
+// The kernels of src/ceilings/ceilings.hpp, as PTX text that the driver compiles. Each is the entry
 // `strata_ceiling` of a module of its own, with the same parameters: a buffer `data`, results
 // `out`, and how far the loop goes. Thread 0 of block 0 leaves its SM cycles in out[0] and its
 // nanoseconds in out[1]. What is computed goes into `out` where it has a value that it hardly ever

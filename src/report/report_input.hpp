@@ -13,8 +13,8 @@
 #include "analyse/finding_rules.hpp"
 #include "analyse/findings.hpp"
 #include "analyse/roofline.hpp"
+#include "analyse/what_if.hpp"
 #include "report/answer_text.hpp"
-#include "what_if.hpp"
 
 #include <cstddef>
 #include <utility>

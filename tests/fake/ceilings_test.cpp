@@ -7,7 +7,7 @@
 
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/session/machine.hpp>
-#include "ceilings.hpp"
+#include "ceilings/ceilings.hpp"
 #include "fake_session.hpp"
 #include "work_folder.hpp"
 

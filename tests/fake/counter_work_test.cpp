@@ -4,7 +4,7 @@
 #include <strata/collect/counters/kernel_counters.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <string>
-#include "ledger.hpp"
+#include "analyse/ledger.hpp"
 
 #include "counter_run.hpp"
 

@@ -2,9 +2,9 @@
 // all that the command makes of it is made. Nothing is written outside of the folder, JSON and CSV
 // are well-formed, and nothing that a recording names controls a terminal or a shell.
 #include <strata/recording.hpp>
+#include "analyse/compare.hpp"
+#include "analyse/ledger.hpp"
 #include "analyse/rank_comparison.hpp"
-#include "compare.hpp"
-#include "ledger.hpp"
 #include "report/comparison_files.hpp"
 
 #include <cstddef>

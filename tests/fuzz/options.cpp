@@ -1,6 +1,6 @@
 // Any text as the value of STRATA, as a list of accepted regressions, and as a formula's metric.
 #include <strata/options.hpp>
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 
 #include <cstddef>
 #include <cstdint>

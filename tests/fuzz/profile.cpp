@@ -1,6 +1,6 @@
 // Any text as a profile.json: refused in a sentence, or compared with itself or a sound one.
 #include <strata/tables/json.hpp>
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 #include "report/comparison_files.hpp"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What src/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is opened
+// What src/ceilings/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is opened
 // by name; without it the formats are beside the device's attributes only.
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <thread>
 #include <vector>
-#include "ceilings.hpp"
+#include "ceilings/ceilings.hpp"
 
 #include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"

@@ -1,5 +1,5 @@
 """The folder of a header is its room, and data flows one way between rooms: from the library in include/ to the reports in src/.
-What a header may include at all; that it is not too short, and that a short one has more than one user."""
+What a header may include at all."""
 import re
 
 from common import INCLUDE, INCLUDE_LINE, ROOT, Checks, headers, includes_of, run
@@ -22,9 +22,9 @@ MAY_INCLUDE = {
         session""",
     # An ordinary library, which nothing of include/ sees: pure functions of a profile too, and what hands them to sessions.
     "src/analyse": "base profile tables src/analyse",
-    "src/report": "base profile tables src/analyse src/report src/what_if.hpp",
-    "src/ceilings": "base profile collect/cuda src/ceilings",
-    "src": "base profile collect/cuda session tables src/analyse src/report src/ceilings",
+    "src/report": "base profile tables src/analyse src/report",
+    "src/ceilings": "base profile collect/cuda session src/analyse src/ceilings",
+    "src": "base profile session tables src/analyse src/report src/ceilings src",
     "adapters": "base annotate profile adapters",
 }
 # An injected library is an implementation with entry points of its own.
@@ -42,19 +42,6 @@ PUBLIC = {
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
-
-SHORTEST = 60
-ALONE = 100  # a header below this many lines that has one user belongs into the user
-SHORT = {  # with the reason
-    "recording/limits.hpp": "what a reader refuses is apart from how it reads",
-    "version.hpp": "CMake and Meson read it line by line",
-    "strata.hpp": "includes only",
-    "status.hpp": "one public type that stands by itself",
-    "session/report_side.hpp": "the seam, which both sides include",
-    "session/table_reports.hpp": "src/reports.cpp adds to it",
-    "base/cell_sink.hpp": "what CSV and JSON are written through, and neither includes the other",
-    "profile/row_order.hpp": "options and tables share it, and neither sees the other",
-}
 
 # What a range runs in the functions of the program has the program's flags; every other header is exact under
 # -ffast-math, which is what STRATA_BEGIN and STRATA_BEGIN_SWITCH see to.
@@ -103,8 +90,8 @@ def reach(name, graph):
 
 def main():
     checks = Checks()
-    names = headers(adapters=True) + [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "src").rglob("*.hpp"))]
-    graph, users, sizes = {}, {}, {}
+    names = headers(adapters=True) + [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "src").rglob("*.?pp"))]
+    graph, sizes = {}, {}
     for name in names:
         room = room_of(name)
         checks.that(room is not None, f"{name} stands in a room, or on top as one of {' '.join(sorted(PUBLIC))}")
@@ -125,7 +112,6 @@ def main():
                 target = f"src/{target}"
             if target.startswith(("strata/", "src/")):
                 graph[name].append(target)
-                users.setdefault(target, set()).add(name)
                 checks.that((quote == "<") == target.startswith("strata/"), what + ": <strata/...>, and src/ in quotes")
                 checks.that(path_of(target).exists(), what + ", which exists")
                 may = (MAY_INCLUDE.get(room, "") + " " + MAY_INCLUDE_TOO.get(short(name), "")).split()
@@ -149,12 +135,6 @@ def main():
             other, _ = short(target).rsplit(".", 1)
             if stem in COLLECTORS and other in COLLECTORS:
                 checks.that(other == stem, f"{name} works without {target}", "  " + " -> ".join(way))
-        if short(name) not in SHORT:
-            checks.that(sizes[name] >= SHORTEST, f"{name} has at least {SHORTEST} lines", f"  it has {sizes[name]}")
-            mine = users.get(name, set()) - {name}
-            is_top = short(name) in PUBLIC or room_of(name) == "src"
-            checks.that(sizes[name] >= ALONE or is_top or len(mine) > 1,
-                        f"{name}, of {sizes[name]} lines, has more than one user", "  " + " ".join(sorted(mine)))
     # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
     told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
     reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))

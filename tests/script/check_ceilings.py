@@ -1,4 +1,4 @@
-"""The PTX of src/ceilings.hpp is taken by ptxas for each architecture that runs it, without spills. Where nvdisasm is
+"""The PTX of src/ceilings/ceilings.hpp is taken by ptxas for each architecture that runs it, without spills. Where nvdisasm is
 there, the machine code has the instructions that are measured: as many as were asked for, in the loop."""
 
 import os

@@ -151,7 +151,7 @@ known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["number
 everywhere = plain("\0".join(pages.values()))
 titles = {span for text in pages.values() for span in code_spans(text)} | set(re.findall(r"^#+ (.*)", "\n".join(pages.values()), re.M))
 wanted = []  # messages that need an entry: their words, whether something that differs comes before, and where they are
-speaking = sorted(p for folder in (include, src) for p in folder.rglob("*") if p.suffix in (".hpp", ".h"))
+speaking = sorted(p for folder in (include, src) for p in folder.rglob("*") if p.suffix in (".hpp", ".h", ".cpp") and p.name != "implementation.cpp")
 for path in [*speaking, root / "tools/inject/inject.cpp"]:
     texts = list(literals(path.read_text(encoding="utf-8")))
     all_texts += texts
@@ -352,7 +352,7 @@ def folded(text):
     return re.sub(r"\( ", "(", re.sub(r"\s+", " ", text))
 
 
-public = [p for folder in (include, src) for p in folder.iterdir() if p.suffix in (".hpp", ".h")] + list((include / "annotate").iterdir())
+public = [p for p in (*include.iterdir(), *src.rglob("*.hpp")) if p.suffix in (".hpp", ".h")] + list((include / "annotate").iterdir())
 headers = folded(" ".join(p.read_text(encoding="utf-8") for p in public))
 declared = re.findall(r"^```cpp declared\n(.*?)^```", pages[API], re.S | re.M)
 signatures = [folded(re.sub(r"//.*", "", line)).strip(" ;") for block in declared for line in re.split(r"\n(?! )", block) if line.strip()]

@@ -12,8 +12,8 @@
 #include <strata/session/ceilings_file.hpp>
 #include <string>
 #include "analyse/device_peaks.hpp"
-#include "ceilings.hpp"
 #include "ceilings/ceiling_kernels.hpp"
+#include "ceilings/ceilings.hpp"
 
 #include "work_folder.hpp"
 

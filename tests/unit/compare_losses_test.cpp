@@ -1,6 +1,6 @@
 // What runs lost, few steps and other conditions bound what a comparison says.
 #include <doctest/doctest.h>
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 
 #include <cmath>
 #include <cstddef>

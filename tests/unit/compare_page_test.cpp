@@ -1,4 +1,4 @@
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 #include "report/comparison_files.hpp"
 
 #include <doctest/doctest.h>

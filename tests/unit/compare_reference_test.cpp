@@ -2,7 +2,7 @@
 // computes each mean, variance and verdict from the single calls; and the statistics beside what
 // defines them.
 #include <doctest/doctest.h>
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include <strata/recording.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_names.hpp>
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 
 #include <algorithm>
 #include <cmath>

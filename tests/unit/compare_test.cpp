@@ -1,4 +1,4 @@
-#include "compare.hpp"
+#include "analyse/compare.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,9 +10,9 @@
 #include <strata/tables/record_sums.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
+#include "analyse/compare.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
-#include "compare.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/page.hpp"

@@ -1,5 +1,5 @@
 // Synthetic counts with ledgers computed by hand. Bytes of one step.
-#include "ledger.hpp"
+#include "analyse/ledger.hpp"
 #include <doctest/doctest.h>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>

@@ -3,8 +3,8 @@
 #include <strata/tables/host_timeline.hpp>
 #include "analyse/occupancy.hpp"
 #include "analyse/roofline.hpp"
+#include "analyse/what_if.hpp"
 #include "report/page_budget.hpp"
-#include "what_if.hpp"
 
 #include <cstdint>
 #include <map>

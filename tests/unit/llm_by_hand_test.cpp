@@ -2,7 +2,7 @@
 // number, so that no two are confused.
 #include <doctest/doctest.h>
 #include <strata/llm.hpp>
-#include "ledger.hpp"
+#include "analyse/ledger.hpp"
 
 #include <algorithm>
 #include <cmath>

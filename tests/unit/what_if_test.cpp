@@ -1,6 +1,6 @@
 // Timelines whose times with a change are computed by hand. A launch takes 3 us; the device begins
 // 0.5 us after it, or after the work before; a wait ends 2 us after the work.
-#include "what_if.hpp"
+#include "analyse/what_if.hpp"
 #include <doctest/doctest.h>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/tables/call_tree.hpp>

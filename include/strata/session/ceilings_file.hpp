@@ -2,7 +2,7 @@
 #ifndef STRATA_SESSION_CEILINGS_FILE_HPP
 #define STRATA_SESSION_CEILINGS_FILE_HPP
 
-// What src/ceilings.hpp measured on a device, kept for later runs: lines of a key and its
+// What src/ceilings/ceilings.hpp measured on a device, kept for later runs: lines of a key and its
 // values, in a file with the device's UUID as its name.
 
 #include <strata/base/environment.hpp>

@@ -1,4 +1,4 @@
-#include "what_if.hpp"
+#include "analyse/what_if.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_CEILINGS_HPP
-#define STRATA_CEILINGS_HPP
+#ifndef STRATA_CEILINGS_CEILINGS_HPP
+#define STRATA_CEILINGS_CEILINGS_HPP
 
 // What this device reaches, measured by short kernels that only read, write or compute. Sessions
 // take the results for their roofs once write_ceilings() has kept them. Needs neither a toolkit nor
@@ -53,4 +53,4 @@ status write_ceilings(measured_ceilings const& ceilings, std::string path = {});
 
 STRATA_END
 
-#endif  // STRATA_CEILINGS_HPP
+#endif  // STRATA_CEILINGS_CEILINGS_HPP

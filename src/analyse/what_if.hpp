@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_WHAT_IF_HPP
-#define STRATA_WHAT_IF_HPP
+#ifndef STRATA_ANALYSE_WHAT_IF_HPP
+#define STRATA_ANALYSE_WHAT_IF_HPP
 
 // What a step would take if a range were faster. Pure functions of a profile; they need no
 // implementation of their own.
@@ -72,4 +72,4 @@ double most_gain(finding const& cause, steps_summary const& steps) noexcept;
 
 STRATA_END
 
-#endif  // STRATA_WHAT_IF_HPP
+#endif  // STRATA_ANALYSE_WHAT_IF_HPP

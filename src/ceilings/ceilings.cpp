@@ -1,4 +1,4 @@
-#include "ceilings.hpp"
+#include "ceilings/ceilings.hpp"
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>

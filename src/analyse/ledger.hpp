@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_LEDGER_HPP
-#define STRATA_LEDGER_HPP
+#ifndef STRATA_ANALYSE_LEDGER_HPP
+#define STRATA_ANALYSE_LEDGER_HPP
 
 // Where the bytes of a step come from: what the model needs beside what was counted, by range. Pure
 // functions of a profile with counters; they need no implementation of their own.
@@ -44,4 +44,4 @@ std::string ledger_json(byte_ledger const& ledger);
 
 STRATA_END
 
-#endif  // STRATA_LEDGER_HPP
+#endif  // STRATA_ANALYSE_LEDGER_HPP

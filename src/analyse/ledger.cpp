@@ -1,4 +1,4 @@
-#include "ledger.hpp"
+#include "analyse/ledger.hpp"
 
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>

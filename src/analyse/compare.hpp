@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_COMPARE_HPP
-#define STRATA_COMPARE_HPP
+#ifndef STRATA_ANALYSE_COMPARE_HPP
+#define STRATA_ANALYSE_COMPARE_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -93,4 +93,4 @@ inline std::string read_accepted(std::string_view text, vec<accepted_regression>
 
 STRATA_END
 
-#endif  // STRATA_COMPARE_HPP
+#endif  // STRATA_ANALYSE_COMPARE_HPP
