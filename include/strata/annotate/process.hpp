@@ -399,13 +399,18 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void want_session(process_bloc
 
 /// Lets everything idle, unless a session has begun in the meantime.
 inline void settle_idle(process_block& ours) noexcept {
-  spin_lock lock(ours.mutex);
-  if (ours.decided) return;
-  listener const* const idle = idle_listener(ours);
+  listener const* idle = nullptr;
+  {
+    spin_lock const lock(ours.mutex);
+    if (ours.decided) return;
+    idle = idle_listener(ours);
+  }
 #if defined(__linux__)
+  // Not under the lock, which a library's constructor takes that has the dynamic loader's.
   if (idle != nullptr) pin_module(idle);
 #endif
-  store_listener(ours, idle);
+  spin_lock const lock(ours.mutex);
+  if (!ours.decided) store_listener(ours, idle_listener(ours) == idle ? idle : nullptr);
 }
 
 /// STRATA is set and is not obeyed: one sentence a process.
