@@ -333,10 +333,16 @@ void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns) {
 // ---- what the program does ----
 
 int fake_use_cuda() {
-  if (fake_cuda_ready() != 0) return 1;
-  if (cuInit(0) != strata::detail::driver::result::success) return 0;
+  static std::atomic<int> making{0};  // the first context: what other threads call waits for it
+  if (fake_cuda_ready() != 0) {
+    for (int i = 0; i < 20'000 && making.load() != 0; ++i) ::usleep(1000);
+    return 1;
+  }
+  ++making;
+  if (cuInit(0) != strata::detail::driver::result::success) return --making, 0;
   for (int i = 0; i < 20'000 && !fake::records_are_on() && fake::watch_runs(); ++i) ::usleep(1000);
   fake_create_context(1);
+  --making;
   return 1;
 }
 
