@@ -750,7 +750,10 @@ fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags, int
 }
 
 std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
-  return fake::perform({"cuGraphExecUpdate_v2", "cudaGraphExecUpdate_v10020"}, [&](std::uint32_t) {
+  void* const params[] = {fake::handle_of(executable), fake::handle_of(graph)};
+  fake::api_call call{"cuGraphExecUpdate_v2", "cudaGraphExecUpdate_v10020"};
+  call.params = params;
+  return fake::perform(call, [&](std::uint32_t) {
     const fake::graph_call under_way;
     std::vector<fake::node> from;
     std::vector<fake::node> to;
@@ -820,9 +823,11 @@ void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream) {
 void fake_graph_destroy(fake_graph_t graph) {
   fake::graph gone;
   with_state([&](fake::state& s) { gone = s.graphs[graph]; });
-  fake::api_call const call =
-      gone.executable ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
-                      : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
+  fake::api_call call = gone.executable
+                            ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
+                            : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
+  void* const params[] = {fake::handle_of(graph)};
+  call.params = params;
   (void)fake::perform(call, [&](std::uint32_t) {
     const fake::graph_call under_way;
     fake::cupti::graph_data data{};

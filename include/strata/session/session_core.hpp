@@ -137,19 +137,21 @@ class session_core {
   /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
   /// are counted.
   counter_collector& counters(std::string_view request) {
-    if (!windows_.used()) {
-      if (running()) {
-        (void)detail::recorder::instance().look();
-        attempt([&] {
-          keep(trace_.come());
-          counting_->by_program(request);
-        });
-      }
-      return counting_->ranges();
-    }
-    counter_collector& refused = reports_.refused.ranges(options_, device_trace::control());
-    attempt([&] { refused.refuse(refused_passes::reason()); });
-    return refused;
+    if (windows_.used()) return refuse_counters(refused_passes::reason());
+    if (!running()) return counting_->ranges();
+    detail::recorder& recorder = detail::recorder::instance();
+    (void)recorder.look();
+    // Steps of another thread use the same, and their hooks are the only others that do.
+    bool const alone = recorder.between_steps(options_.drain_ms, [&] {
+      attempt([&] {
+        keep(trace_.come());
+        counting_->by_program(request);
+      });
+    });
+    if (alone) return counting_->ranges();
+    return refuse_counters({errc::busy,
+                            "counters are not counted here: a step of another thread has "
+                            "not come back from CUPTI or the driver"});
   }
 
   /// Everything that the last run produced; stops it first.
@@ -196,6 +198,12 @@ class session_core {
 
  private:
   using phase = detail::schedule::phase;
+
+  counter_collector& refuse_counters(status const& why) {
+    counter_collector& refused = reports_.refused.ranges(options_, device_trace::control());
+    attempt([&] { refused.refuse(why); });
+    return refused;
+  }
 
   /// The rest of `report`.
   status write_report() {

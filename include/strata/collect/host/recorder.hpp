@@ -201,6 +201,20 @@ class recorder {
     return !waiting_.on.load() || between_steps(patience_ms, [this] { end_waiting(); });
   }
 
+  /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
+  bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
+    constexpr std::uint32_t turn_ms = 100;
+    if (step_turn::is_here()) return false;
+    locks_of_this_thread() += step_mutex_.weight();
+    bool const is_alone = lock_within(step_mutex_, patience_ms);
+    bool const has_turn = is_alone && lock_within(turn_mutex_, turn_ms);
+    if (has_turn) body();
+    if (has_turn) turn_mutex_.unlock();
+    if (is_alone) step_mutex_.unlock();
+    locks_of_this_thread() -= step_mutex_.weight();
+    return has_turn;
+  }
+
   /// Half of the memory of the logs is kept for what follows, until `release_half` or a pause.
   void keep_half() noexcept {
     std::int64_t const half = state_.budget.limit() / 2;
@@ -853,19 +867,6 @@ class recorder {
     process_block& ours = block();
     spin_lock const lock(ours.mutex);
     if (ours.installed == &waiting_listener) store_listener(ours, waiting_.next.load());
-  }
-  /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
-  bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
-    constexpr std::uint32_t turn_ms = 100;
-    if (step_turn::is_here()) return false;
-    locks_of_this_thread() += step_mutex_.weight();
-    bool const is_alone = lock_within(step_mutex_, patience_ms);
-    bool const has_turn = is_alone && lock_within(turn_mutex_, turn_ms);
-    if (has_turn) body();
-    if (has_turn) turn_mutex_.unlock();
-    if (is_alone) step_mutex_.unlock();
-    locks_of_this_thread() -= step_mutex_.weight();
-    return has_turn;
   }
 
   /// What the session waits for begins in another thread: a range or step waits for that, once in
