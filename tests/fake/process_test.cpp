@@ -100,9 +100,9 @@ TEST_CASE("a library's constructor that begins to use CUDA may wait for ranges a
     for (std::string const& file : {fake::cupti_file, std::string()}) {  // loaded before, or not
       CAPTURE(how);
       CAPTURE(file);
-      child_process const p({"start=" + how + ",formats=none", "ranges=1",
-                             "constructor", "ranges=1", "stop"},
-                            {{"FAKE_CUPTI_FILE", file}, {"FAKE_CUDA_FILE", ""}});
+      child_process const p(
+          {"start=" + how + ",formats=none", "ranges=1", "constructor", "ranges=1", "stop"},
+          {{"FAKE_CUPTI_FILE", file}, {"FAKE_CUDA_FILE", ""}});
       CHECK(p.number("done in a constructor") == 1);
     }
   }
@@ -110,8 +110,8 @@ TEST_CASE("a library's constructor that begins to use CUDA may wait for ranges a
 
 TEST_CASE("sync=1 alone waits for the device from the program's use of CUDA on") {
   child_process const p({"start=host,sync=1,formats=none", "ranges=3", "inits=before", "work=3",
-                         "inits=after", "stop", "start=host,sync=1,formats=none", "ranges=3", "stop",
-                         "inits=again"});
+                         "inits=after", "stop", "start=host,sync=1,formats=none", "ranges=3",
+                         "stop", "inits=again"});
   CHECK(p.number("cuInit before") == 0);
   CHECK(p.number("cuInit after") == 1);  // the program's
   CHECK(p.number("cuInit again") == 1);
