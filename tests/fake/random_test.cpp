@@ -791,7 +791,7 @@ void program::deliver_otherwise() {
 
 void program::start() {
   wishes w;
-  std::string text = "formats=none,trace,drain=60000";  // on a busy machine
+  std::string text = "formats=none,drain=60000,trace";  // on a busy machine
   if (below(4) == 0) {
     w.traced = 1 + below(15);
     constexpr char const* names[] = {"kernels", "copies", "memory", "waits"};
