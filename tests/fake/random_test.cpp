@@ -129,8 +129,9 @@ struct expected {
   // to none.
   std::map<std::string, values> unsure;
   std::uint64_t unsure_calls = 0;
-  // Their kernels' names and the ranges they may be of. A session that ends within a call forgets
-  // what was pushed, so that the range after the call need not be the one before it.
+  // Kernels of calls within which anything changed, and the ranges they may be of. A session or a
+  // step that ends within a call ends what was pushed: the range after it need not be the one
+  // before.
   std::set<std::pair<std::string, std::string>> unsure_kernels;
   std::uint64_t left_open_before = 0;  // ranges of other threads
   std::uint64_t missing_pops = 0;      // pushed ranges that ended with a step or a range around
@@ -535,6 +536,7 @@ void actor::launch_and_change() {
   say("}");
   --calls_under_way_;
   if (before == model_.changes) {
+    model_.now.unsure_kernels.emplace(name, path());
     model_.call(path(), has_kernels);
     return model_.record(path(), has_kernels, kernels, kernel_ns, 5);
   }
