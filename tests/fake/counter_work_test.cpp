@@ -78,19 +78,36 @@ TEST_CASE("single kernels of a range, by name") {
 
 TEST_CASE("kernels that cannot be joined give a sentence and no values") {
   kernels_of_attention s;
-  run_steps(3, [] {
+  fake_kernel const kernel;
+  fake_graph_t const graph = fake_graph_create();
+  (void)fake_graph_create_node(graph, &kernel);
+  fake_graph_t const executable = fake_graph_clone(graph);
+  run_steps(3, [&] {
     STRATA_RANGE("attention");
     launch_blocks(8, "a");
-    fake_kernel const kernel;
-    (void)fake_graph_launch(fake_graph_clone([&] {
-                              fake_graph_t const graph = fake_graph_create();
-                              (void)fake_graph_create_node(graph, &kernel);
-                              return graph;
-                            }()),
-                            7);
+    (void)fake_graph_launch(executable, 7);
   });
   fake::one_problem(s.profile(), "cannot be joined for certain");
   CHECK(s.profile().counters(strata::counter_set::gpu_kernels).kernels.empty());
+}
+
+TEST_CASE(
+    "a graph that no step before had, or that has changed since, is tried before it is counted") {
+  fake_kernel const kernel;
+  fake_graph_t const graph = fake_graph_create();
+  (void)fake_graph_create_node(graph, &kernel);
+  fake_graph_t const executable = fake_graph_clone(graph);
+  for (bool const is_updated : {false, true}) {
+    CAPTURE(is_updated);
+    kernels_of_attention s;
+    run_steps(3, [&] {
+      STRATA_RANGE("attention");
+      launch_blocks(8, "a");
+      if (is_updated) (void)fake_graph_update(executable, graph);
+      (void)fake_graph_launch(is_updated ? executable : fake_graph_clone(graph), 7);
+    });
+    CHECK(fake::has_problem(s.profile(), "launched what no step before them had"));
+  }
 }
 
 TEST_CASE("kernels= without what to count, and a program that ends before") {

@@ -39,7 +39,7 @@ TEST_CASE("a driver without a device, or that does not start") {
   for (char const* const word : {"devices=0", "init=803", "init=34", "init=999"}) {
     CAPTURE(word);
     child_process const p({word, start, "work=3", "stop", "tell=cuptiSubscribe"});
-    p.check_one_problem({"the program did not use CUDA"});
+    p.check_one_problem({"CUDA is not initialised, though libcuda is loaded", "cuInit failed"});
     CHECK(p.number("traced") == 0);
     CHECK(p.number("cuptiSubscribe") == 0);
     CHECK(p.number("misuses") == 0);

@@ -333,10 +333,16 @@ void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns) {
 // ---- what the program does ----
 
 int fake_use_cuda() {
-  if (fake_cuda_ready() != 0) return 1;
-  if (cuInit(0) != strata::detail::driver::result::success) return 0;
+  static std::atomic<int> making{0};  // the first context: what other threads call waits for it
+  if (fake_cuda_ready() != 0) {
+    for (int i = 0; i < 20'000 && making.load() != 0; ++i) ::usleep(1000);
+    return 1;
+  }
+  ++making;
+  if (cuInit(0) != strata::detail::driver::result::success) return --making, 0;
   for (int i = 0; i < 20'000 && !fake::records_are_on() && fake::watch_runs(); ++i) ::usleep(1000);
   fake_create_context(1);
+  --making;
   return 1;
 }
 
@@ -744,7 +750,10 @@ fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags, int
 }
 
 std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
-  return fake::perform({"cuGraphExecUpdate_v2", "cudaGraphExecUpdate_v10020"}, [&](std::uint32_t) {
+  void* const params[] = {fake::handle_of(executable), fake::handle_of(graph)};
+  fake::api_call call{"cuGraphExecUpdate_v2", "cudaGraphExecUpdate_v10020"};
+  call.params = params;
+  return fake::perform(call, [&](std::uint32_t) {
     const fake::graph_call under_way;
     std::vector<fake::node> from;
     std::vector<fake::node> to;
@@ -814,9 +823,11 @@ void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream) {
 void fake_graph_destroy(fake_graph_t graph) {
   fake::graph gone;
   with_state([&](fake::state& s) { gone = s.graphs[graph]; });
-  fake::api_call const call =
-      gone.executable ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
-                      : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
+  fake::api_call call = gone.executable
+                            ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
+                            : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
+  void* const params[] = {fake::handle_of(graph)};
+  call.params = params;
   (void)fake::perform(call, [&](std::uint32_t) {
     const fake::graph_call under_way;
     fake::cupti::graph_data data{};

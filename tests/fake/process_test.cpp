@@ -62,7 +62,8 @@ TEST_CASE("nothing of CUDA runs before the program uses it") {
   for (std::string const how :
        {"", "help", "host,formats=none", "trace,formats=none", "trace,counters=hbm,formats=none",
         "trace,skip=1,active=1,attach=window,formats=none", "trace,step=auto,formats=none",
-        "trace,sync=1,formats=none", "host,counters=hbm,formats=none"}) {
+        "trace,sync=1,formats=none", "host,sync=1,formats=none",
+        "host,counters=hbm,formats=none"}) {
     CAPTURE(how);
     child_process const p(
         {"ranges=3000", "host-steps=9", "inits=own", "tell=cuptiSubscribe", "tell=cuptiGetVersion"},
@@ -91,6 +92,31 @@ TEST_CASE("Strata does not start CUDA by itself, and traces from the first launc
   CHECK(in_code.number("kernels") == 3);
   CHECK(in_code.number("launches") == 3);
   CHECK(in_code.number("problems") == 0);
+}
+
+TEST_CASE("a library's constructor that begins to use CUDA may wait for ranges and steps") {
+  for (std::string const how : {"trace", "trace,counters=hbm", "host,sync=1",
+                                "trace,attach=window,skip=1,active=1,repeat=0"}) {
+    for (std::string const& file : {fake::cupti_file, std::string()}) {  // loaded before, or not
+      CAPTURE(how);
+      CAPTURE(file);
+      child_process const p(
+          {"start=" + how + ",formats=none", "ranges=1", "constructor", "ranges=1", "stop"},
+          {{"FAKE_CUPTI_FILE", file}, {"FAKE_CUDA_FILE", ""}});
+      CHECK(p.number("done in a constructor") == 1);
+    }
+  }
+}
+
+TEST_CASE("sync=1 alone waits for the device from the program's use of CUDA on") {
+  child_process const p({"start=host,sync=1,formats=none", "ranges=3", "inits=before", "work=3",
+                         "inits=after", "stop", "start=host,sync=1,formats=none", "ranges=3",
+                         "stop", "inits=again"});
+  CHECK(p.number("cuInit before") == 0);
+  CHECK(p.number("cuInit after") == 1);  // the program's
+  CHECK(p.number("cuInit again") == 1);
+  CHECK(p.number("problems") == 0);
+  CHECK(p.number("waited") > 0);
 }
 
 TEST_CASE("steps before CUDA are recorded, and counting begins after it") {

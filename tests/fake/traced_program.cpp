@@ -17,6 +17,8 @@
 //   stop                  ends the session and tells what it has
 //   inits=WHEN            tells how often cuInit was called: `cuInit WHEN: number`
 //   two-first-ranges      a thread's first range begins while the session of another's does
+//   constructor           a library's constructor begins to use CUDA, and waits for a thread with
+//                         ranges and steps
 //   leave-running         leaves the session to the end of the process
 //   tell=FUNCTION         tells how often the client called it
 // AROUND_MAIN: a static object works before and after. Last comes how often the client
@@ -109,6 +111,31 @@ struct two_first_ranges {
       (void)std::fclose(file);
       usleep(100);
     }
+  }
+};
+
+/// Ranges and steps of a thread that a library's constructor waits for, which begins to use CUDA.
+struct in_constructor {
+  static inline std::atomic<int> done{0};
+
+  static void run() {
+    void* const cuda = open_library("STRATA_LIBCUDA");
+    (void)reinterpret_cast<int (*)(unsigned)>(dlsym(cuda, "cuInit"))(0);
+    std::thread([] {
+      for (int i = 0; i < 20; ++i) {
+        STRATA_STEP();
+        STRATA_RANGE("host");
+        usleep(1000);  // the session's thread looks meanwhile
+      }
+      done.store(1);
+    }).detach();
+    test::await([] { return done.load() != 0; }, [] { usleep(100); });
+  }
+  static void load() {
+    char address[32];
+    (void)std::snprintf(address, sizeof address, "%p", reinterpret_cast<void*>(&run));
+    (void)setenv("IN_CONSTRUCTOR", address, 1);
+    if (dlopen(CONSTRUCTOR_MODULE, RTLD_NOW) == nullptr) std::puts(dlerror());
   }
 };
 
@@ -337,6 +364,10 @@ struct program {
       { STRATA_RANGE("first"); }
       two_first_ranges::second.join();
       std::printf("waits asleep: %d\n", two_first_ranges::state == 'S');
+    }
+    if (key == "constructor") {
+      in_constructor::load();
+      std::printf("done in a constructor: %d\n", in_constructor::done.load());
     }
     if (key == "leave-running") left_running = std::move(session);
     if (key == "tell")

@@ -23,6 +23,7 @@
 #if defined(__linux__)
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #endif
 
 struct strata_detail_c_calls;
@@ -191,6 +192,39 @@ STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
 }
 
 #if defined(__linux__)
+/// The end of the first stack by the system's list of mappings, where the name of the program's
+/// file is elsewhere in it: a dynamic loader that was started by name (`ld.so ./program`) says its
+/// argument. 0 where it is not known. Cost: a file is read, in such programs alone.
+STRATA_DETAIL_COLD inline std::size_t find_stack_end(char const* within) noexcept {
+  auto const at = reinterpret_cast<std::size_t>(within);
+  std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return 0;
+  unsigned long begin = 0;
+  unsigned long end = 0;
+  char line[512];
+  bool found = false;
+  while (!found && std::fgets(line, sizeof line, maps) != nullptr)
+    found = std::sscanf(line, "%lx-%lx", &begin, &end) == 2 && begin <= at && at < end;
+  (void)std::fclose(maps);
+  if (!found || std::strstr(line, "[stack]") == nullptr) return 0;
+  auto const* const last = reinterpret_cast<char const*>(end) - sizeof(void*);
+  return last[-1] == '\0' && last[-2] != '\0' ? end : 0;  // behind a name
+}
+
+/// Whether a word may be the address of a block, of any version: else it is something else's.
+inline bool is_block(process_block const* found) noexcept {
+  constexpr std::size_t page = 4096;
+  constexpr std::size_t largest = 1 << 16;
+  auto const at = reinterpret_cast<std::size_t>(found);
+  if (at % alignof(process_block) != 0) return false;
+  unsigned char resident[2] = {};
+  std::size_t const first = at / page * page;
+  std::size_t const size = at - first + 2 * sizeof(std::uint32_t);
+  if (mincore(reinterpret_cast<void*>(first), size, resident) != 0) return false;  // not mapped
+  return found->size >= sizeof(void*) && found->size <= largest && found->abi >= 1'000'000 &&
+         (found->abi != process_abi || found->size == sizeof(process_block));
+}
+
 /// A word of the process that is nobody's, whatever is linked or loaded: Linux leaves it empty at
 /// the end of the first stack, behind the name of the program's file, and makes it anew for each
 /// program. It is the address of the block. Null where the stack ends otherwise, in an emulator
@@ -199,9 +233,17 @@ inline atomic<process_block*>* block_word() noexcept {
   constexpr std::size_t page = 4096;
   auto const* const name = reinterpret_cast<char const*>(getauxval(AT_EXECFN));
   if (name == nullptr) return nullptr;
-  std::size_t const at = reinterpret_cast<std::size_t>(name) + std::strlen(name) + 1;
-  bool const is_last = (at + sizeof(void*)) % page == 0;
-  return is_last ? reinterpret_cast<atomic<process_block*>*>(at) : nullptr;
+  auto const word_before = [](std::size_t end) {
+    auto* const word = reinterpret_cast<atomic<process_block*>*>(end - sizeof(void*));
+    process_block const* const found = word->load(memory_order_acquire);
+    return found == nullptr || is_block(found) ? word : nullptr;
+  };
+  std::size_t const end =
+      reinterpret_cast<std::size_t>(name) + std::strlen(name) + 1 + sizeof(void*);
+  atomic<process_block*>* const word = end % page == 0 ? word_before(end) : nullptr;
+  if (word != nullptr) return word;
+  std::size_t const found = find_stack_end(name);
+  return found == 0 ? nullptr : word_before(found);
 }
 
 /// One in each module, whatever the linker merges.
@@ -399,13 +441,18 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void want_session(process_bloc
 
 /// Lets everything idle, unless a session has begun in the meantime.
 inline void settle_idle(process_block& ours) noexcept {
-  spin_lock lock(ours.mutex);
-  if (ours.decided) return;
-  listener const* const idle = idle_listener(ours);
+  listener const* idle = nullptr;
+  {
+    spin_lock const lock(ours.mutex);
+    if (ours.decided) return;
+    idle = idle_listener(ours);
+  }
 #if defined(__linux__)
+  // Not under the lock, which a library's constructor takes that has the dynamic loader's.
   if (idle != nullptr) pin_module(idle);
 #endif
-  store_listener(ours, idle);
+  spin_lock const lock(ours.mutex);
+  if (!ours.decided) store_listener(ours, idle_listener(ours) == idle ? idle : nullptr);
 }
 
 /// STRATA is set and is not obeyed: one sentence a process.

@@ -2,6 +2,7 @@
 #ifndef STRATA_BASE_CLOCK_HPP
 #define STRATA_BASE_CLOCK_HPP
 
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -25,6 +26,10 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// CLOCK_MONOTONIC by the C library, for what something took: 25 ns, where kernel_ns() is a system
+/// call. A library such as libfaketime replaces it: then what Strata itself takes and the times of
+/// a machine without a counter are by that clock, as the program's own are. Waits, rates and the
+/// moments of a session are by kernel_ns(). The two are never subtracted from each other.
 inline std::int64_t monotonic_ns() noexcept {
 #if defined(__linux__)
   timespec now{};
@@ -37,7 +42,7 @@ inline std::int64_t monotonic_ns() noexcept {
 #endif
 }
 
-/// For how long the machine has been suspended so far, in ns: monotonic_ns() does not go on then.
+/// For how long the machine has been suspended so far, in ns: monotonic_ns() stands still then.
 /// Only the difference of two is known.
 inline std::int64_t suspended_ns() noexcept {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
@@ -158,14 +163,14 @@ clock_sample sample_clock(tick_source const& source, Clock const& other) noexcep
   return best;
 }
 
-/// What realtime_ns() is at time 0 of monotonic_ns(). It changes where the former is set.
+/// What realtime_ns() is at time 0 of kernel_ns(). It changes where the former is set.
 inline std::int64_t realtime_origin_ns() noexcept {
   std::int64_t origin = 0;
   std::int64_t narrowest = 0;
   for (int i = 0; i < 5; ++i) {
-    std::int64_t const before = monotonic_ns();
+    std::int64_t const before = kernel_ns();
     std::int64_t const between = realtime_ns();
-    std::int64_t const width = monotonic_ns() - before;
+    std::int64_t const width = kernel_ns() - before;
     if (i != 0 && width >= narrowest) continue;
     narrowest = width;
     origin = between - before - width / 2;

@@ -4,6 +4,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/deadline.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
@@ -13,7 +14,9 @@
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/options.hpp>
@@ -171,18 +174,19 @@ class counting_waits {
 /// A thread that looks every 5 ms for what the session waits for, the program's first use of CUDA.
 /// Between cuInit and the first kernel lies the making of a context, 80 ms and more, in which CUPTI
 /// comes (40 ms; H200, driver 580): so a kernel is traced whose launch is the first call of CUDA.
-/// Threads: that of the session.
+/// Nobody else looks: a range would need the lock of the dynamic loader. Threads: that of the
+/// session.
 class cuda_watch {
  public:
   cuda_watch() = default;
   cuda_watch(cuda_watch const&) = delete;
   cuda_watch& operator=(cuda_watch const&) = delete;
 
-  /// Errors: unavailable: no thread can be started, and only ranges look.
+  /// Errors: unavailable: no thread can be started.
   status start() {
 #if defined(__linux__)
     ended_.store(false);
-    asked_to_end_.store(false);
+    stop_.reset();
     owned_thread thread;
     if (thread.start(&run, this)) {
       thread.name("strata-cuda");
@@ -191,16 +195,18 @@ class cuda_watch {
     }
     ended_.store(true);
 #endif
-    return {errc::unavailable,
-            "kernels of the range in which the program begins to use CUDA may be missing, since no "
-            "thread can be started: raise ulimit -u, or call cudaFree(0) before the first range"};
+    return {
+        errc::unavailable,
+        "no device activity of a program that begins to use CUDA after its first range, since no "
+        "thread can be started that sees it: raise ulimit -u, or call cudaFree(0) before the "
+        "first range"};
   }
 
-  /// Ends the thread. Cost: up to 5 ms. Returns: false where it is in a call that does not come
-  /// back within so many ms.
+  /// Ends the thread. Returns: false where it is in a call that does not come back within so many
+  /// ms. Requires: nothing is waited for any more.
   bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
 #if defined(__linux__)
-    asked_to_end_.store(true);
+    stop_.make();
     deadline patience(std::int64_t{patience_ms} * 1'000'000 + 2 * period_ns);
     for (unsigned turn = 0; !ended_.load(); ++turn) {
       if (!patience.lasts()) return false;
@@ -220,9 +226,8 @@ class cuda_watch {
       own_thread const counted;
       program_threads program;
       constexpr unsigned second = 200;
-      for (unsigned turn = 1; !self.asked_to_end_.load(); ++turn) {
-        timespec const pause = program.pause(period_ns);
-        (void)nanosleep(&pause, nullptr);
+      for (unsigned turn = 1; !self.stop_.is_made(); ++turn) {
+        self.stop_.pause(program.pause(period_ns));
         if (recorder::instance().look()) break;
         if (turn % second == 0 && program.have_ended()) break;
       }
@@ -232,7 +237,7 @@ class cuda_watch {
   }
 
   atomic<bool> ended_{true};
-  atomic<bool> asked_to_end_{false};
+  stop_request stop_;
 #endif
 };
 
@@ -252,10 +257,17 @@ class device_trace {
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
     has_attached_ = false;
-    awaits_cuda_ = !at_once && needs_cuda() && !cuda_use::has_begun();
+    awaits_cuda_ = !at_once && needs_cuda() && !watch_for()();
     status outcome;
     if (options_.trace && !waits_to_attach_ && !awaits_cuda_) (void)attach(outcome);
     return outcome;
+  }
+
+  /// Whether the program uses CUDA. Libraries that the session needs are open then: a range or step
+  /// opens none, since a thread may have the lock of the dynamic loader that waits for it.
+  using question = bool() noexcept;
+  question* watch_for() const noexcept {
+    return wants_device() ? &has_cuda<cupti_library> : &has_cuda<driver_library>;
   }
 
   /// The program uses CUDA: what waited for that begins. `in_window`: one is open.
@@ -278,6 +290,8 @@ class device_trace {
   }
   /// The program does not use CUDA yet.
   bool awaits_cuda() const noexcept { return awaits_cuda_; }
+  /// Something of the device is to be recorded.
+  bool wants_device() const noexcept { return options_.trace || !options_.counters.empty(); }
 
   /// Steps are to be counted: as cupti_client::guard_graphs, also where CUPTI comes later.
   void guard_graphs() {
@@ -401,7 +415,15 @@ class device_trace {
  private:
   static activity_collector& activity() { return activity_collector::instance(); }
 
-  bool needs_cuda() const noexcept { return options_.trace || !options_.counters.empty(); }
+  bool needs_cuda() const noexcept { return wants_device() || options_.synchronize; }
+
+  template <class Library>
+  static bool has_cuda() noexcept {
+    if (!cuda_use::has_begun()) return false;
+    guest const as_guest;
+    (void)if_memory_allows([] { (void)Library::get(); });
+    return true;
+  }
 
   std::int64_t buffer_bytes() const noexcept { return std::int64_t{options_.buffers_mb} << 20; }
 

@@ -20,9 +20,7 @@
 #include <utility>
 
 #if defined(__linux__)
-#include <linux/futex.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #endif
@@ -90,8 +88,7 @@ class file_watch {
 #if defined(__linux__)
     if (look_ == nullptr || std::exchange(is_stopped_, true)) return;
     look& own = *look_;
-    own.ended.store(1);
-    (void)syscall(SYS_futex, &own.ended, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    own.ended.make();
     deadline patience(longest_wait_ns);
     unsigned turn = 0;
     while (own.in_stat.load() && patience.lasts()) wait_a_turn(turn++);
@@ -125,12 +122,12 @@ class file_watch {
     void at_file() {
       struct stat found {};
       in_stat.store(true);
-      if (ended.load() != 0) return in_stat.store(false);
+      if (ended.is_made()) return in_stat.store(false);
       bool const exists = ::stat(path.c_str(), &found) == 0;
       int error = exists || errno == ENOENT ? 0 : errno;
       if (!exists && error == 0 && looks.load() == 0) error = folder_error();
       in_stat.store(false);
-      if (ended.load() != 0) return;
+      if (ended.is_made()) return;
       file_identity const now = exists ? file_identity(found) : file_identity();
       file_identity const before = std::exchange(seen, now);
       bool const is_new = !(now.same_as(before) && now.modified == before.modified);
@@ -165,7 +162,7 @@ class file_watch {
     atomic<bool> said{false};  // that the first look does not come back
     atomic<bool> in_stat{false};
     atomic<bool> touched{false};
-    atomic<int> ended{0};
+    stop_request ended;
     atomic<int> users{2};
   };
 
@@ -176,11 +173,10 @@ class file_watch {
     {
       own_thread const counted;
       program_threads program;
-      while (own.ended.load() == 0 && !program.have_ended()) {
+      while (!own.ended.is_made() && !program.have_ended()) {
         quiet_writes const quiet;
         (void)if_memory_allows([&own] { own.at_file(); });
-        timespec const pause = program.pause(period_ns);
-        (void)syscall(SYS_futex, &own.ended, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
+        own.ended.pause(program.pause(period_ns));
       }
     }
     own.release();

@@ -22,6 +22,7 @@
 #endif
 #if defined(__linux__)
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #endif
@@ -69,6 +70,27 @@ class owned_thread {
  private:
   pthread_t id_{};
   bool runs_ = false;
+};
+#endif
+
+#if defined(__linux__)
+/// Asks a thread of Strata's to end, which wakes it where it pauses. Threads: any; one pauses.
+class stop_request {
+ public:
+  /// The thread begins.
+  void reset() noexcept { word_.store(0); }
+  void make() noexcept {
+    word_.store(1);
+    (void)syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+  bool is_made() const noexcept { return word_.load() != 0; }
+  /// Until it is made, so long at most.
+  void pause(timespec const& longest) noexcept {
+    (void)syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 0, &longest, nullptr, 0);
+  }
+
+ private:
+  atomic<int> word_{0};
 };
 #endif
 

@@ -30,7 +30,6 @@
 #include <utility>
 
 #if defined(__linux__)
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,8 +82,7 @@ class recording_stream {
   void stop() noexcept {
 #if defined(__linux__)
     if (!thread_.runs()) return;
-    ended_.store(1);
-    (void)syscall(SYS_futex, &ended_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    ended_.make();
     thread_.join();
 #endif
   }
@@ -135,9 +133,8 @@ class recording_stream {
     program_threads program;
     std::int64_t next = kernel_ns() + period_ns;
     while (!program.have_ended()) {
-      timespec const pause = program.pause(period_ns);
-      (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
-      if (self.ended_.load() != 0) break;
+      self.ended_.pause(program.pause(period_ns));
+      if (self.ended_.is_made()) break;
       if (kernel_ns() < next) continue;
       self.write(false);
       next = kernel_ns() + period_ns;
@@ -312,8 +309,8 @@ class recording_stream {
   tick_converter ticks_;
   bool has_ticks_ = false;
   bool streams_ = false;
-  atomic<int> ended_{0};
 #if defined(__linux__)
+  stop_request ended_;
   owned_thread thread_;
 #endif
 };

@@ -11,6 +11,7 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
@@ -87,15 +88,15 @@ class session_core {
     if (!running()) return;
     guest const as_guest;
     quiet_writes const quiet;
-    hang_.dog.stop();
-    bool const awaited = end_waiting();
-    if (!windows_.end(options_.drain_ms)) return leave_behind();
     detail::recorder& recorder = detail::recorder::instance();
+    bool const awaited = recorder.stop_waiting(options_.drain_ms);
+    if (!windows_.end(options_.drain_ms)) return leave_behind();
     if (options_.trace) attempt([this] { hang_.finder.look_at_ranges(hang_.report = {}); });
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
     if (stream_) stream_->stop();
     bool const ended = recorder.end_session(options_.drain_ms);
+    bool const watched = end_watches();
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     attempt([this] { cpu_counters_->close(); });
@@ -118,7 +119,7 @@ class session_core {
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
     if (wanted && !taken) start_.refusal = problems_.short_of_memory("this run has no report");
-    state_ = ended && awaited ? run_state::idle : run_state::left_open;
+    state_ = ended && awaited && watched ? run_state::idle : run_state::left_open;
     trace_.end();
     owner().store(false);
   }
@@ -136,19 +137,21 @@ class session_core {
   /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
   /// are counted.
   counter_collector& counters(std::string_view request) {
-    if (!windows_.used()) {
-      if (running()) {
-        (void)detail::recorder::instance().look();
-        attempt([&] {
-          keep(trace_.come());
-          counting_->by_program(request);
-        });
-      }
-      return counting_->ranges();
-    }
-    counter_collector& refused = reports_.refused.ranges(options_, device_trace::control());
-    attempt([&] { refused.refuse(refused_passes::reason()); });
-    return refused;
+    if (windows_.used()) return refuse_counters(refused_passes::reason());
+    if (!running()) return counting_->ranges();
+    detail::recorder& recorder = detail::recorder::instance();
+    (void)recorder.look();
+    // Steps of another thread use the same, and their hooks are the only others that do.
+    bool const alone = recorder.between_steps(options_.drain_ms, [&] {
+      attempt([&] {
+        keep(trace_.come());
+        counting_->by_program(request);
+      });
+    });
+    if (alone) return counting_->ranges();
+    return refuse_counters({errc::busy,
+                            "counters are not counted here: a step of another thread has "
+                            "not come back from CUPTI or the driver"});
   }
 
   /// Everything that the last run produced; stops it first.
@@ -196,6 +199,12 @@ class session_core {
  private:
   using phase = detail::schedule::phase;
 
+  counter_collector& refuse_counters(status const& why) {
+    counter_collector& refused = reports_.refused.ranges(options_, device_trace::control());
+    attempt([&] { refused.refuse(why); });
+    return refused;
+  }
+
   /// The rest of `report`.
   status write_report() {
     if (!start_.refusal.ok()) {
@@ -236,6 +245,7 @@ class session_core {
       hang_finder::print("the GPU does not answer", found, false);
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
+    (void)end_watches();
     nvtx_input_.give_back();
     state_ = run_state::left_open;
     if (block().phase.load() == process_phase::running) end_with_last_thread();
@@ -273,7 +283,7 @@ class session_core {
     start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();
     if (trace_.awaits_cuda()) {
-      recorder.wait_for({&cuda_use::has_begun, &cuda_begins, this});
+      recorder.wait_for({trace_.watch_for(), &cuda_begins, this});
       keep(cuda_watch_.start());
     }
     listen(recorder);
@@ -294,10 +304,11 @@ class session_core {
     self.start_.took_ns += monotonic_ns() - begin;
   }
 
-  /// Returns: false where CUDA came, and its beginning does not come back.
-  bool end_waiting() noexcept {
-    bool const ended = detail::recorder::instance().stop_waiting(options_.drain_ms);
-    return cuda_watch_.stop(options_.drain_ms) && ended;
+  /// Ends the threads that look at the program, after the session's: what that takes is no time of
+  /// the program. Returns: false where CUDA came, and its beginning does not come back.
+  bool end_watches() noexcept {
+    hang_.dog.stop();
+    return cuda_watch_.stop(options_.drain_ms);
   }
 
   void listen(detail::recorder& recorder) noexcept {
@@ -404,6 +415,7 @@ class session_core {
     bool const counts = !options_.counters.empty() && !trace_.awaits_cuda() &&
                         counting_->may_count(cupti_library::get().ok());
     if (counts) trace_.guard_graphs();
+    if (counts) (void)profiler_library::get();  // opened here, in no step
     if (trace_.tracing() && (counts || options_.synchronize) && !device_fence::is_bounded())
       problem_log::say(
           "the driver is older than CUDA 12.5: counting steps and sync=1 wait for the GPU as long "
@@ -635,7 +647,7 @@ class session_core {
     detail::recorder& recorder = detail::recorder::instance();
     profile_ = {};
     recorder.make_room_for_report();
-    if (trace_.awaits_cuda()) keep(unused_cuda());
+    if (trace_.awaits_cuda() && trace_.wants_device()) keep(unused_cuda());
     tick_converter const ticks = recorder.converter();
     if (windows_.used()) profile_.environment = reports_.environment;
     if (!windows_.used()) machine::describe(profile_.environment);

@@ -41,18 +41,18 @@ class watchdog {
     patience_ns_ = std::int64_t{patience_s} * 1'000'000'000;
     if (patience_s == 0) return {};
 #if defined(__linux__)
-    ended_.store(false);
+    ended_.reset();
     if (thread_.start(&run, this)) return {};
 #endif
     return {errc::unavailable,
             "watchdog= does not watch, since no thread can be started: raise ulimit -u"};
   }
 
-  /// Ends the thread. Threads: any. Cost: up to 50 ms.
+  /// Ends the thread. Threads: any.
   void stop() noexcept {
 #if defined(__linux__)
     if (!thread_.runs()) return;
-    ended_.store(true);
+    ended_.make();
     thread_.join();
 #endif
   }
@@ -68,9 +68,9 @@ class watchdog {
     name_thread("strata-watchdog");
     own_thread const counted;
     program_threads program;
-    while (!self.ended_.load() && !program.have_ended()) {
-      timespec const pause = program.pause(period_ns);
-      (void)nanosleep(&pause, nullptr);
+    while (!program.have_ended()) {
+      self.ended_.pause(program.pause(period_ns));
+      if (self.ended_.is_made()) break;
       (void)if_memory_allows([&self] { self.look(); });
     }
     return nullptr;
@@ -109,8 +109,8 @@ class watchdog {
   std::int64_t since_ = 0;
   std::int64_t next_ = 0;
   std::uint64_t mark_ = 0;
-  atomic<bool> ended_{false};
 #if defined(__linux__)
+  stop_request ended_;
   owned_thread thread_;
 #endif
 };

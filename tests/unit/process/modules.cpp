@@ -1,4 +1,7 @@
 // Programs of several parts, each with its own copy of Strata, and the tools that listen to NVTX.
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
 #include "child.hpp"
 
 using namespace processes;
@@ -46,6 +49,20 @@ TEST_CASE("modules that are loaded apart from each other go into one profile") {
                                  {"loader/module_a", 3},
                                  {"loader/module_b", 2},
                                  {"loader/module_merged", 1}});
+}
+
+TEST_CASE("the same where the dynamic loader is started by name") {
+  Dl_info loader{};
+  REQUIRE(dladdr(reinterpret_cast<void*>(getauxval(AT_BASE)), &loader) != 0);
+  work_folder const folder;
+  ending const e = run(
+      {loader.dli_fname, program("loader_session"), program("module_a.so"), program("module_b.so")},
+      {"STRATA=host,formats=csv,out=" + folder / "out"});
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+  CHECK(count_of(e.err, "strata: wrote") == 1);
+  CHECK(calls_in(folder / "out") ==
+        call_counts{{"loader", 2}, {"loader/module_a", 2}, {"loader/module_b", 1}});
 }
 
 TEST_CASE("a session begun in code hears modules that idled before") {

@@ -602,7 +602,7 @@ class activity_collector {
                                     detail::cupti::api_data const& call) noexcept {
     bool const launches = kind == api_kind::launch || kind == api_kind::graph_launch;
     if (!(launches || kind == api_kind::none) || detail::capture_guard::capturing_here()) return;
-    detail::gated_call gated = detail::gated_call::read(kind, waits, call);
+    detail::gated_call gated = gate_.read(kind, waits, call);
     if (call.site == detail::cupti::api_site::enter) return gate_.begins(gated);
     gated.done = call.return_value == nullptr ||
                  *static_cast<detail::driver::result const*>(call.return_value) ==
@@ -656,6 +656,7 @@ class activity_collector {
                                            detail::driver::result outcome) noexcept {
     if (kind != api_kind::end_capture) detail::capture_guard::graph_call_ended();
     if (kind == api_kind::graph_change) {
+      gate_.graph_changed(call);
       if (outcome == detail::driver::result::success) note_instantiation(call);
       return;
     }

@@ -334,13 +334,14 @@ class capture_guard {
   static bool enter(std::int64_t wait) noexcept {
     process_state& all = state();
     std::uintptr_t const self = this_thread();
-    deadline limit(wait);
+    maybe<deadline> limit;  // from the first look in vain on, since most find nothing in the way
     for (bool waits = false;; rest()) {
       system_lock const lock(all.mutex);
       bool const own = has(self, false);
       if (all.inside == self && !own) return ++all.depth != 0;
       bool const free = all.inside == 0 && all.known == 0 && all.unknown == 0;
-      bool const late = !limit.lasts();
+      if (!free && !own && !limit) limit.emplace(wait);
+      bool const late = limit && !limit->lasts();
       bool over = free || own || late;
       for (entry* inside = all.entries; inside != all.entries + all.known; ++inside) {
         over = over || inside->is_long;

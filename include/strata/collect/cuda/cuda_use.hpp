@@ -28,8 +28,9 @@ namespace detail {
 /// 580).
 class cuda_use {
  public:
-  /// Threads: any. Cost: until it is true, 25 ns; some microseconds where a library was loaded
-  /// since the last call.
+  /// Threads: any, but in no range or step of the program: where a library has come since the last
+  /// call it takes the lock of the dynamic loader, which a constructor holds that may wait for that
+  /// range. Cost: until it is true, 25 ns; some microseconds where a library has come.
   static bool has_begun() noexcept {
     facts& all = instance();
     if (all.begun.load(memory_order_acquire)) return true;
@@ -41,10 +42,17 @@ class cuda_use {
     return true;
   }
 
-  /// One sentence, where the program did not use CUDA.
+  /// One sentence, where the program did not use CUDA, or not in time. It calls nothing of CUDA:
+  /// what cuInit returned is known to its caller alone, and another call might succeed.
   static std::string why_not() {
     char const* const chosen = filled_variable("STRATA_LIBCUDA");
-    if (chosen != nullptr && instance().ask.load() == nullptr)
+    if (instance().begun.load())
+      return "no device activity: the program began to use CUDA as the session ended";
+    if (instance().ask.load() != nullptr || is_loaded(chosen))
+      return "no device activity: CUDA is not initialised, though libcuda is loaded: cuInit failed "
+             "in the program, or was not called; see the error that the program got from it, and "
+             "check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, --gpus all";
+    if (chosen != nullptr)
       return sentence("STRATA_LIBCUDA=")
              << chosen
              << ": the program did not load it, so that there is no device activity: unset the "
@@ -93,7 +101,7 @@ class cuda_use {
   static question* find(facts& all) noexcept {
     search wanted;
     wanted.loads = all.loads.load();
-    wanted.by_name = filled_variable("STRATA_LIBCUDA") == nullptr;
+    if (filled_variable("STRATA_LIBCUDA") != nullptr) wanted.name = "";
     all.looking.fetch_add(1);
     if (all.forks.load() == 0) (void)::dl_iterate_phdr(&look_at, &wanted);
     question* const found = wanted.is_worth_it ? bind() : nullptr;
@@ -105,20 +113,30 @@ class cuda_use {
 
   struct search {
     unsigned long long loads = 0;
-    bool by_name = true;
+    char const* name = "libcuda.so";  // its beginning
     bool is_first = true;
     bool is_worth_it = false;
   };
+  static char const* file_of(char const* path) noexcept {
+    char const* const slash = std::strrchr(path, '/');
+    return slash == nullptr ? path : slash + 1;
+  }
+  /// By its name alone, which takes no lock that a constructor holds.
+  static bool is_loaded(char const* chosen) noexcept {
+    search wanted;
+    if (chosen != nullptr) wanted.name = file_of(chosen);
+    (void)::dl_iterate_phdr(&look_at, &wanted);
+    return wanted.is_worth_it;
+  }
+
   /// Of the libraries of the process; it ends where none came since the last search.
   static int look_at(dl_phdr_info* info, std::size_t, void* data) noexcept {
     auto& wanted = *static_cast<search*>(data);
     if (wanted.is_first && wanted.loads == info->dlpi_adds) return 1;
     wanted.is_first = false;
     wanted.loads = info->dlpi_adds;
-    char const* const path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-    char const* const slash = std::strrchr(path, '/');
-    char const* const name = slash == nullptr ? path : slash + 1;
-    wanted.is_worth_it = !wanted.by_name || std::strncmp(name, "libcuda.so", 10) == 0;
+    char const* const name = file_of(info->dlpi_name == nullptr ? "" : info->dlpi_name);
+    wanted.is_worth_it = std::strncmp(name, wanted.name, std::strlen(wanted.name)) == 0;
     return wanted.is_worth_it ? 1 : 0;
   }
 
@@ -131,6 +149,7 @@ class cuda_use {
   }
 #else
   static question* find(facts&) noexcept { return nullptr; }
+  static bool is_loaded(char const*) noexcept { return false; }
 #endif
 };
 

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #if defined(__linux__)
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -106,6 +107,9 @@ class recorder {
     bool (*missing)(void* context) noexcept = nullptr;  ///< see miss_steps
   };
 
+  /// How long a thread waits for what begins in another one.
+  static constexpr std::uint32_t longest_ms = 5'000;
+
   /// Ranges that left the logs and wait to be streamed.
   static constexpr std::int64_t most_overdue_bytes = std::int64_t{24} << 20;
 
@@ -170,21 +174,23 @@ class recorder {
     void (*begin)(void* context) noexcept = nullptr;
     void* context = nullptr;
   };
-  /// From `listen` on it is looked for as ranges and steps begin, before they do: the first 1,024
-  /// of a thread, and each 64th.
+  /// From `listen` on a range or step that begins while that begins waits for it.
   void wait_for(event const& what) noexcept {
     waiting_.what = what;
     waiting_.on.store(true);
   }
-  /// Looks for it. Returns: whether nobody waits any more. Threads: any. A thread waits once for
-  /// another one that begins meanwhile, so many ms: it may have a lock of the dynamic loader.
-  bool look(std::uint32_t most_ms = 5'000) noexcept {
+  /// Looks for it, and begins it. Returns: whether nobody waits any more. Threads: any, but in no
+  /// range or step: looking takes the lock of the dynamic loader, which a thread may have that
+  /// waits for that range. A thread waits once for steps in others, so many ms.
+  bool look(std::uint32_t most_ms = longest_ms) noexcept {
     static thread_local bool in_vain = false;
     if (!waiting_.on.load(memory_order_acquire)) return true;
     if (!waiting_.what.has_come()) return false;
     bool const over = between_steps(in_vain ? 0 : most_ms, [this] {
+      waiting_.begins.store(true);
       if (waiting_.on.load()) waiting_.what.begin(waiting_.what.context);
       end_waiting();
+      waiting_.begins.store(false);
     });
     in_vain = !over && most_ms != 0;
     return over;
@@ -193,6 +199,20 @@ class recorder {
   /// many ms.
   bool stop_waiting(std::uint32_t patience_ms) noexcept {
     return !waiting_.on.load() || between_steps(patience_ms, [this] { end_waiting(); });
+  }
+
+  /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
+  bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
+    constexpr std::uint32_t turn_ms = 100;
+    if (step_turn::is_here()) return false;
+    locks_of_this_thread() += step_mutex_.weight();
+    bool const is_alone = lock_within(step_mutex_, patience_ms);
+    bool const has_turn = is_alone && lock_within(turn_mutex_, turn_ms);
+    if (has_turn) body();
+    if (has_turn) turn_mutex_.unlock();
+    if (is_alone) step_mutex_.unlock();
+    locks_of_this_thread() -= step_mutex_.weight();
+    return has_turn;
   }
 
   /// Half of the memory of the logs is kept for what follows, until `release_half` or a pause.
@@ -650,12 +670,12 @@ class recorder {
         shared_object(process_object::recorder, []() -> void* { return new recorder; }));
   }
 
-  /// Gives the thread's recorder back when the thread ends; its records stay. The main thread comes
-  /// here before the functions of atexit.
+  /// Gives the thread's recorder back when the thread ends; its records stay.
   struct thread_end {
     recorder* owner = nullptr;
     thread_recorder* own = nullptr;
-    ~thread_end() {
+
+    void come() const noexcept {
       // In a forked child the mutex may be held by a thread that does not exist there.
       if (owner == nullptr || in_forked_child()) return;
       own->note_end();
@@ -673,8 +693,26 @@ class recorder {
   };
 
   static thread_end& end_of_thread() noexcept {
-    static thread_local thread_end guard;
-    return guard;
+    static thread_local thread_end here;
+    return here;
+  }
+  /// The end of this thread is awaited by a key: a destructor of a thread_local object would be
+  /// known to the C library by a call that takes the lock of the dynamic loader, in the thread's
+  /// first range. The main thread has one all the same, since keys say nothing of its end by exit,
+  /// and comes here before the functions of atexit.
+  void await_end() noexcept {
+#if defined(__linux__)
+    static pthread_key_t key{};
+    static bool const has_key =
+        pthread_key_create(&key, [](void* end) { static_cast<thread_end*>(end)->come(); }) == 0;
+    if (thread_id() != process_id() && has_key && pthread_setspecific(key, &end_of_thread()) == 0)
+      return;
+#endif
+    struct at_exit {
+      ~at_exit() { end_of_thread().come(); }
+    };
+    static thread_local at_exit guard;
+    (void)guard;
   }
 
   STRATA_DETAIL_COLD thread_recorder* adopt_thread() noexcept {
@@ -682,10 +720,14 @@ class recorder {
       block().interrupting_ranges.fetch_add(1, memory_order_relaxed);
       return nullptr;
     }
-    own_lock const lock(mutex_);
-    thread_end& guard = end_of_thread();
     // The thread is ending, or a signal handler was here first.
-    if (guard.owner != nullptr) return thread_recorder::current();
+    if (end_of_thread().owner != nullptr) return thread_recorder::current();
+    thread_recorder* const made = find_recorder();
+    if (made != nullptr) await_end();
+    return made;
+  }
+  thread_recorder* find_recorder() noexcept {
+    own_lock const lock(mutex_);
     thread_recorder* own = nullptr;
     if (!known_threads_.make_room()) {
       lose();
@@ -705,8 +747,7 @@ class recorder {
       threads_.push_back(own);
     }
     own->adopt(known_threads_.add(thread_id()), thread_id());
-    guard.owner = this;
-    guard.own = own;
+    end_of_thread() = {this, own};
     thread_recorder::current() = own;
     return own;
   }
@@ -805,6 +846,7 @@ class recorder {
 
   struct waiting {
     atomic<bool> on{false};
+    atomic<bool> begins{false};             // now, in some thread
     event what;                             // guarded by step_mutex_, but for has_come
     atomic<listener const*> next{nullptr};  // that follows
   };
@@ -826,29 +868,26 @@ class recorder {
     spin_lock const lock(ours.mutex);
     if (ours.installed == &waiting_listener) store_listener(ours, waiting_.next.load());
   }
-  /// Calls `body` while no hook of a step runs. Returns: false where one did for so many ms.
-  bool between_steps(std::uint32_t patience_ms, callback<void()> body) noexcept {
-    constexpr std::uint32_t turn_ms = 100;
-    if (step_turn::is_here()) return false;
-    locks_of_this_thread() += step_mutex_.weight();
-    bool const is_alone = lock_within(step_mutex_, patience_ms);
-    bool const has_turn = is_alone && lock_within(turn_mutex_, turn_ms);
-    if (has_turn) body();
-    if (has_turn) turn_mutex_.unlock();
-    if (is_alone) step_mutex_.unlock();
-    locks_of_this_thread() -= step_mutex_.weight();
-    return has_turn;
-  }
 
-  /// While the session waits: looks, then does what follows.
-  STRATA_DETAIL_COLD static listener const& next_listener() noexcept {
-    constexpr std::uint32_t always = 1024;
-    constexpr std::uint32_t seldom = 64;
-    static thread_local std::uint32_t looks = 0;
-    bool const is_time = looks < always || looks % seldom == 0;
-    ++looks;
-    if (is_time && locks_of_this_thread() == 0) (void)instance().look();
-    return *instance().waiting_.next.load();
+  /// What the session waits for begins in another thread: a range or step waits for that, once in
+  /// vain, since that thread may need the lock of the dynamic loader, which this one may have.
+  /// Returns: false where it still begins.
+  STRATA_DETAIL_COLD bool await_beginning() noexcept {
+    static thread_local bool in_vain = false;
+    if (in_vain || step_turn::is_here() || locks_of_this_thread() != 0) return false;
+    deadline patience(std::int64_t{longest_ms} * 1'000'000);
+    for (unsigned turn = 0; waiting_.begins.load(); ++turn) {
+      in_vain = !patience.lasts();
+      if (in_vain) return false;
+      wait_a_turn(turn);
+    }
+    return true;
+  }
+  /// While the session waits: what follows.
+  static listener const& next_listener() noexcept {
+    recorder& all = instance();
+    if (STRATA_DETAIL_UNLIKELY(all.waiting_.begins.load())) (void)all.await_beginning();
+    return *all.waiting_.next.load();
   }
   static range_token waiting_begin(name_cache* cached, char const* name, std::size_t length,
                                    std::int64_t index, range_attributes const* attributes,
@@ -856,7 +895,14 @@ class recorder {
     return next_listener().begin(cached, name, length, index, attributes, pushed);
   }
   static void waiting_pop() noexcept { instance().waiting_.next.load()->pop(); }
-  static bool waiting_step_begin() noexcept { return next_listener().step_begin(); }
+  /// A step takes the lock over which that begins: one that waited in vain is left out.
+  static bool waiting_step_begin() noexcept {
+    recorder& all = instance();
+    if (!all.waiting_.begins.load() || all.await_beginning())
+      return all.waiting_.next.load()->step_begin();
+    all.leave_out_step();
+    return false;
+  }
   static void waiting_step_end() noexcept { instance().waiting_.next.load()->step_end(); }
   static constexpr listener waiting_listener{&waiting_begin,    &waiting_pop, &waiting_step_begin,
                                              &waiting_step_end, &on_current,  &on_inherit,
