@@ -46,7 +46,8 @@ shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
 os.chdir(folder)
 program = folder / "fork_program"
-subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include", f"-I{root}/src", root / "src/all.cpp",
+subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include",
+                    f"-I{root}/src", root / "src/all.cpp",
                 here / "program/fork_program.cu", "-o", program], check=True)
 
 for how in ("fork", "exec", "spawn", "system"):

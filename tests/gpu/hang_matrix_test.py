@@ -70,7 +70,8 @@ def failures(state, options, plain, ended):
 
 def build_program():
     program = folder / "waiting_program"
-    command = [nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include", f"-I{root}/src", root / "src/all.cpp",
+    command = [nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include",
+                    f"-I{root}/src", root / "src/all.cpp",
                here / "program/waiting_program.cu", "-o", program, "-lcuda", "-ldl"]
     if subprocess.run([*command, "-DWITH_NCCL", "-lnccl"], capture_output=True).returncode != 0:
         print("LEFT OUT: nccl: no NCCL to build with")

@@ -244,7 +244,8 @@ def injected_cases():
 
 def build_program():
     program = folder / "hung_program"
-    subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include", f"-I{root}/src", root / "src/all.cpp",
+    subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{root}/include",
+                    f"-I{root}/src", f"-I{build}/page", root / "src/all.cpp",
                     f"-I{here.parent}", here / "program/hung_program.cu", "-o", program, "-ldl"], check=True)
     return program
 

@@ -47,7 +47,8 @@ def pairs():
 def programs():
     graphs = folder / "graph_program"
     subprocess.run([nvcc, "-std=c++17", "-O1", "-arch=native", "-DSTRATA_IMPLEMENTATION", f"-I{here.parent.parent}/include",
-                    f"-I{here.parent.parent}/src", here.parent.parent / "src/all.cpp", here / "program/graph_program.cu", "-o", graphs, "-ldl"], check=True)
+                    f"-I{here.parent.parent}/src", f"-I{build.resolve()}/page", here.parent.parent / "src/all.cpp",
+                    here / "program/graph_program.cu", "-o", graphs, "-ldl"], check=True)
     gpt2 = build / "examples/gpt2/gpt2"
     shape = ["--impl", "fused", "--B", "1", "--T", "16", "--layers", "2", "--steps", "12", "--warmup", "1"]
     return {"gpt2": [gpt2.resolve(), *shape], "graphs": [graphs, "40"]}
