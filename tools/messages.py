@@ -22,7 +22,7 @@ KINDS = {"The table": "column", "Memory by purpose": "column", "The limiter": "l
          "Sentences of the answer": "answer", "Rules that need the trace alone": "rule", "Rules that need counters": "rule", "Measured roofs": "roof"}
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = rf"{LITERAL}(?:\s*{LITERAL})*"
-NO_MORE = "The sentence names its cure."
+NO_MORE = "The message itself says what to do."
 
 
 def plain(text):
