@@ -19,10 +19,10 @@ MESSAGES = ("Notes",)
 LONGEST = 40  # letters of a name
 KINDS = {"The table": "column", "Memory by purpose": "column", "The limiter": "limiter", "Rates": "metric",
          "Units": "metric", "Counters of the CPU": "metric", "The answer": "answer",
-         "Rules that need the trace alone": "rule", "Rules that need counters": "rule", "Measured roofs": "roof"}
+         "Sentences of the answer": "answer", "Rules that need the trace alone": "rule", "Rules that need counters": "rule", "Measured roofs": "roof"}
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = rf"{LITERAL}(?:\s*{LITERAL})*"
-NO_MORE = "The sentence names its cure."
+NO_MORE = "The message itself says what to do."
 
 
 def plain(text):
@@ -96,6 +96,15 @@ def definitions(text):
             yield names, said
 
 
+def rows_of_tables(text):
+    """The names that the first cell of a row explains, and what the other cells say."""
+    for line in re.findall(r"^\| *`.*", text, re.M):
+        first, *cells = (cell.strip() for cell in line.strip().strip("|").split("|"))
+        names = [name for name in re.findall(r"`([^`]+)`", first) if len(name) <= LONGEST and "…" not in name]
+        if names:
+            yield names, plain(" ".join(cells))
+
+
 def entries():
     """Names, what they are, the document that explains them, and what it says."""
     for name in EXPLAINING:
@@ -105,6 +114,8 @@ def entries():
             for part in [] if title in MESSAGES else items(text) + [re.sub(r"\s+", " ", lines) for lines in paragraphs]:
                 for names, said in definitions(part):
                     yield names, [KINDS.get(title, title), f"docs/{name}"], said
+            for names, said in rows_of_tables(text):
+                yield names, [KINDS.get(title, title), f"docs/{name}"], said
 
 
 def texts():

@@ -1,5 +1,5 @@
-"""Each rule has its entry in docs/reference/findings.md with an example and a cure, and no entry is without a rule. The planted programs
-of the benchmarks expect rules that exist."""
+"""Each rule of the code has its row in a table of docs/reference/findings.md: the right table, no empty cell, no row without a rule. The
+planted programs of the benchmarks expect rules that exist."""
 
 import pathlib
 import re
@@ -12,17 +12,21 @@ table = code[code.index("finding_rules::rules[] = {"):]
 table = table[:table.index("\n};")]
 rules = re.findall(r'^    \{"([a-z0-9-]+)",', table, re.M)
 needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!&finding_rules).)*deciding::(?:findings|hbm)', table, re.S)
-entries, by_counters, failures = {}, [], []
-ENTRY = r"^- `([a-z0-9-]+)`: ((?:.*\n)(?: +.*\n)*)"  # - `id`: when. *example*: cure.
+COLUMNS = ["rule", "what Strata sees", "why it costs time", "how to fix it"]
+rows, by_counters, failures = {}, [], []
 for title in ("Rules that need the trace alone", "Rules that need counters"):
     part = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.S | re.M).group(1)
-    for rule, text in re.findall(ENTRY, part, re.M):
-        cells = re.fullmatch(r"(.*?\.) \*(.*?)\*: (.*)", re.sub(r"\s+", " ", text).strip())
-        entries[rule] = cells.groups() if cells else ("",)
+    lines = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in re.findall(r"^\|.*", part, re.M)]
+    if lines[:1] != [COLUMNS]:
+        failures.append(f"the table of '{title}' has other columns than {COLUMNS}")
+    for rule, *cells in lines[2:]:
+        rule = rule.strip("`")
+        failures += [f"{rule} has two rows"] if rule in rows else []
+        rows[rule] = cells
         by_counters += [rule] if "counters" in title else []
-failures += [f"docs/reference/findings.md has no entry of {each}" for each in rules if each not in entries]
-failures += [f"docs/reference/findings.md has {each}, which is no rule" for each in entries if each not in rules]
-failures += [f"the entry of {each} lacks its condition, example or cure" for each, cells in entries.items() if not all(cells)]
+failures += [f"docs/reference/findings.md has no row of {each}" for each in rules if each not in rows]
+failures += [f"docs/reference/findings.md has {each}, which is no rule" for each in rows if each not in rules]
+failures += [f"the row of {each} lacks a cell" for each, cells in rows.items() if len(cells) != len(COLUMNS) - 1 or not all(cells)]
 failures += [f"{each} stands in the wrong table" for each in rules if (each in needing) != (each in by_counters)]
 if len(rules) < 20 or len(set(rules)) != len(rules):
     failures.append(f"{len(rules)} rules were found, or one twice")
