@@ -114,13 +114,14 @@ std::string mark(strata::comparison const& c, strata::compared_range const& rang
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  print("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "difference",
+  print("%12s %12s %12s %18s  range (mean ms a step, largest change first)\n", "difference",
         "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unchanged = 0;
   std::size_t unsure = 0;
   std::size_t accepted = 0;
   std::size_t once = 0;
+  bool trimmed = false;
   for (strata::compared_range const& range : c.ranges) {
     if (!is_changed(range)) {
       ++unchanged;
@@ -134,6 +135,7 @@ void print_times(strata::comparison const& c) {
     accepted += !range.slower && range.verdict == strata::range_verdict::accepted;
     range_line const line(range);
     once += range.once;
+    trimmed = trimmed || range.judged_trimmed;
     print("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", range.change_ms(), line.before_ms,
           line.after_ms, line.change.c_str(), strata::detail::console_text(range.path).c_str(),
           strata::detail::console_text(line.time).c_str(), range.once ? ", once" : "",
@@ -142,6 +144,7 @@ void print_times(strata::comparison const& c) {
   if (left_out > 0) print("and %zu more\n", left_out);
   if (unchanged > 0) print("unchanged: %zu\n", unchanged);
   if (once > 0) print("once: in no step, so milliseconds of the whole run\n");
+  if (trimmed) print("%s\n", about_trimmed);
   if (unsure > 0) print("unsure: it looks slower than the limit, but its noise can do that\n");
   if (accepted > 0) print("accepted: slower than the limit, as a line of --accepted allows\n");
 }
@@ -191,9 +194,9 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
     refuse(command_name, path, "No range of this path is in all profiles.");
     return false;
   }
-  print(
-      "%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
-      c.before_steps > 0 && c.after_steps > 0 && !range->once ? "a mean step" : "of the whole run");
+  print("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
+        c.before_steps > 0 && c.after_steps > 0 && !range->once ? "mean of all steps"
+                                                                : "of the whole run");
   for (strata::compared_column const& column : range->columns)
     if (column.before != 0 || column.after != 0)
       print("%24s %26s %26s %8s\n", strata::detail::console_text(column.name).c_str(),
@@ -220,7 +223,8 @@ void print_headline(strata::comparison const& c) {
         strata::detail::console_text(most->path).c_str(),
         strata::detail::console_text(line.time).c_str(),
         strata::detail::time_text(line.before_ms * 1e6).c_str(),
-        strata::detail::time_text(line.after_ms * 1e6).c_str(), most->once ? " in the run" : "");
+        strata::detail::time_text(line.after_ms * 1e6).c_str(),
+        most->once ? " in the run" : " (means of a step)");
 }
 
 void print_sums(strata::comparison const& c) {

@@ -73,6 +73,9 @@ struct compared_range {
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.
   bool judged_gpu = false;
+  /// Both are means without the longest and the shortest call of each run, since one of these is
+  /// far from the others in a run; else means of all calls.
+  bool judged_trimmed = false;
   double judged_before_ms = 0;  ///< milliseconds a step; 0 where unjudged
   double judged_after_ms = 0;
   double change = 0;  ///< judged after / judged before - 1
