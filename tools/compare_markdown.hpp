@@ -26,9 +26,8 @@ inline std::string change_text(double change, double noise) {
 /// `-30.0 % to +40.0 %`: as far as losses leave it open; with its noise where there are none.
 inline std::string change_text(strata::compared_range const& range) {
   constexpr double least = 0.0005;
-  constexpr double unknown = 1000;
   if (range.lost_before + range.lost_after < least) return change_text(range.change, range.noise);
-  if (range.lost_before > unknown || range.lost_after > unknown) return "not known";
+  if (range.is_unknown()) return "not known";
   return change_text(range.least_change()) + " to " + change_text(range.most_change());
 }
 

@@ -344,12 +344,14 @@ class comparer {
     double const without_time = gpu ? smaller(losses.device_times, time.may_lack) : 0;
     double const missing = smaller(gpu ? losses.device_work : losses.calls, fewer);
     double const seen = time.counted - without_time;
-    constexpr double all = 100;  // e^100: nothing is known
+    constexpr double all = 100;  // e^100: more than `most_lost`
     if (!(seen > 0) || !(time.mean.ms > 0)) return without_time + missing > 0 ? all : 0;
     double const part = time.may_lack > 0 ? without_time / time.may_lack : 0;
     double const as_others = (part * time.all_lack + missing) / seen;
     return std::log1p(part * time.lack_ms / time.mean.ms + as_others);
   }
+  /// Of what losses hide, as a logarithm.
+  static bool is_unknown(double lost) { return lost > std::log1p(most_lost); }
   double most_calls(vec<run_range const*> const& found, bool gpu) const {
     double most = 0;
     for (std::size_t r = 0; r < runs(); ++r)
@@ -372,7 +374,7 @@ class comparer {
     for (std::size_t r = 0; r < runs(); ++r) {
       step_time const& time_of_run = time_of(*found[r], gpu);
       call_mean const& mean = time.trimmed ? time_of_run.trimmed : time_of_run.mean;
-      if (time_of_run.counted > 0 && hidden_by_losses(r, *found[r], gpu, most) > 10)
+      if (time_of_run.counted > 0 && is_unknown(hidden_by_losses(r, *found[r], gpu, most)))
         note_unseen(range, found, gpu);
       if (!(mean.ms > 0) || time_of_run.calls < static_cast<double>(fewest_steps)) return;
       time.lost[is_later(r)] += hidden_by_losses(r, *found[r], gpu, most) * weight(r);
@@ -409,7 +411,7 @@ class comparer {
     double const step = larger(result_.before_ms, result_.after_ms);
     if (step > 0 && longest / step < options_.least_share) return;
     range.lost = true;
-    unseen_ = &range;
+    unseen_ = unknown_text(range.path, gpu);
   }
 
   /// The distance of a run from the mean of its side.
@@ -681,8 +683,12 @@ class comparer {
       if (time.undecided && (found == nullptr || cost(time) > cost(*found))) found = &time;
     return found;
   }
-  static std::string named(judged_time const& time) {
-    return time.result->path + (time.gpu ? " (GPU)" : " (host)");
+  static std::string named(std::string const& path, bool gpu) {
+    return path + (gpu ? " (GPU)" : " (host)");
+  }
+  static std::string named(judged_time const& time) { return named(time.result->path, time.gpu); }
+  std::string unknown_text(std::string const& path, bool gpu) const {
+    return named(path, gpu) + " lost nearly all its times in a run " + losses_text(gpu);
   }
   /// "12.0 % slower", "19.0x slower"; of a change as a logarithm.
   static std::string slower_text(double change) {
@@ -695,10 +701,9 @@ class comparer {
   }
   /// "mlp (GPU) is between 30.0 % shorter and 40.0 % longer, by what was lost (after: 480 ...".
   std::string undecided_text(judged_time const& time) const {
-    constexpr double unknown = 10;  // as a logarithm
     std::string const all = named(time);
-    if (time.lost[0] + time.lost[1] > unknown)
-      return all + " lost all its times in a run " + losses_text(time.gpu);
+    if (is_unknown(larger(time.lost[0], time.lost[1])))
+      return unknown_text(time.result->path, time.gpu);
     return all + " is between " + changed_text(std::expm1(time.change.value - time.lost[0])) +
            " and " + changed_text(std::expm1(time.change.value + time.lost[1])) +
            ", by what was lost " + losses_text(time.gpu);
@@ -800,8 +805,8 @@ class comparer {
       advise(step_limit_ - larger(step_.value, 0.0), 0.05);
       result_.reason =
           "the step's noise of " + percent(result_.noise) + " can hide the limit: " + advice();
-    } else if (unseen_ != nullptr) {
-      result_.reason = unseen_->path + " lost all its GPU times in a run " + losses_text(true);
+    } else if (!unseen_.empty()) {
+      result_.reason = unseen_;
     } else if (least_known() != nullptr) {
       result_.reason = undecided_text(*least_known());
     } else if (unsure > 0) {
@@ -933,9 +938,9 @@ class comparer {
   double step_freedom_ = 1e9;  // of its variance
   double pooled_freedom_ = 0;
   double separation_ = 0;  // of the shortest step after and the longest before, as a logarithm
-  compared_range const* unseen_ = nullptr;  // a range all of whose times a run lost
-  bool few_ = false;                        // steps: their noise is taken to be wider
-  bool too_few_ = false;                    // to tell anything
+  std::string unseen_;     // of a range nearly all of whose times a run lost
+  bool few_ = false;       // steps: their noise is taken to be wider
+  bool too_few_ = false;   // to tell anything
   bool traced_ = true;
   bool step_slower_ = false;
 };

@@ -152,8 +152,27 @@ TEST_CASE("a verdict that holds with what was lost is said") {
 TEST_CASE("all times of a range lost") {
   comparison const c = compared(layers(5e5), layers(5e5, 40));
   CHECK(c.verdict == comparison_verdict::inconclusive);
-  CHECK(has(c.reason, "mlp lost all its GPU times in a run (after: 40 records"));
+  CHECK(has(c.reason, "mlp (GPU) lost nearly all its times in a run (after: 40 records"));
   CHECK(compared(layers(5e5, 40), layers(5e5)).verdict == comparison_verdict::inconclusive);
+}
+
+TEST_CASE("one bound says from when on a time is not known, in the reason and in its line") {
+  // 20 of so many launches have a time.
+  auto const with = [](double launches, double timed) {
+    one_run run = layers(5e5);
+    run.kernels.back() = {"mlp", launches, timed, 5e5};
+    if (launches > timed) run.losses = "\"timestamps_lost\":" + std::to_string(launches - timed);
+    return run;
+  };
+  for (double const times : {600.0, 2000.0}) {
+    comparison const c = compared(with(20 + 20 * times, 20), with(20 + 20 * times, 20));
+    strata::compared_range const* const mlp = c.find("mlp");
+    REQUIRE(mlp != nullptr);
+    CHECK(mlp->lost_after == doctest::Approx(times));
+    CHECK(mlp->is_unknown() == (times > 1000));
+    CHECK(has(c.reason, "mlp (GPU) is between") != mlp->is_unknown());
+    CHECK(has(c.reason, "mlp (GPU) lost nearly all its times in a run") == mlp->is_unknown());
+  }
 }
 
 TEST_CASE("records that are in no range are missed by the ranges that have fewer than others") {
