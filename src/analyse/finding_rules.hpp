@@ -677,6 +677,8 @@ class finding_rules : private step_rules {
     }
     vec<double> const idle = idle_of_host_by_row();
     vec<std::size_t> said;
+    std::size_t const before = made_.findings.size();
+    double all = 0.0;
     for (std::size_t row = 1; row < found.size(); ++row) {
       double cost = found[row].cost;
       if (has_device_work()) cost = smaller(cost, idle[row]);
@@ -684,6 +686,7 @@ class finding_rules : private step_rules {
       if (is_below(row, said)) continue;         // it is that range's idle time
       if (!rows_[row].thread.empty()) continue;  // it is beside the step
       said.push_back(row);
+      all += cost;
       range_row const& worst = in_.by_index[found[row].worst];
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));
       auto const p95 = static_cast<double>(worst.host.quantile(0.95));
@@ -697,6 +700,7 @@ class finding_rules : private step_rules {
       prove(made, "host_mean_ns", mean_call_ns(worst), "ns");
       for (finding_evidence& value : made.evidence) value.path = worst.path;
     }
+    if (is_by_preemption(all)) made_.findings.resize(before);  // `preempted` names that cause
     return true;
   }
 };
