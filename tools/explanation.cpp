@@ -204,7 +204,8 @@ class explainer {
     if (!source_.traced && before_.trace)
       made_.not_examined.push_back("the GPU: it could not be traced; the problems say why");
     if (!source_.traced && !before_.trace)
-      made_.not_examined.push_back("the GPU: only host times were recorded; STRATA=trace");
+      made_.not_examined.push_back(
+          "the GPU: only host times were recorded; record with STRATA=trace");
     if (!source_.has_steps)
       made_.not_examined.push_back(
           "steps: step=NAME makes them of a range's calls; or put STRATA_STEP() at the top of the "
@@ -212,14 +213,14 @@ class explainer {
     if (source_.traced && !input_.steps.has_timeline)
       made_.not_examined.push_back(
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
-    std::map<std::string, std::string> rules;  // by what they need
+    std::map<std::string, std::string> rules;  // by what to do
     for (strata::undecided_rule const& rule : input_.findings.undecided) {
-      std::string& list = rules[rule.quoted_needs()];
+      std::string& list = rules[rule.how_to_decide()];
       if (!list.empty()) list += ", ";
       list += rule.rule;
     }
-    for (auto const& [needs, list] : rules)
-      made_.not_examined.push_back(line_of(list + ": " + needs + " would decide", 600));
+    for (auto const& [how, list] : rules)
+      made_.not_examined.push_back(line_of(list + ": " + how + " to check this", 600));
   }
 
   void add_problems() {
@@ -305,8 +306,11 @@ std::string value_text(explained_evidence const& value) {
   constexpr double most = 9e15;  // all digits of a double
   bool const is_count =
       value.value == std::floor(value.value) && value.value >= 0 && value.value < most;
-  std::string const number = is_count ? inner::in_groups(static_cast<std::uint64_t>(value.value))
-                                      : inner::significant(value.value);
+  bool const has_thousands = value.value >= 1000 && value.value < most;
+  std::string const number =
+      is_count || has_thousands
+          ? inner::in_groups(static_cast<std::uint64_t>(value.value + (is_count ? 0 : 0.5)))
+          : inner::significant(value.value);
   return value.unit.empty() ? number : number + " " + value.unit;
 }
 

@@ -455,9 +455,9 @@ class finding_rules : private step_rules {
       std::string const measured = times < 0.005 ? "less than 0.01" : fixed_string(times, 2);
       char const* const left_out =
           times < 1.0 ? "; integer ones, as of quantised weights, are not counted" : "";
-      finding& made =
-          add(rule, row, part < 1.0 ? gain : 0.0,
-              sentence("Measured ") << measured << " times the declared operations" << left_out);
+      finding& made = add(rule, row, part < 1.0 ? gain : 0.0,
+                          sentence("The range does ")
+                              << measured << " times the declared operations" << left_out);
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
       for (std::size_t other = row; part < 1.0 && other < end_of(row); ++other)
@@ -495,7 +495,7 @@ class finding_rules : private step_rules {
       roofline_point const& point = *above[i];
       double const memory_ns = at_roof_ns(point.bytes, point.level);
       bool const by_bytes = known(memory_ns) && memory_ns >= point.time_at_roof_ns;
-      std::string title = sentence("Above the roof: at the peak of ")
+      std::string title = sentence("The range is above its roof: at the peak of ")
                           << (by_bytes ? point.level : "its operations") << " the "
                           << to_string(point.evidence) << " work takes "
                           << fixed_string(point.time_at_roof_ns / point.time_ns, 2)

@@ -357,7 +357,7 @@ class kernel_rules : protected finding_context {
       if (!is_worth(gain)) return;
       finding& made =
           add_kernels(rule, row, gain,
-                      sentence("FP32 matrix product at ")
+                      sentence("An FP32 matrix product runs at ")
                           << percent(fp32_ns / ns) << " of FP32 peak; the unused tensor cores have "
                           << count(faster) << " times that peak in TF32");
       prove(made, "flop_fp32", flops, "FLOP");
@@ -388,7 +388,7 @@ class kernel_rules : protected finding_context {
       gpu_unit const busier = converts_longer ? gpu_unit::xu : gpu_unit::fp64;
       finding& made =
           add_kernels(rule, row, gain,
-                      sentence("FP64 operations on converted values: ")
+                      sentence("FP64 operations run on converted values: ")
                           << count(own(row, "flop_fp64")) << " FLOP, " << count(conversions)
                           << " operations of the pipe that converts (XU); " << to_string(busier)
                           << " is used for " << percent(load(row).use(busier)) << " of the time");
@@ -553,7 +553,7 @@ class kernel_rules : protected finding_context {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
-      std::string title = sentence("Not near any hardware limit: ")
+      std::string title = sentence("No hardware limit is near: ")
                           << load(row).roof << " is used most, at " << percent(load(row).fraction())
                           << "; instructions issue in " << percent(load(row).use(gpu_unit::issue))
                           << " of the slots";

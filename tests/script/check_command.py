@@ -127,7 +127,7 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
              recording.name == "hostile.strata", f"{recording.name}: another finding: {one}")
     undecided = " ".join(answer["not_examined"])
     for rule in findings["undecided"]:
-        needs = re.sub("kernels=(.*)", r"kernels='\1'", rule["needs"])
+        needs = re.sub("kernels=(.*)", r"kernels='\1'", rule["needs"]).replace("switching", "switch")
         that(rule["rule"] in undecided and needs in undecided, f"{recording.name}: {rule} is not told")
     for key in (*answer, *answer["schema"], *(answer["findings"] or [{}])[0], *(answer["ranges"] or [{}])[0]):
         that(f'"{key}"' in schema, f"docs/schema/explanation.json: nothing on {key} of the JSON")
@@ -138,7 +138,7 @@ for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", " 
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(re.search(r"^ranges        block\[\*\]: GPU busy [\d.]+ ms, ", text, re.M), f"explain does not say which time:\n{text}")
 that(re.search(r": kernels_self \d,\d{3}$", text, re.M), f"explain has a count with decimals:\n{text}")
-that(re.search(r"counters=findings,kernels='softmax' would decide$", text, re.M),
+that(re.search(r"record with counters=findings,kernels='softmax' to check this$", text, re.M),
      f"a range's name is no mode of kernels=:\n{text}")
 that(f" more: strata report {recordings[0]} --formats csv\n" in text
      and f" more: strata report {recordings[0]} --formats json\n" in text,
@@ -324,10 +324,10 @@ rules = "".join((root / "src/analyse" / name).read_text(encoding="utf-8")
                 for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
-for word in """rules, Predicted step, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,
+for word in """rules, Without this cause, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,
     in general, in no range, at best, without recording, Its longest kernel, Each runs kernels, block[*], window, SM, the host launches,
     queued work begins late, the host copies, the program computes, roof, declared work, best case, noise, verdict,
-    SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, host times only, unrecorded, all""".split(","):
+    SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, Only host times are known, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
 causes = (root / "include/strata/tables/steps_summary.hpp").read_text(encoding="utf-8")
 bounds = re.findall(r'^    \{"[\w ]+", "([\w-]+)", "', causes, re.M)
