@@ -225,6 +225,12 @@ for command, words in (("./train --lr 'a b' x=1", ["./train", "--lr", "a b", "x=
         that(given[0] != "run" or given[given.index("--") + 1:] == words, f"{command!r}: the next command is {line}")
         that(given[0] != "report" or given[1] == str(odd / "x.strata"), f"another file: {line}")
     that("those that the recording names" in answer["next_note"], "whose the command is")
+# The next command is the one that tells most of a program that is annotated already: its GPU, its steps, then its counters.
+for options, kernels, expected in (("host,skip=2", (), "strata run --out next skip=2 -- ./train"), ("trace", ("_Z1kv",), "strata run --out next --steps auto counters=findings -- ./train"),
+                                   ("trace,step=token", ("_Z1kv",), "strata run --out next --steps token counters=findings -- ./train")):
+    recording_with("next.strata", {"command": "./train", "options": options}, kernels=kernels)
+    answer = json.loads(ran(0, "explain", "next.strata", "--json").stdout)
+    that(answer["next"][0] == expected, f"after {options}: {answer['next'][0]}")
 # A name of 400 bytes that stands for 2^40 in C++ stays as it is.
 digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -414,7 +414,7 @@ shutil.rmtree("marked")
 ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "marked.py", env=python)
 answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
 that(answer["next"][0]
-     == f"strata run --out after-the-change --steps 'bl*'\\''k' host -- {sys.executable} marked.py",
+     == f"strata run --out next --steps block -- {sys.executable} marked.py",
      f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
 # Tasks of asyncio take turns in a thread that has one stack of ranges.
