@@ -275,7 +275,13 @@ child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"tri
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
 that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")
 if as_nobody:
-    attach(2, child.pid, "You may not look at it: be the user who started it, or root.", **as_nobody)
+    attach(2, child.pid, f"It belongs to another user (uid {os.geteuid()}): run strata attach as that user, or as root.", **as_nobody)
+if os.geteuid() == 0:  # root of a container may see less
+    try:
+        pathlib.Path("/proc/1/environ").read_bytes()
+    except OSError as error:
+        attach(2, 1, f"You are root, but /proc/1/environ cannot be read ({error.strerror}): start the container with --cap-add=SYS_PTRACE, "
+                     "or run strata attach where the process was started.")
 child.kill()
 child.wait()
 # As root it touches what the process may touch, and nothing else.
