@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/base/containers.hpp>
+#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
@@ -356,20 +357,20 @@ class run_ranges {
     /// Requires: no path is there twice.
     explicit path_index(vec<run_range>& ranges) {
       for (run_range& range : ranges) {
-        std::uint64_t hash = seed;
-        for (char const c : range.path) hash = mixed(hash, c);
-        ranges_[hash] = &range;
+        fnv1a hash;
+        hash.add(range.path);
+        ranges_[hash.value()] = &range;
       }
     }
     /// The innermost of those around a path; `itself`: the range of this path comes first.
     run_range* around(std::string_view path, bool itself) const {
       vec<pair<std::size_t, run_range*>> found;  // by how much of the path theirs would be
-      std::uint64_t hash = seed;
+      fnv1a hash;
       for (std::size_t i = 0; i <= path.size(); ++i) {
         bool const ends = i == path.size() ? itself : path[i] == '/';
-        run_range* const* const range = ends && i > 0 ? ranges_.find(hash) : nullptr;
+        run_range* const* const range = ends && i > 0 ? ranges_.find(hash.value()) : nullptr;
         if (range != nullptr && *range != nullptr) found.push_back({i, *range});
-        if (i < path.size()) hash = mixed(hash, path[i]);
+        if (i < path.size()) hash.add(path.substr(i, 1));
       }
       while (!found.empty() && found.back().second->path != path.substr(0, found.back().first))
         found.pop_back();
@@ -377,11 +378,6 @@ class run_ranges {
     }
 
    private:
-    // FNV-1a
-    static constexpr std::uint64_t seed = 0xcbf29ce484222325u;
-    static constexpr std::uint64_t mixed(std::uint64_t hash, char c) noexcept {
-      return (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
     number_map<run_range*> ranges_;  ///< by the hash of their paths
   };
 
