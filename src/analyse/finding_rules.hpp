@@ -9,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/stand_ins.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -571,7 +572,7 @@ class finding_rules : private step_rules {
                                 percent(ns / step_ns_) + " of " + in_.steps.one_whole() +
                                     " is in rows that stand for many ranges, most of it in " +
                                     std::string(name));
-    if (name == stand_ins[0]) made.advice = "check that each push has its pop, and end recursion";
+    if (name == deeper_ranges) made.advice = "check that each push has its pop, and end recursion";
     prove(made, has_device_work() ? "gpu_kernel_self_ns" : "host_self_ns", ns, "ns");
     return true;
   }

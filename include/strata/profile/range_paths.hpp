@@ -10,6 +10,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -104,10 +105,7 @@ inline std::string with_folded_indices(std::string_view path) {
 
 /// What stands for all ranges that there was no room for: below the deepest level, beyond the
 /// table of names, and beyond that of places in the tree.
-inline constexpr std::string_view stand_ins[] = {"[deeper]", "[other names]", "[other ranges]"};
-
-/// The same of kernels of a range.
-inline constexpr std::string_view other_kernels = "[other kernels]";
+inline constexpr std::string_view stand_ins[] = {deeper_ranges, other_names, other_ranges};
 
 /// Whether a name is no range's, but stands for many.
 inline bool is_stand_in(std::string_view name) noexcept {
