@@ -68,9 +68,9 @@ class attach_command final : public subcommand {
                     "It waits for nothing, as it has no trigger=: start it by strata run --idle -- "
                     "PROGRAM");
     if (!records()) {
-      (void)refuse(name(), pid_,
-                   "Strata has not begun in it, as it has no CUDA context and no range yet; a "
-                   "program that it started has a process id of its own: pgrep -a NAME");
+      report_problem(name(), pid_,
+                     "Strata has not begun in it, as it has no CUDA context and no range yet; a "
+                     "program that it started has a process id of its own: pgrep -a NAME");
       return exit_code::found;
     }
     if (!process.known || !(process == whose()))
@@ -210,14 +210,14 @@ class attach_command final : public subcommand {
     std::string const shown = path_of(session.trigger).string();
     std::string const out = path_of(session.out).string();
     if (!act_as(process)) {
-      (void)refuse(name(), pid_,
-                   "It belongs to another user, whose rights this command cannot take: run it as "
-                   "that user.");
+      report_problem(name(), pid_,
+                     "It belongs to another user, whose rights this command cannot take: run it as "
+                     "that user.");
       return exit_code::found;
     }
     if (!touch_or_make(reached(session.trigger))) {
-      (void)refuse(name(), shown,
-                   std::string("It cannot be touched: ") + std::strerror(errno) + ".");
+      report_problem(name(), shown,
+                     std::string("It cannot be touched: ") + std::strerror(errno) + ".");
       return exit_code::found;
     }
     print(

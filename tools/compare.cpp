@@ -33,13 +33,13 @@ std::string read_profile(std::string const& path, std::string& text) {
   if (!outcome.ok()) return outcome.message();
   // A program that was killed ended within a step.
   std::string const cut = strata::detail::describe_cut(recorded);
-  if (recorded.problems.contains(cut)) (void)refuse(command_name, path, cut);
+  if (recorded.problems.contains(cut)) report_problem(command_name, path, cut);
   text = profile_json(recorded);
   return {};
 }
 
 bool refuse_run(std::string const& path, std::string const& why) {
-  (void)refuse(command_name, path, why);
+  report_problem(command_name, path, why);
   return false;
 }
 
@@ -169,8 +169,8 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
     for (strata::compared_range const& range : c.ranges)
       found = found || find_column(range, name) != nullptr;
     if (!found) {
-      refuse(command_name, name,
-             "No range of all profiles has this column: --range PATH prints those of one.");
+      report_problem(command_name, name,
+                     "No range of all profiles has this column: --range PATH prints those of one.");
       return false;
     }
     print("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
@@ -191,7 +191,7 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
 bool print_columns(strata::comparison const& c, std::string const& path) {
   strata::compared_range const* const range = c.find(path);
   if (range == nullptr) {
-    refuse(command_name, path, "No range of this path is in all profiles.");
+    report_problem(command_name, path, "No range of this path is in all profiles.");
     return false;
   }
   print("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",

@@ -544,7 +544,7 @@ class ranks_command final : public subcommand {
 
  private:
   bool refuse_run(std::string const& path, std::string const& why) const {
-    (void)refuse(name(), path, why);
+    report_problem(name(), path, why);
     return false;
   }
   /// Reads all ranks, in their order. Errors: a line on stderr, and false.
