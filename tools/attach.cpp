@@ -40,10 +40,11 @@ class attach_command final : public subcommand {
     return "The process is one of strata run --idle, or has trigger= in its STRATA:\n\n"
            "  strata run --idle -- ./server 8080 &\n"
            "  strata attach $!\n\n"
-           "The window begins where its next step ends; the report comes while it goes on.";
+           "The window begins where its next step ends; the report comes while the process "
+           "continues.";
   }
   void declare(arguments& takes) override {
-    takes.required("PID", pid_, "the process, as pgrep tells it");
+    takes.required("PID", pid_, "the process, as pgrep shows it");
   }
 
 #if defined(__linux__)

@@ -206,7 +206,7 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
 }
 
 /// What would be seen of a step.
-std::string told_text(double resolution) {
+std::string resolution_text(double resolution) {
   if (resolution > 10) return "no slowdown is detectable";
   return "smallest detectable slowdown: " + strata::detail::fixed_string(100 * resolution, 1) +
          " %";
@@ -234,7 +234,7 @@ void print_sums(strata::comparison const& c) {
   if (c.noise > 0)
     print("noise: %.1f %% %s; %s\n", 100 * c.noise,
           c.runs_known ? "with that between runs" : "within the runs",
-          told_text(c.resolution).c_str());
+          resolution_text(c.resolution).c_str());
   if (c.noisy_times > 0)
     print("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
           c.noisy_times, c.judged_times,
@@ -245,16 +245,16 @@ void print_sums(strata::comparison const& c) {
 class compare_command final : public subcommand {
  public:
   char const* name() const override { return command_name; }
-  char const* about() const override { return "Tell what changed between runs, by range"; }
+  char const* about() const override { return "Show what changed between runs, by range"; }
   std::string details() const override {
     return "strata compare [options] BEFORE AFTER\n"
            "strata compare [options] --baseline BEFORE [--baseline BEFORE ...] AFTER [AFTER "
            "...]\n\n"
-           "Three runs of each side tell the noise between runs. Marks of the lines:\n"
+           "Three runs of each side show the noise between runs. Marks of the lines:\n"
            "  SLOWER    beyond the limit and beyond noise\n"
            "  unsure    it looks slower than the limit, but its noise can do that\n"
            "  accepted  slower than the limit, as a line of --accepted allows\n\n"
-           "Exit code: 0 no regression, 1 a regression, 2 an argument or a file, 3 no way to tell.";
+           "Exit code: 0 no regression, 1 a regression, 2 an argument or a file, 3 undecided.";
   }
   void declare(arguments& takes) override {
     takes.rest("PATH", paths_, 1,

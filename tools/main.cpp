@@ -201,7 +201,7 @@ int run(int count, char** words) {
     std::string const problem =
         word.empty() ? problem_of(error)
                      : "there is no " + strata::detail::console_text(word) + meant(*asked, word);
-    print_error("%s: %s\n%s --help tells all options\n", name.c_str(), problem.c_str(),
+    print_error("%s: %s\n%s --help shows all options\n", name.c_str(), problem.c_str(),
                 name.c_str());
     return static_cast<int>(exit_code::unusable);
   }

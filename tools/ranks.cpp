@@ -189,7 +189,7 @@ std::string missing_ranks(strata::vec<strata::rank_run> const& runs,
 }
 
 /// What the result says, and the sentences about it.
-struct told_ranks {
+struct rank_summary {
   std::string answer;
   std::vector<std::string> notes;
 };
@@ -249,7 +249,7 @@ std::string cause_of(strata::rank_comparison const& made) {
   return (works_longer ? "its GPU works " + time_text(more) +
                              " longer than the median of the others, and for the rest its host"
                        : std::string("its GPU works no longer than the others', so its host")) +
-         " is late: strata explain tells where its GPU is idle";
+         " is late: strata explain shows where its GPU is idle";
 }
 
 /// Why nothing can be said.
@@ -298,7 +298,7 @@ void add_notes(strata::rank_comparison const& made, std::vector<std::string>& no
   else
     notes.push_back(noise + "how much a rank's " + kernels + " differ from launch to launch.");
   if (!made.by_step)
-    notes.push_back("Mean steps are compared: formats=recording tells how often a rank is last.");
+    notes.push_back("Mean steps are compared: formats=recording shows how often a rank is last.");
   if (!made.losses.empty()) {
     std::string note = "Lost, " + made.losses + ": ";
     if (made.left_out > 0)
@@ -454,7 +454,7 @@ struct rank_lists {
 };
 
 void write_result(strata::detail::text_writer& out, strata::rank_comparison const& made,
-                  told_ranks const& summary, rank_lists const& lists) {
+                  rank_summary const& summary, rank_lists const& lists) {
   strata::detail::json_writer json(out);
   json.object();
   json.line();
@@ -490,7 +490,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
 class ranks_command final : public subcommand {
  public:
   char const* name() const override { return command_name; }
-  char const* about() const override { return "Tell which rank of a distributed run is last"; }
+  char const* about() const override { return "Show which rank of a distributed run is last"; }
   std::string details() const override {
     return "FOLDER is the out= of a run, whose folders rank0, rank1, ... have a recording or "
            "profile.json; or several of these:\n\n"
@@ -501,8 +501,7 @@ class ranks_command final : public subcommand {
            "  wait      the rest of them: what the rank waited for the last one to come\n"
            "  late      how much less it waits than the median of the others\n\n"
            "A rank stands out that is late by 1 % of the step and by more than the noise.\n\n"
-           "Exit code: 0 no rank stands out, 1 one does, 2 an argument or a file, 3 no way to "
-           "tell.";
+           "Exit code: 0 no rank stands out, 1 one does, 2 an argument or a file, 3 undecided.";
   }
   void declare(arguments& takes) override {
     takes.rest("FOLDER", paths_, 1, "the folder of a run, or of each rank");
@@ -662,7 +661,7 @@ class ranks_command final : public subcommand {
   std::string json_;
   bool anyway_ = false;
   strata::vec<strata::rank_run> runs_;
-  told_ranks summary_;
+  rank_summary summary_;
   rank_lists lists_;
 };
 

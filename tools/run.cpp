@@ -289,7 +289,7 @@ class run_command final : public subcommand {
       return seconds_ != 0;
     };
     takes.option("--for", take, "a time such as 30s, 5m or 2h",
-                 "how long it is recorded: then the report comes, and the program goes on");
+                 "how long it is recorded: then the report comes, and the program continues");
     takes.flag("--idle", idle_,
                "record nothing until strata attach PID asks for a window of 10 steps (active=10)");
     takes.option("--library", library_, "libstrata_inject.so, where it is not beside this command");

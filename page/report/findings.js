@@ -132,8 +132,8 @@ function undecidedRules() {
     {label: "Rule", get: rule => rule.rule, text: true},
     {label: "What to record with", get: rule => rule.needs, text: true},
   ];
-  return folding(some(rules.length, "rule lacks", "rules lack") + " data",
-    table("Rules that lack data", columns, rules));
+  return folding(some(rules.length, "rule", "rules") + " could not run",
+    table("Rules that could not run", columns, rules));
 }
 
 function aboutFindings(list) {

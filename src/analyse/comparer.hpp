@@ -59,7 +59,7 @@ struct judged_time {
   compared_range* result = nullptr;
   bool gpu = false;
   bool trimmed = false;    // means of all runs are without their longest and their shortest call
-  bool basis = false;      // tells what the ranges have in common: no sum over indices
+  bool basis = false;      // shows what the ranges have in common: no sum over indices
   vec<double> logarithms;  // of each run, first those before
   vec<double> own_ms;      // of each run, without the judged ranges below
   double before_ms = 0;
@@ -457,8 +457,8 @@ class comparer {
         time.change.variance = larger(time.change.variance, larger(beside[i++], usual));
   }
 
-  /// What ranges have in common is told by their own times: a slow range would count once more in
-  /// each that holds it. One that is hardly more than those in it tells nothing by itself.
+  /// What ranges have in common is shown by their own times: a slow range would count once more in
+  /// each that holds it. One that is hardly more than those in it shows nothing by itself.
   void find_own_changes(bool gpu) {
     constexpr double least = 0.1;  // of its time; chosen
     vec<judged_time*> order;

@@ -166,7 +166,7 @@ class finding_rules : private step_rules {
       double idle = idle_by_row[row];
       if (idle > most_of_migration * per_step(row, own[row].ns)) idle = 0.0;
       double const waits = own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
-                               ? judge_.gain(row, cure_of_kernels().ends_waits(load(row).time_ns))
+                               ? judge_.gain(row, fix_of_kernels().ends_waits(load(row).time_ns))
                                : 0.0;
       if (!is_worth(waits) && !is_worth(idle)) continue;
       add_migrations(all, own[row], per_step(row, 1.0));
@@ -314,7 +314,7 @@ class finding_rules : private step_rules {
       all.busy_ns += time.busy_ns;
       all.alone_ns += time.alone_ns;
     }
-    if (!is_dear(all.alone_ns)) return true;
+    if (!is_expensive(all.alone_ns)) return true;
     // Each range counts, however little it has: layers and buckets have ranges of their own.
     for (collective_time const& time : in_.steps.collectives) {
       if (!is_judged(time.row) || !(time.alone_ns > 0.0)) continue;
@@ -384,15 +384,15 @@ class finding_rules : private step_rules {
     for (small_kernels const& work : small_kernels_by_device())
       if (work.gain_together() > worst.gain_together()) worst = work;
     double const cost = worst.gain_together();
-    if (!is_dear(cost)) return true;
+    if (!is_expensive(cost)) return true;
     vec<double> little(rows_.size(), 0.0);
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_small = kernel.blocks_mean <= small_fill * multiprocessors_;
       if (is_small && !is_collective(kernel)) little[row_of(kernel)] += kernel.duration.sum();
     }
-    std::size_t dearest = 0;
+    std::size_t most_expensive = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (is_judged(i) && little[i] > little[dearest]) dearest = i;
+      if (is_judged(i) && little[i] > little[most_expensive]) most_expensive = i;
       if (little[i] > 0.0) judge_.claim(i, cost);
     }
     sentence title;
@@ -400,7 +400,7 @@ class finding_rules : private step_rules {
     if (in_.steps.devices.size() > 1) title << "of GPU " << worst.device << ' ';
     title << "run one after the other, each on " << percent(worst.filled_ns / worst.ns)
           << " of the SMs";
-    finding& made = add(rule, dearest, cost, title);
+    finding& made = add(rule, most_expensive, cost, title);
     prove(made, "streams", static_cast<double>(worst.streams), "");
     prove(made, "gpu_kernel_ns", worst.ns, "ns");
     prove(made, "overlap_ns", worst.overlap_ns, "ns");
@@ -472,7 +472,7 @@ class finding_rules : private step_rules {
     vec<roofline_point const*> above;
     for (roofline_point const& point : in_.roofline.points) {
       if (!point.above_roof || !is_judged(point.row)) continue;
-      if (!is_dear(point.time_ns / point.devices)) continue;
+      if (!is_expensive(point.time_ns / point.devices)) continue;
       if (above.empty() || above.back()->row != point.row)
         above.push_back(&point);
       else if (point.time_at_roof_ns > above.back()->time_at_roof_ns)
@@ -512,7 +512,7 @@ class finding_rules : private step_rules {
     vec<std::size_t> said;  // metrics
     for (counter_table::share_above_peak const& share : in_.counters->above_peak) {
       if (said.size() == most_of_a_rule || said.contains(share.metric)) continue;
-      if (!is_judged(share.row) || !is_dear(in_.roofline.limits[share.row].time_ns)) continue;
+      if (!is_judged(share.row) || !is_expensive(in_.roofline.limits[share.row].time_ns)) continue;
       said.push_back(share.metric);
       std::string_view const key = in_.counters->metrics[share.metric].key;
       std::string title = sentence(key) << " would be " << fixed_string(share.percent, 0)
@@ -589,7 +589,7 @@ class finding_rules : private step_rules {
     double cost_of_step = in_.steps.per_step(ns) / threads;
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     // What the step does not wait for makes the host's times doubtful all the same.
-    if (!is_dear(cost_of_step)) cost_of_step = 0.0;
+    if (!is_expensive(cost_of_step)) cost_of_step = 0.0;
     finding& made =
         add_of_step(rule, cost_of_step,
                     sentence("The recording itself takes ")

@@ -429,7 +429,7 @@ class rank_means {
 
 }  // namespace detail
 
-/// Whether a recording tells what each step of its rank did.
+/// Whether a recording shows what each step of its rank did.
 inline bool has_rank_steps(profile const& recorded) noexcept {
   return recorded.traced && recorded.has_whole_timeline() && recorded.steps.size() > 1 &&
          recorded.losses.steps_summed == 0;

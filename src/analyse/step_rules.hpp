@@ -136,7 +136,7 @@ class step_rules : protected kernel_rules {
     if ((!grows && !shrinks) || !is_apart(third, grows)) return true;
     if (shrinks && has_device_work()) return true;
     double const cost = grows ? cost_of_host(larger(0.0, mean_ns() - early)) : 0.0;
-    if (grows && !is_dear(cost)) return true;
+    if (grows && !is_expensive(cost)) return true;
     finding& made = add_of_step(
         rule, cost,
         sentence(grows ? "Steps grow over the run: " : "Steps get shorter over the run: ")
@@ -173,7 +173,7 @@ class step_rules : protected kernel_rules {
     }
     if (slowest == nullptr || slow > larger(std::size_t{1}, later_.size() / one_of)) return true;
     double const cost = cost_of_host(more / static_cast<double>(later_.size()));
-    if (!is_dear(cost)) return true;
+    if (!is_expensive(cost)) return true;
     sentence title;
     title << "Step " << slowest->step << " takes " << time(ns_of(*slowest)) << ", the median one "
           << time(median);

@@ -50,14 +50,14 @@ that(codes == [("0", "fine"), ("1", "found"), ("2", "unusable"), ("3", "undecide
 for code, word in codes:
     that(re.search(rf"^- {code} {word}\b", page, re.M), f"docs/reference/command.md: nothing on exit code {code}")
 that(ran(0, "--version").stdout.startswith("strata 0."), "no version")
-that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all options\n", "no subcommand is no mistake")
-for words, said in ((["reprot"], "strata: there is no reprot, did you mean report?\nstrata --help tells all options\n"),
-                    (["reprot", "x", "--out", "y"], "strata: there is no reprot, did you mean report?\nstrata --help tells all options\n"),
-                    (["qqqqqq"], "strata: there is no qqqqqq\nstrata --help tells all options\n"),
-                    (["run", "--for", "soon", "--", "x", "--port"], "strata run: --for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help tells all options\n"),
-                    (["--verson"], "strata: there is no --verson, did you mean --version?\nstrata --help tells all options\n"),
-                    (["report", "--fromats=html", "x"], "strata report: there is no --fromats, did you mean --formats?\nstrata report --help tells all options\n"),
-                    (["report", "x", "y"], "strata report: The following argument was not expected: y\nstrata report --help tells all options\n")):
+that(ran(2).stderr == "strata: A subcommand is required\nstrata --help shows all options\n", "no subcommand is no mistake")
+for words, said in ((["reprot"], "strata: there is no reprot, did you mean report?\nstrata --help shows all options\n"),
+                    (["reprot", "x", "--out", "y"], "strata: there is no reprot, did you mean report?\nstrata --help shows all options\n"),
+                    (["qqqqqq"], "strata: there is no qqqqqq\nstrata --help shows all options\n"),
+                    (["run", "--for", "soon", "--", "x", "--port"], "strata run: --for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help shows all options\n"),
+                    (["--verson"], "strata: there is no --verson, did you mean --version?\nstrata --help shows all options\n"),
+                    (["report", "--fromats=html", "x"], "strata report: there is no --fromats, did you mean --formats?\nstrata report --help shows all options\n"),
+                    (["report", "x", "y"], "strata report: The following argument was not expected: y\nstrata report --help shows all options\n")):
     that(ran(2, *words).stderr == said, f"{words}: {ran(2, *words).stderr}")
 
 # report: the table is on stdout, words about files are on stderr, and --out is what they call the folder.

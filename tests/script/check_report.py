@@ -145,7 +145,7 @@ for file, sentence in (("none.strata", "It cannot be opened: No such file or dir
                        ("cut.strata", "It is not whole, or was changed: copy it again as binary data."),
                        ("flipped.strata", "It is not whole, or was changed: copy it again as binary data.")):
     that(reported(2, file) == f"strata report: {file}: {sentence}\n", f"{file}: another sentence")
-tells = "strata report --help tells all options\n"
+tells = "strata report --help shows all options\n"
 formats = f"{', '.join(name for name, _ in table)}, joined by +, or none."
 for words, told in ((["--format=html"], f"there is no --format, did you mean --formats?\n{tells}"),
                     (["late"], f"The following argument was not expected: late\n{tells}"),

@@ -227,10 +227,10 @@ refused(2, 'STRATA: "every=x" is ignored: every takes a whole number from 1.', "
 refused(2, 'STRATA: there is no key "foo", did you mean for? STRATA=help prints the keys.', "--", "true", env={**environment, "STRATA": "foo"})
 refused(2, "hbm,l1: A comma begins another key of STRATA=: lists are joined by +.", "--counters", "hbm,l1", "--", "true")
 that("no-such-metric" in ran(2, "--counters", "no-such-metric", "--", "true").stderr, "an unknown metric is taken")
-refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help tells all options", "--for", "soon", "--", "true")
+refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help shows all options", "--for", "soon", "--", "true")
 for option, takes in (("--out", "a folder, such as run1"), ("--steps", "the name of a range, such as 'Train step'"),
                       ("--counters", "names joined by +, such as findings"), ("--every", "a number of steps, such as 100")):
-    refused(2, f"{option} takes {takes}\nstrata run --help tells all options", option, "", "--", "true")
+    refused(2, f"{option} takes {takes}\nstrata run --help shows all options", option, "", "--", "true")
 refused(2, "CUDA_INJECTION64_PATH: It names another tool, and one is loaded: unset it.", "--", "true",
         env={**environment, "CUDA_INJECTION64_PATH": "/opt/other.so"})
 

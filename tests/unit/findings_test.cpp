@@ -1603,7 +1603,7 @@ TEST_CASE("own-cost: it stands first where the GPU waits for it, and costs nothi
   }
 }
 
-TEST_CASE("the page shows the dearest findings, and says how many it leaves out") {
+TEST_CASE("the page shows the most expensive findings, and says how many it leaves out") {
   program p;
   p.run(2, [&] {
     for (int i = 0; i < 10; ++i) {

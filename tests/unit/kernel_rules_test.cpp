@@ -788,7 +788,7 @@ TEST_CASE("low-occupancy: registers or shared memory leave no more than 40 % of 
   CHECK(cost_of(p.made, "low-occupancy") == 0.0);
 }
 
-TEST_CASE("low-occupancy: ranges with different limits have the cure of both") {
+TEST_CASE("low-occupancy: ranges with different limits have the fix of both") {
   program p;
   p.run(8, [&] {
     p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us).registers = 255; });
@@ -951,7 +951,8 @@ TEST_CASE("ranges of several kernels are left to kernels=") {
   }
 }
 
-TEST_CASE("of ranges of several kernels the dearest is named, and up to 60 % for a last wave") {
+TEST_CASE(
+    "of ranges of several kernels the most expensive is named, and up to 60 % for a last wave") {
   for (double const use : {0.3, 0.5, 0.61}) {
     CAPTURE(use);
     program p;
