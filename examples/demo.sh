@@ -54,9 +54,23 @@ if ((may_install)) && ! has_cli11 && [[ $(id -u) == 0 ]] && command -v apt-get >
   fi
 fi
 
+# The command strata of this version, where there is one: of this demo, of a build as the documents make it, or installed.
+version=$(sed -n 's/^#define STRATA_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' include/strata/version.hpp | paste -sd.)
+find_strata() {
+  for candidate in "$build/tools/strata" build/tools/strata "$(command -v strata)"; do
+    [[ -x $candidate && $("$candidate" --version 2>/dev/null) == "strata $version" ]] && echo "$candidate" && return
+  done
+  return 0
+}
+
 # --- build ---
-echo "The demo takes about one minute to compile on two cores, 30 s to run on a CPU, and, where there is a GPU, 3 more minutes of a"
-echo "core for the command strata. What is built stays in $build."
+strata=$(find_strata)
+echo "The demo takes about one minute to compile on two cores and 30 s to run on a CPU. What is built stays in $build."
+if [[ $strata ]]; then
+  echo "The command strata is there already: $strata."
+else
+  echo "Where there is a GPU, the command strata takes 3 more minutes of a core to compile."
+fi
 if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
   export CMAKE_GENERATOR=Ninja
 fi
@@ -80,6 +94,8 @@ fi
 start=$(mktemp)
 trap 'rm -f "$start" "$start.log"' EXIT
 # CMake takes CLI11 where it is installed, and fetches it where not.
+# Where strata is, or will be.
+command=${strata:-$build/tools/strata}
 make_command="cmake -S . -B $build -DSTRATA_BUILD_TOOLS=ON && cmake --build $build --target strata_command -j2  # 3 minutes of a core"
 for implementation in "${implementations[@]}"; do
   name=${implementation:-gpt2}
@@ -109,22 +125,22 @@ eager=$(recorded eager) fused=$(recorded fused)
 if [[ -z ${STRATA:-} && $eager && $fused ]]; then
   page=$(dirname "$fused")/compare.html
   printf '\nEager against fused, as a page in %s:\n' "$page"
-  if has_cli11 && cmake --build "$build" --target strata_command --parallel "$(nproc)" >"$start.log" 2>&1; then
-    "$build/tools/strata" compare --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
+  if [[ $strata ]] || { has_cli11 && cmake --build "$build" --target strata_command --parallel "$(nproc)" >"$start.log" 2>&1; }; then
+    "$command" compare --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
   else
     ! has_cli11 || tail -n 5 "$start.log" >&2
     echo "  $make_command"
-    echo "  $build/tools/strata compare --html $page $eager $fused"
+    echo "  $command compare --html $page $eager $fused"
   fi
 fi
 
 if [[ ${implementations[*]} == cpu ]]; then
   echo
   echo "There is no GPU here. The reports of the same program on an H200, eager and fused, from recordings in examples/report:"
-  echo "  $make_command"
+  [[ $strata ]] || echo "  $make_command"
   for name in eager fused; do
-    echo "  $build/tools/strata report examples/report/gpt2-$name.strata --out strata-out/h200-$name"
+    echo "  $command report examples/report/gpt2-$name.strata --out strata-out/h200-$name"
   done
   echo "Eager against fused, 20 steps of each on an H200:"
-  echo "  $build/tools/strata compare --html build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
+  echo "  $command compare --html build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
 fi

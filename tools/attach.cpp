@@ -40,10 +40,11 @@ class attach_command final : public subcommand {
     return "The process is one of strata run --idle, or has trigger= in its STRATA:\n\n"
            "  strata run --idle -- ./server 8080 &\n"
            "  strata attach $!\n\n"
-           "The window begins where its next step ends; the report comes while it goes on.";
+           "The window begins where its next step ends; the report comes while the process "
+           "continues.";
   }
   void declare(arguments& takes) override {
-    takes.required("PID", pid_, "the process, as pgrep tells it");
+    takes.required("PID", pid_, "the process, as pgrep shows it");
   }
 
 #if defined(__linux__)
@@ -53,12 +54,12 @@ class attach_command final : public subcommand {
     bool const is_number = !pid_.empty() && pid_.size() <= most_digits &&
                            pid_.find_first_not_of(digits) == pid_.npos && std::stol(pid_) > 0;
     if (!is_number) return refuse(name(), pid_, "It is no process id: a number, such as 1234.");
-    if (::kill(static_cast<pid_t>(std::stol(pid_)), 0) != 0 && errno == ESRCH)
-      return refuse(name(), pid_, "There is no such process: pgrep -a NAME lists those of a name.");
+    std::string hidden = why_hidden();
+    if (!hidden.empty()) return refuse(name(), pid_, hidden);
     credentials const process = whose();
     strata::options const session = await_session();
-    if (!std::ifstream("/proc/" + pid_ + "/environ").is_open())
-      return refuse(name(), pid_, "You may not look at it: be the user who started it, or root.");
+    hidden = why_hidden();  // it may have ended meanwhile
+    if (!hidden.empty()) return refuse(name(), pid_, hidden);
     if (!session.enabled)
       return refuse(name(), pid_,
                     "It does not run under Strata, or has renamed itself: start it by strata run "
@@ -68,9 +69,9 @@ class attach_command final : public subcommand {
                     "It waits for nothing, as it has no trigger=: start it by strata run --idle -- "
                     "PROGRAM");
     if (!records()) {
-      (void)refuse(name(), pid_,
-                   "Strata has not begun in it, as it has no CUDA context and no range yet; a "
-                   "program that it started has a process id of its own: pgrep -a NAME");
+      report_problem(name(), pid_,
+                     "Strata has not begun in it, as it has no CUDA context and no range yet; a "
+                     "program that it started has a process id of its own: pgrep -a NAME");
       return exit_code::found;
     }
     if (!process.known || !(process == whose()))
@@ -81,6 +82,29 @@ class attach_command final : public subcommand {
   }
 
  private:
+  /// Why the environment of the process cannot be read, and what to do; empty where it can.
+  std::string why_hidden() const {
+    if (::kill(static_cast<pid_t>(std::stol(pid_)), 0) != 0 && errno == ESRCH)
+      return "There is no such process: pgrep -a NAME lists those of a name.";
+    int const opened = ::open(("/proc/" + pid_ + "/environ").c_str(), O_RDONLY | O_CLOEXEC);
+    if (opened >= 0) {
+      (void)::close(opened);
+      return {};
+    }
+    std::string const why =
+        "/proc/" + pid_ + "/environ cannot be read (" + std::strerror(errno) + ")";
+    if (errno == ENOENT || errno == ESRCH)
+      return "It has ended: pgrep -a NAME lists those of a name.";
+    if (::geteuid() == 0)
+      return "You are root, but " + why +
+             ": start the container with --cap-add=SYS_PTRACE, or run strata attach where the "
+             "process was started.";
+    credentials const process = whose();
+    if (process.known && process.user != ::geteuid())
+      return "It belongs to another user (uid " + std::to_string(process.user) +
+             "): run strata attach as that user, or as root.";
+    return "It is protected: " + why + ". Touch the file of its trigger= instead.";
+  }
   /// What STRATA says in the process, once a session has begun there or was waited for: strata run
   /// becomes the program within milliseconds, and a program loads its libraries first.
   strata::options await_session() const {
@@ -187,14 +211,14 @@ class attach_command final : public subcommand {
     std::string const shown = path_of(session.trigger).string();
     std::string const out = path_of(session.out).string();
     if (!act_as(process)) {
-      (void)refuse(name(), pid_,
-                   "It belongs to another user, whose rights this command cannot take: run it as "
-                   "that user.");
+      report_problem(name(), pid_,
+                     "It belongs to another user, whose rights this command cannot take: run it as "
+                     "that user.");
       return exit_code::found;
     }
     if (!touch_or_make(reached(session.trigger))) {
-      (void)refuse(name(), shown,
-                   std::string("It cannot be touched: ") + std::strerror(errno) + ".");
+      report_problem(name(), shown,
+                     std::string("It cannot be touched: ") + std::strerror(errno) + ".");
       return exit_code::found;
     }
     print(

@@ -54,6 +54,8 @@ void print_json(std::string const& text);
 void print_error(char const* format, ...) STRATA_TOOLS_FORMAT;
 
 /// Says on stderr what is wrong with a file or a value.
+void report_problem(char const* command, std::string const& what, std::string const& why);
+/// The same, of what the command cannot work with. Returns: its exit code for that.
 exit_code refuse(char const* command, std::string const& what, std::string const& why);
 
 using subcommand_pointer = std::unique_ptr<subcommand>;

@@ -33,13 +33,13 @@ std::string read_profile(std::string const& path, std::string& text) {
   if (!outcome.ok()) return outcome.message();
   // A program that was killed ended within a step.
   std::string const cut = strata::detail::describe_cut(recorded);
-  if (recorded.problems.contains(cut)) (void)refuse(command_name, path, cut);
+  if (recorded.problems.contains(cut)) report_problem(command_name, path, cut);
   text = profile_json(recorded);
   return {};
 }
 
 bool refuse_run(std::string const& path, std::string const& why) {
-  (void)refuse(command_name, path, why);
+  report_problem(command_name, path, why);
   return false;
 }
 
@@ -114,13 +114,14 @@ std::string mark(strata::comparison const& c, strata::compared_range const& rang
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  print("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "difference",
+  print("%12s %12s %12s %18s  range (mean ms a step, largest change first)\n", "difference",
         "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unchanged = 0;
   std::size_t unsure = 0;
   std::size_t accepted = 0;
   std::size_t once = 0;
+  bool trimmed = false;
   for (strata::compared_range const& range : c.ranges) {
     if (!is_changed(range)) {
       ++unchanged;
@@ -134,6 +135,7 @@ void print_times(strata::comparison const& c) {
     accepted += !range.slower && range.verdict == strata::range_verdict::accepted;
     range_line const line(range);
     once += range.once;
+    trimmed = trimmed || range.judged_trimmed;
     print("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", range.change_ms(), line.before_ms,
           line.after_ms, line.change.c_str(), strata::detail::console_text(range.path).c_str(),
           strata::detail::console_text(line.time).c_str(), range.once ? ", once" : "",
@@ -142,6 +144,7 @@ void print_times(strata::comparison const& c) {
   if (left_out > 0) print("and %zu more\n", left_out);
   if (unchanged > 0) print("unchanged: %zu\n", unchanged);
   if (once > 0) print("once: in no step, so milliseconds of the whole run\n");
+  if (trimmed) print("%s\n", about_trimmed);
   if (unsure > 0) print("unsure: it looks slower than the limit, but its noise can do that\n");
   if (accepted > 0) print("accepted: slower than the limit, as a line of --accepted allows\n");
 }
@@ -166,8 +169,8 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
     for (strata::compared_range const& range : c.ranges)
       found = found || find_column(range, name) != nullptr;
     if (!found) {
-      refuse(command_name, name,
-             "No range of all profiles has this column: --range PATH prints those of one.");
+      report_problem(command_name, name,
+                     "No range of all profiles has this column: --range PATH prints those of one.");
       return false;
     }
     print("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
@@ -188,12 +191,12 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
 bool print_columns(strata::comparison const& c, std::string const& path) {
   strata::compared_range const* const range = c.find(path);
   if (range == nullptr) {
-    refuse(command_name, path, "No range of this path is in all profiles.");
+    report_problem(command_name, path, "No range of this path is in all profiles.");
     return false;
   }
-  print(
-      "%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
-      c.before_steps > 0 && c.after_steps > 0 && !range->once ? "a mean step" : "of the whole run");
+  print("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
+        c.before_steps > 0 && c.after_steps > 0 && !range->once ? "mean of all steps"
+                                                                : "of the whole run");
   for (strata::compared_column const& column : range->columns)
     if (column.before != 0 || column.after != 0)
       print("%24s %26s %26s %8s\n", strata::detail::console_text(column.name).c_str(),
@@ -203,7 +206,7 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
 }
 
 /// What would be seen of a step.
-std::string told_text(double resolution) {
+std::string resolution_text(double resolution) {
   if (resolution > 10) return "no slowdown is detectable";
   return "smallest detectable slowdown: " + strata::detail::fixed_string(100 * resolution, 1) +
          " %";
@@ -220,7 +223,8 @@ void print_headline(strata::comparison const& c) {
         strata::detail::console_text(most->path).c_str(),
         strata::detail::console_text(line.time).c_str(),
         strata::detail::time_text(line.before_ms * 1e6).c_str(),
-        strata::detail::time_text(line.after_ms * 1e6).c_str(), most->once ? " in the run" : "");
+        strata::detail::time_text(line.after_ms * 1e6).c_str(),
+        most->once ? " in the run" : " (means of a step)");
 }
 
 void print_sums(strata::comparison const& c) {
@@ -230,7 +234,7 @@ void print_sums(strata::comparison const& c) {
   if (c.noise > 0)
     print("noise: %.1f %% %s; %s\n", 100 * c.noise,
           c.runs_known ? "with that between runs" : "within the runs",
-          told_text(c.resolution).c_str());
+          resolution_text(c.resolution).c_str());
   if (c.noisy_times > 0)
     print("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
           c.noisy_times, c.judged_times,
@@ -241,16 +245,16 @@ void print_sums(strata::comparison const& c) {
 class compare_command final : public subcommand {
  public:
   char const* name() const override { return command_name; }
-  char const* about() const override { return "Tell what changed between runs, by range"; }
+  char const* about() const override { return "Show what changed between runs, by range"; }
   std::string details() const override {
     return "strata compare [options] BEFORE AFTER\n"
            "strata compare [options] --baseline BEFORE [--baseline BEFORE ...] AFTER [AFTER "
            "...]\n\n"
-           "Three runs of each side tell the noise between runs. Marks of the lines:\n"
+           "Three runs of each side show the noise between runs. Marks of the lines:\n"
            "  SLOWER    beyond the limit and beyond noise\n"
            "  unsure    it looks slower than the limit, but its noise can do that\n"
            "  accepted  slower than the limit, as a line of --accepted allows\n\n"
-           "Exit code: 0 no regression, 1 a regression, 2 an argument or a file, 3 no way to tell.";
+           "Exit code: 0 no regression, 1 a regression, 2 an argument or a file, 3 undecided.";
   }
   void declare(arguments& takes) override {
     takes.rest("PATH", paths_, 1,

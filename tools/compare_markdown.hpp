@@ -26,11 +26,14 @@ inline std::string change_text(double change, double noise) {
 /// `-30.0 % to +40.0 %`: as far as losses leave it open; with its noise where there are none.
 inline std::string change_text(strata::compared_range const& range) {
   constexpr double least = 0.0005;
-  constexpr double unknown = 1000;
   if (range.lost_before + range.lost_after < least) return change_text(range.change, range.noise);
-  if (range.lost_before > unknown || range.lost_after > unknown) return "not known";
+  if (range.is_unknown()) return "not known";
   return change_text(range.least_change()) + " to " + change_text(range.most_change());
 }
+
+constexpr char about_trimmed[] =
+    "trimmed: a mean without the longest and the shortest call of each run, since one of them is "
+    "far from the others";
 
 /// What a line says of a range: the time that was judged and its change with noise, or the other
 /// time and no change.
@@ -44,6 +47,7 @@ struct range_line {
     bool const judged = range.verdict != strata::range_verdict::unjudged;
     time = (judged ? range.judged_gpu : range.gpu) ? "GPU" : "host";
     if (!range.thread.empty()) time += ", " + range.thread;
+    if (judged && range.judged_trimmed) time += ", trimmed";
     before_ms = judged ? range.judged_before_ms : range.before_ms;
     after_ms = judged ? range.judged_after_ms : range.after_ms;
     if (judged) change = change_text(range);
@@ -61,7 +65,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
                                       strata::comparison const& c) {
   out.write("**" + std::string(to_string(c.verdict)) + "**: " + plain_markdown(c.reason) + "\n\n");
   if (!c.headline.empty()) out.write(plain_markdown(c.headline) + "\n\n");
-  out.write("| range | before, ms a mean step | after | change | |\n|---|--:|--:|--:|---|\n");
+  out.write("| range | before, mean ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,
                        std::string const& change, std::string_view said) {
@@ -72,8 +76,10 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
   if (c.before_steps > 0 && c.after_steps > 0)
     row("*step*, median", c.before_ms, c.after_ms,
         c.noise > 0 ? change_text(c.change, c.noise) : change_text(c.change), "");
+  bool trimmed = false;
   for (strata::compared_range const& range : c.ranges) {
     if (!is_changed(range) || (!range.slower && ++lines > 10)) continue;
+    trimmed = trimmed || range.judged_trimmed;
     range_line const line(range);
     std::string const once = range.once ? ", of the run" : "";
     row(plain_markdown(range.path + " (" + line.time + once + ")"), line.before_ms, line.after_ms,
@@ -82,6 +88,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
         : range.lost ? "unsure (times lost)"
                      : to_string(range.verdict));
   }
+  if (trimmed) out.write("\n" + std::string(about_trimmed) + "\n");
   if (c.noisy_times > 0)
     out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +
               " times of ranges are too noisy to show a slowdown of twice the limit.\n");

@@ -18,7 +18,7 @@ class explain_command final : public subcommand {
   char const* name() const override { return "explain"; }
   char const* about() const override { return "Print the answer of a recording, in at most 20 kB"; }
   std::string details() const override {
-    return "What bounds the step, the causes that gain most with their evidence and cure, what "
+    return "What bounds the step, the causes that gain most with their evidence and fix, what "
            "was\n"
            "not examined, and the next command. The same recording gives the same bytes.";
   }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <string>
@@ -205,22 +206,23 @@ class explainer {
     if (!source_.traced && before_.trace)
       made_.not_examined.push_back("the GPU: it could not be traced; the problems say why");
     if (!source_.traced && !before_.trace)
-      made_.not_examined.push_back("the GPU: only host times were recorded; STRATA=trace");
+      made_.not_examined.push_back(
+          "the GPU: only host times were recorded; record with STRATA=trace");
     if (!source_.has_steps)
       made_.not_examined.push_back(
-          "steps: step=NAME makes them of a range's calls; or put STRATA_STEP() at the top of the "
-          "loop's body");
+          "steps: record with step=NAME, the name of a range that is called once a step; or put "
+          "STRATA_STEP() at the top of the loop's body");
     if (source_.traced && !input_.steps.has_timeline)
       made_.not_examined.push_back(
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
-    std::map<std::string, std::string> rules;  // by what they need
+    std::map<std::string, std::string> rules;  // by what to do
     for (strata::undecided_rule const& rule : input_.findings.undecided) {
-      std::string& list = rules[rule.quoted_needs()];
+      std::string& list = rules[rule.how_to_decide()];
       if (!list.empty()) list += ", ";
       list += rule.rule;
     }
-    for (auto const& [needs, list] : rules)
-      made_.not_examined.push_back(line_of(list + ": " + needs + " would decide", 600));
+    for (auto const& [how, list] : rules)
+      made_.not_examined.push_back(line_of(list + ": " + how + " to check this", 600));
   }
 
   void add_problems() {
@@ -234,7 +236,44 @@ class explainer {
       ++made_.problems_left_out;
   }
 
-  /// The keys that would decide most rules, as words of a shell; empty where none would.
+  /// The memory limits that the run's losses ask for, as words of a shell.
+  std::string memory_words() const {
+    std::string all;
+    for (char const* const key : {"log=", "buffers="}) {
+      for (std::string const& advice : inner::loss_advice(source_)) {
+        std::size_t const begin = advice.find(key);
+        if (begin == advice.npos) continue;
+        std::size_t const end = advice.find_first_not_of("0123456789", begin + std::strlen(key));
+        all += " " + advice.substr(begin, end - begin);
+        break;
+      }
+    }
+    return all;
+  }
+  /// Whether the run was to record host times alone.
+  bool is_host_alone() const { return !source_.traced && !before_.trace; }
+
+  /// What would make steps, where the run has none: the outermost range that repeats and has most
+  /// of the time, or the period of the GPU's work. What the run had, where nothing is known.
+  std::string telling_step() const {
+    constexpr std::uint64_t fewest = 3;  // calls; chosen
+    if (source_.has_steps) return before_.step;
+    double all = 0;
+    strata::range_row const* longest = nullptr;
+    for (std::size_t i = 1; i < input_.folded.size(); ++i) {
+      strata::range_row const& row = input_.folded[i];
+      if (row.parent != 0) continue;
+      all += static_cast<double>(row.host_total_ns);
+      if (longest == nullptr || row.host_total_ns > longest->host_total_ns) longest = &row;
+    }
+    bool const repeats = longest != nullptr && !longest->is_many && longest->thread.empty() &&
+                         longest->host.count() >= fewest;
+    if (repeats && 2 * static_cast<double>(longest->host_total_ns) > all)
+      return std::string(longest->name);
+    return before_.step.empty() && has_gpu_work() ? "auto" : before_.step;
+  }
+
+  /// The keys that would check most rules, as words of a shell; empty where none would.
   std::string deciding_words() const {
     inner::most_deciding const most(input_.findings.undecided);
     if (most.rule == nullptr || most.rule->decider == strata::deciding::no_graphs) return {};
@@ -250,7 +289,7 @@ class explainer {
 
   /// The keys of the recorded run, as words of a shell: the last of each, without those that strata
   /// run has by itself or by an option, or that the next run has anew.
-  std::string words_of_keys(bool counts_anew) const {
+  std::string words_of_keys(bool counts_anew, std::string const& memory) const {
     std::string_view const others[] = {"trace", "on", "1", "formats", "out", "step", "library"};
     std::vector<std::pair<std::string, std::string>> words;
     std::string_view text = source_.environment.options;
@@ -263,7 +302,9 @@ class explainer {
       bool const is_other =
           std::find(std::begin(others), std::end(others), key) != std::end(others);
       bool const is_idle = key == "trigger" && waits_for_attach();
-      bool const is_anew = counts_anew && (key == "counters" || key == "kernels" || key == "host");
+      bool const is_anew = memory.find(" " + key + "=") != memory.npos ||
+                           (counts_anew && (key == "counters" || key == "kernels")) ||
+                           ((counts_anew || is_host_alone()) && (key == "host" || key == "trace"));
       strata::vec<std::string> problems;
       (void)strata::options::parse(item, problems);
       if (item.empty() || (is_other && !is_all_trace) || is_idle || is_anew || !problems.empty())
@@ -280,11 +321,15 @@ class explainer {
   void add_next() {
     // strata run is for programs with and without Strata in them.
     std::string const keys = deciding_words();
-    std::string run = keys.empty() ? "strata run --out after-the-change" : "strata run --out next";
+    std::string const step = telling_step();
+    std::string const memory = memory_words();
+    bool const tells_more =
+        !keys.empty() || !memory.empty() || step != before_.step || is_host_alone();
+    std::string run = tells_more ? "strata run --out next" : "strata run --out after-the-change";
     if (!before_.library.empty()) run += " --library " + shell_word(before_.library);
     if (waits_for_attach()) run += " --idle";
-    if (!before_.step.empty()) run += " --steps " + shell_word(before_.step);
-    run += words_of_keys(!keys.empty()) + keys;
+    if (!step.empty()) run += " --steps " + shell_word(step);
+    run += words_of_keys(!keys.empty(), memory) + memory + keys;
     made_.next.push_back(run + " -- " + program_words(source_.environment.command));
     made_.next.push_back("strata report " + file_word(file_) + " --formats html");
     made_.next_note =
@@ -306,8 +351,11 @@ std::string value_text(explained_evidence const& value) {
   constexpr double most = 9e15;  // all digits of a double
   bool const is_count =
       value.value == std::floor(value.value) && value.value >= 0 && value.value < most;
-  std::string const number = is_count ? inner::in_groups(static_cast<std::uint64_t>(value.value))
-                                      : inner::significant(value.value);
+  bool const has_thousands = value.value >= 1000 && value.value < most;
+  std::string const number =
+      is_count || has_thousands
+          ? inner::in_groups(static_cast<std::uint64_t>(value.value + (is_count ? 0 : 0.5)))
+          : inner::significant(value.value);
   return value.unit.empty() ? number : number + " " + value.unit;
 }
 

@@ -43,7 +43,7 @@ struct explained_range {
   std::string path;
   double time_ns =
       0;  ///< of a step: the GPU was busy for it; its own host time where none was traced
-  double share = 0;  ///< of the step, a fraction; NaN where its work goes on beside other steps
+  double share = 0;  ///< of the step, a fraction; NaN where its work continues beside other steps
   std::string limiter;
 };
 

@@ -167,12 +167,12 @@ bool read_recording(char const* command, std::string const& path, strata::profil
   if (fs::is_directory(path, error)) {
     file = first_file(path, {recording_name, recording_part_name});
     if (file.empty()) {
-      refuse(command, path, no_recording(path));
+      report_problem(command, path, no_recording(path));
       return false;
     }
   }
   strata::status const outcome = strata::read_recording_file(file, recorded, wanted);
-  if (!outcome.ok()) refuse(command, file, outcome.message());
+  if (!outcome.ok()) report_problem(command, file, outcome.message());
   if (outcome.ok()) keep_names_short(recorded);
   return outcome.ok();
 }
@@ -254,7 +254,8 @@ bool write_file(char const* command, std::string const& path,
     if (std::fclose(file) != 0 && problem == 0) problem = errno;
   }
   if (problem == 0) return true;
-  refuse(command, path, std::string("It cannot be written: ") + std::strerror(problem) + '.');
+  report_problem(command, path,
+                 std::string("It cannot be written: ") + std::strerror(problem) + '.');
   return false;
 }
 

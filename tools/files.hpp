@@ -28,9 +28,9 @@ bool read_recording(char const* command, std::string const& path, strata::profil
 /// The same of the bytes of a recording. Errors: as strata::read_recording.
 strata::status read_recording(std::string_view bytes, strata::profile& recorded);
 
-/// What tells of a run: the file itself, that of the folder, or those of its folders in the order
-/// of their names, each once where links lead to it too. Of `names`, in one folder the first that
-/// is there.
+/// What is recorded of a run: the file itself, that of the folder, or those of its folders in the
+/// order of their names, each once where links lead to it too. Of `names`, in one folder the first
+/// that is there.
 std::vector<std::string> profiles_in(std::string const& path,
                                      std::vector<std::string> const& names);
 

@@ -21,7 +21,7 @@ namespace {
 
 struct explained_message {
   std::vector<std::string_view> said;  ///< alternatives; … stands for what differs
-  std::string_view cure;
+  std::string_view fix;
 };
 
 explained_message const messages[] = {
@@ -291,13 +291,13 @@ class help_command final : public subcommand {
   void explain_message(std::string const& text) {
     std::vector<std::string> within;
     for (explained_message const& row : messages) {
-      std::string const cure = "\n  " + std::string(row.cure);
+      std::string const fix = "\n  " + std::string(row.fix);
       for (std::string_view const message : row.said) {
         bool const is_part = in_lower_case(message).find(in_lower_case(text)) != std::string::npos;
         if (is_message(message, text))
-          say(std::string(message) + cure);
+          say(std::string(message) + fix);
         else if (is_part)
-          within.push_back(std::string(message) + cure);
+          within.push_back(std::string(message) + fix);
         if (is_part || is_message(message, text)) break;
       }
     }

@@ -79,9 +79,12 @@ void print_error(char const* format, ...) {
   va_end(values);
 }
 
-exit_code refuse(char const* command, std::string const& what, std::string const& why) {
+void report_problem(char const* command, std::string const& what, std::string const& why) {
   print_error("strata %s: %s: %s\n", command, strata::detail::console_text(what).c_str(),
               strata::detail::console_text(why).c_str());
+}
+exit_code refuse(char const* command, std::string const& what, std::string const& why) {
+  report_problem(command, what, why);
   return exit_code::unusable;
 }
 
@@ -155,7 +158,7 @@ std::string unknown_word(CLI::App const& app, int count, char** words) {
 exit_code written(subcommand const& command, exit_code said) {
   bool const whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (whole) return said;
-  refuse(command.name(), "stdout", "It cannot be written.");
+  report_problem(command.name(), "stdout", "It cannot be written.");
   return said == exit_code::fine ? exit_code::found : said;
 }
 
@@ -198,7 +201,7 @@ int run(int count, char** words) {
     std::string const problem =
         word.empty() ? problem_of(error)
                      : "there is no " + strata::detail::console_text(word) + meant(*asked, word);
-    print_error("%s: %s\n%s --help tells all options\n", name.c_str(), problem.c_str(),
+    print_error("%s: %s\n%s --help shows all options\n", name.c_str(), problem.c_str(),
                 name.c_str());
     return static_cast<int>(exit_code::unusable);
   }

@@ -95,7 +95,14 @@ std::string difference(strata::vec<strata::rank_run> const& runs) {
 /// A rank that died before it had recorded two steps, of which the first one counts nowhere.
 struct dead_rank {
   std::int32_t rank;
-  std::string left;  ///< the file or folder that it left behind
+  std::string left;           ///< the file or folder that it left behind
+  std::int64_t began_at = 0;  ///< since 1970; 0: not known
+};
+
+/// A rank that was read, and the file that it is of.
+struct read_rank {
+  std::string file;
+  strata::rank_run run;
 };
 
 /// The rank that a folder is of, by its name: 3 of run/rank3 and run/rank3-2; -1 of another name.
@@ -107,6 +114,32 @@ std::int32_t rank_of_folder(std::string const& folder) {
   bool const is_rank = name.compare(0, word.size(), word) == 0 && end > word.size() &&
                        end < word.size() + 7 && (end == name.size() || name[end] == '-');
   return is_rank ? std::stoi(name.substr(word.size(), end - word.size())) : -1;
+}
+
+/// Whether another run had its folder already: run/rank3-2.
+bool is_of_later_run(std::string const& folder) {
+  return rank_of_folder(folder) >= 0 &&
+         folder.find('-', folder.find_last_of('/') + 1) != folder.npos;
+}
+
+std::string folder_of(std::string const& file) { return file.substr(0, file.find_last_of('/')); }
+
+/// When the newest run began that these ranks are of, as ranks of one run record at the same time;
+/// 0 where they are of one run, or it is not known.
+std::int64_t begin_of_newest(std::vector<read_rank> const& ranks) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> times;
+  for (read_rank const& each : ranks) {
+    if (each.run.began_at == 0) return 0;
+    times.emplace_back(each.run.began_at, each.run.ended_at);
+  }
+  std::sort(times.begin(), times.end());
+  std::int64_t newest = 0;
+  std::int64_t end = times.empty() ? 0 : times.front().second;
+  for (auto const& [began_at, ended_at] : times) {
+    if (began_at > end) newest = began_at;
+    end = std::max(end, ended_at);
+  }
+  return newest;
 }
 
 /// Whether a file is the recording of a program that did not end.
@@ -156,7 +189,7 @@ std::string missing_ranks(strata::vec<strata::rank_run> const& runs,
 }
 
 /// What the result says, and the sentences about it.
-struct told_ranks {
+struct rank_summary {
   std::string answer;
   std::vector<std::string> notes;
 };
@@ -216,7 +249,7 @@ std::string cause_of(strata::rank_comparison const& made) {
   return (works_longer ? "its GPU works " + time_text(more) +
                              " longer than the median of the others, and for the rest its host"
                        : std::string("its GPU works no longer than the others', so its host")) +
-         " is late: strata explain tells where its GPU is idle";
+         " is late: strata explain shows where its GPU is idle";
 }
 
 /// Why nothing can be said.
@@ -265,7 +298,7 @@ void add_notes(strata::rank_comparison const& made, std::vector<std::string>& no
   else
     notes.push_back(noise + "how much a rank's " + kernels + " differ from launch to launch.");
   if (!made.by_step)
-    notes.push_back("Mean steps are compared: formats=recording tells how often a rank is last.");
+    notes.push_back("Mean steps are compared: formats=recording shows how often a rank is last.");
   if (!made.losses.empty()) {
     std::string note = "Lost, " + made.losses + ": ";
     if (made.left_out > 0)
@@ -421,7 +454,7 @@ struct rank_lists {
 };
 
 void write_result(strata::detail::text_writer& out, strata::rank_comparison const& made,
-                  told_ranks const& summary, rank_lists const& lists) {
+                  rank_summary const& summary, rank_lists const& lists) {
   strata::detail::json_writer json(out);
   json.object();
   json.line();
@@ -457,7 +490,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
 class ranks_command final : public subcommand {
  public:
   char const* name() const override { return command_name; }
-  char const* about() const override { return "Tell which rank of a distributed run is last"; }
+  char const* about() const override { return "Show which rank of a distributed run is last"; }
   std::string details() const override {
     return "FOLDER is the out= of a run, whose folders rank0, rank1, ... have a recording or "
            "profile.json; or several of these:\n\n"
@@ -468,8 +501,7 @@ class ranks_command final : public subcommand {
            "  wait      the rest of them: what the rank waited for the last one to come\n"
            "  late      how much less it waits than the median of the others\n\n"
            "A rank stands out that is late by 1 % of the step and by more than the noise.\n\n"
-           "Exit code: 0 no rank stands out, 1 one does, 2 an argument or a file, 3 no way to "
-           "tell.";
+           "Exit code: 0 no rank stands out, 1 one does, 2 an argument or a file, 3 undecided.";
   }
   void declare(arguments& takes) override {
     takes.rest("FOLDER", paths_, 1, "the folder of a run, or of each rank");
@@ -511,16 +543,16 @@ class ranks_command final : public subcommand {
 
  private:
   bool refuse_run(std::string const& path, std::string const& why) const {
-    (void)refuse(name(), path, why);
+    report_problem(name(), path, why);
     return false;
   }
   /// Reads all ranks, in their order. Errors: a line on stderr, and false.
   bool read_runs() {
-    std::vector<std::pair<std::int32_t, std::string>> read;
+    std::vector<read_rank> read;
     for (std::string const& path : paths_) {
       auto const files = profiles_in(path, file_names());
       if (files.empty() && paths_.size() > 1 && rank_of_folder(path) >= 0) {
-        lists_.dead.push_back({rank_of_folder(path), path});
+        lists_.dead.push_back({rank_of_folder(path), path, 0});
         continue;
       }
       if (files.empty() && folders_of_ranks(path).empty())
@@ -531,29 +563,52 @@ class ranks_command final : public subcommand {
         strata::rank_run run;
         std::string problem = read_run(file, run);
         if (problem.empty()) problem = flaw_of(run);
-        std::int32_t const rank = rank_of_folder(file.substr(0, file.find_last_of('/')));
+        std::int32_t const rank = rank_of_folder(folder_of(file));
         bool const is_short = !problem.empty() || run.recorded_steps < 2;
         if (is_short && is_unfinished(file) && rank >= 0) {
-          lists_.dead.push_back({rank, file});
+          lists_.dead.push_back({rank, file, run.began_at});
           continue;
         }
         if (!problem.empty()) return refuse_run(file, problem);
-        read.emplace_back(run.rank, file);
-        runs_.push_back(std::move(run));
+        read.push_back({file, std::move(run)});
       }
     }
-    std::sort(read.begin(), read.end());
+    keep_newest(read);
     find_dead(read);
     if (read.empty())
       return refuse_run(paths_.front(),
                         "No rank recorded two steps before it died: mark steps, and record again.");
+    std::sort(read.begin(), read.end(), [](read_rank const& a, read_rank const& b) {
+      return a.run.rank != b.run.rank ? a.run.rank < b.run.rank : a.file < b.file;
+    });
     for (std::size_t i = 1; i < read.size(); ++i)
-      if (read[i].first == read[i - 1].first)
-        return refuse_run(read[i].second, "It is " + rank_name(read[i].first) + ", and so is " +
-                                              read[i - 1].second + ": give one run.");
-    runs_.sort(
-        [](strata::rank_run const& a, strata::rank_run const& b) { return a.rank < b.rank; });
+      if (read[i].run.rank == read[i - 1].run.rank)
+        return refuse_run(read[i].file, "It is " + rank_name(read[i].run.rank) + ", and so is " +
+                                            read[i - 1].file + ": give one run.");
+    for (read_rank& each : read) runs_.push_back(std::move(each.run));
     return true;
+  }
+  /// Of several runs that wrote into one folder, leaves the ranks of the newest one.
+  void keep_newest(std::vector<read_rank>& read) {
+    bool is_shared = false;
+    for (read_rank const& each : read)
+      is_shared = is_shared || is_of_later_run(folder_of(each.file));
+    for (dead_rank const& each : lists_.dead)
+      is_shared = is_shared || is_of_later_run(each.left) || is_of_later_run(folder_of(each.left));
+    std::int64_t const newest = is_shared ? begin_of_newest(read) : 0;
+    if (newest == 0) return;
+    std::size_t const all = read.size();
+    auto const is_older = [newest](read_rank const& each) { return each.run.began_at < newest; };
+    read.erase(std::remove_if(read.begin(), read.end(), is_older), read.end());
+    auto const died_before = [newest](dead_rank const& each) {
+      return each.began_at != 0 && each.began_at < newest;
+    };
+    lists_.dead.erase(std::remove_if(lists_.dead.begin(), lists_.dead.end(), died_before),
+                      lists_.dead.end());
+    summary_.notes.push_back(
+        "Several runs wrote into this folder: the " + std::to_string(read.size()) +
+        " ranks of the newest one are compared, and " + std::to_string(all - read.size()) +
+        " older recordings are left out. Give each run an out= of its own.");
   }
   /// Those in a folder that have nothing to read.
   static std::vector<std::string> folders_of_ranks(std::string const& path) {
@@ -563,13 +618,13 @@ class ranks_command final : public subcommand {
     return folders;
   }
   /// Folders of ranks that have nothing to read. A rank that another folder has did not die.
-  void find_dead(std::vector<std::pair<std::int32_t, std::string>> const& read) {
+  void find_dead(std::vector<read_rank> const& read) {
     for (std::string const& path : paths_)
       for (std::string const& folder : folders_of_ranks(path))
-        lists_.dead.push_back({rank_of_folder(folder), folder});
+        lists_.dead.push_back({rank_of_folder(folder), folder, 0});
     auto const lives = [&read](dead_rank const& each) {
-      for (auto const& other : read)
-        if (other.first == each.rank) return true;
+      for (read_rank const& other : read)
+        if (other.run.rank == each.rank) return true;
       return false;
     };
     auto const by_rank = [](dead_rank const& a, dead_rank const& b) { return a.rank < b.rank; };
@@ -606,7 +661,7 @@ class ranks_command final : public subcommand {
   std::string json_;
   bool anyway_ = false;
   strata::vec<strata::rank_run> runs_;
-  told_ranks summary_;
+  rank_summary summary_;
   rank_lists lists_;
 };
 

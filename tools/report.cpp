@@ -53,8 +53,8 @@ class report_command final : public subcommand {
  private:
   /// `problem`: STRATA: "formats=x" is ignored: formats takes ...
   exit_code refuse_formats(std::string problem) const {
-    std::size_t const cure = problem.find(" takes ");
-    if (cure != std::string::npos) problem.erase(0, cure + 1);
+    std::size_t const fix = problem.find(" takes ");
+    if (fix != std::string::npos) problem.erase(0, fix + 1);
     return refuse(name(), "--formats " + formats_, problem);
   }
 

@@ -113,6 +113,12 @@ found_file find_program(std::string const& word) {
   return best;
 }
 
+/// The header of a file of 64 bits. Returns: false of another file.
+bool read_elf_header(std::istream& file, Elf64_Ehdr& head) {
+  return file.read(reinterpret_cast<char*>(&head), sizeof head) &&
+         std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
 /// Whether a file is a library of this machine with what CUDA calls: the dynamic linker passes over
 /// another one, and the program would run without a word.
 bool is_library(fs::path const& path) {
@@ -120,15 +126,13 @@ bool is_library(fs::path const& path) {
   std::error_code error;
   if (fs::file_size(path, error) > most_bytes || error) return false;
   std::ifstream file(path, std::ios::binary);
-  std::string const bytes{std::istreambuf_iterator<char>(file), {}};
+  std::ifstream self("/proc/self/exe", std::ios::binary);
   Elf64_Ehdr head{};
   Elf64_Ehdr own{};
-  if (bytes.size() < sizeof head) return false;
-  std::memcpy(&head, bytes.data(), sizeof head);
-  std::ifstream("/proc/self/exe", std::ios::binary).read(reinterpret_cast<char*>(&own), sizeof own);
-  return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_type == ET_DYN &&
-         head.e_machine == own.e_machine && head.e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
-         bytes.find("InitializeInjection") != bytes.npos;
+  if (!read_elf_header(file, head) || !read_elf_header(self, own)) return false;
+  if (head.e_type != ET_DYN || head.e_machine != own.e_machine) return false;
+  std::string const rest{std::istreambuf_iterator<char>(file), {}};
+  return rest.find("InitializeInjection") != rest.npos;
 }
 
 /// The library that was asked for, or the one that was installed (by CMake or Meson, else by a
@@ -184,9 +188,7 @@ enum class linking { by_glibc, by_musl, none };
 linking linking_of(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr head{};
-  file.read(reinterpret_cast<char*>(&head), sizeof head);
-  bool const is_elf = file && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-                      head.e_ident[EI_CLASS] == ELFCLASS64;
+  bool const is_elf = read_elf_header(file, head);
   std::string loader = fs::path(path).filename().string();
   bool const is_loader = loader.compare(0, 2, "ld") == 0;
   if (!is_elf || head.e_phentsize != sizeof(Elf64_Phdr)) return linking::by_glibc;
@@ -287,7 +289,7 @@ class run_command final : public subcommand {
       return seconds_ != 0;
     };
     takes.option("--for", take, "a time such as 30s, 5m or 2h",
-                 "how long it is recorded: then the report comes, and the program goes on");
+                 "how long it is recorded: then the report comes, and the program continues");
     takes.flag("--idle", idle_,
                "record nothing until strata attach PID asks for a window of 10 steps (active=10)");
     takes.option("--library", library_, "libstrata_inject.so, where it is not beside this command");
@@ -321,7 +323,7 @@ class run_command final : public subcommand {
   /// An option is one key: a comma would begin another one.
   bool is_one_value(std::string const& value) const {
     if (value.find(',') == value.npos) return true;
-    refuse(name(), value, "A comma begins another key of STRATA=: lists are joined by +.");
+    report_problem(name(), value, "A comma begins another key of STRATA=: lists are joined by +.");
     return false;
   }
   bool add(char const* key, std::string const& value) {
@@ -341,7 +343,7 @@ class run_command final : public subcommand {
     for (strata::status const& metric : unknown) problems.push_back(metric.message());
     for (std::string const& problem : problems) {
       bool const prefixed = problem.compare(0, prefix.size(), prefix) == 0;
-      refuse(name(), "STRATA", prefixed ? problem.substr(prefix.size()) : problem);
+      report_problem(name(), "STRATA", prefixed ? problem.substr(prefix.size()) : problem);
     }
     return problems.empty();
   }
@@ -374,7 +376,7 @@ class run_command final : public subcommand {
 
 #if defined(__linux__)
   exit_code refuse_file(found_file const& file) const {
-    refuse(name(), file.path, file.why);
+    report_problem(name(), file.path, file.why);
     return file.code;
   }
 
@@ -389,13 +391,15 @@ class run_command final : public subcommand {
         return refuse(name(), variable, "It names another tool, and one is loaded: unset it.");
     linking const linked = linking_of(binary_of(program.path));
     if (linked == linking::none)
-      refuse(name(), program.path,
-             "It is linked statically, and no library can be loaded into it: nothing of it is "
-             "recorded, but the programs that it starts are.");
+      report_problem(
+          name(), program.path,
+          "It is linked statically, and no library can be loaded into it: nothing of it is "
+          "recorded, but the programs that it starts are.");
     if (linked == linking::by_musl)
-      refuse(name(), program.path,
-             "It is linked to musl, and the library to glibc: nothing of it is recorded, but the "
-             "programs that it starts are, where they are linked to glibc.");
+      report_problem(
+          name(), program.path,
+          "It is linked to musl, and the library to glibc: nothing of it is recorded, but the "
+          "programs that it starts are, where they are linked to glibc.");
     bool const beside_musl = linked == linking::by_musl || has_musl();
     bool const is_named = !library_.empty() && library.path.find(',') == library.path.npos;
     set_environment(library.path, beside_musl,

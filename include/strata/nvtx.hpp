@@ -9,6 +9,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,7 @@ class nvtx_output {
     static name_table& names = *new name_table;
     static atomic<nvtxStringHandle_t>* const handles =
         new atomic<nvtxStringHandle_t>[name_table::most_names + 1]();
-    std::uint32_t const number = names.intern(name, "[other names]");
+    std::uint32_t const number = names.intern(name, other_names);
     nvtxStringHandle_t handle = handles[number].load(memory_order_acquire);
     if (handle == nullptr) {
       handle = nvtxDomainRegisterStringA(domain(), std::string(name).c_str());

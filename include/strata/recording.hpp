@@ -105,6 +105,7 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& targe
   bool const has_records = has_pieces && (!has_report || wanted == recording_view::timeline);
   if (has_report && has_records) take_records(made, streamed);
   std::uint64_t const refused = made.losses.records_refused;
+  if (sound) recording_repair(made).run();
   if (!sound || !recording_check(made).is_sound() || !recording_limits::allow_devices(made))
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
   recording_limits const limits(size);

@@ -69,11 +69,14 @@ function drawChanges(width, shown) {
 
 function aboutChanges() {
   const nested = " A range has the time of those below it.";
+  const trimmed = " Trimmed: a mean without the longest and the shortest call of each run, since"
+    + " one of them is far from the others.";
   const once = " Once: a range outside of steps, by the whole run.";
   return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more."
     + " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
     + " few calls. A click shows all columns of the range."
     + (inner.length < ranges.length ? nested : "")
+    + (ranges.some(range => range.trimmed) ? trimmed : "")
     + (ranges.some(range => range.once) ? once : "");
 }
 

@@ -71,8 +71,9 @@ function readRange(range) {
     delta: now - was,
     factor: judged ? 1 + range.change : ratio(was, now),
     said: verdictOf(range, ends),
-    title: range.path + " (" + [by, range.thread, range.once && "once"].filter(Boolean).join(", ")
-      + ")",
+    title: range.path + " ("
+      + [by, range.thread, range.trimmed && "trimmed", range.once && "once"].filter(Boolean)
+        .join(", ") + ")",
     unit: range.once ? "run" : meanUnit,
     values: valuesOf(range),
   };

@@ -72,9 +72,9 @@ function headline() {
 
 function noisyTimes() {
   if (!(data.noisy_times > 0)) return null;
-  const cure = step.runs_known ? "" : " Several runs of each side show more.";
+  const fix = step.runs_known ? "" : " Several runs of each side show more.";
   return el("p", {}, count(data.noisy_times) + " of " + some(data.judged_times, "time")
-    + " of ranges, host and GPU, are too noisy to show a slowdown of twice the limit." + cure);
+    + " of ranges, host and GPU, are too noisy to show a slowdown of twice the limit." + fix);
 }
 
 function resolution() {

@@ -206,8 +206,8 @@ function findingOf(part, list, all) {
   return found && found.gain > 0 ? found : null;
 }
 
-/** From what part of a part's time on a finding is its cure; of less, what helps in general. */
-const cures = 0.2;
+/** From what part of a part's time on a finding is its fix; of less, what helps in general. */
+const fixes = 0.2;
 
 /** What helps a part. */
 function helpsPart(part, all) {
@@ -216,10 +216,10 @@ function helpsPart(part, all) {
   if (!found) return general ? el("span", {class: "helps"}, general) : null;
   const {finding, gain} = found;
   const place = leadingFindings.indexOf(finding) + 1;
-  const isCure = gain > cures * part.ns;
+  const isFix = gain > fixes * part.ns;
   return el("span", {class: "helps", "data-finding": place, "data-gain": gain},
     el("a", {href: "#findings"}, "finding " + place), " (" + time(gain) + ")",
-    isCure ? ": " + finding.advice : "; " + general);
+    isFix ? ": " + finding.advice : "; " + general);
 }
 
 const budgetSwatch = part => el("i", {

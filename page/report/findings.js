@@ -36,14 +36,14 @@ function gainShare(finding) {
 /** The step without the cause. */
 function afterwards(finding) {
   if (!hasCost(finding)) return "";
-  if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
+  if (!finding.shortens_step) return "Fixing this alone would not shorten the " + unit + ". ";
   const share = gainShare(finding);
   if (none(finding.predicted_step_ns)) {
-    const most = "At most " + time(finding.cost_ns_per_step) + " of the " + unit;
-    return most + (share && " (" + share + ")") + ". ";
+    const most = "Fixing this would shorten the " + unit + " by at most ";
+    return most + time(finding.cost_ns_per_step) + (share && " (" + share + ")") + ". ";
   }
   const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-  return "Predicted " + unit + ", at best: " + time(finding.predicted_step_ns)
+  return "Without this cause, the " + unit + " would take at best " + time(finding.predicted_step_ns)
     + (share && " (" + share + " shorter)") + others;
 }
 
@@ -130,10 +130,10 @@ function undecidedRules() {
   if (!rules.length) return null;
   const columns = [
     {label: "Rule", get: rule => rule.rule, text: true},
-    {label: "What would decide it", get: rule => rule.needs, text: true},
+    {label: "What to record with", get: rule => rule.needs, text: true},
   ];
-  return folding(some(rules.length, "rule lacks", "rules lack") + " data",
-    table("Rules that lack data", columns, rules));
+  return folding(some(rules.length, "rule", "rules") + " could not run",
+    table("Rules that could not run", columns, rules));
 }
 
 function aboutFindings(list) {

@@ -120,7 +120,7 @@ function helpsNothing() {
     + some(blind.length, "more rule", "more rules") + " look. No other one" + nothing);
 }
 
-/** The cause that gains most, its cure, and what the step becomes. */
+/** The cause that gains most, its fix, and what the step becomes. */
 function helpsMost() {
   if (!bestFinding) return helpsNothing();
   const isLittle = bestFinding.gain_ns_per_step < little * summary.usual_ns;
@@ -145,8 +145,8 @@ function mostToGain() {
     return " Most to gain: " + bestFinding.cause + ".";
   }
   const blind = answer.undecided.length;
-  return " No rule has a cure for much of it"
-    + (blind ? "; " + some(blind, "rule lacks", "rules lack") + " data." : ".");
+  return " No known fix gains much of it"
+    + (blind ? "; " + some(blind, "rule", "rules") + " could not run." : ".");
 }
 
 /** The limiters with much of a step; "" where the GPU is idle most of the time. */

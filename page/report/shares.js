@@ -174,9 +174,9 @@ function aboutShares() {
     ? "bytes that threads ask for in" : "sectors that threads ask L1 for, of";
   const counted = " Loads and stores: " + asked + " global memory."
     + " L1, L2, HBM: bytes that this level moves for them.";
-  const cure = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
+  const fix = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
   if (shareKinds.some(kind => kind.counted)) return about + counted;
-  return about + (data.traced ? cure : "");
+  return about + (data.traced ? fix : "");
 }
 
 function shares() {

@@ -315,8 +315,8 @@ function timelineNote({shown, from, to}, windows) {
     ? " " + some(left, "record") + " on further threads or streams " + (left === 1 ? "is" : "are")
       + " left out."
     : "";
-  const cure = "formats=html+trace writes all of it.";
-  const file = data.trace_file ? data.trace_file + " has all." : cure;
+  const fix = "formats=html+trace writes all of it.";
+  const file = data.trace_file ? data.trace_file + " has all." : fix;
   return sentence(windowTitle(shown) + part) + " Bars that are too short to be seen are joined: the"
     + " paler one is, the less of its time something ran."
     + leftOutNote(windows, shown) + lost + " " + file;

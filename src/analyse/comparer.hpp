@@ -25,8 +25,9 @@ namespace detail {
 // All chosen.
 inline constexpr double step_alarms = 0.005;   // the chance that noise makes a regression
 inline constexpr double range_alarms = 0.005;  // of all ranges together
-/// With one run of each side, what a range is taken to differ between runs: this part of the limit,
-/// 1.25 % by default. Steps differ by 0.1 to 1.9 % from day to day (H200, CUDA 13.0).
+/// What a range is taken to differ between runs where there is one of each side, and what a single
+/// call may change of its time: this part of the limit, 1.25 % by default. Steps differ by 0.1
+/// to 1.9 % from day to day (H200, CUDA 13.0).
 inline constexpr double assumed_noise = 0.25;
 /// Ranges that are judged have at least this part of `least_share`.
 inline constexpr double judged_part = 0.25;
@@ -36,18 +37,20 @@ inline constexpr std::size_t fewest_steps = 5;
 inline constexpr std::size_t fewest_pooled_steps = 2;
 /// What is asked for where they are few.
 inline constexpr std::size_t usual_steps = 20;
-/// What clocks explain at most: the same device at its lowest and at its highest one. An SM of an
-/// H200 has 345 to 1,980 MHz, of an A100 210 to 1,410, a CPU 800 MHz to 5.5 GHz.
-inline constexpr double most_by_clocks = 10;
+/// What clocks explain at most, of the same device under load: from the base clock to the boost
+/// clock of a GPU or CPU is a factor of less than 2, and a hardware slowdown (NVML: core clocks
+/// reduced by a factor of 2 or more) is a fault to report.
+inline constexpr double most_by_clocks = 2;
 
 inline std::string percent(double share) { return fixed_string(share * 100, 1) + " %"; }
 
+inline constexpr char unchanged_text[] = "as long as before";
 /// A change of a time in words: "19.0x faster", "12.0 % shorter".
 inline std::string changed_text(double change) {
   constexpr double rounding = 0.0005;
   if (change <= -0.5) return fixed_string(1 / (1 + change), 1) + "x faster";
   if (change >= 1) return fixed_string(1 + change, 1) + "x slower";
-  if (std::abs(change) < rounding) return "as long as before";
+  if (std::abs(change) < rounding) return unchanged_text;
   return percent(std::abs(change)) + (change < 0 ? " shorter" : " longer");
 }
 
@@ -55,7 +58,8 @@ inline std::string changed_text(double change) {
 struct judged_time {
   compared_range* result = nullptr;
   bool gpu = false;
-  bool basis = false;      // tells what the ranges have in common: no sum over indices
+  bool trimmed = false;    // means of all runs are without their longest and their shortest call
+  bool basis = false;      // shows what the ranges have in common: no sum over indices
   vec<double> logarithms;  // of each run, first those before
   vec<double> own_ms;      // of each run, without the judged ranges below
   double before_ms = 0;
@@ -334,40 +338,48 @@ class comparer {
   /// By how much the time of a range may be larger than it is seen, as a logarithm: the calls or
   /// kernels that a run lost, and that others have in a step, are as long as those that are there.
   double hidden_by_losses(std::size_t r, run_range const& range, bool gpu, double most) const {
-    step_time const& time = gpu ? range.gpu : range.host;
+    step_time const& time = time_of(range, gpu);
     run_losses const& losses = run(r).losses;
     double const fewer = larger(0.0, most * run(r).steps_of(range) - time.counted);
     double const without_time = gpu ? smaller(losses.device_times, time.may_lack) : 0;
     double const missing = smaller(gpu ? losses.device_work : losses.calls, fewer);
     double const seen = time.counted - without_time;
-    constexpr double all = 100;  // e^100: nothing is known
-    if (!(seen > 0) || !(time.ms > 0)) return without_time + missing > 0 ? all : 0;
+    constexpr double all = 100;  // e^100: more than `most_lost`
+    if (!(seen > 0) || !(time.mean.ms > 0)) return without_time + missing > 0 ? all : 0;
     double const part = time.may_lack > 0 ? without_time / time.may_lack : 0;
     double const as_others = (part * time.all_lack + missing) / seen;
-    return std::log1p(part * time.lack_ms / time.ms + as_others);
+    return std::log1p(part * time.lack_ms / time.mean.ms + as_others);
   }
+  /// Of what losses hide, as a logarithm.
+  static bool is_unknown(double lost) { return lost > std::log1p(most_lost); }
   double most_calls(vec<run_range const*> const& found, bool gpu) const {
     double most = 0;
     for (std::size_t r = 0; r < runs(); ++r)
-      most =
-          larger(most, (gpu ? found[r]->gpu : found[r]->host).counted / run(r).steps_of(*found[r]));
+      most = larger(most, time_of(*found[r], gpu).counted / run(r).steps_of(*found[r]));
     return most;
   }
 
+  static step_time const& time_of(run_range const& range, bool gpu) {
+    return gpu ? range.gpu : range.host;
+  }
   void add_time(compared_range& range, vec<run_range const*> const& found, bool gpu) {
     judged_time time;
     double means[2] = {};
     double typical[2] = {};
     double const most = most_calls(found, gpu);
+    // What is interrupted in one run is trimmed in all: both sides are the same statistic.
+    for (run_range const* const range_of_run : found)
+      time.trimmed =
+          time.trimmed || time_of(*range_of_run, gpu).is_interrupted(assumed_noise * limit());
     for (std::size_t r = 0; r < runs(); ++r) {
-      step_time const& time_of_run = gpu ? found[r]->gpu : found[r]->host;
-      if (time_of_run.counted > 0 && hidden_by_losses(r, *found[r], gpu, most) > 10)
+      step_time const& time_of_run = time_of(*found[r], gpu);
+      call_mean const& mean = time.trimmed ? time_of_run.trimmed : time_of_run.mean;
+      if (time_of_run.counted > 0 && is_unknown(hidden_by_losses(r, *found[r], gpu, most)))
         note_unseen(range, found, gpu);
-      if (!(time_of_run.ms > 0) || time_of_run.calls < static_cast<double>(fewest_steps)) return;
+      if (!(mean.ms > 0) || time_of_run.calls < static_cast<double>(fewest_steps)) return;
       time.lost[is_later(r)] += hidden_by_losses(r, *found[r], gpu, most) * weight(r);
-      time.logarithms.push_back(std::log(time_of_run.ms));
-      time.within +=
-          time_of_run.variance / (time_of_run.ms * time_of_run.ms) * weight(r) * weight(r);
+      time.logarithms.push_back(std::log(mean.ms));
+      time.within += mean.variance / (mean.ms * mean.ms) * weight(r) * weight(r);
       means[is_later(r)] += time.logarithms.back() * weight(r);
       typical[is_later(r)] += time_of_run.typical_ms * weight(r);
     }
@@ -395,11 +407,11 @@ class comparer {
   void note_unseen(compared_range& range, vec<run_range const*> const& found, bool gpu) {
     double longest = 0;
     for (std::size_t r = 0; r < runs(); ++r)
-      longest = larger(longest, (gpu ? found[r]->gpu : found[r]->host).ms);
+      longest = larger(longest, time_of(*found[r], gpu).mean.ms);
     double const step = larger(result_.before_ms, result_.after_ms);
     if (step > 0 && longest / step < options_.least_share) return;
     range.lost = true;
-    unseen_ = &range;
+    unseen_ = unknown_text(range.path, gpu);
   }
 
   /// The distance of a run from the mean of its side.
@@ -445,8 +457,8 @@ class comparer {
         time.change.variance = larger(time.change.variance, larger(beside[i++], usual));
   }
 
-  /// What ranges have in common is told by their own times: a slow range would count once more in
-  /// each that holds it. One that is hardly more than those in it tells nothing by itself.
+  /// What ranges have in common is shown by their own times: a slow range would count once more in
+  /// each that holds it. One that is hardly more than those in it shows nothing by itself.
   void find_own_changes(bool gpu) {
     constexpr double least = 0.1;  // of its time; chosen
     vec<judged_time*> order;
@@ -570,12 +582,13 @@ class comparer {
     return alike ? least : 0;
   }
   /// Whether neither clocks nor the calls' noise make such a change: on the host in the median call
-  /// too.
+  /// too. A single step may be the one that pays for what others find done.
   bool is_beyond_clocks(judged_time const& time, double change) const {
     constexpr double deviations = 6;  // one of 10^9; chosen
     double const most = std::log(most_by_clocks) + (time.gpu ? 0 : cpu_);
     double const noise = std::sqrt(larger(time.within, time.of_runs));
-    return change - deviations * noise > most && (time.gpu || time.typical > most);
+    bool const has_few = too_few_ && result_.before_steps + result_.after_steps > 0;
+    return change - deviations * noise > most && (time.gpu || time.typical > most) && !has_few;
   }
 
   void judge_step() {
@@ -670,8 +683,12 @@ class comparer {
       if (time.undecided && (found == nullptr || cost(time) > cost(*found))) found = &time;
     return found;
   }
-  static std::string named(judged_time const& time) {
-    return time.result->path + (time.gpu ? " (GPU)" : " (host)");
+  static std::string named(std::string const& path, bool gpu) {
+    return path + (gpu ? " (GPU)" : " (host)");
+  }
+  static std::string named(judged_time const& time) { return named(time.result->path, time.gpu); }
+  std::string unknown_text(std::string const& path, bool gpu) const {
+    return named(path, gpu) + " lost nearly all its times in a run " + losses_text(gpu);
   }
   /// "12.0 % slower", "19.0x slower"; of a change as a logarithm.
   static std::string slower_text(double change) {
@@ -684,10 +701,9 @@ class comparer {
   }
   /// "mlp (GPU) is between 30.0 % shorter and 40.0 % longer, by what was lost (after: 480 ...".
   std::string undecided_text(judged_time const& time) const {
-    constexpr double unknown = 10;  // as a logarithm
     std::string const all = named(time);
-    if (time.lost[0] + time.lost[1] > unknown)
-      return all + " lost all its times in a run " + losses_text(time.gpu);
+    if (is_unknown(larger(time.lost[0], time.lost[1])))
+      return unknown_text(time.result->path, time.gpu);
     return all + " is between " + changed_text(std::expm1(time.change.value - time.lost[0])) +
            " and " + changed_text(std::expm1(time.change.value + time.lost[1])) +
            ", by what was lost " + losses_text(time.gpu);
@@ -755,13 +771,15 @@ class comparer {
     judged_time const* const slowest = worst(range_verdict::slower, slower);
     judged_time const* const noisiest = worst(range_verdict::unsure, unsure);
     double const hidden = student_quantile(0.05, step_freedom_) * step_.deviation();
+    std::string const looks = "the step looks " + slower_text(step_.value);
+    bool const comparable =
+        !result_.ranges.empty() && (circumstances.obstacles.empty() || options_.anyway);
+    write_headline(comparable, hidden);
     result_.verdict = verdict::inconclusive;
     if (result_.ranges.empty()) {
       result_.reason = "the profiles have no range in common";
-    } else if (!circumstances.obstacles.empty() && !options_.anyway) {
+    } else if (!comparable) {
       result_.reason = circumstances.obstacles[0];
-    } else if (too_few_) {
-      result_.reason = "a run has fewer than 2 steps, so record more (STRATA_STEP() in the loop)";
     } else if (step_slower_ || slower > 0) {
       result_.verdict = verdict::regression;
       if (step_slower_) result_.reason = "the step is " + slower_text(step_.value);
@@ -770,26 +788,25 @@ class comparer {
         result_.reason += named(*slowest) + " is " + slower_text(slowest->change.value) +
                           ", beyond the limit and noise";
       if (slower > 1) result_.reason += sentence(", as are ") << slower - 1 << " more times";
+    } else if (too_few_) {
+      result_.reason = "a run has fewer than 2 steps, so record more (STRATA_STEP() in the loop)";
     } else if (step_.value > step_limit_ && few_ && !result_.runs_known) {
       result_.steps_to_decide = usual_steps;
-      result_.reason = sentence("the step is ")
-                       << percent(result_.change) << " slower, which a run of "
-                       << steps_a_run_text() << " can be by chance: " << advice();
+      result_.reason = looks + ", which " + doubt_of_step() + ": " + advice();
     } else if (step_.value > step_limit_ && !result_.runs_known) {
       result_.runs_to_decide = 3;
-      result_.reason = "the step is " + percent(result_.change) +
-                       " slower and its ranges in the mean " + percent(result_.common) +
-                       ", as other clocks or other work make them, so record 3 runs of each side";
+      result_.reason = looks + " and its ranges " + changed_text(result_.common) +
+                       " on average, as other clocks or other work make them, so record 3 runs of "
+                       "each side";
     } else if (step_.value > step_limit_) {
       advise(step_.value, step_alarms);
-      result_.reason = "the step is " + percent(result_.change) + " slower, but its noise is " +
-                       percent(result_.noise) + ": " + advice();
+      result_.reason = looks + ", but its noise is " + percent(result_.noise) + ": " + advice();
     } else if (step_.value + hidden > step_limit_) {
       advise(step_limit_ - larger(step_.value, 0.0), 0.05);
       result_.reason =
           "the step's noise of " + percent(result_.noise) + " can hide the limit: " + advice();
-    } else if (unseen_ != nullptr) {
-      result_.reason = unseen_->path + " lost all its GPU times in a run " + losses_text(true);
+    } else if (!unseen_.empty()) {
+      result_.reason = unseen_;
     } else if (least_known() != nullptr) {
       result_.reason = undecided_text(*least_known());
     } else if (unsure > 0) {
@@ -800,11 +817,11 @@ class comparer {
                        " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
     } else if (std::log1p(result_.common) > limit() && !both_known()) {
       result_.runs_to_decide = 3;
-      result_.reason =
-          "the step is within the limit, but its ranges are in the mean " +
-          percent(result_.common) +
-          " slower, as other clocks or a change of them all make them, so record 3 runs of "
-          "each side";
+      result_.reason = "the step is within the limit, but its ranges are " +
+                       percent(result_.common) +
+                       " slower on average, as other clocks or a change of them all make them, so "
+                       "record 3 runs of "
+                       "each side";
     } else {
       result_.verdict = verdict::no_regression;
       result_.reason = step_.value + hidden < -step_limit_
@@ -829,6 +846,7 @@ class comparer {
       if (time.verdict > range.verdict || shown) {
         range.verdict = time.verdict;
         range.judged_gpu = time.gpu;
+        range.judged_trimmed = time.trimmed;
         range.judged_before_ms = time.before_ms;
         range.judged_after_ms = time.after_ms;
         range.change = std::expm1(time.change.value);
@@ -855,7 +873,6 @@ class comparer {
     for (compared_range& range : result_.indexed)
       range.slower = range.verdict == range_verdict::slower;
     if (counted > 0) result_.geometric_mean = std::exp(logarithms / counted);
-    write_headline();
     for (accepted_regression const& regression : options_.accepted) report(regression);
     for (vec<compared_range>* const list : {&result_.ranges, &result_.indexed})
       list->sort([](compared_range const& a, compared_range const& b) {
@@ -863,12 +880,28 @@ class comparer {
       });
   }
 
-  void write_headline() {
+  /// What can make a step look slower than the limit.
+  std::string doubt_of_step() const {
+    if (result_.runs_known) return "its noise can do";
+    if (few_) return "a run of " + steps_a_run_text() + " can be by chance";
+    return cpu_ > 0 ? "less of a CPU can do" : "other clocks can do";
+  }
+  /// The headline says no more of the step than the verdict does.
+  void write_headline(bool comparable, double hidden) {
     if (result_.before_steps == 0 || result_.after_steps == 0) return;
-    result_.headline = "the step is " + changed_text(result_.change) + ", " +
-                       time_text(result_.before_ms * 1e6) + " before and " +
-                       time_text(result_.after_ms * 1e6) + " after (medians)" +
-                       (is_noise(result_.change, result_.noise) ? ", which its noise can do" : "");
+    std::string const times = time_text(result_.before_ms * 1e6) + " before and " +
+                              time_text(result_.after_ms * 1e6) + " after (medians)";
+    if (!comparable || too_few_) {
+      result_.headline = "a step takes " + times;
+      return;
+    }
+    bool const decided = step_slower_ || step_.value + hidden <= step_limit_;
+    std::string const change = changed_text(result_.change);
+    result_.headline = (decided ? "the step is " : "the step looks ") + change + ", " + times;
+    if (!decided && step_.value > step_limit_)
+      result_.headline += ", which " + doubt_of_step();
+    else if (change != unchanged_text && is_noise(result_.change, result_.noise))
+      result_.headline += ", which its noise can do";
   }
 
   void report(accepted_regression const& accepted) {
@@ -905,9 +938,9 @@ class comparer {
   double step_freedom_ = 1e9;  // of its variance
   double pooled_freedom_ = 0;
   double separation_ = 0;  // of the shortest step after and the longest before, as a logarithm
-  compared_range const* unseen_ = nullptr;  // a range all of whose times a run lost
-  bool few_ = false;                        // steps: their noise is taken to be wider
-  bool too_few_ = false;                    // to tell anything
+  std::string unseen_;     // of a range nearly all of whose times a run lost
+  bool few_ = false;       // steps: their noise is taken to be wider
+  bool too_few_ = false;   // to tell anything
   bool traced_ = true;
   bool step_slower_ = false;
 };

@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_COMPARISON_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 
@@ -44,6 +45,9 @@ struct compared_column {
 };
 
 namespace detail {
+/// A time of which more than so many times what is seen may be lost is not known.
+inline constexpr double most_lost = 1000;
+
 /// Whether noise makes such a change, which is a fraction: its 95 % interval has 0.
 inline bool is_noise(double change, double noise) noexcept {
   constexpr double interval = 1.96;  // standard deviations
@@ -73,6 +77,9 @@ struct compared_range {
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.
   bool judged_gpu = false;
+  /// Both are means without the longest and the shortest call of each run, since one of these is
+  /// far from the others in a run; else means of all calls.
+  bool judged_trimmed = false;
   double judged_before_ms = 0;  ///< milliseconds a step; 0 where unjudged
   double judged_after_ms = 0;
   double change = 0;  ///< judged after / judged before - 1
@@ -95,6 +102,10 @@ struct compared_range {
   /// The change at the least and at the most, with what was lost.
   double least_change() const noexcept { return (1 + change) / (1 + lost_before) - 1; }
   double most_change() const noexcept { return (1 + change) * (1 + lost_after) - 1; }
+  /// Whether losses leave nothing to say of the change.
+  bool is_unknown() const noexcept {
+    return detail::larger(lost_before, lost_after) > detail::most_lost;
+  }
   /// Whether noise and losses make such a change where there is none.
   bool may_be_none() const noexcept {
     if (verdict == range_verdict::unjudged) return false;

@@ -17,7 +17,7 @@ namespace detail {
 /// What L1's data path moves in a turn, of shared memory too. Units: bytes.
 inline constexpr double wavefront_bytes = 128.0;
 
-/// What a multiprocessor (SM) does in a cycle, by compute capability; 0: no document tells.
+/// What a multiprocessor (SM) does in a cycle, by compute capability; 0: not documented.
 ///
 /// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++
 /// Programming Guide, an FMA as two. Tensor cores and L1 are those of NVIDIA's white papers (V100,
@@ -155,8 +155,8 @@ inline double blocks_that_fill_memory(profile_device const& device) noexcept {
 }
 
 /// The most that the bus to the host moves in one direction, in bytes a second: 16 lanes of the
-/// PCIe that the chips have. A slot may have less, which no attribute of the driver tells. 0 where
-/// the chip shares the host's memory, and where no document tells.
+/// PCIe that the chips have. A slot may have less, which no attribute of the driver shows. 0 where
+/// the chip shares the host's memory, and where it is not documented.
 /// Source: white papers of V100 and Turing (3.0), A100, GA10x and Ada (4.0), H100, B200 and RTX
 /// Blackwell (5.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data.
 inline double bus_peak(profile_device const& device) noexcept {

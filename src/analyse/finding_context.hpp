@@ -139,7 +139,7 @@ class step_view {
     return amount / in_.roofline.rate_of(roof) * 1e9;
   }
   static std::string time(double ns) { return time_text(ns); }
-  /// No share is above 100 %: one that is tells that its parts are not of the same work.
+  /// No share is above 100 %: one that is shows that its parts are not of the same work.
   static std::string percent(double const& fraction) {
     if (is_nan(fraction)) return "an unknown part";
     double const share = share_of(fraction, 1.0);
@@ -249,7 +249,7 @@ class finding_context : protected step_view {
   }
 
   /// Makes one finding of what a rule added since there were `before`: one cause in several ranges.
-  /// A title that only the first of them has says so; of several cures the rule's is left.
+  /// A title that only the first of them has says so; of several fixes the rule's is left.
   void settle(std::size_t before, finding_rule const& rule) {
     vec<finding> causes;
     vec<finding> doubts;
@@ -266,7 +266,7 @@ class finding_context : protected step_view {
         [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });
     double cost = 0.0;
     for (finding const& cause : causes) cost += cause.cost_ns_per_step;
-    if (!is_dear(cost)) {
+    if (!is_expensive(cost)) {
       for (finding const& cause : causes)
         if (cause.part == finding_part::kernels) judge_.claim(cause.row, -cause.cost_ns_per_step);
       return;
@@ -330,7 +330,7 @@ class finding_context : protected step_view {
     return is_near ? whole : value;
   }
 
-  bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }
+  bool is_expensive(double ns) const noexcept { return ns >= least_share * step_ns_; }
   bool is_worth(double ns) const noexcept { return ns >= least_share_of_range * step_ns_; }
 
   vec<profile_device const*> worked_;

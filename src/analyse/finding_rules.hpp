@@ -9,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/stand_ins.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -165,7 +166,7 @@ class finding_rules : private step_rules {
       double idle = idle_by_row[row];
       if (idle > most_of_migration * per_step(row, own[row].ns)) idle = 0.0;
       double const waits = own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
-                               ? judge_.gain(row, cure_of_kernels().ends_waits(load(row).time_ns))
+                               ? judge_.gain(row, fix_of_kernels().ends_waits(load(row).time_ns))
                                : 0.0;
       if (!is_worth(waits) && !is_worth(idle)) continue;
       add_migrations(all, own[row], per_step(row, 1.0));
@@ -313,7 +314,7 @@ class finding_rules : private step_rules {
       all.busy_ns += time.busy_ns;
       all.alone_ns += time.alone_ns;
     }
-    if (!is_dear(all.alone_ns)) return true;
+    if (!is_expensive(all.alone_ns)) return true;
     // Each range counts, however little it has: layers and buckets have ranges of their own.
     for (collective_time const& time : in_.steps.collectives) {
       if (!is_judged(time.row) || !(time.alone_ns > 0.0)) continue;
@@ -383,15 +384,15 @@ class finding_rules : private step_rules {
     for (small_kernels const& work : small_kernels_by_device())
       if (work.gain_together() > worst.gain_together()) worst = work;
     double const cost = worst.gain_together();
-    if (!is_dear(cost)) return true;
+    if (!is_expensive(cost)) return true;
     vec<double> little(rows_.size(), 0.0);
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_small = kernel.blocks_mean <= small_fill * multiprocessors_;
       if (is_small && !is_collective(kernel)) little[row_of(kernel)] += kernel.duration.sum();
     }
-    std::size_t dearest = 0;
+    std::size_t most_expensive = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (is_judged(i) && little[i] > little[dearest]) dearest = i;
+      if (is_judged(i) && little[i] > little[most_expensive]) most_expensive = i;
       if (little[i] > 0.0) judge_.claim(i, cost);
     }
     sentence title;
@@ -399,7 +400,7 @@ class finding_rules : private step_rules {
     if (in_.steps.devices.size() > 1) title << "of GPU " << worst.device << ' ';
     title << "run one after the other, each on " << percent(worst.filled_ns / worst.ns)
           << " of the SMs";
-    finding& made = add(rule, dearest, cost, title);
+    finding& made = add(rule, most_expensive, cost, title);
     prove(made, "streams", static_cast<double>(worst.streams), "");
     prove(made, "gpu_kernel_ns", worst.ns, "ns");
     prove(made, "overlap_ns", worst.overlap_ns, "ns");
@@ -455,9 +456,9 @@ class finding_rules : private step_rules {
       std::string const measured = times < 0.005 ? "less than 0.01" : fixed_string(times, 2);
       char const* const left_out =
           times < 1.0 ? "; integer ones, as of quantised weights, are not counted" : "";
-      finding& made =
-          add(rule, row, part < 1.0 ? gain : 0.0,
-              sentence("Measured ") << measured << " times the declared operations" << left_out);
+      finding& made = add(rule, row, part < 1.0 ? gain : 0.0,
+                          sentence("The range does ")
+                              << measured << " times the declared operations" << left_out);
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
       for (std::size_t other = row; part < 1.0 && other < end_of(row); ++other)
@@ -471,7 +472,7 @@ class finding_rules : private step_rules {
     vec<roofline_point const*> above;
     for (roofline_point const& point : in_.roofline.points) {
       if (!point.above_roof || !is_judged(point.row)) continue;
-      if (!is_dear(point.time_ns / point.devices)) continue;
+      if (!is_expensive(point.time_ns / point.devices)) continue;
       if (above.empty() || above.back()->row != point.row)
         above.push_back(&point);
       else if (point.time_at_roof_ns > above.back()->time_at_roof_ns)
@@ -495,7 +496,7 @@ class finding_rules : private step_rules {
       roofline_point const& point = *above[i];
       double const memory_ns = at_roof_ns(point.bytes, point.level);
       bool const by_bytes = known(memory_ns) && memory_ns >= point.time_at_roof_ns;
-      std::string title = sentence("Above the roof: at the peak of ")
+      std::string title = sentence("The range is above its roof: at the peak of ")
                           << (by_bytes ? point.level : "its operations") << " the "
                           << to_string(point.evidence) << " work takes "
                           << fixed_string(point.time_at_roof_ns / point.time_ns, 2)
@@ -511,7 +512,7 @@ class finding_rules : private step_rules {
     vec<std::size_t> said;  // metrics
     for (counter_table::share_above_peak const& share : in_.counters->above_peak) {
       if (said.size() == most_of_a_rule || said.contains(share.metric)) continue;
-      if (!is_judged(share.row) || !is_dear(in_.roofline.limits[share.row].time_ns)) continue;
+      if (!is_judged(share.row) || !is_expensive(in_.roofline.limits[share.row].time_ns)) continue;
       said.push_back(share.metric);
       std::string_view const key = in_.counters->metrics[share.metric].key;
       std::string title = sentence(key) << " would be " << fixed_string(share.percent, 0)
@@ -571,7 +572,7 @@ class finding_rules : private step_rules {
                                 percent(ns / step_ns_) + " of " + in_.steps.one_whole() +
                                     " is in rows that stand for many ranges, most of it in " +
                                     std::string(name));
-    if (name == stand_ins[0]) made.advice = "check that each push has its pop, and end recursion";
+    if (name == deeper_ranges) made.advice = "check that each push has its pop, and end recursion";
     prove(made, has_device_work() ? "gpu_kernel_self_ns" : "host_self_ns", ns, "ns");
     return true;
   }
@@ -588,7 +589,7 @@ class finding_rules : private step_rules {
     double cost_of_step = in_.steps.per_step(ns) / threads;
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     // What the step does not wait for makes the host's times doubtful all the same.
-    if (!is_dear(cost_of_step)) cost_of_step = 0.0;
+    if (!is_expensive(cost_of_step)) cost_of_step = 0.0;
     finding& made =
         add_of_step(rule, cost_of_step,
                     sentence("The recording itself takes ")
@@ -677,6 +678,8 @@ class finding_rules : private step_rules {
     }
     vec<double> const idle = idle_of_host_by_row();
     vec<std::size_t> said;
+    std::size_t const before = made_.findings.size();
+    double all = 0.0;
     for (std::size_t row = 1; row < found.size(); ++row) {
       double cost = found[row].cost;
       if (has_device_work()) cost = smaller(cost, idle[row]);
@@ -684,6 +687,7 @@ class finding_rules : private step_rules {
       if (is_below(row, said)) continue;         // it is that range's idle time
       if (!rows_[row].thread.empty()) continue;  // it is beside the step
       said.push_back(row);
+      all += cost;
       range_row const& worst = in_.by_index[found[row].worst];
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));
       auto const p95 = static_cast<double>(worst.host.quantile(0.95));
@@ -697,6 +701,7 @@ class finding_rules : private step_rules {
       prove(made, "host_mean_ns", mean_call_ns(worst), "ns");
       for (finding_evidence& value : made.evidence) value.path = worst.path;
     }
+    if (is_by_preemption(all)) made_.findings.resize(before);  // `preempted` names that cause
     return true;
   }
 };

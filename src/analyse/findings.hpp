@@ -117,6 +117,11 @@ struct undecided_rule {
   std::string needs() const { return needs_as(range, ","); }
   /// The same for a shell, with the name of the range in quotes.
   std::string quoted_needs() const { return needs_as("'" + range + "'", ","); }
+  /// What to do, as the begin of a sentence.
+  std::string how_to_decide() const {
+    if (decider == deciding::no_graphs) return "switch CUDA graphs off";
+    return "record with " + quoted_needs();
+  }
   /// The same with that name as it is to be written, and with what is between keys.
   std::string needs_as(std::string const& name, char const* between) const {
     switch (decider) {

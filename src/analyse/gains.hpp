@@ -36,32 +36,32 @@ constexpr double reachable_use(std::string_view roof) noexcept {
   return reachable_use(roof == to_string(gpu_unit::hbm) ? gpu_unit::hbm : gpu_unit::fma);
 }
 
-/// What a cure changes of the kernels of one range.
-class cure_of_kernels {
+/// What a fix changes of the kernels of one range.
+class fix_of_kernels {
  public:
-  cure_of_kernels() noexcept {
+  fix_of_kernels() noexcept {
     for (double& part : left_) part = 1.0;
     for (double& ns : added_ns_) ns = 0.0;
   }
 
-  /// The cure leaves this part of a unit's work.
-  cure_of_kernels& leaves(gpu_unit unit, double part) noexcept {
+  /// The fix leaves this part of a unit's work.
+  fix_of_kernels& leaves(gpu_unit unit, double part) noexcept {
     left_[static_cast<std::size_t>(unit)] = larger(0.0, smaller(1.0, part));
     return *this;
   }
-  /// The cure brings a unit work for this long at its peak.
-  cure_of_kernels& adds(gpu_unit unit, double ns_at_peak) noexcept {
+  /// The fix brings a unit work for this long at its peak.
+  fix_of_kernels& adds(gpu_unit unit, double ns_at_peak) noexcept {
     if (is_finite(ns_at_peak) && ns_at_peak > 0.0)
       added_ns_[static_cast<std::size_t>(unit)] = ns_at_peak;
     return *this;
   }
-  /// The cure ends waits: at most this long, whatever unit it is for.
-  cure_of_kernels& ends_waits(double ns) noexcept {
+  /// The fix ends waits: at most this long, whatever unit it is for.
+  fix_of_kernels& ends_waits(double ns) noexcept {
     waits_ns_ = ns;
     return *this;
   }
   /// Other work takes the place of this one, and takes at least this long.
-  cure_of_kernels& replaces_all(double ns) noexcept {
+  fix_of_kernels& replaces_all(double ns) noexcept {
     replaced_ = true;
     new_ns_ = ns;
     return *this;
@@ -111,7 +111,7 @@ class cure_of_kernels {
   bool replaced_ = false;
 };
 
-/// Turns cures into gains: never below the time at the nearest limit of what is left, never more
+/// Turns fixes into gains: never below the time at the nearest limit of what is left, never more
 /// than the unit took, and never the same time twice.
 class gain_judge {
  public:
@@ -123,12 +123,12 @@ class gain_judge {
   }
 
   /// Units: ns of a step; 0 where nothing is to be gained.
-  double gain(std::size_t row, cure_of_kernels const& cure) const noexcept {
+  double gain(std::size_t row, fix_of_kernels const& fix) const noexcept {
     range_limit const& load = roofline_.own[row];
     if (load.is_above_roof()) return 0.0;
     // What other causes gain goes first: all of them together leave the time at the limit, too.
-    double const possible = unclaimed_[row] - cure.least_ns(load);
-    return larger(0.0, smaller(possible, cure.saved_ns(load)));
+    double const possible = unclaimed_[row] - fix.least_ns(load);
+    return larger(0.0, smaller(possible, fix.saved_ns(load)));
   }
   /// Of a range with those below it, up to the row `end`, whose work becomes this part of itself
   /// and which saves at most so much. `load`: of all of them.
@@ -138,7 +138,7 @@ class gain_judge {
     double unclaimed = 0.0;
     for (std::size_t i = row; i < end; ++i) unclaimed += unclaimed_[i];
     double const left = smaller(load.time_ns, unclaimed);
-    double const possible = left - cure_of_kernels().least_ns(load) * part;
+    double const possible = left - fix_of_kernels().least_ns(load) * part;
     return larger(0.0, smaller(possible, saved_ns));
   }
   /// The part of the kernels' time that no cause explains yet.

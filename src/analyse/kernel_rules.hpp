@@ -9,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/stand_ins.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "analyse/device_peaks.hpp"
@@ -106,7 +107,7 @@ class kernel_rules : protected finding_context {
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
       double const idle = alone * (1.0 - reached);
-      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
+      double const gain = judge_.gain(row, fix_of_kernels().ends_waits(idle));
       if (!is_worth(gain)) continue;
       finding& made = add_kernels(rule, row, gain,
                                   sentence(kernel.short_name)
@@ -139,7 +140,7 @@ class kernel_rules : protected finding_context {
   // --- kernels, from counters ---
 
   /// Calls `look(row, time)` for each range whose own kernels are worth it, are no collectives, and
-  /// were counted in the work that was timed: a cure that replaces the work gains whatever was
+  /// were counted in the work that was timed: a fix that replaces the work gains whatever was
   /// counted. False where `key` has no value in any.
   bool for_each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
@@ -167,7 +168,7 @@ class kernel_rules : protected finding_context {
   /// The part of the kernels' time in which accesses to memory wait behind each other. With the
   /// warps in flight given, the time of a kernel is the accesses times what one takes (Little's
   /// law). Where one takes far longer than a load of an idle memory, it stands in a queue, which no
-  /// unit's own use tells, and which is shorter by the sectors that no longer come. 0 where that is
+  /// unit's own use shows, and which is shorter by the sectors that no longer come. 0 where that is
   /// not so or not known.
   double queued_part(std::size_t row) const noexcept {
     // Cycles of a load from device memory: 466 (A100), 479 (Hopper), 542 (RTX 4090).
@@ -197,7 +198,7 @@ class kernel_rules : protected finding_context {
 
   /// What whole lines leave of the units that sectors of `moved` bytes pass, of which `asked` are
   /// used. TMA passes these sectors by: what they are of a level is all that changes there.
-  cure_of_kernels coalescing(std::size_t row, double moved, double asked) const noexcept {
+  fix_of_kernels coalescing(std::size_t row, double moved, double asked) const noexcept {
     double const used = asked / moved;
     double const of_l1 =
         1.0 - part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
@@ -210,11 +211,11 @@ class kernel_rules : protected finding_context {
     // lines bring four sectors at once.
     double const of_bytes = at_roof_ns(l2_bytes, "L2") / load(row).units[gpu_unit::l2];
     double const by_lines = known(of_bytes) ? smaller(1.0, of_bytes) : 1.0;
-    cure_of_kernels cure;
-    cure.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
-    cure.leaves(gpu_unit::l2, 1.0 - of_l2 * (1.0 - used * by_lines));
-    cure.leaves(gpu_unit::hbm, larger(part_of(asked, hbm_bytes), 1.0 - of_hbm * (1.0 - used)));
-    return cure;
+    fix_of_kernels fix;
+    fix.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
+    fix.leaves(gpu_unit::l2, 1.0 - of_l2 * (1.0 - used * by_lines));
+    fix.leaves(gpu_unit::hbm, larger(part_of(asked, hbm_bytes), 1.0 - of_hbm * (1.0 - used)));
+    return fix;
   }
 
   bool uncoalesced(finding_rule const& rule) {
@@ -231,9 +232,9 @@ class kernel_rules : protected finding_context {
       double const least_moved = larger(asked, 32.0 * own_or_0(row, "lsu_instructions"));
       double const of_l2 = part_of(accesses_by_sector * moved, own(row, "l2_bytes"));
       double const of_queue = of_l2 * (1.0 - part_of(least_moved, moved));
-      cure_of_kernels cure = coalescing(row, moved, asked);
-      cure.ends_waits(ns * smaller(queued_part(row), of_queue));
-      double const gain = judge_.gain(row, cure);
+      fix_of_kernels fix = coalescing(row, moved, asked);
+      fix.ends_waits(ns * smaller(queued_part(row), of_queue));
+      double const gain = judge_.gain(row, fix);
       if (!is_worth(gain)) return;
       finding& made =
           add_kernels(rule, row, gain,
@@ -255,18 +256,18 @@ class kernel_rules : protected finding_context {
       double const of_sectors = part_of(local, own(row, "l1_sectors"));
       double const of_l2 =
           of_sectors * part_of(32.0 * own_or_0(row, "l1_sectors"), own(row, "l2_bytes"));
-      cure_of_kernels cure;
-      cure.leaves(gpu_unit::lsu, 1.0 - smaller(of_l1, of_sectors));
-      cure.leaves(gpu_unit::l1, 1.0 - of_l1);
-      cure.leaves(gpu_unit::l2, 1.0 - of_l2);
-      cure.leaves(gpu_unit::hbm, 1.0 - of_l2);
-      double const gain = judge_.gain(row, cure);
+      fix_of_kernels fix;
+      fix.leaves(gpu_unit::lsu, 1.0 - smaller(of_l1, of_sectors));
+      fix.leaves(gpu_unit::l1, 1.0 - of_l1);
+      fix.leaves(gpu_unit::l2, 1.0 - of_l2);
+      fix.leaves(gpu_unit::hbm, 1.0 - of_l2);
+      double const gain = judge_.gain(row, fix);
       // A few values that stay in memory are a compiler's choice (flash attention: 0.09 of the
       // time).
       constexpr double least_spilled = 0.15;
       if (!is_worth(gain) || gain < least_spilled * ns) return;
-      double const taken = larger(of_l1 * cure_of_kernels::taken_ns(load(row), gpu_unit::l1),
-                                  of_l2 * cure_of_kernels::taken_ns(load(row), gpu_unit::l2)) /
+      double const taken = larger(of_l1 * fix_of_kernels::taken_ns(load(row), gpu_unit::l1),
+                                  of_l2 * fix_of_kernels::taken_ns(load(row), gpu_unit::l2)) /
                            ns;
       finding& made = add_kernels(rule, row, gain,
                                   sentence("Local memory (spilled registers, or arrays with a "
@@ -292,10 +293,10 @@ class kernel_rules : protected finding_context {
       if (!(conflicts > least_conflicts)) return;
       double const shared =
           part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
-      cure_of_kernels cure;
-      cure.leaves(gpu_unit::shared, 1.0 - conflicts);
-      cure.leaves(gpu_unit::l1, 1.0 - conflicts * shared);
-      double const gain = judge_.gain(row, cure);
+      fix_of_kernels fix;
+      fix.leaves(gpu_unit::shared, 1.0 - conflicts);
+      fix.leaves(gpu_unit::l1, 1.0 - conflicts * shared);
+      double const gain = judge_.gain(row, fix);
       if (!is_worth(gain)) return;
       finding& made =
           add_kernels(rule, row, gain,
@@ -315,7 +316,7 @@ class kernel_rules : protected finding_context {
       double const share = share_of(own(row, "l2_atomic_sectors"), own(row, "l2_sectors"));
       if (!(share > least_atomics) || !load(row).units.are_whole()) return;
       if (load(row).fraction() > far_use) return;
-      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+      double const gain = judge_.gain(row, fix_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
           rule, row, gain,
@@ -351,13 +352,13 @@ class kernel_rules : protected finding_context {
       double const tensor_ns = at_roof_ns(flops, "TF32 tensor") / library_use;
       if (!known(tensor_ns)) return;
       double const faster = in_.roofline.rate_of("TF32 tensor") / in_.roofline.rate_of("FP32");
-      cure_of_kernels const cure =
-          cure_of_kernels().replaces_all(larger(tensor_ns, hbm_ns / reachable_use(gpu_unit::hbm)));
-      double const gain = judge_.gain(row, cure);
+      fix_of_kernels const fix =
+          fix_of_kernels().replaces_all(larger(tensor_ns, hbm_ns / reachable_use(gpu_unit::hbm)));
+      double const gain = judge_.gain(row, fix);
       if (!is_worth(gain)) return;
       finding& made =
           add_kernels(rule, row, gain,
-                      sentence("FP32 matrix product at ")
+                      sentence("An FP32 matrix product runs at ")
                           << percent(fp32_ns / ns) << " of FP32 peak; the unused tensor cores have "
                           << count(faster) << " times that peak in TF32");
       prove(made, "flop_fp32", flops, "FLOP");
@@ -376,19 +377,19 @@ class kernel_rules : protected finding_context {
       double const operations = own(row, "flop_fp64") / 2.0;  // at least: a multiply-add is two
       double const conversions = 32.0 * own_or_0(row, "xu_instructions");
       if (!(operations > 0.0) || conversions < conversions_by_operation * operations) return;
-      cure_of_kernels cure;
-      cure.leaves(gpu_unit::fp64, 0.0);
-      cure.leaves(gpu_unit::xu, 0.0);
-      cure.adds(gpu_unit::fma, at_roof_ns(own(row, "flop_fp64"), "FP32"));
+      fix_of_kernels fix;
+      fix.leaves(gpu_unit::fp64, 0.0);
+      fix.leaves(gpu_unit::xu, 0.0);
+      fix.adds(gpu_unit::fma, at_roof_ns(own(row, "flop_fp64"), "FP32"));
       double const converting = issue_by_conversion * load(row).units[gpu_unit::xu];
-      cure.leaves(gpu_unit::issue, 1.0 - part_of(converting, load(row).units[gpu_unit::issue]));
-      double const gain = judge_.gain(row, cure);
+      fix.leaves(gpu_unit::issue, 1.0 - part_of(converting, load(row).units[gpu_unit::issue]));
+      double const gain = judge_.gain(row, fix);
       if (!is_worth(gain)) return;
       bool const converts_longer = load(row).use(gpu_unit::xu) > load(row).use(gpu_unit::fp64);
       gpu_unit const busier = converts_longer ? gpu_unit::xu : gpu_unit::fp64;
       finding& made =
           add_kernels(rule, row, gain,
-                      sentence("FP64 operations on converted values: ")
+                      sentence("FP64 operations run on converted values: ")
                           << count(own(row, "flop_fp64")) << " FLOP, " << count(conversions)
                           << " operations of the pipe that converts (XU); " << to_string(busier)
                           << " is used for " << percent(load(row).use(busier)) << " of the time");
@@ -414,11 +415,11 @@ class kernel_rules : protected finding_context {
       if (!leaf || !(declared > 0.0) || !(counted > least_traffic * declared)) return;
       // Without the units, what HBM takes for the bytes that are too many.
       double const extra_ns = smaller(ns, at_roof_ns(counted - declared, "HBM"));
-      cure_of_kernels cure;
-      cure.leaves(gpu_unit::hbm, declared / counted);
+      fix_of_kernels fix;
+      fix.leaves(gpu_unit::hbm, declared / counted);
       if (!load(row).units.is_known())
-        cure.replaces_all(larger(ns - extra_ns, other_limit_ns(row, "HBM")));
-      double const gain = judge_.gain(row, cure);
+        fix.replaces_all(larger(ns - extra_ns, other_limit_ns(row, "HBM")));
+      double const gain = judge_.gain(row, fix);
       if (!is_worth(gain) || gain < least_gain * ns) return;
       finding& made = add_kernels(rule, row, gain,
                                   sentence("Device memory moves ")
@@ -468,8 +469,8 @@ class kernel_rules : protected finding_context {
     return median.idle < mean.idle ? median : mean;
   }
   /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
-  /// no other cause explains it. Of ranges of several kernels below a use of `most` the dearest is
-  /// left to `kernels=`.
+  /// no other cause explains it. Of ranges of several kernels below a use of `most` the most
+  /// expensive is left to `kernels=`.
   bool for_each_waiting(std::string_view rule, double most,
                         callback<void(std::size_t, double, kernel_row const&)> look) {
     std::size_t mixed = 0;
@@ -481,8 +482,8 @@ class kernel_rules : protected finding_context {
       kernel_row const* const kernel = kernel_of(row);
       if (kernel != nullptr && mean_duration(*kernel) >= shortest_kernel)
         return look(row, ns, *kernel);
-      bool const is_dearest = mixed == 0 || ns > load(mixed).time_ns;
-      if (kernel == nullptr && is_dear(ns) && load(row).fraction() < most && is_dearest)
+      bool const is_most_expensive = mixed == 0 || ns > load(mixed).time_ns;
+      if (kernel == nullptr && is_expensive(ns) && load(row).fraction() < most && is_most_expensive)
         mixed = row;
     });
     if (mixed != 0) made_.undecided.push_back(what_decides(rule, deciding::findings, mixed));
@@ -496,7 +497,7 @@ class kernel_rules : protected finding_context {
         rule.id, latency_use, [&](std::size_t row, double ns, kernel_row const& kernel) {
           last_wave const last = last_wave_of(kernel);
           if (!(last.waves > 1.0) || last.waves > most_waves || last.idle < least_idle) return;
-          double const gain = judge_.gain(row, cure_of_kernels().ends_waits(last.idle * ns));
+          double const gain = judge_.gain(row, fix_of_kernels().ends_waits(last.idle * ns));
           if (!is_worth(gain)) return;
           finding& made = add_kernels(rule, row, gain,
                                       sentence(kernel.short_name)
@@ -525,7 +526,7 @@ class kernel_rules : protected finding_context {
           bool const is_far = load(row).fraction() < far_use;
           if (!few || !more_would_run || !is_far || load(row).use(gpu_unit::tensor) > tensor_kernel)
             return;
-          double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+          double const gain = judge_.gain(row, fix_of_kernels().ends_waits(ns));
           if (!is_worth(gain)) return;
           bool const by_registers = fits.limiter == "registers";
           auto const shared =
@@ -551,9 +552,9 @@ class kernel_rules : protected finding_context {
     constexpr double told_stall = 20.0;  // %, of the warps; chosen
     return for_each_waiting(rule.id, far_use, [&](std::size_t row, double ns, kernel_row const&) {
       if (load(row).fraction() >= far_use) return;
-      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+      double const gain = judge_.gain(row, fix_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
-      std::string title = sentence("Not near any hardware limit: ")
+      std::string title = sentence("No hardware limit is near: ")
                           << load(row).roof << " is used most, at " << percent(load(row).fraction())
                           << "; instructions issue in " << percent(load(row).use(gpu_unit::issue))
                           << " of the slots";

@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/base/containers.hpp>
+#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
@@ -182,10 +183,27 @@ inline double untimed_launches(double count, double total_ns, double mean_ns, do
   return mean_ns > 0 ? larger(0.0, count - std::round(total_ns / mean_ns)) : 0.0;
 }
 
-/// A time of a range: milliseconds a step, and what their noise is by the calls of this run.
-struct step_time {
+/// A mean of calls: milliseconds a step, and how sure that is by the calls of this run.
+struct call_mean {
   double ms = 0;
-  double variance = 0;    // of `ms` as an estimate, ms squared
+  double variance = 0;  // of `ms` as an estimate, ms squared
+
+  /// Of so many calls with that sum in ns and that variance of each, in that many steps.
+  void add(double count, double total_ns, double spread, double steps) {
+    ms += total_ns / steps / 1e6;
+    variance += count * spread / (steps * steps) / 1e12;
+  }
+  void add(call_mean const& other) {
+    ms += other.ms;
+    variance += other.variance;
+  }
+};
+
+/// A time of a range in a run, by its calls or its kernels.
+struct step_time {
+  call_mean mean;
+  call_mean trimmed;      // without the longest and the shortest call of the range or kernel
+  bool has_far = false;   // one of these two is far from the others
   double typical_ms = 0;  // each call at its median
   double calls = 0;       // or kernels, in the whole run
   double counted = 0;     // the same with the first step
@@ -193,17 +211,14 @@ struct step_time {
   double all_lack = 0;    // of these, those of kernels of which no launch has one
   double lack_ms = 0;     // of the others: what they take if they are as the rest of their kernel
 
-  /// Of `calls` with that sum in ns and that sum of squares, in that many steps.
-  void add(double count, double total_ns, double squares, double median_ns, double steps) {
-    double const spread = count > 1 ? (squares - total_ns * total_ns / count) / (count - 1) : 0;
-    ms += total_ns / steps / 1e6;
-    variance += count * larger(spread, 0.0) / (steps * steps) / 1e12;
-    typical_ms += count * median_ns / steps / 1e6;
-    calls += count;
+  /// Whether such a call changes the mean by more than that part of it.
+  bool is_interrupted(double part) const {
+    return has_far && std::abs(mean.ms - trimmed.ms) > part * mean.ms;
   }
   void add(step_time const& other) {
-    ms += other.ms;
-    variance += other.variance;
+    mean.add(other.mean);
+    trimmed.add(other.trimmed);
+    has_far = has_far || other.has_far;
     typical_ms += other.typical_ms;
     calls += other.calls;
     counted += other.counted;
@@ -342,20 +357,20 @@ class run_ranges {
     /// Requires: no path is there twice.
     explicit path_index(vec<run_range>& ranges) {
       for (run_range& range : ranges) {
-        std::uint64_t hash = seed;
-        for (char const c : range.path) hash = mixed(hash, c);
-        ranges_[hash] = &range;
+        fnv1a hash;
+        hash.add(range.path);
+        ranges_[hash.value()] = &range;
       }
     }
     /// The innermost of those around a path; `itself`: the range of this path comes first.
     run_range* around(std::string_view path, bool itself) const {
       vec<pair<std::size_t, run_range*>> found;  // by how much of the path theirs would be
-      std::uint64_t hash = seed;
+      fnv1a hash;
       for (std::size_t i = 0; i <= path.size(); ++i) {
         bool const ends = i == path.size() ? itself : path[i] == '/';
-        run_range* const* const range = ends && i > 0 ? ranges_.find(hash) : nullptr;
+        run_range* const* const range = ends && i > 0 ? ranges_.find(hash.value()) : nullptr;
         if (range != nullptr && *range != nullptr) found.push_back({i, *range});
-        if (i < path.size()) hash = mixed(hash, path[i]);
+        if (i < path.size()) hash.add(path.substr(i, 1));
       }
       while (!found.empty() && found.back().second->path != path.substr(0, found.back().first))
         found.pop_back();
@@ -363,11 +378,6 @@ class run_ranges {
     }
 
    private:
-    // FNV-1a
-    static constexpr std::uint64_t seed = 0xcbf29ce484222325u;
-    static constexpr std::uint64_t mixed(std::uint64_t hash, char c) noexcept {
-      return (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    }
     number_map<run_range*> ranges_;  ///< by the hash of their paths
   };
 
@@ -394,23 +404,33 @@ class run_ranges {
     double first_count = 0;  // in the first step
     double first_total = 0;
   };
+  /// Calls whose longest and shortest one a file has, but where they were in the first step.
+  struct known_calls {
+    double count = 0;
+    double total = 0;
+    double squares = 0;  // the sum of their squares
+    double shortest = 0;
+    double longest = 0;     // 0 where it was in the first step, and is in no sum
+    bool has_ends = false;  // whether both are known
+  };
   /// Adds them without those of the first step, which pays for what the others find done.
   static void add_later(step_time& time, recorded_times const& times, double steps) {
-    double count = times.count;
-    double total = times.total;
-    double squares = squares_of(count, total, times.deviation);
+    known_calls calls = all_calls(times);
     double const first = times.first_count;
-    bool const without = steps > 1 && count - first > 1 && total >= times.first_total;
+    bool const without = steps > 1 && calls.count - first > 1 && calls.total >= times.first_total;
     if (steps > 1 && (without || first == 0)) steps -= 1;
-    bool trims = first == 0 || !without;
     if (without && first > 0) {
-      squares -= times.first_total * times.first_total / first;  // exact where it was one call
-      count -= first;
-      total -= times.first_total;
-      trims = first == 1 && times.first_total < times.longest;
+      calls.squares -= times.first_total * times.first_total / first;  // exact for one call
+      calls.count -= first;
+      calls.total -= times.first_total;
+      calls.has_ends = first == 1;
+      if (times.first_total >= times.longest) calls.longest = 0;
     }
-    if (trims) trim(count, total, squares, times.shortest, times.longest);
-    time.add(count, total, squares, times.median, steps);
+    add_calls(time, calls, times.median, steps);
+  }
+  static known_calls all_calls(recorded_times const& times) {
+    return {times.count,    times.total,   squares_of(times.count, times.total, times.deviation),
+            times.shortest, times.longest, true};
   }
   /// The columns of a file that these are in.
   struct time_columns {
@@ -444,21 +464,31 @@ class run_ranges {
   static double squares_of(double count, double total, double deviation) {
     return count > 0 ? deviation * deviation * (count - 1) + total * total / count : 0;
   }
-  /// Where the longest or the shortest call is far from all others, puts their mean in place of
-  /// both: a call that was interrupted does not decide.
-  static void trim(double count, double& total, double& squares, double shortest, double longest) {
+  /// Adds the mean of calls, and that without the longest and the shortest one.
+  static void add_calls(step_time& time, known_calls const& calls, double median, double steps) {
     constexpr double fewest = 10;   // calls; chosen
     constexpr double far_away = 5;  // deviations of the others; chosen
-    if (count < fewest || !(shortest > 0) || total < shortest + longest) return;
-    double const kept = count - 2;
-    double const sum = total - shortest - longest;
+    auto const spread_of = [](double count, double total, double squares) {
+      return count > 1 ? larger((squares - total * total / count) / (count - 1), 0.0) : 0;
+    };
+    double const spread = spread_of(calls.count, calls.total, calls.squares);
+    time.mean.add(calls.count, calls.total, spread, steps);
+    time.typical_ms += calls.count * median / steps / 1e6;
+    time.calls += calls.count;
+    bool const has_longest = calls.longest > 0;
+    double const kept = calls.count - (has_longest ? 2 : 1);
+    double const sum = calls.total - calls.shortest - calls.longest;
+    if (!calls.has_ends || !(calls.shortest > 0) || kept < 1 || sum < 0)
+      return time.trimmed.add(calls.count, calls.total, spread, steps);
     double const middle = sum / kept;
-    double const inner = squares - shortest * shortest - longest * longest - sum * middle;
-    double const spread = larger(inner, 0.0) / (kept - 1);
-    double const farthest = larger(longest - middle, middle - shortest);
-    if (farthest * farthest <= far_away * far_away * spread) return;
-    total = middle * count;
-    squares = total * middle + spread * (count - 1);
+    double const inner = spread_of(
+        kept, sum, calls.squares - calls.shortest * calls.shortest - calls.longest * calls.longest);
+    double const farthest = larger(calls.longest - middle, middle - calls.shortest);
+    bool const far =
+        has_longest && calls.count >= fewest && farthest * farthest > far_away * far_away * inner;
+    // Without the ends of even calls the others look more alike than they are.
+    time.trimmed.add(calls.count, middle * calls.count, far ? inner : spread, steps);
+    time.has_far = time.has_far || far;
   }
   /// Those of a range and of all below it.
   void add_kernels() {
@@ -486,9 +516,7 @@ class run_ranges {
       time.all_lack += untimed;
     }
     if (has_first) return add_later(time, times, steps);
-    double squares = squares_of(times.count, times.total, times.deviation);
-    trim(times.count, times.total, squares, times.shortest, times.longest);
-    time.add(times.count, times.total, squares, times.median, steps);
+    add_calls(time, all_calls(times), times.median, steps);
   }
   void add_counted(json_node table) {
     json_document const& json = file_->json();

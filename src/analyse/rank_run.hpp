@@ -64,6 +64,8 @@ struct rank_run {
   std::string host;
   std::string device;
   std::string command;
+  std::int64_t began_at = 0;  ///< since 1970; 0: not known
+  std::int64_t ended_at = 0;
   std::uint64_t recorded_steps = 0;
   bool by_step = false;        ///< whether samples are steps
   double step_ns = 0.0;        ///< the mean step
@@ -176,6 +178,8 @@ class rank_recording {
     made_.rank = environment.rank;
     made_.host = environment.host;
     made_.command = environment.command;
+    made_.began_at = environment.started_at_unix_ns;
+    made_.ended_at = add_saturated(made_.began_at, source_.end);
     if (!environment.devices.empty()) made_.device = environment.devices[0].name;
     made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
     made_.by_step = true;
@@ -336,6 +340,14 @@ class rank_means {
     made_.host = source_.text("environment", "host");
     made_.command = source_.text("environment", "command");
     made_.losses = source_.losses();
+    double const began_at = source_.number("environment", "started_at_unix_ns", 0.0);
+    double end = 0.0;
+    source_.for_each("steps", [&](json_node step) { end = larger(end, number(step, "end_ns")); });
+    constexpr double most = 4e18;  // ns, below 2^62
+    if (began_at > 0.0 && began_at < most && end < most) {
+      made_.began_at = static_cast<std::int64_t>(began_at);
+      made_.ended_at = add_saturated(made_.began_at, static_cast<std::int64_t>(end));
+    }
     source_.for_each("devices", [this](json_node device) {
       if (made_.device.empty()) made_.device = json_.text(json_.find(device, "name"));
     });
@@ -417,7 +429,7 @@ class rank_means {
 
 }  // namespace detail
 
-/// Whether a recording tells what each step of its rank did.
+/// Whether a recording shows what each step of its rank did.
 inline bool has_rank_steps(profile const& recorded) noexcept {
   return recorded.traced && recorded.has_whole_timeline() && recorded.steps.size() > 1 &&
          recorded.losses.steps_summed == 0;

@@ -79,8 +79,9 @@ class step_bound : private step_view {
 
   std::string slowed_text() const {
     if (!in_.steps.is_slowed()) return {};
-    return sentence(" All this without recording: a step takes ")
-           << time(in_.steps.unrecorded_ns) << ", with it " << time(in_.steps.mean_ns) << ".";
+    return sentence(" These are parts of a step without recording, which takes ")
+           << time(in_.steps.unrecorded_ns) << "; with recording it takes "
+           << time(in_.steps.mean_ns) << ".";
   }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.
@@ -163,13 +164,14 @@ class step_bound : private step_view {
     double const rest = mean - marked;
     std::string const many = cpu_text() + many_text(in_many, mean);
     if (longest == 0 || (in_many > most && in_many > rest))
-      return many.empty() ? many : "Host times only:" + many;
+      return many.empty() ? many : "Only host times are known:" + many;
     if (rest > most && rest > 0.1 * mean)
-      return sentence("Host times only: ")
+      return sentence("Only host times are known: ")
              << part(rest) << " is in no range: mark what the program does there" << first << "."
              << many;
-    return sentence("Host times only: ") << rows_[longest].path << " takes the longest by itself, "
-                                         << part(most) << first << "." << many;
+    return sentence("Only host times are known: ")
+           << rows_[longest].path << " takes the longest by itself, " << part(most) << first << "."
+           << many;
   }
   /// " The thread of the steps has a CPU for 38 % of it."; empty where it nearly has one.
   std::string cpu_text() const {
@@ -199,8 +201,8 @@ class step_bound : private step_view {
     if (in_.steps.from_steps) return {};
     double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
     if (!(rest > least_rest)) return {};
-    return sentence(" Before its first work and after its last: ")
-           << percent(rest) << " of the run.";
+    return sentence(" ") << percent(rest)
+                         << " of the run is before its first work or after its last.";
   }
   /// Copies from and to the host in a step, while no kernel ran.
   double copies_alone_ns() const noexcept {
@@ -257,7 +259,7 @@ class step_bound : private step_view {
     device_work const& own = rows_[row].self;
     return own_ns_per_step(row, static_cast<double>(own.kernel_ns + own.copy_ns));
   }
-  /// " Longest range: block[*]/mlp/up, 452 us (17 % of the step); its limiter: HBM 76 %."
+  /// " The longest range is block[*]/mlp/up, 452 us (17 % of the step); its limiter is HBM ..."
   std::string most_time(std::size_t row) const {
     // What overlaps counts once.
     double const busy_ns = in_.steps.busy_ns(rows_[row]);
@@ -266,8 +268,8 @@ class step_bound : private step_view {
     device_work const& all = rows_[row].total;
     bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
     flat_map<std::string_view, double> const kernels = kernels_of(row);
-    sentence text(" Longest range: ");
-    text << rows_[row].path << (is_leaf ? ", " : " by itself, ") << time(ns) << " ("
+    sentence text(" The longest range is ");
+    text << rows_[row].path << (is_leaf ? ", " : ", by itself ") << time(ns) << " ("
          << percent(ns / active_ns()) << (in_.steps.from_steps ? " of the step)" : " of it)")
          << limiter_text(in_.roofline.limits[row], kernels.size() > 1) << ".";
     range_limit const& limit = in_.roofline.limits[row];
@@ -275,16 +277,15 @@ class step_bound : private step_view {
       text << " Its warps most often " << stall_text(limit.stall) << ".";
     return text << longest_kernel_text(kernels);
   }
-  /// "; its limiter: HBM at 76 % of its peak"; empty where it is not known.
+  /// "; its limiter is HBM, at 76 % of its peak"; empty where it is not known.
   static std::string limiter_text(range_limit const& limit, bool is_mean) {
     if (limit.text.empty()) return {};
     if (limit.kind == limiter::unit)
-      return sentence("; its limiter: ") << limit.roof << " at " << limit.use_text();
+      return sentence("; its limiter is ") << limit.roof << ", at " << limit.use_text();
     bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
-    if (!has_use) return "; its limiter: " + limit.text;
-    return sentence("; its limiter: latency, no unit above ")
-           << limit.use_text() << " (" << limit.roof << ')'
-           << (is_mean ? " in the mean of its kernels" : "");
+    if (!has_use) return "; its limiter is " + limit.text;
+    return sentence("; its limiter is latency: no unit is saturated, and the busiest, ")
+           << limit.roof << (is_mean ? ", averages " : ", is at ") << limit.use_text();
   }
   /// The names of the kernels of a range itself, with their times.
   flat_map<std::string_view, double> kernels_of(std::size_t row) const {
@@ -294,7 +295,7 @@ class step_bound : private step_view {
         times[kernel.short_name] += ns_in_step(kernel, rows_[row], in_.steps);
     return times;
   }
-  /// " Its longest kernel: flash_bprop_kernel, 18.5 ms of its kernels' 30.8 ms.": all of that
+  /// " Its longest kernel is flash_bprop_kernel, 18.5 ms of its kernels' 30.8 ms.": all of that
   /// name; of a single one its name. Empty where none has much of the time.
   static std::string longest_kernel_text(flat_map<std::string_view, double> const& times) {
     constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
@@ -311,8 +312,8 @@ class step_bound : private step_view {
     if (longest.empty() || most < much * all) return {};
     std::string const name = shortened(longest, widest, 0);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
-    if (times.size() == 1) return sentence(" Its kernel: ") << name << end;
-    return sentence(" Its longest kernel: ")
+    if (times.size() == 1) return sentence(" Its kernel is ") << name << end;
+    return sentence(" Its longest kernel is ")
            << name << ", " << time(most) << " of its kernels' " << time(all) << ".";
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.

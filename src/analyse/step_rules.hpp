@@ -31,9 +31,11 @@ struct cpu_of_step {
   double cpu_ns = 0.0;
   double voluntary = 0.0;
   double involuntary = 0.0;
+  double taken = 0.0;  ///< steps in which another thread took a good part of it
 
   double off_ns() const noexcept { return larger(0.0, wall_ns - cpu_ns); }
 };
+inline constexpr double least_off_cpu = 0.05;  // of a step, that others take; chosen
 inline cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
   cpu_of_step sum;
   std::uint32_t const first = source.first_recorded_step();
@@ -44,6 +46,9 @@ inline cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
     sum.cpu_ns += static_cast<double>(step.cpu_ns);
     sum.voluntary += step.voluntary_switches;
     sum.involuntary += step.involuntary_switches;
+    auto const wall = static_cast<double>(elapsed(step.begin, step.end));
+    bool const lacks = wall - static_cast<double>(step.cpu_ns) >= least_off_cpu * wall;
+    if (lacks && step.involuntary_switches > 0) sum.taken += 1.0;
   }
   if (sum.steps > 0.0)
     for (double* const value : {&sum.wall_ns, &sum.cpu_ns, &sum.voluntary, &sum.involuntary})
@@ -71,14 +76,23 @@ class step_rules : protected kernel_rules {
     return has_device_work() ? smaller(ns, idle_of_host()) : ns;
   }
 
-  /// Another thread takes the CPU of the one that drives the steps.
-  bool preempted(finding_rule const& rule) {
-    constexpr double least_off = 0.05;   // of a step; chosen
+  /// Whether other threads take the CPU of the one that drives the steps, in half of them or more:
+  /// of a few steps `slow_step` reports it.
+  bool is_preempted() const noexcept {
     constexpr double least_taken = 1.0;  // a step; chosen
     constexpr double fewest = 3.0;       // steps; chosen
-    if (cpu_.steps < fewest || cpu_.involuntary < least_taken) return true;
+    if (cpu_.steps < fewest || cpu_.involuntary < least_taken) return false;
+    if (2.0 * cpu_.taken < cpu_.steps) return false;
     // Where it mostly gives the CPU away itself, what it waits for takes the time.
-    if (cpu_.off_ns() < least_off * cpu_.wall_ns || cpu_.voluntary > cpu_.involuntary) return true;
+    return cpu_.off_ns() >= least_off_cpu * cpu_.wall_ns && cpu_.voluntary <= cpu_.involuntary;
+  }
+  /// Whether that makes so much of a mean step longer.
+  bool is_by_preemption(double ns) const noexcept {
+    constexpr double with_caches = 1.25;  // that others used meanwhile; chosen
+    return is_preempted() && ns <= with_caches * cpu_.off_ns();
+  }
+  bool preempted(finding_rule const& rule) {
+    if (!is_preempted()) return true;
     finding& made =
         add_of_step(rule, cost_of_host(cpu_.off_ns()),
                     sentence("The thread of the steps has a CPU for ")
@@ -122,7 +136,7 @@ class step_rules : protected kernel_rules {
     if ((!grows && !shrinks) || !is_apart(third, grows)) return true;
     if (shrinks && has_device_work()) return true;
     double const cost = grows ? cost_of_host(larger(0.0, mean_ns() - early)) : 0.0;
-    if (grows && !is_dear(cost)) return true;
+    if (grows && !is_expensive(cost)) return true;
     finding& made = add_of_step(
         rule, cost,
         sentence(grows ? "Steps grow over the run: " : "Steps get shorter over the run: ")
@@ -159,7 +173,7 @@ class step_rules : protected kernel_rules {
     }
     if (slowest == nullptr || slow > larger(std::size_t{1}, later_.size() / one_of)) return true;
     double const cost = cost_of_host(more / static_cast<double>(later_.size()));
-    if (!is_dear(cost)) return true;
+    if (!is_expensive(cost)) return true;
     sentence title;
     title << "Step " << slowest->step << " takes " << time(ns_of(*slowest)) << ", the median one "
           << time(median);

@@ -22,23 +22,23 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What the step becomes without this cause: "Predicted step: 2.10 ms (13.9 % shorter)", or the
-/// most that could be gained where that is not predicted.
+/// What the step becomes without this cause: "Without this cause, the step would take 2.10 ms (13.9
+/// % shorter).", or the most that could be gained where that is not predicted.
 inline std::string gain_text(finding const& found, steps_summary const& steps) {
   double const step_ns = steps.usual_ns();
   std::string const whole = steps.whole();
   if (!(found.cost_ns_per_step > 0.0)) return {};
   if (found.leaves_step(step_ns))
-    return sentence("Fixing only this would not shorten the ") << whole << ".";
+    return sentence("Fixing this alone would not shorten the ") << whole << ".";
   std::string const share = human_percent(found.gain_ns(step_ns), step_ns);
   if (!is_finite(found.predicted_step_ns))
-    return sentence("At most ") << time_text(found.cost_ns_per_step) << " of the " << whole
-                                << (share.empty() ? share : sentence(" (") << share << " %)")
-                                << ".";
+    return sentence("Fixing this would shorten the ")
+           << whole << " by at most " << time_text(found.cost_ns_per_step)
+           << (share.empty() ? share : sentence(" (") << share << " %)") << ".";
   std::string base;
   if (steps.is_slowed()) base = sentence(" than ") << time_text(step_ns) << " unrecorded";
-  return sentence("Predicted ")
-         << whole << ": " << time_text(found.predicted_step_ns)
+  return sentence("Without this cause, the ")
+         << whole << " would take " << time_text(found.predicted_step_ns)
          << (share.empty() ? share : sentence(" (") << share << " % shorter" << base << ')')
          << (found.ends_other_waits(step_ns) ? ", since other idle time ends with it." : ".");
 }
@@ -89,8 +89,8 @@ struct most_deciding {
 inline std::string undecided_text(vec<undecided_rule> const& undecided) {
   most_deciding const most(undecided);
   if (most.rule == nullptr) return {};
-  return sentence(most.rule->quoted_needs())
-         << " would decide " << most.rules << (most.rules == 1 ? " rule" : " rules") << " more";
+  return sentence(most.rule->how_to_decide())
+         << " to check " << most.rules << (most.rules == 1 ? " more rule" : " more rules");
 }
 
 /// The answer: what bounds the step, the causes that gain most, what to try, and what else there
@@ -117,9 +117,13 @@ inline void write_answer(text_writer& out, findings_table const& table, steps_su
   }
   std::string more;
   if (std::size_t const rest = table.findings.size() - shown - without_gain; rest > 0)
-    more = sentence() << rest << " more in findings.json";
+    more = sentence() << rest << (rest == 1 ? " more finding is" : " more findings are")
+                      << " in findings.json";
   if (without_gain > 0)
-    add_part(more, sentence("would not shorten the step alone: ") << rules_without_gain, "; ");
+    add_part(more,
+             sentence("fixing one of these alone would not shorten the ")
+                 << steps.whole() << ": " << rules_without_gain,
+             "; ");
   add_part(more, undecided_text(table.undecided), "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }

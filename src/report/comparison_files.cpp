@@ -179,6 +179,7 @@ class comparison_json {
       json_.number("lost_before", range.lost_before);
       json_.number("lost_after", range.lost_after);
     }
+    if (range.judged_trimmed) json_.boolean("trimmed", true);
     if (range.lost) json_.boolean("lost", true);
     json_.number("share", range.share);
     count("steps_to_decide", range.steps_to_decide);

@@ -21,7 +21,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Writes the answer, its findings and the dearest ranges as markup without figures.
+/// Writes the answer, its findings and the most expensive ranges as markup without figures.
 class page_plain {
  public:
   page_plain(text_writer& out, report_input const& input) : out_(out), input_(input) {}

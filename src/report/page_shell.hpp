@@ -27,11 +27,11 @@ STRATA_BEGIN
 
 /// How much of a run report.html shows, which keeps it below 2 MB; it says what it leaves out.
 struct page_limits {
-  std::size_t ranges = 1200;           ///< of each of the two tables, the dearest
+  std::size_t ranges = 1200;           ///< of each of the two tables, the most expensive
   std::size_t counter_values = 20000;  ///< of each of the two tables
   std::size_t kernels = 800;           ///< rows, the longest
   std::size_t points = 1200;           ///< of the roofline
-  std::size_t findings = 100;          ///< the dearest
+  std::size_t findings = 100;          ///< the most expensive
   std::size_t slices = 24000;          ///< of the timelines of all steps that are shown
   std::size_t tracks = 32;             ///< of that timeline
   std::size_t name = 96;               ///< columns of a name; its middle is left out

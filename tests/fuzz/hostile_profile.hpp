@@ -31,6 +31,7 @@ class hostile_profile {
 
   strata::profile take() {
     strata::profile made = made_;
+    strata::detail::recording_repair(made).run();
     // As a session has them, where the records allow it.
     if (sums_ && strata::detail::recording_check(made).is_sound())
       made.device = strata::detail::sum_records(made);

@@ -29,6 +29,8 @@ here = pathlib.Path("demo").resolve()
 shutil.rmtree(here, ignore_errors=True)
 (here / "examples").mkdir(parents=True)
 shutil.copy(root / "examples/demo.sh", here / "examples")
+(here / "include/strata").mkdir(parents=True)
+shutil.copy(root / "include/strata/version.hpp", here / "include/strata")
 stubs = here / "stubs"
 gpt2 = "build/demo/examples/gpt2/gpt2"
 script(stubs / "cmake", f"""
@@ -60,6 +62,16 @@ that("libcli11-dev" not in demo("cpu", "--no-install").stdout, "--no-install ins
 on_gpu = demo("fused eager cpu", "--no-install")
 script(stubs / "apt-get", "exit 0\n")
 that("not installed" not in demo("cpu").stderr, "an install that went well is said to have failed")
+
+# A command strata that is there already is used, and nothing is built for it; one of another version is not.
+version = ".".join(re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (root / "include/strata/version.hpp").read_text(encoding="utf-8")))
+for place, said, is_used in (("build/tools/strata", version, True), ("build/tools/strata", "0.0.1", False), ("stubs/strata", version, True)):
+    script(here / place, f'case $1 in --version) echo "strata {said}" ;; *) echo "used $1" ;; esac\n')
+    again = demo("fused eager cpu", "--no-install").stdout
+    that(("used compare" in again) == is_used and ("is there already" in again) == is_used and ("to compile." in again) != is_used,
+         f"{place} of {said}: {again}")
+    that(("strata_command" in demo("cpu", "--no-install").stdout) != is_used, f"{place} of {said}: it is to be built")
+    (here / place).unlink()
 
 # What they print to be run, in the sources: with the command of this build, and folders of this test.
 printed = sorted({line.strip() for line in (on_cpu.stdout + on_gpu.stdout).splitlines() if re.match(r"  (cmake|build/)", line)})

@@ -164,6 +164,26 @@ refused("empty: Neither the folder nor a folder in it has a profile.strata or pr
 refused("none: It cannot be opened: No such file or directory.", "none")
 refused("late/rank2: It has rank 2 alone: give the folder that has all of them.", "late/rank2")
 refused("means/rank1/profile.json: It is rank 1, and so is late/rank1/profile.strata: give one run.", "late", "means/rank1")
+# A second run into one folder makes rank0-2 where rank0 is, and no suffix where the first run left none: the newest run is compared.
+def begins(at):
+    return lambda rank, profile: profile["environment"].update(started_at_unix_ns=1790000000000000000 + at * 10**9 + rank * 10**6)
+
+
+again = of_json(late, "again", begins(0))
+shutil.rmtree("again/rank3")
+for path in sorted(of_json(late, "newer", begins(3600)).glob("rank*")):
+    shutil.copytree(path, f"again/{path.name}" if path.name == "rank3" else f"again/{path.name}-2")
+told = ranks(1, again).stdout
+alone = ranks(1, "newer").stdout
+several = ("note: Several runs wrote into this folder: the 4 ranks of the newest one are compared, and 3 older recordings are left out. "
+           "Give each run an out= of its own.\n")
+that(several in told and told.replace(several, "") == alone, f"two runs in one folder: {told}\n{alone}")
+told = ranks(1, *sorted(again.glob("rank*"))).stdout  # what a pattern gives
+that(several in told and told.replace(several, "") == alone, f"two runs of a pattern: {told}")
+shutil.rmtree("again/rank0")  # no rank is there twice, and all the same they are of two runs
+shutil.rmtree("again/rank1")
+shutil.rmtree("again/rank2-2")
+refused("again: Of ranks 0 to 3 there is no 2: copy what is missing, or compare these with --anyway.", again)
 part = of_json(late, "part")
 shutil.rmtree("part/rank1")
 refused("part: Of ranks 0 to 3 there is no 1: copy what is missing, or compare these with --anyway.", part)

@@ -84,7 +84,7 @@ for recording in [here / "gpt2.strata", *recordings]:
     has_points = recording.stem != "llama-decode"  # whose operations are neither counted, beside graphs, nor declared
     that(bool(data["answer"]["findings"]) != is_sound and bool(data["answer"]["points"]) == has_points,
          f"{recording.name}: findings, or no roofline")
-    that(("switching CUDA graphs off would decide" in said) == has_graphs,
+    that(("switch CUDA graphs off to check" in said) == has_graphs,
          f"{recording.name}: what graphs keep from being counted")
     purposes = {each["purpose"] for each in csv.DictReader((folder / "memory.csv").open(encoding="utf-8"))}
     that(recording.stem != "gpt2-memory" or {"weights", "activations", "workspace"} <= purposes, f"{recording.name}: memory of {purposes}")
@@ -145,7 +145,7 @@ for file, sentence in (("none.strata", "It cannot be opened: No such file or dir
                        ("cut.strata", "It is not whole, or was changed: copy it again as binary data."),
                        ("flipped.strata", "It is not whole, or was changed: copy it again as binary data.")):
     that(reported(2, file) == f"strata report: {file}: {sentence}\n", f"{file}: another sentence")
-tells = "strata report --help tells all options\n"
+tells = "strata report --help shows all options\n"
 formats = f"{', '.join(name for name, _ in table)}, joined by +, or none."
 for words, told in ((["--format=html"], f"there is no --format, did you mean --formats?\n{tells}"),
                     (["late"], f"The following argument was not expected: late\n{tells}"),

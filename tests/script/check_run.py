@@ -227,10 +227,10 @@ refused(2, 'STRATA: "every=x" is ignored: every takes a whole number from 1.', "
 refused(2, 'STRATA: there is no key "foo", did you mean for? STRATA=help prints the keys.', "--", "true", env={**environment, "STRATA": "foo"})
 refused(2, "hbm,l1: A comma begins another key of STRATA=: lists are joined by +.", "--counters", "hbm,l1", "--", "true")
 that("no-such-metric" in ran(2, "--counters", "no-such-metric", "--", "true").stderr, "an unknown metric is taken")
-refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help tells all options", "--for", "soon", "--", "true")
+refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help shows all options", "--for", "soon", "--", "true")
 for option, takes in (("--out", "a folder, such as run1"), ("--steps", "the name of a range, such as 'Train step'"),
                       ("--counters", "names joined by +, such as findings"), ("--every", "a number of steps, such as 100")):
-    refused(2, f"{option} takes {takes}\nstrata run --help tells all options", option, "", "--", "true")
+    refused(2, f"{option} takes {takes}\nstrata run --help shows all options", option, "", "--", "true")
 refused(2, "CUDA_INJECTION64_PATH: It names another tool, and one is loaded: unset it.", "--", "true",
         env={**environment, "CUDA_INJECTION64_PATH": "/opt/other.so"})
 
@@ -275,7 +275,13 @@ child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"tri
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
 that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")
 if as_nobody:
-    attach(2, child.pid, "You may not look at it: be the user who started it, or root.", **as_nobody)
+    attach(2, child.pid, f"It belongs to another user (uid {os.geteuid()}): run strata attach as that user, or as root.", **as_nobody)
+if os.geteuid() == 0:  # root of a container may see less
+    try:
+        pathlib.Path("/proc/1/environ").read_bytes()
+    except OSError as error:
+        attach(2, 1, f"You are root, but /proc/1/environ cannot be read ({error.strerror}): start the container with --cap-add=SYS_PTRACE, "
+                     "or run strata attach where the process was started.")
 child.kill()
 child.wait()
 # As root it touches what the process may touch, and nothing else.
@@ -414,7 +420,7 @@ shutil.rmtree("marked")
 ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "marked.py", env=python)
 answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
 that(answer["next"][0]
-     == f"strata run --out after-the-change --steps 'bl*'\\''k' host -- {sys.executable} marked.py",
+     == f"strata run --out next --steps block -- {sys.executable} marked.py",
      f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
 # Tasks of asyncio take turns in a thread that has one stack of ranges.

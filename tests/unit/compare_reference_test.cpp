@@ -296,6 +296,11 @@ class reference {
     range.noise = std::sqrt(alike ? noise : std::max(range.within, range.between_runs));
     range.verdict = range_verdict::within;
     double const least = both_known_ ? std::min(hidden, hidden_alone) : hidden;
+    double const beyond_clocks = 6.0 * std::sqrt(std::max(range.within, range.between_runs));
+    if (range.change - beyond_clocks > std::log(2.0) && range.typical > std::log(2.0)) {
+      range.verdict = range.change <= range.limit ? range_verdict::accepted : range_verdict::slower;
+      return alike ? least : 0.0;
+    }
     if (range.change <= limit_ || told <= limit_) return alike ? least : 0.0;
     bool const beyond = alike && told > needed * range.noise;
     bool const most = range.typical > limit_;
@@ -316,6 +321,8 @@ class reference {
   void judge_step() {
     step_limit_ = own_limit("", "step");
     if (step_value_ <= step_limit_) return;
+    step_slower_ = step_value_ - std::log(2.0) > quantile(0.005, freedom_) * step_noise;
+    if (step_slower_) return;
     if (runs_known) {
       step_slower_ = step_value_ > quantile(0.005, freedom_) * step_noise;
       return;

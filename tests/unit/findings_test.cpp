@@ -945,7 +945,7 @@ TEST_CASE("host times only: the answer is of a step, and says what is in no rang
     p.in(p.mlp, [&](std::uint32_t) { p.now += 700 * us; });
   });
   CHECK(answer(p.made).input.findings.bound ==
-        "Host times only: mlp takes the longest by itself, 700 us of a step (70 %).");
+        "Only host times are known: mlp takes the longest by itself, 700 us of a step (70 %).");
   p.run(10, [&] {
     p.in(p.attention, [&](std::uint32_t) { p.now += 300 * us; });
     p.now += 9'700 * us;
@@ -1006,7 +1006,7 @@ TEST_CASE("host times of other threads run beside the step and are no part of it
   });
   answer const a(p.made);
   CHECK(a.input.findings.bound ==
-        "Host times only: mlp takes the longest by itself, 700 us of a step (70 %).");
+        "Only host times are known: mlp takes the longest by itself, 700 us of a step (70 %).");
   for (range_row const& row : a.tree.rows()) {
     bool const beside = row.path.find("load") == 0;
     CHECK(row.thread == (beside ? "thread loader" : ""));
@@ -1288,16 +1288,19 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
     found.predicted_step_ns = predicted_us * us;
     return detail::gain_text(found, steps);
   };
-  CHECK(text(797) == "Predicted step: 797 us (20.3 % shorter).");
+  CHECK(text(797) == "Without this cause, the step would take 797 us (20.3 % shorter).");
   CHECK(text(795) ==
-        "Predicted step: 795 us (20.5 % shorter), since other idle time ends with it.");
-  CHECK(text(995) == "Fixing only this would not shorten the step.");
+        "Without this cause, the step would take 795 us (20.5 % shorter), since other idle time "
+        "ends with it.");
+  CHECK(text(995) == "Fixing this alone would not shorten the step.");
   steps.p50_ns = steps.mean_ns;
   steps.unrecorded_ns = 800.0 * us;
-  CHECK(text(700) == "Predicted step: 700 us (12.5 % shorter than 800 us unrecorded).");
+  CHECK(text(700) ==
+        "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded).");
   steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
-  CHECK(detail::gain_text(found, steps) == "At most 300 us of the step (30.0 %).");
+  CHECK(detail::gain_text(found, steps) ==
+        "Fixing this would shorten the step by at most 300 us (30.0 %).");
 }
 
 TEST_CASE("time, work and tokens of a step are of the same steps: a dear first one is apart") {
@@ -1360,8 +1363,8 @@ TEST_CASE("without steps the start of a program is apart from its device work") 
   std::string const bound = answer(p.made).input.findings.bound;
   INFO(bound);
   CHECK(bound.find("GPU-bound: the GPU is busy 100 % of the run from its first work on the GPU to "
-                   "its last. Longest range: mlp, 1.00 s (100 % of it)") == 0);
-  CHECK(bound.find("91 % of the run.") != std::string::npos);
+                   "its last. The longest range is mlp, 1.00 s (100 % of it)") == 0);
+  CHECK(bound.find(" 91 % of the run is before its first work") != std::string::npos);
 }
 
 TEST_CASE("a cause that explains less than half of the idle time is not named") {
@@ -1602,7 +1605,7 @@ TEST_CASE("own-cost: it stands first where the GPU waits for it, and costs nothi
   }
 }
 
-TEST_CASE("the page shows the dearest findings, and says how many it leaves out") {
+TEST_CASE("the page shows the most expensive findings, and says how many it leaves out") {
   program p;
   p.run(2, [&] {
     for (int i = 0; i < 10; ++i) {

@@ -12,7 +12,7 @@
 namespace gains_test {
 
 using namespace strata;
-using detail::cure_of_kernels;
+using detail::fix_of_kernels;
 using detail::gain_judge;
 
 namespace {
@@ -39,9 +39,9 @@ roofline_table table_of(range_limit const& load) {
   return made;
 }
 
-double gain_of(range_limit const& load, cure_of_kernels const& cure) {
+double gain_of(range_limit const& load, fix_of_kernels const& fix) {
   roofline_table const table = table_of(load);
-  return gain_judge(table).gain(0, cure);
+  return gain_judge(table).gain(0, fix);
 }
 
 doctest::Approx within(double ns) { return doctest::Approx(ns).epsilon(1e-9); }
@@ -49,35 +49,35 @@ doctest::Approx within(double ns) { return doctest::Approx(ns).epsilon(1e-9); }
 }  // namespace
 
 TEST_CASE("gains: a unit at 80 % takes all of the time, one below its part of that") {
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::l1) == within(250));
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.8}}), gpu_unit::l1) == within(1000));
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.95}}), gpu_unit::l1) == within(1000));
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::hbm) == 0.0);
+  CHECK(fix_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::l1) == within(250));
+  CHECK(fix_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.8}}), gpu_unit::l1) == within(1000));
+  CHECK(fix_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.95}}), gpu_unit::l1) == within(1000));
+  CHECK(fix_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::hbm) == 0.0);
   range_limit const load = load_of({{gpu_unit::l1, 0.4}, {gpu_unit::hbm, 0.2}});
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == within(250));
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == within(500));
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::l1, 0.5)) == within(250));
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::l1, 0.0)) == within(500));
   // The larger of two, not their sum: units work at the same time.
-  cure_of_kernels both;
+  fix_of_kernels both;
   both.leaves(gpu_unit::l1, 0.5).leaves(gpu_unit::hbm, 0.5);
   CHECK(gain_of(load, both) == within(250));
-  CHECK(gain_of(load, cure_of_kernels()) == 0.0);
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::tensor, 0.0)) == 0.0);
+  CHECK(gain_of(load, fix_of_kernels()) == 0.0);
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::tensor, 0.0)) == 0.0);
 }
 
 TEST_CASE("gains: no less time remains than the nearest limit of what is left takes") {
   range_limit const load = load_of({{gpu_unit::l1, 0.8}, {gpu_unit::issue, 0.54}});
   // 0.54 / 0.9 of the time stay, whatever of L1 goes.
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == within(400));
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == within(400));
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::l1, 0.0)) == within(400));
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::l1, 0.5)) == within(400));
   // What is left of the unit itself: 0.8 * 0.75 / 0.9.
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.75)) == within(250));
-  CHECK(gain_of(load_of({{gpu_unit::l1, 0.9}}), cure_of_kernels().leaves(gpu_unit::l1, 0.95)) ==
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::l1, 0.75)) == within(250));
+  CHECK(gain_of(load_of({{gpu_unit::l1, 0.9}}), fix_of_kernels().leaves(gpu_unit::l1, 0.95)) ==
         within(50));
   // Near a limit that stays nothing is to be gained.
   for (double const use : {0.9, 0.93, 1.0, 1.04}) {
     range_limit const near = load_of({{gpu_unit::tensor, use}, {gpu_unit::l1, 0.8}});
-    CHECK(gain_of(near, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == 0.0);
-    CHECK(gain_of(near, cure_of_kernels().ends_waits(1000.0)) == 0.0);
+    CHECK(gain_of(near, fix_of_kernels().leaves(gpu_unit::l1, 0.0)) == 0.0);
+    CHECK(gain_of(near, fix_of_kernels().ends_waits(1000.0)) == 0.0);
   }
 }
 
@@ -89,28 +89,28 @@ TEST_CASE("gains: HBM and PCIe are full before their peaks, as in good work") {
     auto const& unit = each.first;
     auto const& part = each.second;
     CAPTURE(to_string(unit));
-    CHECK(gain_of(load_of({{unit, 0.4}}), cure_of_kernels().ends_waits(1000.0)) ==
+    CHECK(gain_of(load_of({{unit, 0.4}}), fix_of_kernels().ends_waits(1000.0)) ==
           within(1000 - 400 / part));
-    CHECK(gain_of(load_of({{unit, part}}), cure_of_kernels().ends_waits(1000.0)) == within(0.0));
+    CHECK(gain_of(load_of({{unit, part}}), fix_of_kernels().ends_waits(1000.0)) == within(0.0));
   }
   // The limit is what takes longest so, not what is used most.
   range_limit const load = load_of({{gpu_unit::hbm, 0.41}, {gpu_unit::l2, 0.45}});
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000 - 410 / 0.8));
+  CHECK(gain_of(load, fix_of_kernels().ends_waits(1000.0)) == within(1000 - 410 / 0.8));
 }
 
-TEST_CASE("gains: work that a cure brings takes its unit too") {
+TEST_CASE("gains: work that a fix brings takes its unit too") {
   range_limit const load = load_of({{gpu_unit::fp64, 0.8}, {gpu_unit::fma, 0.09}});
-  cure_of_kernels cure = cure_of_kernels().leaves(gpu_unit::fp64, 0.0);
-  CHECK(gain_of(load, cure) == within(900));
-  CHECK(gain_of(load, cure.adds(gpu_unit::fma, 180.0)) == within(700));
-  CHECK(gain_of(load, cure.adds(gpu_unit::tensor, 450.0)) ==
+  fix_of_kernels fix = fix_of_kernels().leaves(gpu_unit::fp64, 0.0);
+  CHECK(gain_of(load, fix) == within(900));
+  CHECK(gain_of(load, fix.adds(gpu_unit::fma, 180.0)) == within(700));
+  CHECK(gain_of(load, fix.adds(gpu_unit::tensor, 450.0)) ==
         within(500));  // one that was not counted
   for (double const none : {0.0, -1.0, detail::not_a_number})
-    CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::fp64, 0.0).adds(gpu_unit::fma, none)) ==
+    CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::fp64, 0.0).adds(gpu_unit::fma, none)) ==
           within(900));
 }
 
-TEST_CASE("gains: whatever the cure, between nothing and what units and limits allow") {
+TEST_CASE("gains: whatever the fix, between nothing and what units and limits allow") {
   sample::random_numbers random(7);
   for (int turn = 0; turn < 20'000; ++turn) {
     CAPTURE(turn);
@@ -122,14 +122,14 @@ TEST_CASE("gains: whatever the cure, between nothing and what units and limits a
     double left[gpu_units];
     double most = 0.0;
     double least = 0.0;
-    cure_of_kernels cure;
+    fix_of_kernels fix;
     for (std::size_t unit = 0; unit < gpu_units; ++unit) {
       auto const which = static_cast<gpu_unit>(unit);
       left[unit] = random.below(3) == 0 ? part() : 1.0;
-      cure.leaves(which, left[unit]);
+      fix.leaves(which, left[unit]);
       double const reached = which == gpu_unit::hbm ? 0.8 : which == gpu_unit::pcie ? 0.85 : 0.9;
       double const added = random.below(4) == 0 ? 1000.0 * part() : 0.0;
-      cure.adds(which, added);
+      fix.adds(which, added);
       least = detail::larger(least, added / reached);
       if (!detail::is_finite(load.units[which])) continue;
       double const taken = 1000.0 * detail::smaller(1.0, load.units[which] / 800.0);
@@ -138,10 +138,10 @@ TEST_CASE("gains: whatever the cure, between nothing and what units and limits a
     }
     if (random.below(2) == 0) {
       double const waits = 1000.0 * part();
-      cure.ends_waits(waits);
+      fix.ends_waits(waits);
       most = detail::larger(most, waits);
     }
-    double const gain = gain_of(load, cure);
+    double const gain = gain_of(load, fix);
     CHECK(gain >= 0.0);
     CHECK(gain <= most + 1e-9);
     CHECK(1000.0 - gain >= detail::smaller(1000.0, least) - 1e-9);
@@ -155,18 +155,18 @@ TEST_CASE("gains: whatever the cure, between nothing and what units and limits a
 
 TEST_CASE("gains: parts are from 0 to 1") {
   range_limit const load = load_of({{gpu_unit::hbm, 0.8}});
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, -3.0)) == within(1000));
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, 2.0)) == 0.0);
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::hbm, -3.0)) == within(1000));
+  CHECK(gain_of(load, fix_of_kernels().leaves(gpu_unit::hbm, 2.0)) == 0.0);
 }
 
 TEST_CASE("gains: an end of waits gains what is waited, other work what is longer than it") {
   range_limit const load = load_of({{gpu_unit::issue, 0.18}});
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(300.0)) == within(300));
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(800));
+  CHECK(gain_of(load, fix_of_kernels().ends_waits(300.0)) == within(300));
+  CHECK(gain_of(load, fix_of_kernels().ends_waits(1000.0)) == within(800));
   // Its units are not those of the work that it replaces.
   range_limit const fma = load_of({{gpu_unit::fma, 0.95}});
-  CHECK(gain_of(fma, cure_of_kernels().replaces_all(90.0)) == within(910));
-  CHECK(gain_of(fma, cure_of_kernels().replaces_all(1001.0)) == 0.0);
+  CHECK(gain_of(fma, fix_of_kernels().replaces_all(90.0)) == within(910));
+  CHECK(gain_of(fma, fix_of_kernels().replaces_all(1001.0)) == 0.0);
 }
 
 TEST_CASE("gains: without units the nearest roof is the limit") {
@@ -174,39 +174,39 @@ TEST_CASE("gains: without units the nearest roof is the limit") {
   load.time_ns = 1000.0;
   load.roof = "HBM";
   load.roof_ns = 450.0;
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000 - 450 / 0.8));
+  CHECK(gain_of(load, fix_of_kernels().ends_waits(1000.0)) == within(1000 - 450 / 0.8));
   load.roof = "FP32";
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(500));
+  CHECK(gain_of(load, fix_of_kernels().ends_waits(1000.0)) == within(500));
   load.roof_ns = 0.0;
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000));
+  CHECK(gain_of(load, fix_of_kernels().ends_waits(1000.0)) == within(1000));
 }
 
 TEST_CASE("gains: what is above its roof is no result, and gains nothing") {
   range_limit load = load_of({{gpu_unit::hbm, 0.5}});
-  cure_of_kernels const cure = cure_of_kernels().leaves(gpu_unit::hbm, 0.0);
-  CHECK(gain_of(load, cure) > 0.0);
+  fix_of_kernels const fix = fix_of_kernels().leaves(gpu_unit::hbm, 0.0);
+  CHECK(gain_of(load, fix) > 0.0);
   load.kind = limiter::above_roof;
-  CHECK(gain_of(load, cure) == 0.0);
+  CHECK(gain_of(load, fix) == 0.0);
 }
 
 TEST_CASE("gains: no time twice, and claims can be undone") {
   roofline_table table = table_of(load_of({{gpu_unit::issue, 0.09}}));
   table.own.push_back(table.own[0]);
   gain_judge judge(table);
-  cure_of_kernels const cure = cure_of_kernels().ends_waits(700.0);
+  fix_of_kernels const fix = fix_of_kernels().ends_waits(700.0);
   CHECK(judge.unexplained(0) == 1.0);
-  CHECK(judge.gain(0, cure) == within(700));
+  CHECK(judge.gain(0, fix) == within(700));
   judge.claim(0, 700.0);
   CHECK(judge.unexplained(0) == within(0.3));
-  CHECK(judge.gain(0, cure) == within(200));  // issue slots are used for 90, at 90 %
-  CHECK(judge.gain(1, cure) == within(700));  // of another range
+  CHECK(judge.gain(0, fix) == within(200));  // issue slots are used for 90, at 90 %
+  CHECK(judge.gain(1, fix) == within(700));  // of another range
   judge.claim(0, 200.0);
-  CHECK(judge.gain(0, cure) == 0.0);
+  CHECK(judge.gain(0, fix) == 0.0);
   judge.claim(0, -200.0);
-  CHECK(judge.gain(0, cure) == within(200));
+  CHECK(judge.gain(0, fix) == within(200));
   judge.claim(0, 5000.0);  // never less than nothing
   CHECK(judge.unexplained(0) == 0.0);
-  CHECK(judge.gain(0, cure) == 0.0);
+  CHECK(judge.gain(0, fix) == 0.0);
   CHECK(gain_judge(table_of({})).unexplained(0) == 0.0);
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("gains: what is set apart is not gained, and explains nothing of the r
   gain_judge judge(table);
   judge.set_apart(0, 600.0);
   CHECK(judge.unexplained(0) == 1.0);
-  CHECK(judge.gain(0, cure_of_kernels().ends_waits(700.0)) == within(400));
+  CHECK(judge.gain(0, fix_of_kernels().ends_waits(700.0)) == within(400));
   judge.claim(0, 100.0);
   CHECK(judge.unexplained(0) == within(0.75));
   judge.set_apart(0, 5000.0);
@@ -223,12 +223,12 @@ TEST_CASE("gains: what is set apart is not gained, and explains nothing of the r
 }
 
 TEST_CASE("gains: kernels that a unit bounds wait for nothing else") {
-  cure_of_kernels const waits = cure_of_kernels().ends_waits(700.0);
+  fix_of_kernels const waits = fix_of_kernels().ends_waits(700.0);
   CHECK(gain_of(load_of({{gpu_unit::tensor, 0.79}}), waits) == within(1000 - 790 / 0.9));
   CHECK(gain_of(load_of({{gpu_unit::tensor, 0.8}}), waits) == 0.0);
-  cure_of_kernels const less = cure_of_kernels(waits).leaves(gpu_unit::tensor, 0.5);
+  fix_of_kernels const less = fix_of_kernels(waits).leaves(gpu_unit::tensor, 0.5);
   CHECK(gain_of(load_of({{gpu_unit::tensor, 0.8}}), less) == within(500));
-  cure_of_kernels const other = cure_of_kernels().leaves(gpu_unit::l2, 0.1);
+  fix_of_kernels const other = fix_of_kernels().leaves(gpu_unit::l2, 0.1);
   CHECK(gain_of(load_of({{gpu_unit::tensor, 0.79}, {gpu_unit::l2, 0.6}}), other) ==
         within(1000 - 790 / 0.9));
   CHECK(gain_of(load_of({{gpu_unit::tensor, 0.8}, {gpu_unit::l2, 0.6}}), other) == 0.0);

@@ -67,10 +67,10 @@ TEST_CASE("fp64-by-accident: the time of the FP64 pipe, where values are convert
   CHECK(cost_of(p.made, "fp64-by-accident") == exactly(0.5 * kernel_ns));
   answer const a(p.made);
   a.first_is("fp64-by-accident", "attention");
-  CHECK(
-      a.findings()[0].title ==
-      "FP64 operations on converted values: 20,000,000 FLOP, 3,200,000 operations of the pipe that "
-      "converts (XU); FP64 is used for 40 % of the time");
+  CHECK(a.findings()[0].title ==
+        "FP64 operations run on converted values: 20,000,000 FLOP, 3,200,000 operations of the "
+        "pipe that "
+        "converts (XU); FP64 is used for 40 % of the time");
   p.use(p.attention, "fp64", 0.72);
   // What issues stays, without the conversions: 10 % of their pipe, an eighth of that in slots.
   CHECK(cost_of(p.made, "fp64-by-accident") == exactly(above(0.25 - 0.1 / 8)));
@@ -518,12 +518,12 @@ TEST_CASE("fp32-without-tensor: what a library takes for it in TF32") {
   CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(kernel_ns - tf32_ns(0.8 * 67e9)));
   answer const a(p.made);
   a.first_is("fp32-without-tensor", "attention");
-  CHECK(
-      a.findings()[0].title ==
-      "FP32 matrix product at 80 % of FP32 peak; the unused tensor cores have 7.4 times that peak "
-      "in TF32");
+  CHECK(a.findings()[0].title ==
+        "An FP32 matrix product runs at 80 % of FP32 peak; the unused tensor cores have 7.4 times "
+        "that peak "
+        "in TF32");
   CHECK(a.input.roofline.limits[1].text == "FMA 80 %");
-  CHECK(a.input.findings.bound.find("; its limiter: FMA at 80 % of its peak.") !=
+  CHECK(a.input.findings.bound.find("; its limiter is FMA, at 80 % of its peak.") !=
         std::string::npos);
   p.hbm(p.attention, 0.3);  // the bytes stay
   CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(above_hbm(0.3)));
@@ -631,7 +631,7 @@ TEST_CASE("declared-work: the part of the pipe's time that is not declared") {
   CHECK(cost_of(recomputing(0.4, 2.0).made, "declared-work") == exactly(0.25 * kernel_ns));
   answer const a(recomputing(0.8, 4.0).made);
   a.first_is("declared-work", "attention");
-  CHECK(a.findings()[0].title == "Measured 4.00 times the declared operations");
+  CHECK(a.findings()[0].title == "The range does 4.00 times the declared operations");
   CHECK(a.findings()[0].shortens_step(a.steps().mean_ns));
 }
 
@@ -647,11 +647,13 @@ TEST_CASE("declared-work: from 1.25 times on; less than 0.8 times is a doubt tha
   REQUIRE(doubt != nullptr);
   CHECK(doubt->cost_ns_per_step == 0.0);
   CHECK(doubt->title ==
-        "Measured 0.80 times the declared operations; integer ones, as of quantised weights, are "
+        "The range does 0.80 times the declared operations; integer ones, as of quantised weights, "
+        "are "
         "not counted");
-  CHECK(answer(recomputing(0.8, 0.004).made).find("declared-work")->title ==
-        "Measured less than 0.01 times the declared operations; integer ones, as of quantised "
-        "weights, are not counted");
+  CHECK(
+      answer(recomputing(0.8, 0.004).made).find("declared-work")->title ==
+      "The range does less than 0.01 times the declared operations; integer ones, as of quantised "
+      "weights, are not counted");
   CHECK_FALSE(doubt->shortens_step(fewer.steps().mean_ns));
   CHECK_FALSE(doubt->leaves_step(fewer.steps().mean_ns));
   nlohmann::json const answered = nlohmann::json::parse(text_of(fewer, true));
@@ -786,7 +788,7 @@ TEST_CASE("low-occupancy: registers or shared memory leave no more than 40 % of 
   CHECK(cost_of(p.made, "low-occupancy") == 0.0);
 }
 
-TEST_CASE("low-occupancy: ranges with different limits have the cure of both") {
+TEST_CASE("low-occupancy: ranges with different limits have the fix of both") {
   program p;
   p.run(8, [&] {
     p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us).registers = 255; });
@@ -871,7 +873,8 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
         std::string::npos);
   std::string const bound = answer(p.made).input.findings.bound;
   CAPTURE(bound);
-  CHECK(bound.find("; its limiter: latency, no unit above 25 % of its peak (issue). Its warps most "
+  CHECK(bound.find("; its limiter is latency: no unit is saturated, and the busiest, issue, is at "
+                   "25 % of its peak. Its warps most "
                    "often wait for L1, "
                    "L2 or device memory (long scoreboard).") != std::string::npos);
   CHECK(a.input.roofline.limits[1].text == "latency: long scoreboard");
@@ -948,7 +951,8 @@ TEST_CASE("ranges of several kernels are left to kernels=") {
   }
 }
 
-TEST_CASE("of ranges of several kernels the dearest is named, and up to 60 % for a last wave") {
+TEST_CASE(
+    "of ranges of several kernels the most expensive is named, and up to 60 % for a last wave") {
   for (double const use : {0.3, 0.5, 0.61}) {
     CAPTURE(use);
     program p;
@@ -1158,7 +1162,8 @@ TEST_CASE("what does not shorten the step is folded on the console") {
   std::string const text = text_of(a, false);
   INFO(text);
   CHECK(text.find("finding: few-blocks") == std::string::npos);
-  CHECK(text.find("would not shorten the step alone: few-blocks") != std::string::npos);
+  CHECK(text.find("fixing one of these alone would not shorten the step: few-blocks") !=
+        std::string::npos);
   nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
   for (nlohmann::json const& cause : json["findings"])
     CHECK((cause["rule"] == "few-blocks" || cause["rule"] == "first-step") ==
@@ -1192,7 +1197,7 @@ TEST_CASE("the console has three causes, in the order of what they gain, and the
     REQUIRE(from != std::string::npos);
   }
   CHECK(text.find("finding: gap-between-ranges") == std::string::npos);
-  CHECK(text.find("1 more in findings.json") != std::string::npos);
+  CHECK(text.find("1 more finding is in findings.json") != std::string::npos);
 }
 
 }  // namespace kernel_rules_test

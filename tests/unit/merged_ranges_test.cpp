@@ -61,7 +61,7 @@ TEST_CASE("no rule judges a row that stands for many ranges") {
     REQUIRE(merged != nullptr);
     CHECK(merged->title.find(name) != std::string::npos);
     CHECK(merged->cost_ns_per_step == 0.0);
-    CHECK(many.input.findings.bound.find("Longest range") == std::string::npos);
+    CHECK(many.input.findings.bound.find("The longest range") == std::string::npos);
   }
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("counted rules leave out such rows, and the headline names the longest
     CHECK(atomics->path == (many ? "mlp" : "layer"));
     std::string const& bound = a.input.findings.bound;
     CAPTURE(bound);
-    CHECK((bound.find("Longest range: mlp") != std::string::npos) == many);
+    CHECK((bound.find("The longest range is mlp") != std::string::npos) == many);
     CHECK(
         (bound.find("of the step is in rows that stand for many ranges (such as [other ranges])") !=
          std::string::npos) == many);

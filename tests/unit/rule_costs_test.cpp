@@ -320,10 +320,11 @@ TEST_CASE("the console says which keys would decide most of the rules that are o
   vec<undecided_rule> open;
   CHECK(detail::undecided_text(open).empty());
   open.push_back({"tail-wave", deciding::kernels, "mlp"});
-  CHECK(detail::undecided_text(open) == "counters=findings,kernels='mlp' would decide 1 rule more");
+  CHECK(detail::undecided_text(open) ==
+        "record with counters=findings,kernels='mlp' to check 1 more rule");
   open.push_back({"extra-traffic", deciding::hbm, {}});
   open.push_back({"atomics", deciding::findings, {}});
-  CHECK(detail::undecided_text(open) == "counters=findings would decide 2 rules more");
+  CHECK(detail::undecided_text(open) == "record with counters=findings to check 2 more rules");
 }
 
 TEST_CASE("above-roof: the level that is the furthest above is named") {
@@ -336,10 +337,12 @@ TEST_CASE("above-roof: the level that is the furthest above is named") {
   INFO(a.all());
   finding const* found = nullptr;
   for (finding const& each : a.findings())
-    if (each.rule == "above-roof" && each.title.find("Above the roof: ") == 0) found = &each;
+    if (each.rule == "above-roof" && each.title.find("The range is above its roof: ") == 0)
+      found = &each;
   REQUIRE(found != nullptr);
   CHECK(found->title ==
-        "Above the roof: at the peak of HBM the counted work takes 1.50 times the measured time");
+        "The range is above its roof: at the peak of HBM the counted work takes 1.50 times the "
+        "measured time");
   CHECK(found->cost_ns_per_step == 0.0);
   CHECK(evidence_of(*found, "time_at_roof_ns") == about(1.5e6));
 }
@@ -364,7 +367,7 @@ TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work
   CAPTURE(busy);
   CHECK(busy.find("GPU-bound") == 0);
   // 350 us of 907.
-  CHECK(busy.find("Longest range: mlp, 350 us (39 % of the step). Its kernel: work.") !=
+  CHECK(busy.find("The longest range is mlp, 350 us (39 % of the step). Its kernel is work.") !=
         std::string::npos);
   CHECK(bound(300 * us).find("CPU-bound") == 0);
 }
@@ -391,8 +394,8 @@ TEST_CASE("the sentence: what recording adds to a step is no idle time of the pr
   std::string const shorter = bound(5, 600e3);
   CAPTURE(shorter);
   CHECK(shorter.find("GPU-bound: the GPU is busy 8") == 0);
-  CHECK(shorter.find(" All this without recording: a step takes 600 us, with it 1.0") !=
-        std::string::npos);
+  CHECK(shorter.find(" These are parts of a step without recording, which takes 600 us; with "
+                     "recording it takes 1.0") != std::string::npos);
   CHECK(bound(5, 480e3).find("GPU-bound: the GPU is busy 100 %") == 0);
   CHECK(bound(50, 990e3).find("without recording") == std::string::npos);  // as steps differ anyway
 }
@@ -450,13 +453,13 @@ TEST_CASE("the sentence: the kernels of one name that have much of the range's t
     CHECK(text.find(part) != std::string::npos);
   };
   says(bound(300 * us, 400 * us, 0),
-       " of the step). Its longest kernel: work, 600 us of its kernels' 1.00 ms.");
+       " of the step). Its longest kernel is work, 600 us of its kernels' 1.00 ms.");
   says(bound(100 * us, 400 * us, 0),
-       " of the step). Its longest kernel: other, 400 us of its kernels' 600 us.");
-  says(bound(300 * us, 0, 0), " of the step). Its kernel: work.");
+       " of the step). Its longest kernel is other, 400 us of its kernels' 600 us.");
+  says(bound(300 * us, 0, 0), " of the step). Its kernel is work.");
   says(bound(200 * us, 500 * us, 0, 300 * us),
-       " of the step). Its longest kernel: work, 700 us of its kernels' 1.20 ms.");
-  says(bound(100 * us, 100 * us, 800 * us), "kernel: " + std::string(59, 'k'));
+       " of the step). Its longest kernel is work, 700 us of its kernels' 1.20 ms.");
+  says(bound(100 * us, 100 * us, 800 * us), "kernel is " + std::string(59, 'k'));
 }
 
 TEST_CASE("what the GPU's work is too short to hide is to be made faster, not launched first") {
@@ -517,9 +520,10 @@ TEST_CASE("the sentence: most time is a range's own, and what overlaps counts on
     });
     return answer(p.made).input.findings.bound;
   };
-  CHECK(bound(false, 1).find("Longest range: attention, 300 us (") != std::string::npos);
-  CHECK(bound(false, 3).find("Longest range: attention, 300 us (") != std::string::npos);
-  CHECK(bound(true, 1).find("Longest range: attention by itself, 300 us (") != std::string::npos);
+  CHECK(bound(false, 1).find("The longest range is attention, 300 us (") != std::string::npos);
+  CHECK(bound(false, 3).find("The longest range is attention, 300 us (") != std::string::npos);
+  CHECK(bound(true, 1).find("The longest range is attention, by itself 300 us (") !=
+        std::string::npos);
 }
 
 TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most of the GPU's time") {
@@ -539,7 +543,7 @@ TEST_CASE("the sentence: Copy-bound where copies that no kernel hides are most o
   std::string const copying = bound(310 * us, false);
   CAPTURE(copying);
   CHECK(copying.find("Copy-bound: the GPU is busy ") == 0);
-  CHECK(copying.find(" of the step, mostly with copies. Longest range: attention") !=
+  CHECK(copying.find(" of the step, mostly with copies. The longest range is attention") !=
         std::string::npos);
   CHECK(bound(310 * us, true).find("GPU-bound: the GPU is busy ") == 0);
 }

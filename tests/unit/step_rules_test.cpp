@@ -108,6 +108,41 @@ TEST_CASE("preempted: others take the CPU of the steps") {
   is_silent(p.made);
 }
 
+TEST_CASE("preempted: it names the cause of calls that vary, unless these take far more") {
+  // Every fifth step takes 2 ms more.
+  std::vector<double> steps = even(40);
+  for (std::size_t i = 4; i < steps.size(); i += 5) steps[i] += 2000.0;
+  auto const with = [&](double least_cpu) {
+    program p = of_host(steps, 1.0, 0, 2);
+    for (step_record& step : p.made.steps) {
+      std::int64_t const ns = step.end - step.begin;
+      bool const is_long = ns > 2'000'000;
+      step.cpu_ns =
+          is_long ? static_cast<std::int64_t>(least_cpu * static_cast<double>(ns)) : ns * 90 / 100;
+    }
+    return p;
+  };
+  answer const taken(with(0.33).made);  // the 2 ms are those without a CPU
+  INFO(taken.all());
+  CHECK(taken.find("preempted") != nullptr);
+  CHECK(taken.find("varying-calls") == nullptr);
+  answer const computed(with(0.95).made);  // they are not
+  INFO(computed.all());
+  CHECK(computed.find("preempted") != nullptr);
+  CHECK(computed.find("varying-calls") != nullptr);
+}
+
+TEST_CASE("slow-step: what takes the CPU of one step alone is not said of all") {
+  std::vector<double> steps = even(20);
+  steps[9] = 40'000.0;
+  program p = of_host(steps, 1.0, 0, 0);
+  p.made.steps[9].cpu_ns /= 40;
+  p.made.steps[9].involuntary_switches = 100;
+  answer const a(p.made);
+  finding const found = says(a, "slow-step");
+  CHECK(has(found.title, "its thread has a CPU for 2 % of it"));
+}
+
 TEST_CASE("host-waits: it sleeps or waits") {
   std::vector<double> const steps = even(20);
   answer const a(of_host(steps, 0.3, 10, 1).made);

@@ -19,6 +19,7 @@
 #include <ggml.h>
 
 #include <strata/adapters/ggml_graph.hpp>
+#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/range.hpp>
@@ -46,9 +47,10 @@ class ggml_ends {
 
   /// Never 0; its lowest bit is free.
   static std::uint64_t key_of(std::string_view name, int operation) noexcept {
-    std::uint64_t hash = 0xcbf29ce484222325u ^ static_cast<std::uint64_t>(operation);
-    for (char const c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return (hash ^ (hash >> 32)) | 2u;
+    fnv1a hash;
+    hash.add(static_cast<std::uint64_t>(operation));
+    hash.add(name);
+    return (hash.value() ^ (hash.value() >> 32)) | 2u;
   }
 
   /// What is known of a node: nothing until one was seen behind it, in whichever thread.

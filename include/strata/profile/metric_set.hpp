@@ -243,7 +243,7 @@ void for_each_name(std::string_view text, Function&& f) {
 /// What a CUPTI counter is read from: it decides what can share a pass and what a range costs.
 enum class metric_location : std::uint8_t {
   memory,       ///< DRAM, L2, clocks of the device: cheap to read
-  sm,           ///< SMs and L1: ten times dearer a range
+  sm,           ///< SMs and L1: ten times as expensive a range
   sass,         ///< instrumented code: exact, in a pass of its own
   device_wide,  ///< links: never together with any other place
   anywhere      ///< GPU time and constants of the device: with what else is counted

@@ -5,10 +5,12 @@
 // A path is the names of ranges from the outermost on: `block[3]/mlp`. The root of the tree has
 // the empty path. It means what is outside ranges, or the whole step: the owner of the path knows.
 
+#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +47,8 @@ inline constexpr std::size_t longest_path = 2000;  // bytes; a name has 1,000 at
 
 /// What a path needs to be continued.
 struct path_end {
-  std::uint64_t hash = 0xcbf29ce484222325u;  ///< of the whole path, FNV-1a
-  std::size_t head = 0;                      ///< what stands before the mark; 0 without one
+  fnv1a hash;            ///< of the whole path
+  std::size_t head = 0;  ///< what stands before the mark; 0 without one
 };
 
 /// The path of a range with this name, below the path `above` which ends so. `end` becomes its end.
@@ -62,8 +64,7 @@ inline std::string path_below(std::string const& above, path_end const& above_en
   if (!above.empty()) path += '/';
   path += name;
   end = above_end;
-  for (std::size_t i = above.size(); i < path.size(); ++i)
-    end.hash = (end.hash ^ static_cast<unsigned char>(path[i])) * 0x100000001b3u;
+  end.hash.add(std::string_view(path).substr(above.size()));
   if (path.size() <= longest_path && end.head == 0) return path;
   auto const is_within = [&path](std::size_t place) {  // a character of UTF-8
     return place < path.size() && (static_cast<unsigned char>(path[place]) & 0xC0) == 0x80;
@@ -77,9 +78,10 @@ inline std::string path_below(std::string const& above, path_end const& above_en
   }
   for (int i = 0; i < 3 && is_within(tail); ++i) ++tail;
   sentence middle;
+  std::uint64_t const hash = end.hash.value();
   middle << dots;
   for (int shift = 28; shift >= 0; shift -= 4)
-    middle << "0123456789abcdef"[(end.hash >> 32 ^ end.hash) >> shift & 0xF];
+    middle << "0123456789abcdef"[(hash >> 32 ^ hash) >> shift & 0xF];
   middle << dots;
   return path.replace(end.head, tail - end.head, middle);
 }
@@ -103,10 +105,7 @@ inline std::string with_folded_indices(std::string_view path) {
 
 /// What stands for all ranges that there was no room for: below the deepest level, beyond the
 /// table of names, and beyond that of places in the tree.
-inline constexpr std::string_view stand_ins[] = {"[deeper]", "[other names]", "[other ranges]"};
-
-/// The same of kernels of a range.
-inline constexpr std::string_view other_kernels = "[other kernels]";
+inline constexpr std::string_view stand_ins[] = {deeper_ranges, other_names, other_ranges};
 
 /// Whether a name is no range's, but stands for many.
 inline bool is_stand_in(std::string_view name) noexcept {

@@ -10,7 +10,7 @@ STRATA_BEGIN_SWITCH
 
 /// In which order the ranges below one stand.
 enum class row_order : unsigned char {
-  cost,       ///< the dearest first
+  cost,       ///< the most expensive first
   execution,  ///< as they ran
   name
 };

@@ -13,16 +13,82 @@
 STRATA_BEGIN
 namespace detail {
 
+/// ns; half a year, either way.
+constexpr bool is_recorded_time(std::int64_t ns) noexcept {
+  constexpr std::int64_t most = std::int64_t{1} << 54;
+  return ns > -most && ns < most;
+}
+constexpr bool is_recorded_sum(std::int64_t ns) noexcept { return ns >= 0 && is_recorded_time(ns); }
+
+/// Drops from a recording what cannot be and does not make the rest wrong: records by their times,
+/// which are counted, and sums of the device, which older versions made of such times.
+class recording_repair {
+ public:
+  explicit recording_repair(profile& data) : profile_(data) {}
+
+  void run() {
+    drop_records();
+    if (!can_be(profile_.device)) profile_.device = {};  // those of the records stand for them
+  }
+
+ private:
+  /// The device may have lost the times of its work.
+  void drop_records() {
+    auto const lasts = [](auto const& r) {
+      return is_recorded_time(r.begin) && is_recorded_time(r.end) && r.begin <= r.end;
+    };
+    auto const lasts_or_lost = [&](auto const& r) {
+      return lasts(r) || (r.begin == lost_time && r.end == lost_time);
+    };
+    keep(profile_.ranges, lasts);
+    keep(profile_.steps, lasts);
+    keep(profile_.spans, lasts);
+    keep(profile_.launches, lasts);
+    keep(profile_.kernels, lasts_or_lost);
+    keep(profile_.copies, lasts_or_lost);
+    keep(profile_.memory, [](memory_record const& m) { return is_recorded_time(m.time); });
+    keep(profile_.synchronizations, lasts_or_lost);
+    keep(profile_.overheads, lasts);
+    keep(profile_.migrations, lasts);
+  }
+  template <class Record, class Check>
+  void keep(vec<Record>& records, Check const& is_good) {
+    profile_.losses.records_refused += records.size();
+    records.keep_if(is_good);
+    profile_.losses.records_refused -= records.size();
+  }
+
+  static bool can_be(device_sums const& device) noexcept {
+    bool all = true;
+    for (device_work const& w : device.nodes)
+      for (std::int64_t const ns : {w.launch_ns, w.kernel_ns, w.copy_ns, w.synchronization_ns,
+                                    w.graph_kernel_ns, w.adopted_ns})
+        all = all && is_recorded_sum(ns);
+    for (graph_kernel_sums const& g : device.graph_kernels)
+      all = all && is_recorded_sum(g.kernel_ns);
+    return all && can_be(device.by_node) && can_be(device.by_family);
+  }
+  static bool can_be(subtree_sums const& sums) noexcept {
+    bool all = true;
+    for (subtree_times const& t : sums.times)
+      all = all && is_recorded_sum(t.busy_ns) && is_recorded_sum(t.peak_bytes);
+    for (device_busy const& d : sums.devices)
+      for (std::int64_t const ns : d.ns) all = all && is_recorded_sum(ns);
+    return all;
+  }
+
+  profile& profile_;
+};
+
 /// Whether all that a profile refers to is there, and no number is beyond what a run can have: what
-/// the analysis relies on. A record whose times cannot be goes, and is counted.
+/// the analysis relies on.
 class recording_check {
  public:
-  explicit recording_check(profile& data) : profile_(data) {}
+  explicit recording_check(profile const& data) : profile_(data) {}
 
   bool is_sound() {
     check_tree();
     if (!good_) return false;
-    drop_records();
     check_all(profile_.ranges, [&](range_record const& r) {
       good(in_tree(r.node) && r.attribute <= profile_.attributes.size());
     });
@@ -35,9 +101,9 @@ class recording_check {
     check_all(profile_.summed_ranges,
               [&](overflow_sums const& f) { good(in_tree(f.node) && sums(f.durations)); });
     check_all(profile_.inherited, [&](inherited_time const& i) {
-      good(in_tree(i.node) && in_tree(i.from) && is_sum(i.total));
+      good(in_tree(i.node) && in_tree(i.from) && is_recorded_sum(i.total));
     });
-    good(sums(profile_.summed_steps) && is_time(profile_.end));
+    good(sums(profile_.summed_steps) && is_recorded_time(profile_.end));
     check_all(profile_.launches, [&](driver_call_record const& l) {
       good(in_tree(l.node) && l.kind <= api_kind::graph_change);
     });
@@ -68,45 +134,12 @@ class recording_check {
     for (Value const& value : list) look(value);
   }
   void good(bool is) noexcept { good_ = good_ && is; }
-  /// Of the device's sums, which older versions made of times that cannot be.
-  void can_be(bool is) noexcept { sums_can_be_ = sums_can_be_ && is; }
 
   bool in_tree(std::uint32_t node) const noexcept { return node < profile_.nodes.size(); }
   bool is_name(std::uint32_t name) const noexcept { return name < profile_.names.size(); }
   bool is_kernel(std::uint32_t name) const noexcept { return name <= profile_.kernel_names.size(); }
-  /// ns; half a year, either way.
-  static bool is_time(std::int64_t ns) noexcept {
-    constexpr std::int64_t most = std::int64_t{1} << 54;
-    return ns > -most && ns < most;
-  }
-  static bool is_sum(std::int64_t ns) noexcept { return ns >= 0 && is_time(ns); }
   static bool is_size(std::uint64_t bytes) noexcept { return bytes < std::uint64_t{1} << 50; }
 
-  /// Drops records whose times cannot be. The device may have lost those of its work.
-  void drop_records() {
-    auto const lasts = [](auto const& r) {
-      return is_time(r.begin) && is_time(r.end) && r.begin <= r.end;
-    };
-    auto const lasts_or_lost = [&](auto const& r) {
-      return lasts(r) || (r.begin == lost_time && r.end == lost_time);
-    };
-    keep(profile_.ranges, lasts);
-    keep(profile_.steps, lasts);
-    keep(profile_.spans, lasts);
-    keep(profile_.launches, lasts);
-    keep(profile_.kernels, lasts_or_lost);
-    keep(profile_.copies, lasts_or_lost);
-    keep(profile_.memory, [](memory_record const& m) { return is_time(m.time); });
-    keep(profile_.synchronizations, lasts_or_lost);
-    keep(profile_.overheads, lasts);
-    keep(profile_.migrations, lasts);
-  }
-  template <class Record, class Check>
-  void keep(vec<Record>& records, Check const& is_good) {
-    profile_.losses.records_refused += records.size();
-    records.keep_if(is_good);
-    profile_.losses.records_refused -= records.size();
-  }
   static bool sums(duration_statistics const& durations) noexcept {
     return recorded_fields::is_sound(durations);
   }
@@ -127,28 +160,17 @@ class recording_check {
     good(sums_of.nodes.size() == nodes && sums_of.family_of_node.size() == nodes);
     check_sums(sums_of.by_node, nodes);
     check_sums(sums_of.by_family, families);
-    check_all(sums_of.nodes, [&](device_work const& w) {
-      can_be(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
-             is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns) && is_sum(w.adopted_ns));
-    });
     check_all(sums_of.family_of_node, [&](std::uint32_t family) { good(family < families); });
     check_all(sums_of.kernels, [&](kernel_sums const& k) {
       good(in_tree(k.node) && is_kernel(k.name) && sums(k.duration) && sums(k.blocks));
     });
     check_all(sums_of.graph_kernels, [&](graph_kernel_sums const& g) {
       good(in_tree(g.launched_by) && in_tree(g.captured_by));
-      can_be(is_sum(g.kernel_ns));
     });
-    if (good_ && !sums_can_be_) profile_.device = {};  // those of the records stand for them
   }
   void check_sums(subtree_sums const& sums, std::size_t places) {
     good(sums.times.size() == places);
-    check_all(sums.times,
-              [&](subtree_times const& t) { can_be(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
-    check_all(sums.devices, [&](device_busy const& d) {
-      good(d.ns.size() == places);
-      check_all(d.ns, [&](std::int64_t ns) { can_be(is_sum(ns)); });
-    });
+    check_all(sums.devices, [&](device_busy const& d) { good(d.ns.size() == places); });
   }
 
   void check_set(counter_set const& set) {
@@ -171,9 +193,8 @@ class recording_check {
               [&](counted_work const& w) { good(in_tree(w.node) && w.pass < most_passes); });
   }
 
-  profile& profile_;
+  profile const& profile_;
   bool good_ = true;
-  bool sums_can_be_ = true;
 };
 
 }  // namespace detail

@@ -37,7 +37,8 @@ class host_timeline {
   /// Host time between two calls from which on it is work of the program. Units: ns. What is
   /// shorter is part of launching: PyTorch's dispatcher takes 5 to 25 us from launch to launch.
   static constexpr std::int64_t least_host_work = 32'000;
-  /// A wait goes on for so long after its work only where a pool gives released memory back in it.
+  /// A wait continues for so long after its work only where a pool gives released memory back in
+  /// it.
   static constexpr std::int64_t least_giving_back = 50'000;
 
   /// Calls and ranges that ended before `from` are left out.

@@ -84,7 +84,8 @@ struct range_row {
   step_part step_busy_share;         ///< of `gpu_busy_ns`: in which work of such launches ran
   step_part step_launch_share;       ///< of the launches of the range and below
   step_part step_self_launch_share;  ///< of those of the range itself
-  step_part step_launch_time_share;  ///< of the host time in those calls: the first ones are dear
+  step_part
+      step_launch_time_share;  ///< of the host time in those calls: the first ones are expensive
   step_part step_self_launch_time_share;  ///< of that of the range itself
   device_work self;
   device_work total;
@@ -107,7 +108,7 @@ struct range_row {
       std::numeric_limits<double>::quiet_NaN();  ///< sum over calls; NaN where never given
   double bytes = std::numeric_limits<double>::quiet_NaN();
   double tokens = std::numeric_limits<double>::quiet_NaN();
-  /// That calls of NCCL in the range and below sent, as NVTX has them; NaN where it tells none.
+  /// That calls of NCCL in the range and below sent, as NVTX has them; NaN where it has none.
   double collective_bytes = std::numeric_limits<double>::quiet_NaN();
   std::string shape;  ///< `4x64x768` of the last call; followed by `...` when calls differ
   std::string note;

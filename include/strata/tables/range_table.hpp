@@ -209,7 +209,7 @@ class range_table {
     return mean_.busy_ns(i) + mean_.work(i).graph_kernel_ns;
   }
 
-  bool dearer(std::size_t a, std::size_t b) const noexcept {
+  bool costs_more(std::size_t a, std::size_t b) const noexcept {
     if (key(a) != key(b)) return key(a) > key(b);
     if (rows_[a].host_total_ns != rows_[b].host_total_ns)
       return rows_[a].host_total_ns > rows_[b].host_total_ns;
@@ -217,7 +217,7 @@ class range_table {
   }
 
   bool is_before(std::size_t a, std::size_t b) const noexcept {
-    if (sort_ == row_order::cost) return dearer(a, b);
+    if (sort_ == row_order::cost) return costs_more(a, b);
     int const by_name = sort_ == row_order::name ? rows_[a].path.compare(rows_[b].path) : 0;
     return by_name != 0 ? by_name < 0 : a < b;
   }
@@ -238,16 +238,16 @@ class range_table {
     }
   }
 
-  /// The dearest rows, and what is above them.
+  /// The most expensive rows, and what is above them.
   void choose_rows(std::size_t max_rows) {
     visible_.assign(rows_.size(), true);
     if (max_rows == 0 || order_.size() <= max_rows) return;
     visible_.assign(rows_.size(), false);
-    vec<std::size_t> dearest = order_;
-    dearest.sort([this](std::size_t a, std::size_t b) { return dearer(a, b); });
+    vec<std::size_t> most_expensive = order_;
+    most_expensive.sort([this](std::size_t a, std::size_t b) { return costs_more(a, b); });
     hidden_ = order_.size();
     for (std::size_t i = 0; i < max_rows; ++i) {
-      for (std::size_t index = dearest[i]; index != 0 && !visible_[index];
+      for (std::size_t index = most_expensive[i]; index != 0 && !visible_[index];
            index = rows_[index].parent) {
         visible_[index] = true;
         --hidden_;

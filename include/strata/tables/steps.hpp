@@ -270,7 +270,7 @@ class steps_builder {
     steps_.sort([](step_times const& a, step_times const& b) { return a.step < b.step; });
   }
 
-  /// Steps whose work goes on after the host left them are measured on the device: from the begin
+  /// Steps whose work continues after the host left them are measured on the device: from the begin
   /// of a step's first work to that of the next one's. The last step of a window has no next one:
   /// it lasts as long as its work, and the idle time that usually lies between two steps.
   void find_period() {

@@ -30,10 +30,10 @@ STRATA_BEGIN
 struct table_options {
   int width = 120;            ///< columns of the terminal, 40 or more
   bool color = false;         ///< ANSI escapes
-  std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
+  std::size_t max_rows = 60;  ///< ranges shown, the most expensive; 0: all
   bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
   bool bars = false;  ///< beside shares, where they have room: for a terminal, not for a pipe
-  vec<std::string> const* problems = nullptr;  ///< that are told; null: those of the profile
+  vec<std::string> const* problems = nullptr;  ///< that are shown; null: those of the profile
 };
 
 namespace detail {

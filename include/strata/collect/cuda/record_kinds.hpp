@@ -9,6 +9,7 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -128,9 +129,6 @@ inline strata::synchronization_kind kind_of(cupti::synchronization_type type) no
 /// Threads: one at a time.
 class kernel_name_memo {
  public:
-  /// Of those that the table has no room for.
-  static constexpr std::string_view others = "[other kernels]";
-
   explicit kernel_name_memo(name_table& names) noexcept : names_(&names) {}
 
   /// Without memory it throws, as a vec does.
@@ -142,7 +140,7 @@ class kernel_name_memo {
       std::string_view const copy(text);
       known.text = nullptr;
       known.copy.assign(copy.data(), copy.size());
-      known.number = names_->intern(copy, others);
+      known.number = names_->intern(copy, other_kernels);
       if (known.number == no_reference) out_of_memory();
       known.text = text;
     }

@@ -11,6 +11,7 @@
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -173,7 +174,7 @@ class record_translator {
   name_table names_;
   std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});
   std::uint32_t const other_kernels_ =
-      names_.intern(kernel_name_memo::others, {});  // needs no memory later
+      names_.intern(detail::other_kernels, {});  // needs no memory later
   kernel_name_memo kernel_names_{names_};
 };
 

@@ -11,6 +11,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/stand_ins.hpp>
 #include <strata/profile/sums.hpp>
 
 #include <cstddef>
@@ -320,9 +321,6 @@ class inherited_sums {
   number_map<std::uint32_t> positions_;  // in sums_ and 1, by node and `from`
 };
 
-/// The name of ranges whose own is beyond the limit.
-inline constexpr std::string_view other_names = "[other names]";
-
 /// The spans of a process: they begin and end in any thread, in any order. Of those that bear the
 /// same number the youngest ends first. Threads: any. Cost: a lock, and a look into a map.
 class span_log {
@@ -592,7 +590,7 @@ class known_threads {
     thread.ordinal = next_ordinal_++;
     if (threads_.size() == most) {
       ++merged_;
-      thread.name = "[other threads]";
+      thread.name = other_threads;
     } else {
       thread.os_id = os_id;
 #if defined(__linux__)

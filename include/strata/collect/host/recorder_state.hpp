@@ -11,6 +11,7 @@
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,7 @@ struct recorder_state {
   tick_source clock;
   name_table names{name_table::long_texts::cut};
   memory_budget budget;
-  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {}), &budget};
+  node_table nodes{names.intern(deeper_ranges, {}), names.intern(other_ranges, {}), &budget};
   std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
   launch_table launches{budget};
   atomic<std::uint32_t> session{0};    // that records now, 0 while none does
