@@ -1,5 +1,11 @@
 // All of src as one unit, for builds that name one file.
+#include "analyse/compare.cpp"
+#include "analyse/findings.cpp"
 #include "analyse/ledger.cpp"
+#include "analyse/rank_collectives.cpp"
+#include "analyse/rank_comparison.cpp"
+#include "analyse/rank_run.cpp"
+#include "analyse/roofline.cpp"
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
 #include "report/comparison_files.cpp"
@@ -7,5 +13,6 @@
 #include "report/fleet_metrics.cpp"
 #include "report/page.cpp"
 #include "report/perfetto.cpp"
+#include "report/report_input.cpp"
 #include "report/trace.cpp"
 #include "reports.cpp"

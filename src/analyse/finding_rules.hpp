@@ -823,12 +823,6 @@ inline findings_table finding_rules::run() {
 
 }  // namespace detail
 
-/// What is wrong in a profile, by its cost; with predictions, what_if.hpp ranks it by its gain.
-/// Cost: O(rows x rules), the idle times of the steps, and O(r) for r records.
-inline findings_table make_findings(findings_input const& input) {
-  return detail::finding_rules(input).run();
-}
-
 STRATA_END
 
 #endif  // STRATA_ANALYSE_FINDING_RULES_HPP

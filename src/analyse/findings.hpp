@@ -159,6 +159,10 @@ struct findings_input {
   vec<range_row> const& by_index;  ///< of the tree that is not folded
 };
 
+/// What is wrong in a profile, by its cost; with predictions, what_if.hpp ranks it by its gain.
+/// Cost: O(rows x rules), the idle times of the steps, and O(r) for r records.
+findings_table make_findings(findings_input const& input);
+
 STRATA_END
 
 #endif  // STRATA_ANALYSE_FINDINGS_HPP

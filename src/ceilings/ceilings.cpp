@@ -9,6 +9,7 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
+#include "analyse/device_peaks.hpp"
 #include "analyse/roofline.hpp"
 #include "ceilings/ceiling_runs.hpp"
 

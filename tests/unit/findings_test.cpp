@@ -10,7 +10,9 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table.hpp>
+#include "analyse/finding_context.hpp"
 #include "analyse/step_replay.hpp"
+#include "report/answer_text.hpp"
 #include "report/page.hpp"
 
 #include <cmath>

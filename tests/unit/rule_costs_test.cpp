@@ -1,6 +1,7 @@
 // What the rules that look at steps, hosts and doubts say that a cause costs, computed by hand, and
 // where they begin to see it.
 #include <doctest/doctest.h>
+#include "report/answer_text.hpp"
 #include "report/findings.hpp"
 
 #include <cstdint>

@@ -1,0 +1,12 @@
+#include "analyse/findings.hpp"
+
+#include <strata/base/macros.hpp>
+#include "analyse/finding_rules.hpp"
+
+STRATA_BEGIN
+
+findings_table make_findings(findings_input const& input) {
+  return detail::finding_rules(input).run();
+}
+
+STRATA_END

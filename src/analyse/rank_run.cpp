@@ -1,0 +1,391 @@
+#include "analyse/rank_run.hpp"
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/collectives.hpp>
+#include <strata/tables/kernel_names.hpp>
+#include <strata/tables/launch_index.hpp>
+#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "analyse/json_reader.hpp"
+#include "analyse/profile_file.hpp"
+#include "analyse/run_losses.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Where a rank keeps a collective, by path and name.
+class collective_places {
+ public:
+  /// The position of a collective of this rank, which is added where there was none.
+  std::size_t position_of(rank_run& run, std::string_view path, std::string_view kernel,
+                          collective_kind const& kind, double bytes) {
+    std::string key(path);
+    key += '\n';
+    key += kernel;
+    std::size_t& number = places_[key];
+    if (number == 0) {
+      rank_collective made{std::string(path), std::string(kernel), {}};
+      made.operation = to_string(kind.operation);
+      made.algorithm = kind.algorithm;
+      made.protocol = kind.protocol;
+      made.bytes = bytes;
+      run.collectives.push_back(std::move(made));
+      number = run.collectives.size();
+    }
+    return number - 1;
+  }
+
+ private:
+  flat_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
+};
+
+/// The own work of a range, in ns and in launches.
+struct own_work {
+  double ns = 0.0;
+  double launches = 0.0;
+  double lost = 0.0;
+};
+
+/// The own work of ranges by path, summed where two are one.
+/// Cost: O(n log n) for n ranges; a map that is kept in order moves its keys for each new one.
+class work_by_path {
+ public:
+  void add(std::string path, own_work const& work) {
+    all_.push_back({std::move(path), work.ns, work.launches, work.lost});
+  }
+  /// In the order of their paths, without those that did nothing. Takes all out.
+  vec<rank_range> take() {
+    all_.sort([](rank_range const& a, rank_range const& b) { return a.path < b.path; });
+    vec<rank_range> ranges;
+    for (std::size_t i = 0; i < all_.size();) {
+      rank_range sum = std::move(all_[i]);
+      while (++i < all_.size() && all_[i].path == sum.path) {
+        sum.ns += all_[i].ns;
+        sum.launches += all_[i].launches;
+        sum.lost += all_[i].lost;
+      }
+      if (sum.ns > 0.0 || sum.lost > 0.0) ranges.push_back(std::move(sum));
+    }
+    all_ = {};
+    return ranges;
+  }
+
+ private:
+  vec<rank_range> all_;
+};
+
+/// Reads a rank from its records, step by step.
+class rank_recording {
+ public:
+  /// Requires: a whole timeline with steps.
+  explicit rank_recording(profile const& source)
+      : source_(source), tree_(source), launches_(source), finder_(source, tree_) {}
+
+  rank_run read() {
+    describe();
+    find_steps();
+    collect_work();
+    keep_last_steps();
+    add_times();
+    return std::move(made_);
+  }
+
+ private:
+  static constexpr std::uint32_t no_collective = 0xffffffffu;
+  /// Values of collectives that are kept of a rank: 128 KB.
+  static constexpr std::size_t most_values = std::size_t{1} << 14;
+  static constexpr std::size_t fewest_steps = 16;  ///< of which values are kept; chosen
+
+  /// A kernel or copy in one of the steps.
+  struct work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t sample;
+    std::uint32_t row;         ///< of the tree
+    std::uint32_t collective;  ///< position, or no_collective
+  };
+
+  void describe() {
+    profile_environment const& environment = source_.environment;
+    made_.rank = environment.rank;
+    made_.host = environment.host;
+    made_.command = environment.command;
+    made_.began_at = environment.started_at_unix_ns;
+    made_.ended_at = add_saturated(made_.began_at, source_.end);
+    if (!environment.devices.empty()) made_.device = environment.devices[0].name;
+    made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
+    made_.by_step = true;
+    made_.losses = losses_of(source_.losses);
+  }
+  /// The first step pays for what the others find done.
+  void find_steps() {
+    for (step_record const& step : source_.steps) made_.steps.push_back(step.step);
+    made_.steps.sort();
+    made_.recorded_steps = made_.steps.size();
+    if (made_.steps.size() > 1) made_.steps.erase(made_.steps.begin());
+  }
+
+  void collect_work() {
+    launches_.visit_work(
+        [this](auto const& record, std::uint32_t launch) { add_work(record, launch); });
+    work_.sort([](work const& a, work const& b) {
+      return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
+    });
+    launches_.visit_lost(
+        [this](auto const& record, std::uint32_t launch) { add_work(record, launch); });
+  }
+  template <class Record>
+  void add_work(Record const& record, std::uint32_t launch) {
+    std::uint32_t const step = source_.launches[launch].step;
+    std::size_t const sample =
+        made_.steps.count_first([step](std::uint32_t other) { return other < step; });
+    if (sample == made_.steps.size() || made_.steps[sample] != step) return;
+    std::uint32_t const row = tree_.position_of(record.node);
+    work_.push_back({record.begin, record.end, static_cast<std::uint32_t>(sample), row,
+                     collective_of(row, record)});
+  }
+  /// The position of a kernel in a row among the collectives.
+  std::uint32_t collective_of(std::uint32_t row, kernel_record const& kernel) {
+    std::uint32_t& coded = places_[std::uint64_t{row} << 32 | kernel.name];
+    if (coded == 0) coded = find_collective(row, kernel.name) + 2;  // no_collective is 1 then
+    return coded - 2;
+  }
+  static std::uint32_t collective_of(std::uint32_t, copy_record const&) noexcept {
+    return no_collective;
+  }
+  std::uint32_t find_collective(std::uint32_t row, std::uint32_t name) {
+    range_row const& range = tree_.rows()[row];
+    collective_kind const kind = finder_.find(range.path, name);
+    if (!kind) return no_collective;
+    double const bytes = range.collective_bytes / static_cast<double>(source_.steps.size());
+    return static_cast<std::uint32_t>(
+        collectives_.position_of(made_, range.path, short_kernel_name(source_, name), kind, bytes));
+  }
+
+  /// Of long runs the last steps, so that memory stays bounded.
+  void keep_last_steps() {
+    std::size_t const most =
+        larger(fewest_steps, most_values / larger(std::size_t{1}, made_.collectives.size()));
+    if (made_.steps.size() <= most) return;
+    first_ = made_.steps.size() - most;
+    made_.steps.erase(made_.steps.begin(), made_.steps.begin() + first_);
+    work_.keep_if([this](work const& item) { return item.sample >= first_; });
+  }
+
+  void add_times() {
+    std::size_t const steps = made_.steps.size();
+    made_.busy_ns.resize(steps, 0.0);
+    made_.work_ns.resize(steps, 0.0);
+    made_.lost_work.resize(steps, 0.0);
+    for (rank_collective& collective : made_.collectives)
+      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+        values->resize(steps, 0.0);
+    vec<own_work> own(tree_.rows().size());
+    std::int64_t busy_until = lost_time;
+    std::int64_t work_until = lost_time;
+    for (work const& item : work_) {
+      std::size_t const sample = item.sample - first_;
+      double const lost = item.begin == lost_time ? 1.0 : 0.0;
+      made_.busy_ns[sample] += newly_covered(item, busy_until);
+      auto const ns = static_cast<double>(elapsed(item.begin, item.end));
+      if (item.collective != no_collective) {
+        rank_collective& collective = made_.collectives[item.collective];
+        collective.ns[sample] += ns;
+        collective.launches[sample] += 1.0;
+        collective.lost[sample] += lost;
+        continue;
+      }
+      made_.work_ns[sample] += newly_covered(item, work_until);
+      made_.lost_work[sample] += lost;
+      own[item.row].ns += ns;
+      own[item.row].launches += 1.0;
+      own[item.row].lost += lost;
+    }
+    work_by_path by_path;
+    for (std::size_t row = 0; row < own.size(); ++row)
+      if (own[row].launches > 0.0)
+        by_path.add(with_folded_indices(tree_.rows()[row].path), own[row]);
+    made_.ranges = by_path.take();
+    for (rank_range& range : made_.ranges)
+      for (double* const value : {&range.ns, &range.launches, &range.lost})
+        *value /= static_cast<double>(steps);
+  }
+  /// The time of this work behind `until`, which becomes its end.
+  static double newly_covered(work const& item, std::int64_t& until) {
+    std::int64_t const ns = elapsed(larger(item.begin, until), item.end);
+    until = larger(until, item.end);
+    return static_cast<double>(ns);
+  }
+
+  profile const& source_;
+  call_tree tree_;
+  launch_index launches_;
+  collective_finder finder_;
+  rank_run made_;
+  vec<work> work_;
+  std::size_t first_ = 0;             ///< of the samples that are kept
+  number_map<std::uint32_t> places_;  ///< by row and name: the collective's position and 2
+  collective_places collectives_;
+};
+
+/// Reads a rank from the sums of its profile.json: its mean step. Work in ranges that lie outside
+/// of steps is left out, and so is the first step where its part is known.
+class rank_means {
+ public:
+  explicit rank_means(profile_file const& source) : source_(source), json_(source.json()) {}
+
+  rank_run read() {
+    describe();
+    made_.busy_ns.push_back(0.0);
+    made_.work_ns.push_back(0.0);
+    source_.for_each("ranges", [this](json_node row) { add_range(row); });
+    once_.sort();
+    source_.for_each("kernels", [this](json_node row) { add_kernel(row); });
+    made_.ranges = work_.take();
+    made_.lost_work.push_back(0.0);
+    for (rank_range const& range : made_.ranges) {
+      made_.work_ns[0] += range.ns;
+      made_.lost_work[0] += range.lost;
+    }
+    made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
+    double const squares = made_.collectives.empty() ? work_squares_ : collective_squares_;
+    made_.deviation_ns = std::sqrt(squares / steps_);
+    return std::move(made_);
+  }
+
+ private:
+  double number(json_node row, char const* name) const {
+    return json_.number(json_.find(row, name));
+  }
+  bool has(json_node row, char const* name) const {
+    return json_.kind(json_.find(row, name)) == json_kind::number;
+  }
+  /// A sum of the run in a mean step.
+  double per_step(json_node row, char const* sum, char const* first) const {
+    averaged_steps const later{steps_, steps_ >= 2.0 && has(row, first)};
+    return later.mean(number(row, sum), number(row, first));
+  }
+
+  void describe() {
+    double const rank = source_.number("environment", "rank", -1.0);
+    if (rank >= 0.0 && rank < 2147483648.0) made_.rank = static_cast<std::int32_t>(rank);
+    made_.host = source_.text("environment", "host");
+    made_.command = source_.text("environment", "command");
+    made_.losses = source_.losses();
+    double const began_at = source_.number("environment", "started_at_unix_ns", 0.0);
+    double end = 0.0;
+    source_.for_each("steps", [&](json_node step) { end = larger(end, number(step, "end_ns")); });
+    constexpr double most = 4e18;  // ns, below 2^62
+    if (began_at > 0.0 && began_at < most && end < most) {
+      made_.began_at = static_cast<std::int64_t>(began_at);
+      made_.ended_at = add_saturated(made_.began_at, static_cast<std::int64_t>(end));
+    }
+    source_.for_each("devices", [this](json_node device) {
+      if (made_.device.empty()) made_.device = json_.text(json_.find(device, "name"));
+    });
+    vec<double> const all = source_.steps_ms();
+    made_.recorded_steps = all.size();
+    steps_ = larger(1.0, static_cast<double>(all.size()));
+    averaged_steps const later{steps_, all.size() > 1};
+    made_.step_ns = all.empty() ? 0.0 : later.mean(mean(all) * steps_, all[0]) * 1e6;
+  }
+
+  void add_range(json_node row) {
+    std::string_view const path = json_.text(json_.find(row, "path"));
+    if (path.empty()) made_.busy_ns[0] = per_step(row, "gpu_busy_ns", "first_step_gpu_busy_ns");
+    bool const is_outside =
+        number(row, "calls") > 0.0 && json_.number(json_.find(row, "step_share"), 1.0) <= 0.0;
+    if (is_outside) {
+      once_.push_back(std::string(path));
+      return;
+    }
+    if (has(row, "collective_bytes"))
+      messages_[std::string(path)] = number(row, "collective_bytes") / steps_;
+    work_.add(with_folded_indices(path),
+              {number(row, "gpu_copy_self_ns") / steps_, number(row, "copies_self") / steps_, 0.0});
+  }
+  void add_kernel(json_node row) {
+    std::string const path(json_.text(json_.find(row, "path")));
+    std::size_t const position =
+        once_.count_first([&](std::string const& other) { return other < path; });
+    if (position < once_.size() && once_[position] == path) return;
+    std::string_view const kernel = json_.text(json_.find(row, "kernel"));
+    double const ns = per_step(row, "total_ns", "first_step_ns");
+    collective_kind const kind = kind_of(row, path, kernel);
+    double const count = number(row, "count");
+    double const squares = count * std::pow(number(row, "stddev_ns"), 2);
+    double const lost = smaller(untimed_launches(count, number(row, "total_ns"),
+                                                 number(row, "mean_ns"), number(row, "min_ns")),
+                                made_.losses.device_times) /
+                        steps_;
+    if (!kind) {
+      work_.add(with_folded_indices(path), {ns, count / steps_, lost});
+      work_squares_ += squares;
+      return;
+    }
+    if (!(ns + lost > 0.0)) return;  // it ran in the first step alone
+    collective_squares_ += squares;
+    double const* const messages = messages_.find(path);
+    double const bytes = messages != nullptr ? *messages : std::numeric_limits<double>::quiet_NaN();
+    rank_collective& made =
+        made_.collectives[collectives_.position_of(made_, path, kernel, kind, bytes)];
+    for (vec<double>* const values : {&made.ns, &made.launches, &made.lost}) values->resize(1, 0.0);
+    made.ns[0] += ns;
+    made.launches[0] += count / steps_;
+    made.lost[0] += lost;
+  }
+  /// By its column, which an older file does not have.
+  collective_kind kind_of(json_node row, std::string_view path, std::string_view kernel) const {
+    json_node const column = json_.find(row, "collective");
+    if (json_.kind(column) != json_kind::text)
+      return collective_in(path,
+                           collective_named(kernel, json_.text(json_.find(row, "demangled")), {}));
+    collective_kind kind;
+    kind.operation = collective_operation_of(json_.text(column));
+    kind.algorithm = json_.text(json_.find(row, "algorithm"));
+    kind.protocol = json_.text(json_.find(row, "protocol"));
+    return kind;
+  }
+
+  profile_file const& source_;
+  json_document const& json_;
+  rank_run made_;
+  double steps_ = 1.0;
+  double collective_squares_ = 0.0;  // ns squared: of launches around the means of their kernels
+  double work_squares_ = 0.0;        // the same of what is no collective
+  vec<std::string> once_;            // paths of ranges outside of steps
+  work_by_path work_;
+  flat_map<std::string, double> messages_;  // bytes of collectives in a mean step
+  collective_places collectives_;
+};
+
+}  // namespace detail
+
+bool has_rank_steps(profile const& recorded) noexcept {
+  return recorded.traced && recorded.has_whole_timeline() && recorded.steps.size() > 1 &&
+         recorded.losses.steps_summed == 0;
+}
+
+rank_run read_rank(profile const& recorded) { return detail::rank_recording(recorded).read(); }
+
+rank_run read_rank(profile_file const& file) { return detail::rank_means(file).read(); }
+
+STRATA_END
