@@ -9,7 +9,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/threads.hpp>
-#include <strata/profile/stand_ins.hpp>
+#include <strata/profile/records.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/stand_ins.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>

@@ -9,7 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/stand_ins.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "analyse/device_peaks.hpp"

@@ -3,7 +3,6 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>

@@ -91,7 +91,7 @@ that(ranks(1, made("guide", 8, 40, 12, 5, 30000)).stdout.splitlines()[0] == " ".
 means = of_json(late, "means")
 told = ranks(1, means).stdout
 that(told.startswith("Rank 2 is last in the mean of 10 steps, by ") and "its range block[*]/mlp takes " in told.splitlines()[0], told)
-that("note: Mean steps are compared: formats=recording tells how often a rank is last.\n" in told, told)
+that("note: Mean steps are compared: formats=recording shows how often a rank is last.\n" in told, told)
 mixed = of_json(late, "mixed")
 shutil.copy("late/rank0/profile.strata", "mixed/rank0")
 that(ranks(1, mixed).stdout.startswith("Rank 2 is last in the mean of 9 steps, by "), "a recording beside means")
@@ -115,7 +115,7 @@ def come_late(rank, profile):
 
 
 told = ranks(1, of_json(even, "host", come_late)).stdout
-that(told.startswith("Rank 3 is last in the mean of 10 steps, by ") and "so its host is late: strata explain tells where its GPU is idle.\n" in told, told)
+that(told.startswith("Rank 3 is last in the mean of 10 steps, by ") and "so its host is late: strata explain shows where its GPU is idle.\n" in told, told)
 
 
 # One whose GPU does more, which is not all of it.
@@ -129,7 +129,7 @@ def work_and_come_late(rank, profile):
 
 told = ranks(1, of_json(even, "both", work_and_come_late)).stdout
 that(re.match(r"Rank 3 is last in the mean of 10 steps, by [\d.]+ us \([\d.]+ % of the step\): its GPU works [\d.]+ us longer than the median of the "
-              r"others, and for the rest its host is late: strata explain tells where its GPU is idle\.\n", told), told)
+              r"others, and for the rest its host is late: strata explain shows where its GPU is idle\.\n", told), told)
 
 
 # One that works longer than it is late, in ranges that half of the others work in as long.

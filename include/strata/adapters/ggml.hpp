@@ -19,8 +19,8 @@
 #include <ggml.h>
 
 #include <strata/adapters/ggml_graph.hpp>
-#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/range.hpp>
 

@@ -2,7 +2,6 @@
 #ifndef STRATA_BASE_TEXT_HPP
 #define STRATA_BASE_TEXT_HPP
 
-#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -166,6 +165,19 @@ inline char* fixed_text(char* out, double value, int decimals) noexcept {
   return portable_fixed_text(out, value, decimals);
 #endif
 }
+
+/// The hash FNV-1a of bytes; a number counts as one of them.
+class fnv1a {
+ public:
+  void add(std::uint64_t value) noexcept { value_ = (value_ ^ value) * 0x100000001b3u; }
+  void add(std::string_view bytes) noexcept {
+    for (char const c : bytes) add(std::uint64_t{static_cast<unsigned char>(c)});
+  }
+  std::uint64_t value() const noexcept { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325u;
+};
 
 STRATA_DETAIL_COLD_CODE
 

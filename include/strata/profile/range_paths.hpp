@@ -5,12 +5,10 @@
 // A path is the names of ranges from the outermost on: `block[3]/mlp`. The root of the tree has
 // the empty path. It means what is outside ranges, or the whole step: the owner of the path knows.
 
-#include <strata/base/fnv1a.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>

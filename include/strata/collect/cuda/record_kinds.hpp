@@ -9,7 +9,6 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>

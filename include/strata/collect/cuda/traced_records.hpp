@@ -11,7 +11,6 @@
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>

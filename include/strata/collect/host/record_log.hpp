@@ -11,7 +11,6 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/stand_ins.hpp>
 #include <strata/profile/sums.hpp>
 
 #include <cstddef>

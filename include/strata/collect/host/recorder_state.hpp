@@ -11,7 +11,6 @@
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/stand_ins.hpp>
 
 #include <cstddef>
 #include <cstdint>
