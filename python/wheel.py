@@ -36,7 +36,7 @@ GLIBC_OF = {
 
 
 class Mistake(Exception):
-    """What keeps a wheel from being made, and the cure."""
+    """What keeps a wheel from being made, and the fix."""
 
 
 # --- what a program needs of a system --------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ inline constexpr way_row ways[] = {
     {"exec", word::nothing, false, true},
 };
 
-/// A thread that goes on for a while: longer than what ends with main.
+/// A thread that continues for a while: longer than what ends with main.
 inline void start_worker(void (*at_end)() = [] {}) {
   static std::atomic<bool> works{false};
   std::thread([at_end] {

@@ -44,7 +44,7 @@ def output(*command):
 
 
 def duration(seconds):
-    """With its seconds, so that a line that is renewed shows that it goes on."""
+    """With its seconds, so that a line that is renewed shows that it continues."""
     return f"{seconds:.0f} s" if seconds < 99.5 else f"{int(seconds) // 60} min {int(seconds) % 60:02} s"
 
 

@@ -1,5 +1,5 @@
 """Writes what `strata help` knows of the documents. messages.inc: every message of docs/reference/messages.md with its
-cause and cure; the sentences of codes are those of the headers, their cures those of the document. entries.inc: every
+cause and fix; the sentences of codes are those of the headers, their fixes those of the document. entries.inc: every
 name that an entry of the other references explains, such as the columns of the CSV files.
 
 messages.py [--check]; with --check the exit code is 1 where a file is not what would be written."""
@@ -43,11 +43,11 @@ def rows(text):
             yield re.findall(r"`([^`]+)`", head.group(1)), plain(item[head.end():].lstrip(": ")) or NO_MORE
 
 
-def cures(text):
+def fixes(text):
     """What to do about each code of a section."""
     found = {}
-    for codes, cure in re.findall(r"^(\d[\d, ]*): (.*)", "\n".join(items(text)), re.M):
-        found.update({code: plain(cure) for code in re.findall(r"\d+", codes)})
+    for codes, fix in re.findall(r"^(\d[\d, ]*): (.*)", "\n".join(items(text)), re.M):
+        found.update({code: plain(fix) for code in re.findall(r"\d+", codes)})
     return found
 
 
@@ -60,19 +60,19 @@ def numbers(source):
 
 
 def code_rows():
-    """The sentences of the headers for each code that has a cure."""
+    """The sentences of the headers for each code that has a fix."""
     include = here.parent / "include/strata/collect/cuda"
     cupti = (include / "cupti.hpp").read_text(encoding="utf-8")
-    general, special = (cures(part) for part in page.split("## CUPTI\n")[1].split("## Counters\n")[0].split("Of the profiler"))
+    general, special = (fixes(part) for part in page.split("## CUPTI\n")[1].split("## Counters\n")[0].split("Of the profiler"))
     for name, texts in re.findall(r"\{result::(\w+), errc::\w+,(.*?)\}(?:,\n|\};)", cupti, re.S):
         code = numbers(cupti)[name]
         said = re.split(r",\s*(?=\"|refused)", texts.strip())
-        for text, cure in zip(said, (general.get(code), special.get(code, general.get(code)))):
-            if text.startswith('"') and cure:
-                yield [sentence(text)], cure
+        for text, fix in zip(said, (general.get(code), special.get(code, general.get(code)))):
+            if text.startswith('"') and fix:
+                yield [sentence(text)], fix
     driver = (include / "driver.hpp").read_text(encoding="utf-8")
-    known = cures(page.split("## Driver and device\n")[1].split("## CUPTI\n")[0])
-    body = driver[driver.index("char const* cure(result"):]
+    known = fixes(page.split("## Driver and device\n")[1].split("## CUPTI\n")[0])
+    body = driver[driver.index("char const* fix(result"):]
     for name, text in re.findall(rf"case result::(\w+):\n\s*return ({TEXT});", body[:body.index("\n}")]):
         if numbers(driver)[name] in known:
             yield [sentence(text)], known[numbers(driver)[name]]
@@ -122,8 +122,8 @@ def texts():
     """The files by name."""
     about = "// Made by tools/messages.py of docs/{}.\n"
     text = about.format("reference/messages.md")
-    for messages, cure in [*code_rows(), *rows(page.split("## STRATA and its keys\n")[1])]:
-        text += f"{{{{{', '.join(map(literal, messages))}}},\n {literal(cure)}}},\n"
+    for messages, fix in [*code_rows(), *rows(page.split("## STRATA and its keys\n")[1])]:
+        text += f"{{{{{', '.join(map(literal, messages))}}},\n {literal(fix)}}},\n"
     yield "messages.inc", text
     text = about.format(", docs/".join(EXPLAINING))
     for names, where, said in entries():

@@ -50,7 +50,7 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
-  /// `for`: how many seconds the session of STRATA lasts at most; the program goes on; 0: all of
+  /// `for`: how many seconds the session of STRATA lasts at most; the program continues; 0: all of
   /// it.
   std::uint32_t for_s = 0;
   /// `attach=window`: CUPTI comes into the process with the first window, and stays. Requires: no
@@ -112,7 +112,7 @@ struct options {
   bool nvtx_in() const noexcept { return nvtx == nvtx_mode::in || nvtx == nvtx_mode::in_and_out; }
   bool nvtx_out() const noexcept { return nvtx == nvtx_mode::out || nvtx == nvtx_mode::in_and_out; }
 
-  /// Whether each window has a report of its own, while the program goes on.
+  /// Whether each window has a report of its own, while the program continues.
   bool reports_windows() const noexcept { return !trigger.empty() || (every != 0 && keep != 0); }
 
   /// Whether CUPTI comes with the first window. With `nvtx=in` it cannot: NVTX looks for its tool

@@ -178,7 +178,7 @@ struct profile_losses {
   std::uint64_t spans_dropped = 0;
   std::uint64_t spans_left_open = 0;
   std::uint64_t threads_merged = 0;
-  std::uint64_t unrecorded = 0;  ///< for want of memory; not the steps outside of windows
+  std::uint64_t unrecorded = 0;  ///< memory was short; not the steps outside of windows
   std::uint64_t migrations_dropped = 0;
   std::uint64_t kernels_merged = 0;
   std::uint64_t histograms_coarse = 0;
@@ -194,7 +194,7 @@ struct loss_kind {
   std::string_view key;  ///< in profile.json, where `folded` stands for summed
   member count;
   std::string_view what;
-  /// What follows and the cure; `{log}` and `{buffers}` stand for an option with a larger value.
+  /// What follows and the fix; `{log}` and `{buffers}` stand for an option with a larger value.
   std::string_view advice;
 };
 
@@ -403,7 +403,7 @@ struct profile {
   profile_losses losses;
   profile_cost cost;
   profile_hang hang;
-  vec<std::string> problems;  ///< one sentence each: what could not be done and the cure
+  vec<std::string> problems;  ///< one sentence each: what could not be done and the fix
 
   vec<std::string> names;       ///< of ranges and notes; position 0 is empty
   vec<profile_node> nodes;      ///< position is the node's number; node 0 is the root

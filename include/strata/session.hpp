@@ -119,8 +119,8 @@ STRATA_BEGIN_SWITCH
 /// ranges are counted.
 class STRATA_DETAIL_EXPORT counter_passes {
  public:
-  /// One pass of a loop. It ends with the body, and counts when the loop goes on: `break`, `return`
-  /// or an exception discard it.
+  /// One pass of a loop. It ends with the body, and counts when the loop continues: `break`,
+  /// `return` or an exception discard it.
   class pass {
    public:
     pass(pass const&) = delete;

@@ -10,7 +10,7 @@
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 
-/// What kind of thing went wrong; every code has one cure, which the message of the status tells.
+/// What kind of thing went wrong; every code has one fix, which its message names.
 enum class errc : unsigned char {
   ok,
   unavailable,    ///< no driver, no device, no libcupti, a missing symbol
@@ -23,7 +23,7 @@ enum class errc : unsigned char {
   internal        ///< an answer that the library did not expect
 };
 
-/// The outcome of a call: a code, and one sentence with the cure where it is not `ok`.
+/// The outcome of a call: a code, and one sentence with the fix where it is not `ok`.
 class status {
  public:
   status() = default;

@@ -6,7 +6,7 @@ const barLine = barHeight + 3;
 const axisHeight = 22;
 const nameLine = 15;
 
-/** More arrows than these cannot be told apart. */
+/** More arrows than these cannot be distinguished. */
 const mostArrows = 300;
 
 /** Nanoseconds that are shown at the deepest zoom. */
@@ -234,7 +234,7 @@ class TimelineDrawing {
     return bar === this.view.hovered || isChosen && chosen && isWithin(bar.range, chosen);
   }
 
-  /** Arrows from the calls that launched to the kernels, as long as they can be told apart. */
+  /** Arrows from the calls that launched to the kernels, as long as they can be distinguished. */
   drawArrows() {
     const {paper, left, width} = this;
     const all = this.drawn.filter(item => this.hasArrow(item));

@@ -17,8 +17,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Whether the times of runs can be told apart by what was changed: a sentence for each difference
-/// of machine, settings and work.
+/// Whether the times of runs can be distinguished by what was changed: a sentence for each
+/// difference of machine, settings and work.
 class comparability {
  public:
   /// `limit`: of a change, as a logarithm.

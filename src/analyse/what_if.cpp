@@ -43,8 +43,8 @@ inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
   return sum;
 }
 
-bool cure_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
-             what_if& made) noexcept {
+bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
+            what_if& made) noexcept {
   made = what_if();
   made.row = range.row;
   made.below = range.part == finding_part::kernels_below;
@@ -148,7 +148,7 @@ void predict_steps(vec<finding>& findings, profile const& source, call_tree cons
     vec<what_if> changes;
     for (finding_range const& range : cause.ranges) {
       what_if change;
-      if (detail::cure_of(range, folded.rows(), steps, change)) detail::add_change(changes, change);
+      if (detail::fix_of(range, folded.rows(), steps, change)) detail::add_change(changes, change);
     }
     if (changes.empty()) continue;
     double const then = replay.step_ns(changes);

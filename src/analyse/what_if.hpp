@@ -58,10 +58,10 @@ void predict_steps(vec<finding>& findings, profile const& source, call_tree cons
 
 namespace detail {
 
-/// What the cure of a finding would change of one of its ranges at most; false where no time of a
+/// What the fix of a finding would change of one of its ranges at most; false where no time of a
 /// part follows from it.
-bool cure_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
-             what_if& made) noexcept;
+bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
+            what_if& made) noexcept;
 
 /// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
 /// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to

@@ -37,7 +37,7 @@ void judge_ceiling(device_ceiling& ceiling);
 /// context, or the first.
 /// Errors: `outcome` says why nothing was measured, `refused` of a ceiling why that one is none.
 /// Requires: nothing else runs on the device, and no stream is being captured.
-/// Cost: up to 4 GiB of device memory meanwhile; all threads may go on.
+/// Cost: up to 4 GiB of device memory meanwhile; all threads may continue.
 measured_ceilings measure_ceilings(int device = -1);
 
 /// Measures one thread of the CPU, as this program was compiled: a copy, a triad, multiply and add.

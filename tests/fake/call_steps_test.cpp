@@ -633,7 +633,7 @@ TEST_CASE("step=auto: an evaluation by another thread of the pool is outside of 
 }
 
 TEST_CASE("step=auto: of two loops at once, one has the steps, and the other is said") {
-  // B's step is a fifth of A's, and they go on launch by launch.
+  // B's step is a fifth of A's, and they continue launch by launch.
   traced s("step=auto");
   pool runtime(2);
   std::size_t calls_of_a = 0;

@@ -264,7 +264,7 @@ TEST_CASE("a device that cannot begin to count is left out, and told") {
   }
 }
 
-TEST_CASE("what fails on one device later ends the counting, and the program goes on") {
+TEST_CASE("what fails on one device later ends the counting, and the program continues") {
   for (char const* const function : {"cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData"}) {
     CAPTURE(function);
     counting_on s(2, hbm_read);

@@ -1,4 +1,4 @@
-// When counters cannot be had: the trace goes on without them, and one sentence tells the cure.
+// When counters cannot be had: the trace continues without them, and one sentence tells the fix.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ void step() {
 
 struct code_text {
   int code;
-  char const* cure;
+  char const* fix;
 };
 
 code_text const codes[] = {
@@ -49,7 +49,7 @@ code_text const codes[] = {
     {12, "count fewer ranges"},
     {13, "without other profilers"},
     {14, "one profiler at a time"},
-    {15, "libcupti"},  // which of two cures depends on the machine
+    {15, "libcupti"},  // which of two fixes depends on the machine
     {23, "disabled in this process"},
     {26, "dcgmi profile --pause"},
     {27, "fewer counters at a time"},
@@ -70,7 +70,7 @@ code_text const codes[] = {
 
 }  // namespace
 
-TEST_CASE("the privilege is missing: the trace is there, and the cure is named") {
+TEST_CASE("the privilege is missing: the trace is there, and the fix is named") {
   for (char const* const function : {"cuptiProfilerGetCounterAvailability",
                                      "cuptiRangeProfilerStart", "cuptiRangeProfilerEnable"}) {
     CAPTURE(std::string(function));
@@ -101,7 +101,7 @@ TEST_CASE("a pass that cannot start takes nothing from the trace") {
   CHECK(s.profile().ranges.size() == 4);
 }
 
-TEST_CASE("every code at every call, until the first pass ends: one sentence with the cure") {
+TEST_CASE("every code at every call, until the first pass ends: one sentence with the fix") {
   for (char const* const function :
        {"cuptiProfilerInitialize", "cuptiDeviceGetChipName", "cuptiProfilerGetCounterAvailability",
         "cuptiRangeProfilerEnable", "cuptiProfilerHostInitialize",
@@ -121,7 +121,7 @@ TEST_CASE("every code at every call, until the first pass ends: one sentence wit
       CAPTURE(text);
       CHECK(says(text, std::string(function) + ": "));
       CHECK(says(text, '(' + std::to_string(each.code) + ')'));
-      CHECK(says(text, each.cure));
+      CHECK(says(text, each.fix));
       CHECK(p.kernels.size() == 1);
       for (strata::counter_value const& value : p.counters().values) CHECK(std::isnan(value.value));
     }

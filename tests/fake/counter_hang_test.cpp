@@ -180,7 +180,7 @@ TEST_CASE("the own streams of several contexts are waited for, another one of th
   (void)s.profile();
 }
 
-TEST_CASE("captures of another thread go on while a pass waits for the device, and are valid") {
+TEST_CASE("captures of another thread continue while a pass waits for the device, and are valid") {
   counting s(hbm_read, long_drain);
   run_steps(1, own_step);
   std::atomic<bool> go_on{true};

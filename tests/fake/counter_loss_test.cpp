@@ -151,7 +151,7 @@ TEST_CASE("ranges that CUPTI drops although there was room") {
   CHECK(counted(p).self(path(0), hbm_read) == 32);
 }
 
-TEST_CASE("ranges that CUPTI drops are counted again while the program goes on") {
+TEST_CASE("ranges that CUPTI drops are counted again while the program continues") {
   counting s(hbm_read);
   run_steps(1, [] { many(3); });
   fake_profiler_drop(2);

@@ -209,7 +209,7 @@ FAKE_EXPORT std::uint32_t fake_begin_capture(std::uint32_t stream);
 FAKE_EXPORT std::uint32_t fake_begin_capture_in(std::uint32_t context, std::uint32_t stream);
 /// cuStreamBeginRecaptureToGraph; fake_end_capture ends it.
 FAKE_EXPORT std::uint32_t fake_begin_recapture(std::uint32_t stream, fake_graph_t graph);
-/// The attempt to end a capture from another thread than the one that began it: it goes on.
+/// The attempt to end a capture from another thread than the one that began it: it continues.
 FAKE_EXPORT void fake_end_capture_elsewhere(std::uint32_t stream);
 /// Launches on a capturing stream call back, become nodes and leave no record.
 FAKE_EXPORT fake_graph_t fake_end_capture(std::uint32_t stream);  // 0: the capture was ruined

@@ -287,7 +287,7 @@ TEST_CASE("while a stream captures nothing waits, and the records come at a late
   CHECK(row(p, "work").host.count() == 1);
 }
 
-TEST_CASE("a capture that its thread did not end goes on") {
+TEST_CASE("a capture that its thread did not end continues") {
   traced s("active=1");
   (void)fake_begin_capture(stream);
   {

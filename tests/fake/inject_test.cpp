@@ -80,7 +80,7 @@ TEST_CASE("kernels of a program without any mark appear under the root") {
   CHECK(has(p.file("ranges.csv"), ",4096,"));
 }
 
-TEST_CASE("a session that a range began goes on as the first context is made") {
+TEST_CASE("a session that a range began continues as the first context is made") {
   injected const p({"work=0", "init", "context", "copy", "tell"}, "trace", way::preload,
                    "injected_ranges");
   CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
@@ -114,7 +114,7 @@ TEST_CASE("a text without a key that is known: sentences, and nothing is recorde
     CHECK(count_of(help.end.out, "  out=DIRECTORY ") == 1);
     CHECK(count_of(help.end.out, "  GPU busy: overlapping work counts once\n") == 1);
     CHECK(count_of(help.end.out, "\n") < 60);      // a screen
-    CHECK(count_of(help.end.out, "done\n") == 1);  // the program goes on
+    CHECK(count_of(help.end.out, "done\n") == 1);  // the program continues
     CHECK(help.end.err == "");
   }
 }

@@ -145,8 +145,8 @@ struct shape {
   bool print = false;
 };
 
-/// What one session after another has to show, as the program goes on. Threads: any; what is in all
-/// of them changes while they wait.
+/// What one session after another has to show, as the program continues. Threads: any; what is in
+/// all of them changes while they wait.
 struct model {
   bool listening = false, recording = false, window = false, times_lost = false;
   bool has_steps = false;     // the first thread has begun one in this session

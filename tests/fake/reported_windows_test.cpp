@@ -97,7 +97,7 @@ std::string cell(std::string const& csv, std::string const& column,
 
 }  // namespace
 
-TEST_CASE("a window whose work does not end is reported without it, and the program goes on") {
+TEST_CASE("a window whose work does not end is reported without it, and the program continues") {
   triggered s(",formats=csv+json,drain=200");
   s.steps_for(120);
   fake_hold(1);

@@ -329,7 +329,7 @@ TEST_CASE("what CUPTI delivers at the end alone is all in the file") {
   CHECK(found.launches.size() == 2 * steps);
 }
 
-TEST_CASE("a full disk ends the recording with a sentence, and the tables go on") {
+TEST_CASE("a full disk ends the recording with a sentence, and the tables continue") {
   trial t;
   t.run([&] {
     rlimit const limit{512 << 10, 512 << 10};

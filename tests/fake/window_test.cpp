@@ -229,7 +229,7 @@ TEST_CASE("a window stays open until its work has come, and no step waits for it
   CHECK(p.copies.size() == 4);
 }
 
-TEST_CASE("a window that is still open when the next one begins goes on as that") {
+TEST_CASE("a window that is still open when the next one begins continues as that") {
   traced s("every=3,active=1");
   for (int step = 0; step < 11; ++step) {
     STRATA_STEP();

@@ -154,7 +154,7 @@ TEST_CASE("the sum of nested ranges is one range around all of them") {
     compare(nested, "all", key, one.of("all", key), 0.0);
 }
 
-TEST_CASE("steps with other work are told apart") {
+TEST_CASE("steps with other work are distinguished") {
   buffers const m;
   unsigned step = 0;
   counted const c = count("memory+flops+instructions", [&] {

@@ -46,7 +46,7 @@ int main() {
 }
 """
 
-# A session in code that ends while the process goes on: for ctypes and dlopen.
+# A session in code that ends while the process continues: for ctypes and dlopen.
 SESSION = r"""
 #define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>
@@ -229,7 +229,7 @@ def session_library():
 
 
 def after_session(session, client, has_torch, check):
-    """Another CUPTI client after two sessions of a process that goes on: it gets every kernel of its own."""
+    """Another CUPTI client after two sessions of a process that continues: it gets every kernel of its own."""
     sessions = "session 1: 300 kernels\n" * 2
     text = pathlib.Path("out-after.txt").resolve()
     text.unlink(missing_ok=True)

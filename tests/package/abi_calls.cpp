@@ -46,7 +46,7 @@ constexpr std::string_view left_alone[] = {
     // same handle once more.
     "cuMemExport*", "cuMemImport*", "cuMemRetainAllocationHandle", "cuMemHostRegister",
     "cuMemHostUnregister",
-    // Pools as such: what is taken of them is told by cuMemAllocAsync and cuMemFreeAsync, and the
+    // Pools as such: what is taken of them is known by cuMemAllocAsync and cuMemFreeAsync, and the
     // driver's cache is no memory of the program.
     "cuMemPool*", "cuMemSetMemPool", "cuDeviceSetMemPool", "cuDeviceGraphMemTrim",
     "cuDeviceSetGraphMemAttribute",

@@ -173,10 +173,10 @@ def one_unit(checks):
         for compiler in filter(shutil.which, ("g++", "clang++")):
             errors = errors_of(header, compiler)
             checks.that(errors.count(" error: ") == 1 and "Strata needs C++17: compile with -std=c++17" in errors,
-                        f"C++14 is one error with its cure: {header}, {compiler}", errors)
+                        f"C++14 is one error with its fix: {header}, {compiler}", errors)
     for compiler in filter(shutil.which, ("gcc", "clang")):
         errors = run([compiler, f"-I{INCLUDE}", "-fsyntax-only", "-x", "c", "-"], stdin="#include <strata/strata.hpp>\n").stderr
-        checks.that(errors.count(" error: ") == 1 and "This header is C++: C sources include strata/c.h" in errors, f"C++ in C is one error with its cure: {compiler}", errors)
+        checks.that(errors.count(" error: ") == 1 and "This header is C++: C sources include strata/c.h" in errors, f"C++ in C is one error with its fix: {compiler}", errors)
     for line, what in (('if (c) STRATA_RANGE("a");', "range"), ('switch (c) default: STRATA_FUNCTION();', "range"),
                        ('if (c) STRATA_STEP();', "step"), ('if (c) STRATA_MEMORY("w");', "range")):
         errors = run(syntax, stdin=f"#include <strata/range.hpp>\nvoid f(int c) {{ {line} }}\n").stderr

@@ -125,7 +125,7 @@ def is_sentence(text):
 
 
 def fixed_words(text):
-    """The words of what is fixed in a message. None where a text goes on with a sentence."""
+    """The words of what is fixed in a message. None where a text continues with a sentence."""
     if re.match(r"\s*[;,:).(\"#]", text) or "   " in text:  # the latter: the head of a table
         return None
     for part in re.split(r"%\w+|[{}]", text):
@@ -212,8 +212,8 @@ of_cupti = section(MESSAGES, "CUPTI").split("Of the profiler")
 same(MESSAGES, "code of CUPTI", codes_of(cupti, general) - {"0"}, codes_told(of_cupti[0]))
 same(MESSAGES, "code of CUPTI's profiler", codes_of(cupti, special) - {"3", "999"}, codes_told(of_cupti[-1]))
 driver = read("collect/cuda/driver.hpp")
-cures = driver[driver.index("char const* cure(result"):]
-same(MESSAGES, "code of the driver", codes_of(driver, set(re.findall(r"case result::(\w+):", cures[:cures.index("\n}")])) - {"success"}),
+fixes = driver[driver.index("char const* fix(result"):]
+same(MESSAGES, "code of the driver", codes_of(driver, set(re.findall(r"case result::(\w+):", fixes[:fixes.index("\n}")])) - {"success"}),
      codes_told(section(MESSAGES, "Driver and device")))
 
 # --- configuration ------------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ class Trace:
         return sequence.tables[table].get(number, "")
 
     def passes(self, packet, sequence):
-        """Whether the sequence has what it takes; its clock goes on."""
+        """Whether the sequence has what it takes; its clock continues."""
         if not sequence.valid or packet.sequence_flags != proto.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE:
             self.say("an event without state")
             return False

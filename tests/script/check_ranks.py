@@ -158,7 +158,7 @@ that(told.startswith("Rank 2 is last in ") and "note: No kernel is a collective:
 told = ranks(3, of_json(late, "groups", lambda rank, profile: without_collectives(rank, profile) if rank == 1 else None)).stdout
 that(told.startswith("Undecided: the ranks take part in different collectives, so compare those that take part in the same with --anyway; rank 1 is last "), told)
 
-# What cannot be compared: a sentence with the cure.
+# What cannot be compared: a sentence with the fix.
 pathlib.Path("empty").mkdir(exist_ok=True)
 refused("empty: Neither the folder nor a folder in it has a profile.strata or profile.json: give the out= of the run.", "empty")
 refused("none: It cannot be opened: No such file or directory.", "none")

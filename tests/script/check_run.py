@@ -93,7 +93,7 @@ if subprocess.run(["cc", "-static", "-o", "static", "static.c"], stderr=subproce
          "is recorded, but the programs that it starts are.\n", "nothing is said of a static program")
 else:
     print("LEFT OUT: a static program, which needs a static C library")
-# A stand-in for musl's loader: as that, it ends a program whose LD_PRELOAD names a library that is there, and goes on where none is.
+# A stand-in for musl's loader: as that, it ends a program whose LD_PRELOAD names a library that is there, and continues where none is.
 pathlib.Path("loader.c").write_text(r"""
 static long call(long number, long a, long b, long c) {
 #if defined(__x86_64__)
@@ -258,13 +258,13 @@ def attached_to(code, told, *words, sleeper="sleep", **more):
         child.wait()
 
 
-cure = "start it by strata run --idle -- PROGRAM"
+fix = "start it by strata run --idle -- PROGRAM"
 attach(2, "soon", "It is no process id: a number, such as 1234.")
 attach(2, 0, "It is no process id: a number, such as 1234.")
 attach(2, 999999999, "There is no such process: pgrep -a NAME lists those of a name.")
-attached_to(2, f"It does not run under Strata, or has renamed itself: {cure}, or touch the file of its trigger=")
-attached_to(2, f"It does not run under Strata, or has renamed itself: {cure}, or touch the file of its trigger=", STRATA="off")
-attached_to(2, f"It waits for nothing, as it has no trigger=: {cure}", program, "run", "--")
+attached_to(2, f"It does not run under Strata, or has renamed itself: {fix}, or touch the file of its trigger=")
+attached_to(2, f"It does not run under Strata, or has renamed itself: {fix}, or touch the file of its trigger=", STRATA="off")
+attached_to(2, f"It waits for nothing, as it has no trigger=: {fix}", program, "run", "--")
 attached_to(1, "Strata has not begun in it, as it has no CUDA context and no range yet; a program that it started has a process id "
                "of its own: pgrep -a NAME", STRATA="trigger=touched,out=below")
 that(not pathlib.Path("touched").exists(), "a file is touched that nobody looks at")
@@ -334,7 +334,7 @@ if with_stand_ins:
     values = [row["self"]["dram__bytes_read.sum"] for row in counted["counters"]["values"] if row["path"] == "own"]
     that(len(counted["steps"]) == 3 and not counted["problems"] and values == [64],  # two kernels of 32 threads
          f"counters in the steps of a range: {values}, {len(counted['steps'])} steps, {counted['problems']}")
-    # --for: the report comes while the program goes on.
+    # --for: the report comes while the program continues.
     shutil.rmtree("out", ignore_errors=True)
     child = subprocess.Popen([str(program), "run", "--out", "out", "--for", "1s", "--", str(fake_program), "init", "context", "work=3", "wait", "work=1"],
                              env=with_fakes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)

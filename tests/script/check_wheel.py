@@ -92,7 +92,7 @@ if pip.returncode == 0:
 ran(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--no-deps", "--target", "target", wheel.resolve())
 that(f"LD_PRELOAD={here}/target/libexec/strata/libstrata_inject.so\n" in ran("target/bin/strata", "run", "--", "env").stdout, "strata run below --target")
 
-# What keeps a wheel from being made is a sentence with its cure.
+# What keeps a wheel from being made is a sentence with its fix.
 made = here / "made"
 (made / "tools").mkdir(parents=True)
 (made / "tools/inject").mkdir(parents=True)

@@ -374,7 +374,7 @@ TEST_CASE("graph nodes beyond the limit are counted and harm none that is known"
   CHECK(captures.range_of(most + 1, 0) == no_node);
 }
 
-TEST_CASE("beyond the limits the sums go on: a million kernels in a log of one megabyte") {
+TEST_CASE("beyond the limits the sums continue: a million kernels in a log of one megabyte") {
   constexpr std::uint64_t count = test::sanitized ? 200'000 : 1'000'000;
   traced_run run(1 << 20, 1 << 20);
   for (std::uint64_t i = 0; i < count; ++i) {

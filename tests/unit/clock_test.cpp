@@ -16,7 +16,7 @@ namespace clock_test {
 
 using namespace strata::detail;
 
-TEST_CASE("ticks go on, in every thread") {
+TEST_CASE("ticks continue, in every thread") {
   tick_source const clock;
   std::string const name = clock.name();
   CHECK((name == "tsc" || name == "cntvct" || name == "steady_clock"));
@@ -50,7 +50,7 @@ TEST_CASE("the TSC is used where the kernel uses it, and nowhere else") {
 }
 #endif
 
-TEST_CASE("a clock that is not the TSC goes on as well") {
+TEST_CASE("a clock that is not the TSC continues as well") {
   tick_source const clock("/nonexistent/file");
   std::int64_t const before = clock.now();
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -134,7 +134,7 @@ TEST_CASE("a clock that was set between two samples shifts what is near it, and 
   CHECK(bridge.to_ns(3 * second - 7 + jump, ticks) == 3 * second - 7);
 }
 
-TEST_CASE("a clock that is set back goes on, and one that drifts is left as it is") {
+TEST_CASE("a clock that is set back continues, and one that drifts is left as it is") {
   constexpr std::int64_t second = 1'000'000'000;
   strata::detail::continued_clock clock;
   CHECK_FALSE(clock.read(500 * second, second, second + 10));
@@ -160,7 +160,7 @@ TEST_CASE("times around a moment at which the clock was set lie between the two 
   CHECK(bridge.to_ns(hour / 3 * 2, ticks) == 0);
 }
 
-TEST_CASE("a clock that is set forth goes on where that is wanted") {
+TEST_CASE("a clock that is set forth continues where that is wanted") {
   constexpr std::int64_t second = 1'000'000'000;
   continued_clock clock;
   CHECK_FALSE(clock.read(500 * second, second, second));

@@ -456,7 +456,7 @@ TEST_CASE_FIXTURE(fixture, "descriptors that the program closed are neither read
   CHECK_FALSE(says("readings of the CPU's counters failed"));
 }
 
-TEST_CASE_FIXTURE(fixture, "a forbidden call names the setting and the cure") {
+TEST_CASE_FIXTURE(fixture, "a forbidden call names the setting and the fix") {
   for (event_id const& each : {cycles, instructions, references, misses, branches, branch_misses,
                                clock_time, faults, switches, loads, load_misses})
     kernel.errors[each] = EACCES;

@@ -15,7 +15,7 @@ std::int64_t clock() noexcept { return now_ns += step_ns; }
 
 using deadline = strata::detail::deadline_by<&clock>;
 
-/// How often it says that the wait goes on.
+/// How often it says that the wait continues.
 int looks(std::int64_t wait_ns, std::int64_t of_clock) {
   step_ns = of_clock;
   deadline end(wait_ns);
@@ -50,7 +50,7 @@ TEST_CASE("what is left for a poll is rounded up, and 0 at the end") {
   CHECK(end.left_ms() == 0);
 }
 
-TEST_CASE("the kernel's clock goes on") {
+TEST_CASE("the kernel's clock continues") {
   std::int64_t const before = strata::detail::kernel_ns();
   strata::detail::deadline end(1'000'000);
   while (end.lasts()) continue;

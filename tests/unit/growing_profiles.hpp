@@ -88,7 +88,7 @@ class program {
     uint32_t device = 0;
     uint32_t captured_by = strata::no_node;
   };
-  /// A launch and its kernel; the host goes on behind the launch.
+  /// A launch and its kernel; the host continues behind the launch.
   void launch(uint32_t where, place at) {
     auto const number = static_cast<uint32_t>(made.launches.size()) + 1;
     made.launches.push_back({now, now + 3000, number, where, step,

@@ -234,7 +234,7 @@ TEST_CASE("launches of one kernel in one range are one row") {
   CHECK(row.gpu_utilisation == doctest::Approx((30 * 0.5 * 0.5 + 10 * 1.0 * 1.0) / 40));
 }
 
-TEST_CASE("the launches of the first recorded step are told apart") {
+TEST_CASE("the launches of the first recorded step are distinguished") {
   sample::maker make;
   make.made.traced = make.made.has_steps = true;
   auto const mlp = make.node(0, "mlp");
@@ -317,7 +317,7 @@ TEST_CASE("hostile kernels") {
   CHECK(make_kernel_table(nothing, call_tree(nothing)).empty());
 }
 
-TEST_CASE("kernels of one short name are told apart by their template arguments, else by all") {
+TEST_CASE("kernels of one short name are distinguished by their template arguments, else by all") {
   auto const row = [](char const* mangled, char const* short_name, char const* demangled) {
     kernel_row made;
     made.mangled = mangled;

@@ -419,7 +419,7 @@ TEST_CASE("calls of warm-up steps are no part of the timeline") {
 
 // --- what the step would be ---
 
-TEST_CASE("the cure of a finding: a part of the range's kernels in a step") {
+TEST_CASE("the fix of a finding: a part of the range's kernels in a step") {
   vec<range_row> rows(2);
   rows[1].self.kernel_ns = 4000;
   rows[1].total.kernel_ns = 9000;
@@ -434,19 +434,19 @@ TEST_CASE("the cure of a finding: a part of the range's kernels in a step") {
   steps.count = 2;
   what_if made;
   finding_range of{"a", 1, 250.0, finding_part::kernels};
-  REQUIRE(detail::cure_of(of, rows, steps, made));
+  REQUIRE(detail::fix_of(of, rows, steps, made));
   CHECK(made.kernels == doctest::Approx(1 - 250 / (4000 * 0.5 / 2)));
   CHECK_FALSE(made.below);
   of.part = finding_part::kernels_below;
-  REQUIRE(detail::cure_of(of, rows, steps, made));
+  REQUIRE(detail::fix_of(of, rows, steps, made));
   CHECK(made.kernels == doctest::Approx(1 - 250 / (9000 * 0.75 / 2)));
   CHECK(made.below);
   rows[1].step_busy_share = {0.5, 0.4};
   rows[1].gpu_busy_ns = 3000;  // of streams or devices beside each other
-  REQUIRE(detail::cure_of(of, rows, steps, made));
+  REQUIRE(detail::fix_of(of, rows, steps, made));
   CHECK(made.kernels == doctest::Approx(1 - 250 / (3000 * 0.5 / 2)));
   of.cost_ns_per_step = 0.0;
-  CHECK_FALSE(detail::cure_of(of, rows, steps, made));
+  CHECK_FALSE(detail::fix_of(of, rows, steps, made));
 }
 
 TEST_CASE("at a part of the roof kernels take as much less as they are below it") {

@@ -303,7 +303,7 @@ TEST_CASE("unknown names get the nearest ones") {
         "unknown metric 'zzzzzzzzzzzz': STRATA=list-metrics prints all");
   CHECK(set.unknown[1].message().substr(0, 56) ==
         "unknown metric 'l1_hit_rat': did you mean l1_hit_rate or");
-  CHECK(set.absent.size() == 1);  // the rest goes on
+  CHECK(set.absent.size() == 1);  // the rest continues
 }
 
 TEST_CASE("edit distance") {

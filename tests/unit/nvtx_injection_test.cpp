@@ -168,7 +168,7 @@ TEST_CASE("of the metadata behind a name of XLA's the first value stays") {
   CHECK(calls(p, std::string(strata::detail::name_table::longest - 3, 'x') + "\u2026") == 1);
 }
 
-TEST_CASE("domains and strings are told apart by their texts") {
+TEST_CASE("domains and strings are distinguished by their texts") {
   program the;
   recorded s;
   auto const one = the.create("one");

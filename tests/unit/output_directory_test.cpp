@@ -367,7 +367,7 @@ TEST_CASE("directories of other users" * doctest::skip(geteuid() != 0)) {
   CHECK_FALSE(made.make(here / "sticky/link/run").ok());
   CHECK(fs::is_empty(here / "mine"));
   fs::create_directory(here / "open/mine");
-  CHECK(made.make(here / "open/mine/run").ok());  // the cure
+  CHECK(made.make(here / "open/mine/run").ok());  // the fix
 
   REQUIRE(seteuid(4321) == 0);
   CHECK(has(open_folder::objection(here / "theirs"), "belongs to another user (uid 1234)"));

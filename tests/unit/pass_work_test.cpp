@@ -71,7 +71,7 @@ TEST_CASE("the same launches make the same hashes, whatever the order") {
   CHECK(first.shapes == second.shapes);
 }
 
-TEST_CASE("other kernels, other grids and other calls are told apart") {
+TEST_CASE("other kernels, other grids and other calls are distinguished") {
   fixture f;
   counted_work const base = f.one(0, {"cuLaunchKernel", "a", 8, 32});
   counted_work const grid = f.one(1, {"cuLaunchKernel", "a", 9, 32});

@@ -258,7 +258,7 @@ TEST_CASE("a file that was cut opens, and so does what is left of one without it
 }
 
 #if defined(__linux__)
-TEST_CASE("a full disk: the writer remembers the error and goes on to its end") {
+TEST_CASE("a full disk: the writer remembers the error and continues to its end") {
   report_sample const s = gpu_sample(12, 150);
   std::FILE* const full = std::fopen("/dev/full", "wb");
   REQUIRE(full != nullptr);

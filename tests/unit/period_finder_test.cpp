@@ -367,7 +367,7 @@ TEST_CASE("threads that take turns, between steps or within, have the period of 
 }
 
 TEST_CASE("loops at once have no period together, and their stream is trusted no more") {
-  // The threads go on in turns of so many calls, at most.
+  // The threads continue in turns of so many calls, at most.
   for (std::uint32_t const longest : {1u, 10u, 100u, 1000u, 10'000u})
     for (std::uint32_t seed = 1; seed <= 10; ++seed) {
       CAPTURE(longest);

@@ -236,7 +236,7 @@ TEST_CASE("a range is neither copied nor moved nor put on the heap") {
   CHECK_FALSE(std::is_convertible<char const*, scoped_range>::value);
 }
 
-TEST_CASE("names are told apart by their text") {
+TEST_CASE("names are distinguished by their text") {
   struct label {  // as of a library with texts of its own
     char const* data() const { return "a name, and more"; }
     int size() const { return 6; }

@@ -354,7 +354,7 @@ TEST_CASE("a timeline that was full once stays full, for smaller records and for
   CHECK(p.losses.activity_summed == kernels - p.kernels.size() + 1);
 }
 
-TEST_CASE("ids that begin anew after 2^32: pages of calls go on being used again") {
+TEST_CASE("ids that begin anew after 2^32: pages of calls continue being used again") {
   store_run run(64 << 20, 1 << 20);
   constexpr std::uint32_t windows = 300;
   constexpr std::uint32_t between = detail::launch_table::page_launches - 1;

@@ -624,7 +624,7 @@ TEST_CASE("a report without a start: a status, and nothing is written") {
   CHECK_FALSE(std::filesystem::exists(folder / "out"));  // nor by the destructor
 }
 
-TEST_CASE("memory that has ended: logs are summed while their threads go on") {
+TEST_CASE("memory that has ended: logs are summed while their threads continue") {
   std::atomic<bool> go_on{true};
   std::vector<std::thread> all;
   for (int t = 0; t < 8; ++t) {

@@ -103,7 +103,7 @@ TEST_CASE("every= that is shorter than its window: a sentence") {
             "every=5 has no room for windows of 9 steps") == 0);
 }
 
-TEST_CASE("windows of every= go on after 2^32 steps") {
+TEST_CASE("windows of every= continue after 2^32 steps") {
   options how;
   how.every = 1000;
   how.keep = 1;

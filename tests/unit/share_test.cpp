@@ -193,7 +193,7 @@ void lose_records(profile& made, sample::random_numbers& random) {
   made.kernels = kept;
 }
 
-/// Of steps in which a kernel runs while longer work, launched before, goes on.
+/// Of steps in which a kernel runs while longer work, launched before, continues.
 profile small_steps(std::uint32_t steps, std::int64_t dear_first) {
   sample::maker program;
   std::uint32_t const good = program.node(0, "good");

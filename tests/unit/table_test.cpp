@@ -402,7 +402,7 @@ TEST_CASE("hostile names do not break the table") {
   CHECK_FALSE(has(text, "\r"));
 }
 
-TEST_CASE("every loss is told with its cure") {
+TEST_CASE("every loss is told with its fix") {
   report_sample s = cpu_sample();
   CHECK_FALSE(has(table(s, 120), "lost:"));
   auto* const counts = reinterpret_cast<std::uint64_t*>(&s.source.losses);

@@ -155,7 +155,7 @@ class injection {
     return runner != nullptr && std::strtoul(runner, nullptr, 10) == process_id();
   }
 
-  /// At the end of the program of `strata run`: silence would leave its user without a cure.
+  /// At the end of the program of `strata run`: silence would leave its user without a fix.
   static void say_what_was_missing() {
     bool const idle = now().load() == stage::idle || now().load() == stage::subscribed;
     if (!idle || !is_program_of_run() || !problem().empty() || starter(block()) != &begin_session)
@@ -191,8 +191,9 @@ class injection {
     });
   }
 
-  /// The session has begun by a range, and waits for CUDA: it goes on as the first context is made.
-  /// Where another thread has found CUDA by then, nobody waits for it here, within the driver.
+  /// The session has begun by a range, and waits for CUDA: it continues as the first context is
+  /// made. Where another thread has found CUDA by then, nobody waits for it here, within the
+  /// driver.
   static void await_context(strata::options const& asked) {
     if (!asked.trace || asked.attaches_in_windows()) return;
     (void)cupti_library::subscribe_early([] { (void)recorder::instance().look(0); });

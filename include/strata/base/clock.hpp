@@ -200,7 +200,7 @@ class tick_converter {
   double ns_per_tick_ = 1.0;
 };
 
-/// A clock that goes on where it is set back, which CLOCK_REALTIME may be: so that no two moments
+/// A clock that continues where it is set back, which CLOCK_REALTIME may be: so that no two moments
 /// have one time. Units: ns.
 class continued_clock {
  public:
@@ -220,14 +220,14 @@ class continued_clock {
     last_before_ = before;
     return was_set;
   }
-  /// Where it was set forth before it was read last, it goes on as if it had not been. Returns:
+  /// Where it was set forth before it was read last, it continues as if it had not been. Returns:
   /// whether it was.
   bool close_gap() noexcept {
     set_back_ -= gap_;
     last_ -= gap_;
     return std::exchange(gap_, 0) != 0;
   }
-  /// A time that it told since it was read last.
+  /// A time that it gave since it was read last.
   std::int64_t continued(std::int64_t time) const noexcept { return time + set_back_; }
 
  private:

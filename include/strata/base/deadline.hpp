@@ -4,7 +4,7 @@
 
 // The end of a wait. Signals cut each sleep and each poll short, and a clock may stand still: a
 // library such as libfaketime replaces the C library's. So the end is a moment, the clock is the
-// kernel's own, and looks count where even that one does not go on.
+// kernel's own, and looks count where even that one does not continue.
 
 #include <strata/base/macros.hpp>
 
@@ -49,8 +49,8 @@ class deadline_by {
     latest_ns_ = seen_ns_ + wait_ns;
   }
 
-  /// Whether the wait goes on. A look that finds the clock where the last one did takes 0.2 ms, and
-  /// counts as that.
+  /// Whether the wait continues. A look that finds the clock where the last one did takes 0.2 ms,
+  /// and counts as that.
   bool lasts() noexcept {
     std::int64_t const now = clock();
     if (now >= latest_ns_) return false;

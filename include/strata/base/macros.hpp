@@ -3,7 +3,7 @@
 #define STRATA_BASE_MACROS_HPP
 
 // A file that is not there ends the compilation, with its name as the error. After #error it would
-// go on, to an error for each line that is C++17. <strata/c.h> is for units of any language.
+// continue, to an error for each line that is C++17. <strata/c.h> is for units of any language.
 #if !defined(STRATA_C_H)
 #if !defined(__cplusplus)
 #define STRATA_DETAIL_LANGUAGE "This header is C++: C sources include strata/c.h"

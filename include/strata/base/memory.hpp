@@ -28,7 +28,7 @@ namespace detail {
 #endif
 }
 
-/// Runs a body. Returns: false where it ended for want of memory; without exceptions the program
+/// Runs a body. Returns: false where memory was short; without exceptions the program
 /// ends then.
 inline bool if_memory_allows(callback<void()> body) noexcept {
 #if defined(__cpp_exceptions)

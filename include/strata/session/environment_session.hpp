@@ -158,7 +158,7 @@ class environment_session {
     bool const others_follow = how == ending::exit || how == ending::quick_exit;
     if (others_follow) late_ranges::listen();
     if (how == ending::time_is_up && the.had_problems())
-      say("for= ended the session, and the program goes on: raise it where steps are missing");
+      say("for= ended the session, and the program continues: raise it where steps are missing");
     bool const exits_later = others_follow || how == ending::time_is_up;
     return exits_later && the.options().strict && the.had_problems() ? 3 : 0;
   }

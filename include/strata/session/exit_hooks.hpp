@@ -143,7 +143,7 @@ class exit_hooks {
 
   static void run(ending how) {
     static thread_local bool reports = false;
-    // A signal's handler has interrupted the report, which can go on no more.
+    // A signal's handler has interrupted the report, which can continue no more.
     if (reports && how != ending::terminate) return lose_report();
     // Strata itself has failed, and may hold a lock that a report needs.
     if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
@@ -243,8 +243,8 @@ class exit_hooks {
 #endif
   }
 
-  /// Ends with another code than the program's. The C library of GNU goes on with the handlers that
-  /// are left, and takes the last code; elsewhere the handlers are lost.
+  /// Ends with another code than the program's. The C library of GNU continues with the handlers
+  /// that are left, and takes the last code; elsewhere the handlers are lost.
   static void end_with(ending how, int code) {
 #if defined(__GLIBC__)
     if (how == ending::exit) std::exit(code);
@@ -428,8 +428,8 @@ class exit_hooks {
   }
 
   /// A signal that ends a program does not return, so that this thread waits for the report. It may
-  /// hold a lock that the report needs: it goes on after a second. A handler of the program that
-  /// has called this one goes on with the report.
+  /// hold a lock that the report needs: it continues after a second. A handler of the program that
+  /// has called this one continues with the report.
   static void await_end(int which) noexcept {
     timespec const pause{0, 5'000'000};
     for (int i = 0; i < 200; ++i) {

@@ -60,7 +60,7 @@ class growing_file {
     directory_.remove_empty();
   }
 
-  /// Whether it goes on: neither closed, nor given up. Where its number is now that of a file of
+  /// Whether it continues: neither closed, nor given up. Where its number is now that of a file of
   /// the program it is given up here, neither written nor closed.
   bool is_open() {
     if (file_ != nullptr && !out_->has_file()) give_up(text_writer::file_lost);
@@ -72,7 +72,7 @@ class growing_file {
     return file_ != nullptr;
   }
 
-  /// Adds a piece. Returns: whether the file goes on.
+  /// Adds a piece. Returns: whether the file continues.
   bool write(profile_piece& piece) {
     write_piece(*out_, piece);
     if (!out_->flush()) {
@@ -113,7 +113,7 @@ class growing_file {
     file_ = nullptr;
     constexpr char const* short_of_memory =
         "the recording ends early, since memory is short: free some, or lower log= and buffers=; "
-        "the session goes on";
+        "the session continues";
     (void)if_memory_allows([this] { problem_ = {errc::limit, short_of_memory}; });
     say(short_of_memory);
   }
@@ -152,7 +152,7 @@ class growing_file {
       if (there) (void)std::fclose(file);
       problem_ = {
           errc::input_output,
-          sentence("cannot go on with ")
+          sentence("cannot continue ")
               << directory_.path() << "/" << recording_part_name << ": "
               << (there ? std::strerror(error) : "the program closed its file")
               << "; the recording ends there: free space, raise ulimit -f, or choose another out="};

@@ -95,7 +95,7 @@ class options_reader {
       {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
        ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
-      {"for", "=S", "the report comes after S seconds, and the program goes on", ""},
+      {"for", "=S", "the report comes after S seconds, and the program continues", ""},
       {"attach", "=start|window",
        "when CUPTI comes into the process: at the start, or with the first window", "start"},
       {"adopt", "=on|off",

@@ -232,7 +232,7 @@ class output_directory {
       return "the program closed its file, as closefrom() does; close files before the first range";
     return std::strerror(error);
   }
-  static constexpr char const* cure = "; choose another place with STRATA=...,out=DIRECTORY";
+  static constexpr char const* fix = "; choose another place with STRATA=...,out=DIRECTORY";
 
  private:
   static constexpr int most_runs = 10'000;
@@ -312,7 +312,7 @@ class output_directory {
 
   static status failure(std::string const& path, int error) {
     std::string const text = sentence("cannot write ") << path << ": " << reason(error);
-    return {errc::input_output, error == text_writer::file_lost ? text : text + cure};
+    return {errc::input_output, error == text_writer::file_lost ? text : text + fix};
   }
   static status refusal(std::string const& path, std::string const& objection) {
     return {errc::input_output,

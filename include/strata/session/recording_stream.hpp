@@ -118,7 +118,7 @@ class recording_stream {
     if (tracing_) activity_buffers::instance().set_streaming(on);
   }
 
-  /// The file ends early; the session goes on.
+  /// The file ends early; the session continues.
   void end_early() noexcept {
     file_.end_early();
     set_streaming(false);

@@ -136,7 +136,7 @@ class written_files {
       text += before + output_directory::joined(folders_[i].directory.path(), folders_[i].files);
       before = " and ";
     }
-    if (error_ != text_writer::file_lost) text += output_directory::cure;
+    if (error_ != text_writer::file_lost) text += output_directory::fix;
     return {errc::input_output, text};
   }
 
@@ -299,13 +299,13 @@ class report_files {
 
   void print(profile const& source, std::size_t said, kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
-    // by itself, or not at all, and one that goes on beside the report is left alone.
+    // by itself, or not at all, and one that continues beside the report is left alone.
     if (block().phase.load() == process_phase::running && !options_.reports_windows())
       flush_output();
     vec<std::string> problems = source.problems;
     problems.erase(problems.begin(), problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (!trace_problem_.empty()) problems.push_back(trace_problem_);
-    // The table tells of losses; without one they are said all the same.
+    // The table shows losses; without a table they are printed as problems.
     bool const has_table = options_.table && reports_ != nullptr;
     if (!has_table)
       for (std::string const& loss : loss_advice(source))

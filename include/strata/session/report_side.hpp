@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-// The seam: all that a session knows of what is made of a profile. table_reports.hpp makes the
+// All that a session knows of what is made of a profile. table_reports.hpp makes the
 // tables; src/reports.cpp, where it is linked in, makes all reports.
 
 STRATA_BEGIN
@@ -35,7 +35,7 @@ class made_reports {
   /// Hands over the files of a format, one after another. Returns: a sentence where something was
   /// left out.
   virtual std::string write_files(report_format_entry const& format, file_taker take) const = 0;
-  /// `problems`: those that the table tells of.
+  /// `problems`: those that the table shows.
   virtual void write_table(text_writer& out, console_look const& look,
                            vec<std::string> const& problems) const = 0;
 

@@ -22,10 +22,10 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Windows of steps whose reports a thread of its own writes while the program goes on. Each touch
-/// of a file asks for one (`trigger=FILE`), or the number of the step does (`every=N,keep=K`). What
-/// happens in a window is the session's. Threads: `is_due`, `was_touched`, `begin` and `report` in
-/// the one that steps, `end` in any.
+/// Windows of steps whose reports a thread of its own writes while the program continues. Each
+/// touch of a file asks for one (`trigger=FILE`), or the number of the step does
+/// (`every=N,keep=K`). What happens in a window is the session's. Threads: `is_due`, `was_touched`,
+/// `begin` and `report` in the one that steps, `end` in any.
 class reported_windows {
  public:
   using work = void(void* context) noexcept;

@@ -76,7 +76,7 @@ class schedule {
     if (wanted.every != 0 && others)
       return {errc::bad_argument,
               "skip= and repeat= are ignored beside every=, which places its windows by itself and "
-              "goes on until the program ends"};
+              "continues until the program ends"};
     std::uint64_t const kept = steps_of_window(wanted);
     if (wanted.every != 0 && wanted.every < kept)
       return {errc::bad_argument,

@@ -22,7 +22,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// The reports that need no analysis: the table on the console, CSV and profile.json. Where the
-/// analysis is linked in, it adds the other formats (src/reports.hpp).
+/// analysis is linked in, it adds the other formats (src/reports.cpp).
 class table_reports : public made_reports {
  public:
   explicit table_reports(table_input const& input) : input_(input) {}

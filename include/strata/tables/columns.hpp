@@ -135,7 +135,7 @@ inline void range_device_columns(cell_sink& cells, table_input const& input, ran
   device("p2p_ns", total.peer_ns);
 }
 
-/// Whether device work of the first recorded step is told from that of the others.
+/// Whether device work of the first recorded step is distinguished from that of the others.
 inline bool knows_first_step(profile const& source) noexcept {
   return source.traced && source.has_steps && source.has_whole_timeline();
 }

@@ -224,7 +224,8 @@ int end(std::string const& way, state& now) {
     now.device.wait_for_other();
     return 1;
   }
-  if (way == "pthread_exit") {  // threads of the driver go on, so that one of ours ends the process
+  if (way ==
+      "pthread_exit") {  // threads of the driver continue, so that one of ours ends the process
     endings::start_worker([] { std::exit(9); });
     pthread_exit(nullptr);
   }

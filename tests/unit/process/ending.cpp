@@ -236,7 +236,7 @@ TEST_CASE("ranges before main and after it") {
   CHECK(r.calls() == with({{"early", 1}}));
 }
 
-TEST_CASE("threads that go on while the program ends") {
+TEST_CASE("threads that continue while the program ends") {
   for (int i = 0; i < 3; ++i) {
     recorded const r("threads");
     CHECK(r.end.code == 0);

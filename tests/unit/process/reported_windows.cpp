@@ -87,7 +87,7 @@ struct server {
 
 }  // namespace
 
-TEST_CASE("each touch takes a window of its own, and the program goes on") {
+TEST_CASE("each touch takes a window of its own, and the program continues") {
   server s;
   serve_on();
   CHECK_FALSE(fs::exists(s.report("001")));

@@ -129,7 +129,7 @@ TEST_CASE("a program that has little memory works on, and the report is there or
 TEST_CASE("what closes all files, as a daemon does, keeps its own ones to itself") {
   outcome const o("all-closed", "formats=recording");
   CHECK(o.with.out == "own files open 1, bytes in them 0\n");
-  CHECK(count_of(o.with.err, "cannot go on with ") == 1);
+  CHECK(count_of(o.with.err, "cannot continue ") == 1);
   CHECK(has(o.with.err, ".part: the program closed its file; the recording ends there"));
 }
 #endif

@@ -121,7 +121,7 @@ class pass_driver {
   enum class launches : unsigned char {
     go_on,
     are_tried,   ///< nothing is counted
-    wait_tried,  ///< what is counted lets them go on; they are tried beside
+    wait_tried,  ///< what is counted lets them continue; they are tried beside
     wait         ///< in a range each of them waits for its work
   };
 
@@ -213,7 +213,7 @@ class pass_driver {
   }
 
   /// Ends the counting of a pass, of which is not known yet whether it counts. While a capture is
-  /// open, or a device has not done its work, it goes on until the next call. The pass is the
+  /// open, or a device has not done its work, it continues until the next call. The pass is the
   /// calling thread's from now on, which has taken over its step.
   void stop(bool goes_on = true) noexcept {
     if (stage_ != stage::counting) return;
@@ -278,7 +278,7 @@ class pass_driver {
   }
 
   /// A step that something kept from being a pass. Not for ever: a body that passes run by hand is
-  /// run so often, steps go on for so long.
+  /// run so often, steps continue for so long.
   status skip() {
     constexpr std::size_t most = 100;
     constexpr std::int64_t longest = 10'000'000'000;
@@ -298,8 +298,8 @@ class pass_driver {
     if (std::exchange(attempt_.pushed, false)) plan_.devices.pop();
     held_.reset();
   }
-  /// Whether the pass may go on in another range. Else it does not count: a device does not come to
-  /// an end, or a capture is open.
+  /// Whether the pass may continue in another range. Else it does not count: a device does not come
+  /// to an end, or a capture is open.
   bool leave_range() noexcept {
     bool const ended = !attempt_.pushed || trace_.await_pass();
     capture_guard::exclusive const alone;
@@ -377,7 +377,7 @@ class pass_driver {
   atomic<bool> runs_once_{false};  // what is counted cannot be tried before
   stage stage_ = stage::none;
   bool open_ = false;
-  bool ended_short_ = false;  // for want of memory, even for a problem
+  bool ended_short_ = false;  // memory was short, even for a problem
 
  private:
   static void call_begins(void* context, gated_call const& call) noexcept {

@@ -85,7 +85,7 @@ class kernel_regions {
     if (foreign_ != 0) {
       return {errc::not_supported,
               "kernels=: another thread launched kernels while single kernels were counted, so "
-              "counts cannot be told apart; choose a range in which one thread works"};
+              "counts cannot be distinguished; choose a range in which one thread works"};
     }
     // CUPTI was seen to count what lies outside of push and pop as well, so all launches are tried
     // before those inside.

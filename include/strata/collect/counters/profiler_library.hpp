@@ -40,7 +40,7 @@ struct profiler_library : cupti_file {
   cupti::profiler::table api;
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
 
-  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <fix>".
   [[nodiscard]] std::string describe(char const* call, cupti::result code) const {
     cupti::code_meaning const meaning = cupti::meaning_of(code);
     if (code == cupti::result::not_initialized && !host_library)
@@ -48,7 +48,7 @@ struct profiler_library : cupti_file {
                                   sentence("libnvperf_host.so was not found beside ")
                                       << path << ": install all of CUPTI");
     return cupti_file::describe(
-        call, code, meaning.when_counting != nullptr ? meaning.when_counting : meaning.cure);
+        call, code, meaning.when_counting != nullptr ? meaning.when_counting : meaning.fix);
   }
 
   /// Opens libcupti by the search of cupti_library.

@@ -32,7 +32,7 @@ struct trace_control {
   bool (*devices_are_idle)() = nullptr;
   bool (*await_pass)() = nullptr;
   std::string (*in_the_way)() = nullptr;  // of the last of those waits
-  pause_outcome (*suspend)() = nullptr;   // the trace goes on unless it paused
+  pause_outcome (*suspend)() = nullptr;   // the trace continues unless it paused
   void (*resume)() = nullptr;
   /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
   /// launches.

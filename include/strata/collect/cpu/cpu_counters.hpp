@@ -25,7 +25,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Why the kernel refused an event: what forbids it, and the cure.
+/// Why the kernel refused an event: what forbids it, and the fix.
 struct perf_reason {
   errc code = errc::ok;
   std::string text;  ///< one sentence without a full stop

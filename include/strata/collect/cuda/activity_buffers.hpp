@@ -72,7 +72,8 @@ class buffer_pool {
     return beyond_.load(memory_order_relaxed) * buffer_bytes;
   }
 
-  /// Buffers that may be made beyond the budget, so that the sums go on when the timeline is full.
+  /// Buffers that may be made beyond the budget, so that the sums continue when the timeline is
+  /// full.
   static constexpr std::size_t most_beyond = 8;
 
   /// A zeroed buffer; null when there are too many, unless one is `needed`.

@@ -86,7 +86,7 @@ class activity_store {
     try_one([&] { add(any); });
   }
   void add(cupti::record const& any) {
-    if (!sums_.summing) {  // for want of memory, or later than the end of its session
+    if (!sums_.summing) {  // because memory was short, or later than the end of its session
       if (sums_.is_missing) lose();
       return;
     }
@@ -283,7 +283,7 @@ class activity_store {
   struct running_sums {
     device_sums sums;
     maybe<device_summing> summing;
-    bool is_missing = false;  // for want of memory
+    bool is_missing = false;  // memory was short
 
     void begin(memory_budget& budget, std::uint32_t others) noexcept {
       sums = {};

@@ -365,7 +365,7 @@ class call_steps {
     return nullptr;
   }
 
-  /// A new thread. Threads that come one after the other go on with the first one's loop.
+  /// A new thread. Threads that come one after the other continue with the first one's loop.
   STRATA_DETAIL_COLD void take_loop(lane& own) noexcept {
     {
       system_lock const lock(loops_mutex_);
@@ -393,7 +393,7 @@ class call_steps {
     own.alone.store(chosen, memory_order_relaxed);
   }
 
-  /// A second thread comes. Where the first one has ended, the stream goes on with what it found
+  /// A second thread comes. Where the first one has ended, the stream continues with what it found
   /// and its step.
   void begin_stream(lane const& own) noexcept {
     if (threads_[first_ - lanes_].load(memory_order_acquire) != nullptr) return;
@@ -401,7 +401,7 @@ class call_steps {
     lane* driver = first_;
     if (stream_.in_step()) (void)driver_.compare_exchange_strong(driver, &all_);
   }
-  /// The first thread comes again: the stream goes on with what it found while it was alone.
+  /// The first thread comes again: the stream continues with what it found while it was alone.
   STRATA_DETAIL_COLD void give_to_stream(lane const& caller, loop const* by_itself) noexcept {
     turns_.has_given = true;
     bool const is_new = by_itself != nullptr && by_itself->periods.found();

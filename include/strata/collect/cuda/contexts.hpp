@@ -100,8 +100,8 @@ class capture_guard {
   /// How long our calls wait for captures, in ns. A capture of a step of work takes less; one that
   /// takes longer costs passes of counting, not the program's time: it is not waited for again.
   static constexpr std::int64_t patience = 100'000'000;
-  /// The same where the program goes on meanwhile: other threads' captures and graph calls wait for
-  /// a scope that is about to open, and are never held up for 5 ms.
+  /// The same where the program continues meanwhile: other threads' captures and graph calls wait
+  /// for a scope that is about to open, and are never held up for 5 ms.
   static constexpr std::int64_t short_patience = 4'000'000;
   /// How long a graph call waits for ours, in ns. The longest configuration takes less. A call that
   /// waits for work that needs the waiting thread would never end.

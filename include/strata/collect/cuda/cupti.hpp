@@ -328,12 +328,12 @@ enum class result : int {
   unknown = 999
 };
 
-/// What a code means for the user and how to cure it, in one sentence without a full stop.
+/// What a code means for the user and how to fix it, in one sentence without a full stop.
 struct code_meaning {
   result code;
   errc kind;
-  char const* cure;
-  char const* when_counting = nullptr;  // another cure where counters are concerned
+  char const* fix;
+  char const* when_counting = nullptr;  // another fix where counters are concerned
 };
 
 inline constexpr char const* refused = "CUPTI refused the call";

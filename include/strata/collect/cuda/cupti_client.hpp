@@ -226,7 +226,7 @@ class cupti_client {
     (void)set_callbacks(1, &is_capture);
     follow_instantiations();
   }
-  /// Which graphs the device may launch is told by the flags that they are made with.
+  /// Which graphs the device may launch is known by the flags that they are made with.
   void follow_instantiations() const noexcept {
     for (cupti::api_call const& call : calls_.calls())
       if (call.instantiates) (void)set_callback(1, cupti::domain::driver_api, call.id);

@@ -140,23 +140,23 @@ struct cupti_file {
  protected:
   cupti::result (*result_string_)(cupti::result code, char const** text) = nullptr;
 
-  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <fix>".
   [[nodiscard]] std::string describe(char const* call, cupti::result code,
-                                     std::string const& cure) const {
+                                     std::string const& fix) const {
     char const* name = nullptr;
     if (result_string_ != nullptr) (void)result_string_(code, &name);
     return sentence(call) << ": " << (name != nullptr ? name : "CUPTI error") << " ("
-                          << static_cast<int>(code) << "): " << cure;
+                          << static_cast<int>(code) << "): " << fix;
   }
 
   /// Binds functions that have to be there. Errors: false, and `problem` names the last one that is
   /// not.
   bool bind_all(dynamic_library const& library, library_function const* functions,
-                std::size_t count, char const* cure) {
+                std::size_t count, char const* fix) {
     library.bind("cuptiGetResultString", result_string_);
     for (std::size_t i = 0; i < count; ++i) {
       if (!library.bind(functions[i]))
-        problem = sentence(path) << " lacks " << functions[i].name << ": " << cure;
+        problem = sentence(path) << " lacks " << functions[i].name << ": " << fix;
     }
     return problem.empty();
   }
@@ -259,9 +259,9 @@ struct cupti_library : cupti_file {
     return is_known ? id : 0;
   }
 
-  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <fix>".
   [[nodiscard]] std::string describe(char const* call, cupti::result code) const {
-    return cupti_file::describe(call, code, cupti::meaning_of(code).cure);
+    return cupti_file::describe(call, code, cupti::meaning_of(code).fix);
   }
 
   /// Name of the client that owns CUPTI, or an empty string when CUPTI does not tell (before 13.0).

@@ -159,7 +159,7 @@ class device_fence {
 /// The streams that the program launches kernels and graphs into while steps are to be counted. A
 /// step that counts may wait for the streams that its own thread uses most, one in each context:
 /// the program waits for these sooner or later. Work of other streams may never end, or only when
-/// this thread goes on. Threads: `saw` and `forget` from any, the rest is for the thread that
+/// this thread continues. Threads: `saw` and `forget` from any, the rest is for the thread that
 /// drives the steps. Cost of saw(): two clock reads, where streams are followed. Source:
 /// cuStreamQuery, which adds nothing to a stream, in a moment without a capture.
 class launch_streams {
@@ -265,7 +265,7 @@ class launch_streams {
     atomic<bool> chosen{false};
     atomic<std::uint32_t> node{no_reference};
     atomic<std::uint32_t> thread{0};
-    atomic<std::uint32_t> launches{0};  // goes on where the entry is another stream's
+    atomic<std::uint32_t> launches{0};  // continues where the entry is another stream's
     atomic<driver::context_handle> context{nullptr};
     atomic<driver::stream_handle> stream{nullptr};
     atomic<std::int64_t> begin_ns{0};

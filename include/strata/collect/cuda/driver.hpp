@@ -115,8 +115,8 @@ struct table {
   result (*error_name)(result code, char const** text) = nullptr;
 };
 
-/// One sentence on what a code means for the user and how to cure it.
-inline char const* cure(result code) noexcept {
+/// One sentence on what a code means for the user and how to fix it.
+inline char const* fix(result code) noexcept {
   switch (code) {
     case result::success:
       return "no error";
@@ -203,12 +203,12 @@ struct driver_library {
     return type == driver::memory_type::device ? ordinal : -1;
   }
 
-  /// "<call>: <CUDA_ERROR_...> (<code>): <cure>".
+  /// "<call>: <CUDA_ERROR_...> (<code>): <fix>".
   [[nodiscard]] std::string describe(char const* call, driver::result code) const {
     char const* name = nullptr;
     if (api.error_name != nullptr) (void)api.error_name(code, &name);
     return sentence(call) << ": " << (name != nullptr ? name : "CUDA error") << " ("
-                          << static_cast<int>(code) << "): " << driver::cure(code);
+                          << static_cast<int>(code) << "): " << driver::fix(code);
   }
 
   /// Opens libcuda, and calls cuInit where the program has not: for what asks for a device by

@@ -293,7 +293,7 @@ class place_observers {
     for (observer& known : all_) known = {};
     forget();
   }
-  /// In a forked child, whose lock may have no owner: nobody is told any more.
+  /// In a forked child, whose lock may have no owner: nobody is notified any more.
   void forget() noexcept { count_.store(0, memory_order_relaxed); }
 
   /// Tells all of them. Nothing where one of them calls it meanwhile.

@@ -136,7 +136,7 @@ class recorder {
   }
 
   /// Between two windows of a session: what was recorded is forgotten, and the logs start anew
-  /// under another number. Steps go on being counted. Requires: nothing is recorded now.
+  /// under another number. Steps continue being counted. Requires: nothing is recorded now.
   void begin_anew(std::int64_t log_bytes) noexcept {
     own_lock const lock(mutex_);
     (void)forget_records(log_bytes);
@@ -147,7 +147,7 @@ class recorder {
     own_lock const lock(mutex_);
     time_.begin(state_.clock);
   }
-  /// What was recorded is copied next; the session goes on.
+  /// What was recorded is copied next; the session continues.
   void end_clock() noexcept {
     own_lock const lock(mutex_);
     time_.last = {state_.clock};
@@ -273,7 +273,7 @@ class recorder {
     state_.streaming.store(on, memory_order_relaxed);
     steps_.forget_fresh();
   }
-  /// Threads: one, while the program goes on. Hands out what was recorded until then and not
+  /// Threads: one, while the program continues. Hands out what was recorded until then and not
   /// taken before: `range(record, attribute or null)`.
   template <class Steps, class Ranges>
   void stream(std::int64_t until, Steps steps, Ranges range) {

@@ -47,7 +47,7 @@ struct recorder_state {
   // NVTX's stack of the calling thread: a step begins, or has ended what was pushed in it.
   atomic<void (*)(bool ends) noexcept> other_stack{nullptr};
   atomic<std::uint64_t> too_many_open{0};
-  atomic<std::uint64_t> unrecorded{0};  // for want of memory
+  atomic<std::uint64_t> unrecorded{0};  // memory was short
   // Ranges that leave a full log before they are streamed to a file.
   atomic<bool> streaming{false};
   memory_budget stream_budget;

@@ -442,7 +442,7 @@ TEST_CASE("the program's own callback is asked, gets its data and has its say") 
   CHECK(counts.at("decode/attention[0]") == 1);
 }
 
-TEST_CASE("a callback that says no ends the graph, and ranges go on with the next") {
+TEST_CASE("a callback that says no ends the graph, and ranges continue with the next") {
   graph g;
   llama(g, 1, 1);
   own_callback own;

@@ -1,5 +1,5 @@
 // A server that touches a file so many times, or none: `server FILE TIMES [OUT]`. With OUT it waits
-// after each touch for the report in it, says `ready`, and at last goes on for ever.
+// after each touch for the report in it, says `ready`, and at last continues for ever.
 #include <strata/strata.hpp>
 
 #include <fcntl.h>
