@@ -1,7 +1,7 @@
 // A program of 100 ranges of equal work, one of them with some more: what compare finds. On the
 // CPU, and compiled by nvcc (nvcc -x cu ...) on the GPU.
-//   g++ -std=c++17 -O2 -Iinclude -Isrc -o compare_planted benchmarks/compare_planted.cpp -pthread -ldl
-//   STRATA=host,skip=1,formats=json,out=DIR ./compare_planted STEPS PERCENT
+//   g++ -std=c++17 -O2 -Iinclude -Isrc -o compare_planted benchmarks/compare_planted.cpp -pthread
+//   -ldl STRATA=host,skip=1,formats=json,out=DIR ./compare_planted STEPS PERCENT
 // PERCENT is of range 42. On the GPU: STRATA=trace.
 #define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>

@@ -50,7 +50,7 @@ if ((may_install)) && ! has_cli11 && [[ $(id -u) == 0 ]] && command -v apt-get >
   echo "This Debian package is missing and is installed now, as root (--no-install refuses): libcli11-dev"
   if ! why=$(DEBIAN_FRONTEND=noninteractive bash -c \
     "apt-get update && apt-get install -y --no-install-recommends libcli11-dev" 2>&1 >/dev/null); then
-    echo "demo.sh: libcli11-dev was not installed: ${why##*$'\n'}; the demo goes on without the command strata" >&2
+    echo "demo.sh: libcli11-dev was not installed: ${why##*$'\n'}; the demo continues without the command strata" >&2
   fi
 fi
 
@@ -115,7 +115,7 @@ for implementation in "${implementations[@]}"; do
   STRATA=$settings "$gpt2" "${all[@]}"
 done
 
-if [[ -z ${STRATA:-} ]]; then  # else the program has told where they are
+if [[ -z ${STRATA:-} ]]; then  # else the program has said where they are
   files=$([[ ! -d strata-out ]] || find strata-out -type f -newer "$start" | sort)
   [[ -z $files ]] || printf '\nFiles written:\n%s\n' "$(sed 's/^/  /' <<<"$files")"
 fi

@@ -16,7 +16,7 @@ endfunction()
 
 # A text as a C++ array of literals that compilers take.
 function(strata_page_literals name text out)
-  set(code "\ninline constexpr std::string_view ${name}[] = {\n")
+  set(code "\nstatic constexpr std::string_view ${name}[] = {\n")
   string(LENGTH "${text}" size)
   set(at 0)
   while(at LESS size)

@@ -59,7 +59,7 @@ def header():
     for page in PAGES:
         for place, text in pieces_of(page):
             literals = [text[at:at + MAX_LITERAL] for at in range(0, len(text), MAX_LITERAL)]
-            made += f"\ninline constexpr std::string_view {page}_{place}[] = {{\n"
+            made += f"\nstatic constexpr std::string_view {page}_{place}[] = {{\n"
             made += "".join(f'R"page({literal})page"sv,\n' for literal in literals) + "};\n"
     return made + BOTTOM
 

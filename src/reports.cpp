@@ -33,9 +33,10 @@ class session_reports final : public table_reports {
 
   std::string write_files(report_format_entry const& format, file_taker take) const override {
     std::string problem;
-    if (format.format == report_format::html && !has_page_files)
+    if (format.format == report_format::html && !has_page_files())
       return "report.html is not written, since this program was built without the files of page/: "
-             "make it with strata report, or run page/embed.py before compiling src/reports.cpp";
+             "write strata_page_files.hpp by page/embed.py to a folder that -I names, and compile "
+             "src again";
     if (format.made_file != nullptr)
       take(format.made_file, [&](text_writer& out) { problem = write(format.format, out); });
     (void)table_reports::write_files(format, take);

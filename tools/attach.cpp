@@ -91,9 +91,10 @@ class attach_command final : public subcommand {
       (void)::close(opened);
       return {};
     }
+    int const error = errno;
     std::string const why =
-        "/proc/" + pid_ + "/environ cannot be read (" + std::strerror(errno) + ")";
-    if (errno == ENOENT || errno == ESRCH)
+        "/proc/" + pid_ + "/environ cannot be read (" + std::strerror(error) + ")";
+    if (error == ENOENT || error == ESRCH)
       return "It has ended: pgrep -a NAME lists those of a name.";
     if (::geteuid() == 0)
       return "You are root, but " + why +
@@ -110,10 +111,17 @@ class attach_command final : public subcommand {
   strata::options await_session() const {
     for (int tenths = 0;; ++tenths) {
       strata::options const found = session();
-      int const most_tenths = found.enabled ? 50 : 10;
+      int const most_tenths = found.enabled || is_strata_run() ? 50 : 10;
       if (tenths >= most_tenths || (found.enabled && records())) return found;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
+  }
+
+  /// Whether the process is this command, which has not become the program yet.
+  bool is_strata_run() const {
+    std::error_code error;
+    fs::path const own = fs::read_symlink("/proc/self/exe", error);
+    return !error && fs::read_symlink("/proc/" + pid_ + "/exe", error) == own && !error;
   }
 
   /// What the variable STRATA of the process says.

@@ -255,7 +255,7 @@ class explainer {
 
   /// What would make steps, where the run has none: the outermost range that repeats and has most
   /// of the time, or the period of the GPU's work. What the run had, where nothing is known.
-  std::string telling_step() const {
+  std::string step_words() const {
     constexpr std::uint64_t fewest = 3;  // calls; chosen
     if (source_.has_steps) return before_.step;
     double all = 0;
@@ -267,7 +267,8 @@ class explainer {
       if (longest == nullptr || row.host_total_ns > longest->host_total_ns) longest = &row;
     }
     bool const repeats = longest != nullptr && !longest->is_many && longest->thread.empty() &&
-                         longest->host.count() >= fewest;
+                         longest->host.count() >= fewest &&
+                         longest->name.find_first_of(",*?") == longest->name.npos;
     if (repeats && 2 * static_cast<double>(longest->host_total_ns) > all)
       return std::string(longest->name);
     return before_.step.empty() && has_gpu_work() ? "auto" : before_.step;
@@ -321,7 +322,7 @@ class explainer {
   void add_next() {
     // strata run is for programs with and without Strata in them.
     std::string const keys = deciding_words();
-    std::string const step = telling_step();
+    std::string const step = step_words();
     std::string const memory = memory_words();
     bool const tells_more =
         !keys.empty() || !memory.empty() || step != before_.step || is_host_alone();

@@ -606,9 +606,9 @@ class ranks_command final : public subcommand {
     lists_.dead.erase(std::remove_if(lists_.dead.begin(), lists_.dead.end(), died_before),
                       lists_.dead.end());
     summary_.notes.push_back(
-        "Several runs wrote into this folder: the " + std::to_string(read.size()) +
-        " ranks of the newest one are compared, and " + std::to_string(all - read.size()) +
-        " older recordings are left out. Give each run an out= of its own.");
+        "Several runs wrote into this folder: the newest one is compared (recordings: " +
+        std::to_string(read.size()) + "; older ones, left out: " +
+        std::to_string(all - read.size()) + "). Give each run an out= of its own.");
   }
   /// Those in a folder that have nothing to read.
   static std::vector<std::string> folders_of_ranks(std::string const& path) {

@@ -47,10 +47,10 @@ class trace_command final : public subcommand {
       if (is_in_timeline) say(recorded_problem);
     }
     if (!problem.empty()) say(problem);
-    bool const is_told = is_json || ends_in(".perfetto-trace") || ends_in(".pftrace");
+    bool const is_named = is_json || ends_in(".perfetto-trace") || ends_in(".pftrace");
     if (written)
       say("wrote " + out_ +
-          (is_told ? "" : " as Perfetto's trace: a name in .json takes Chrome's events"));
+          (is_named ? "" : " as Perfetto's trace: a name in .json takes Chrome's events"));
     return written ? exit_code::fine : exit_code::found;
   }
 

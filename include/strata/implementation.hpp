@@ -8,8 +8,8 @@
 //   #include <strata/strata.hpp>
 //
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
-// each of several shared objects, are harmless. It makes tables, CSV, JSON and recordings; findings,
-// page and traces are made by src/reports.cpp, where it is linked in, or by the command `strata`.
+// each of several shared objects, are harmless. It makes tables, CSV, JSON and recordings;
+// findings, page and traces are made by src, where it is linked in, or by the command `strata`.
 
 #include <strata/base/macros.hpp>
 

@@ -10,7 +10,7 @@
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/roofline.hpp"
+#include "roofline.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include "analyse/profile_file.hpp"
+#include "profile_file.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,12 +1,12 @@
-#include "analyse/compare.hpp"
+#include "compare.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include "analyse/comparer.hpp"
-#include "analyse/comparison.hpp"
-#include "analyse/profile_file.hpp"
+#include "comparer.hpp"
+#include "comparison.hpp"
+#include "profile_file.hpp"
 
 #include <cstddef>
 #include <string>

@@ -4,8 +4,8 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include "analyse/comparison.hpp"
-#include "analyse/profile_file.hpp"
+#include "comparison.hpp"
+#include "profile_file.hpp"
 
 #include <string>
 #include <string_view>

@@ -9,9 +9,9 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/columns.hpp>
-#include "analyse/comparability.hpp"
-#include "analyse/comparison.hpp"
-#include "analyse/profile_file.hpp"
+#include "comparability.hpp"
+#include "comparison.hpp"
+#include "profile_file.hpp"
 
 #include <cmath>
 #include <cstddef>

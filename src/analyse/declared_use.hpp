@@ -8,7 +8,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/roofline.hpp"
+#include "roofline.hpp"
 
 #include <cstddef>
 #include <limits>

@@ -14,13 +14,13 @@
 #include <strata/tables/devices.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/device_peaks.hpp"
-#include "analyse/findings.hpp"
-#include "analyse/gains.hpp"
-#include "analyse/occupancy.hpp"
-#include "analyse/roofline.hpp"
-#include "analyse/run_losses.hpp"
-#include "analyse/speed_of_light.hpp"
+#include "device_peaks.hpp"
+#include "findings.hpp"
+#include "gains.hpp"
+#include "occupancy.hpp"
+#include "roofline.hpp"
+#include "run_losses.hpp"
+#include "speed_of_light.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -13,12 +13,12 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/finding_context.hpp"
-#include "analyse/findings.hpp"
-#include "analyse/kernel_rules.hpp"
-#include "analyse/roofline.hpp"
-#include "analyse/step_bound.hpp"
-#include "analyse/step_rules.hpp"
+#include "finding_context.hpp"
+#include "findings.hpp"
+#include "kernel_rules.hpp"
+#include "roofline.hpp"
+#include "step_bound.hpp"
+#include "step_rules.hpp"
 
 #include <cstddef>
 #include <cstdint>

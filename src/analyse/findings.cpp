@@ -1,7 +1,7 @@
-#include "analyse/findings.hpp"
+#include "findings.hpp"
 
 #include <strata/base/macros.hpp>
-#include "analyse/finding_rules.hpp"
+#include "finding_rules.hpp"
 
 STRATA_BEGIN
 

@@ -10,7 +10,7 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/roofline.hpp"
+#include "roofline.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -8,8 +8,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include "analyse/roofline.hpp"
-#include "analyse/speed_of_light.hpp"
+#include "roofline.hpp"
+#include "speed_of_light.hpp"
 
 #include <cstddef>
 #include <string_view>

@@ -12,11 +12,11 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include "analyse/device_peaks.hpp"
-#include "analyse/finding_context.hpp"
-#include "analyse/findings.hpp"
-#include "analyse/occupancy.hpp"
-#include "analyse/roofline.hpp"
+#include "device_peaks.hpp"
+#include "finding_context.hpp"
+#include "findings.hpp"
+#include "occupancy.hpp"
+#include "roofline.hpp"
 
 #include <cstddef>
 #include <string_view>

@@ -1,4 +1,4 @@
-#include "analyse/ledger.hpp"
+#include "ledger.hpp"
 
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
@@ -14,8 +14,8 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/byte_ledger.hpp"
-#include "analyse/roofline.hpp"
+#include "byte_ledger.hpp"
+#include "roofline.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -11,7 +11,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/byte_ledger.hpp"
+#include "byte_ledger.hpp"
 
 #include <string>
 #include <string_view>

@@ -11,8 +11,8 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/json_reader.hpp"
-#include "analyse/run_losses.hpp"
+#include "json_reader.hpp"
+#include "run_losses.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,10 +1,10 @@
-#include "analyse/rank_collectives.hpp"
+#include "rank_collectives.hpp"
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include "analyse/rank_run.hpp"
+#include "rank_run.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include "analyse/rank_run.hpp"
+#include "rank_run.hpp"
 
 #include <cstddef>
 #include <cstdint>

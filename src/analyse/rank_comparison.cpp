@@ -1,4 +1,4 @@
-#include "analyse/rank_comparison.hpp"
+#include "rank_comparison.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -6,7 +6,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
-#include "analyse/rank_run.hpp"
+#include "rank_run.hpp"
 
 #include <cmath>
 #include <cstddef>

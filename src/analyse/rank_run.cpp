@@ -1,4 +1,4 @@
-#include "analyse/rank_run.hpp"
+#include "rank_run.hpp"
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -15,9 +15,9 @@
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/json_reader.hpp"
-#include "analyse/profile_file.hpp"
-#include "analyse/run_losses.hpp"
+#include "json_reader.hpp"
+#include "profile_file.hpp"
+#include "run_losses.hpp"
 
 #include <cmath>
 #include <cstddef>

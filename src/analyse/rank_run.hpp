@@ -7,7 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include "analyse/profile_file.hpp"
+#include "profile_file.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "analyse/roofline.hpp"
+#include "roofline.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -11,8 +11,8 @@
 #include <strata/tables/devices.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/device_peaks.hpp"
-#include "analyse/speed_of_light.hpp"
+#include "device_peaks.hpp"
+#include "speed_of_light.hpp"
 
 #include <cstddef>
 #include <cstdint>

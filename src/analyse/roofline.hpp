@@ -8,7 +8,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/speed_of_light.hpp"
+#include "speed_of_light.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
-#include "analyse/json_reader.hpp"
+#include "json_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -12,10 +12,10 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/finding_context.hpp"
-#include "analyse/findings.hpp"
-#include "analyse/roofline.hpp"
-#include "analyse/step_rules.hpp"
+#include "finding_context.hpp"
+#include "findings.hpp"
+#include "roofline.hpp"
+#include "step_rules.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/what_if.hpp"
+#include "what_if.hpp"
 
 #include <cstddef>
 #include <cstdint>

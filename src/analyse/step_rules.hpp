@@ -13,8 +13,8 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/finding_context.hpp"
-#include "analyse/kernel_rules.hpp"
+#include "finding_context.hpp"
+#include "kernel_rules.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -83,8 +83,10 @@ class step_rules : protected kernel_rules {
     constexpr double fewest = 3.0;       // steps; chosen
     if (cpu_.steps < fewest || cpu_.involuntary < least_taken) return false;
     if (2.0 * cpu_.taken < cpu_.steps) return false;
-    // Where it mostly gives the CPU away itself, what it waits for takes the time.
-    return cpu_.off_ns() >= least_off_cpu * cpu_.wall_ns && cpu_.voluntary <= cpu_.involuntary;
+    // How long one switch lasts is not known: a single sleep can be longer than many preemptions.
+    constexpr double most_given = 0.1;  // of the switches; chosen
+    return cpu_.off_ns() >= least_off_cpu * cpu_.wall_ns &&
+           cpu_.voluntary <= most_given * cpu_.involuntary;
   }
   /// Whether that makes so much of a mean step longer.
   bool is_by_preemption(double ns) const noexcept {
@@ -107,9 +109,11 @@ class step_rules : protected kernel_rules {
   bool host_waits(finding_rule const& rule) {
     constexpr double least_off = 0.2;  // of a step; chosen
     constexpr double least_given = 1.0;
-    constexpr double fewest = 3.0;  // steps; chosen
+    constexpr double fewest = 3.0;      // steps; chosen
+    constexpr double least_part = 0.5;  // of the involuntary switches; chosen
     if (has_device_work() || cpu_.steps < fewest || cpu_.voluntary < least_given) return true;
-    if (cpu_.off_ns() < least_off * cpu_.wall_ns || cpu_.voluntary <= cpu_.involuntary) return true;
+    if (cpu_.off_ns() < least_off * cpu_.wall_ns || cpu_.voluntary < least_part * cpu_.involuntary)
+      return true;
     double beside = 0.0;  // that other threads work in ranges
     for (range_row const& row : rows_)
       beside += in_.steps.per_step(static_cast<double>(row.other_threads_self_ns));

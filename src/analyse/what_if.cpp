@@ -1,4 +1,4 @@
-#include "analyse/what_if.hpp"
+#include "what_if.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -6,9 +6,9 @@
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/findings.hpp"
-#include "analyse/roofline.hpp"
-#include "analyse/step_replay.hpp"
+#include "findings.hpp"
+#include "roofline.hpp"
+#include "step_replay.hpp"
 
 #include <cstddef>
 

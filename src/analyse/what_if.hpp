@@ -10,8 +10,8 @@
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps.hpp>
-#include "analyse/findings.hpp"
-#include "analyse/roofline.hpp"
+#include "findings.hpp"
+#include "roofline.hpp"
 
 #include <cstddef>
 

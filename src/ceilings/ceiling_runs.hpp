@@ -6,7 +6,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
-#include "ceilings/ceiling_kernels.hpp"
+#include "ceiling_kernels.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "ceilings/ceilings.hpp"
+#include "ceilings.hpp"
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
@@ -9,9 +9,9 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
-#include "analyse/device_peaks.hpp"
-#include "analyse/roofline.hpp"
-#include "ceilings/ceiling_runs.hpp"
+#include "../analyse/device_peaks.hpp"
+#include "../analyse/roofline.hpp"
+#include "ceiling_runs.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -13,9 +13,9 @@
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/findings.hpp"
-#include "analyse/roofline.hpp"
-#include "report/report_input.hpp"
+#include "../analyse/findings.hpp"
+#include "../analyse/roofline.hpp"
+#include "report_input.hpp"
 
 #include <cstddef>
 #include <cstdint>

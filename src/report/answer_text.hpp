@@ -11,7 +11,7 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/findings.hpp"
+#include "../analyse/findings.hpp"
 
 #include <cstddef>
 #include <string>

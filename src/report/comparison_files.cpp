@@ -1,4 +1,4 @@
-#include "report/comparison_files.hpp"
+#include "comparison_files.hpp"
 
 #include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
@@ -7,8 +7,9 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include "analyse/comparison.hpp"
-#include "report/page_shell.hpp"
+#include "../analyse/comparison.hpp"
+#include "page_files.hpp"
+#include "page_shell.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include "analyse/comparison.hpp"
+#include "../analyse/comparison.hpp"
 
 STRATA_BEGIN
 

@@ -1,11 +1,11 @@
-#include "report/findings.hpp"
+#include "findings.hpp"
 
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "report/answer_json.hpp"
+#include "answer_json.hpp"
 
 STRATA_BEGIN
 

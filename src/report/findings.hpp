@@ -4,7 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include "report/report_input.hpp"
+#include "report_input.hpp"
 
 STRATA_BEGIN
 

@@ -1,4 +1,4 @@
-#include "report/fleet_metrics.hpp"
+#include "fleet_metrics.hpp"
 
 #include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
@@ -10,7 +10,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
-#include "report/report_input.hpp"
+#include "report_input.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include "report/report_input.hpp"
+#include "report_input.hpp"
 
 #include <string_view>
 

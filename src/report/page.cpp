@@ -1,4 +1,4 @@
-#include "report/page.hpp"
+#include "page.hpp"
 
 #include <strata/base/cell_sink.hpp>
 #include <strata/base/containers.hpp>
@@ -16,13 +16,14 @@
 #include <strata/tables/name_cutter.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/table.hpp>
-#include "analyse/device_peaks.hpp"
-#include "report/answer_json.hpp"
-#include "report/page_budget.hpp"
-#include "report/page_memory.hpp"
-#include "report/page_plain.hpp"
-#include "report/page_shell.hpp"
-#include "report/page_timeline.hpp"
+#include "../analyse/device_peaks.hpp"
+#include "answer_json.hpp"
+#include "page_budget.hpp"
+#include "page_files.hpp"
+#include "page_memory.hpp"
+#include "page_plain.hpp"
+#include "page_shell.hpp"
+#include "page_timeline.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -532,5 +533,7 @@ void write_html(detail::text_writer& out, report_input const& input, page_limits
       [&](detail::text_writer& json) { write_page_data(json, input, limits); },
       strata_pages::report_tail);
 }
+
+bool has_page_files() noexcept { return STRATA_HAS_PAGE_FILES != 0; }
 
 STRATA_END

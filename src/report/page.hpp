@@ -4,8 +4,8 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include "report/page_shell.hpp"
-#include "report/report_input.hpp"
+#include "page_shell.hpp"
+#include "report_input.hpp"
 
 STRATA_BEGIN
 
@@ -17,6 +17,9 @@ void write_page_data(detail::text_writer& out, report_input const& input,
 /// bytes.
 void write_html(detail::text_writer& out, report_input const& input,
                 page_limits const& limits = {});
+
+/// Whether this build has the files of page/. Without them write_html writes the data alone.
+bool has_page_files() noexcept;
 
 STRATA_END
 

@@ -9,8 +9,8 @@
 #include <strata/tables/json.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "analyse/roofline.hpp"
-#include "report/report_input.hpp"
+#include "../analyse/roofline.hpp"
+#include "report_input.hpp"
 
 #include <cstddef>
 #include <cstdint>

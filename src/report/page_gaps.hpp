@@ -10,7 +10,7 @@
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/launch_index.hpp>
-#include "report/page_track.hpp"
+#include "page_track.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/tables/memory_table.hpp>
-#include "report/report_input.hpp"
+#include "report_input.hpp"
 
 #include <cstddef>
 #include <cstdint>

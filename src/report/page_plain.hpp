@@ -9,8 +9,8 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "report/answer_text.hpp"
-#include "report/report_input.hpp"
+#include "answer_text.hpp"
+#include "report_input.hpp"
 
 #include <cstddef>
 #include <string>

@@ -10,18 +10,7 @@
 #include <string_view>
 
 // How much a page has, and what stands around its data. Its markup, style and script are the files
-// of page/, which builds by CMake and Meson embed.
-#if defined(__has_include) && __has_include("strata_page_files.hpp")
-#include "strata_page_files.hpp"
-#define STRATA_HAS_PAGE_FILES 1
-#else
-namespace strata_pages {
-inline constexpr std::string_view report_head[] = {{}}, report_middle[] = {{}},
-                                  report_tail[] = {{}};
-inline constexpr std::string_view comparison_head[] = {{}}, comparison_tail[] = {{}};
-}  // namespace strata_pages
-#define STRATA_HAS_PAGE_FILES 0
-#endif
+// of page/ (page_files.hpp).
 
 STRATA_BEGIN
 
@@ -40,9 +29,6 @@ struct page_limits {
 };
 
 namespace detail {
-
-/// Whether this build has the files of page/.
-inline constexpr bool has_page_files = STRATA_HAS_PAGE_FILES != 0;
 
 /// A text of JSON within HTML: nothing in it ends the script element.
 inline void write_in_script(text_writer& out, std::string_view json) {

@@ -12,12 +12,12 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/memory_table.hpp>
-#include "report/page_gaps.hpp"
-#include "report/page_shell.hpp"
-#include "report/page_track.hpp"
-#include "report/page_uses.hpp"
-#include "report/report_input.hpp"
-#include "report/trace_plan.hpp"
+#include "page_gaps.hpp"
+#include "page_shell.hpp"
+#include "page_track.hpp"
+#include "page_uses.hpp"
+#include "report_input.hpp"
+#include "trace_plan.hpp"
 
 #include <cstddef>
 #include <cstdint>

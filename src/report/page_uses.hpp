@@ -6,10 +6,10 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/json.hpp>
-#include "report/range_projection.hpp"
-#include "report/report_input.hpp"
-#include "report/trace_plan.hpp"
-#include "report/use_tracks.hpp"
+#include "range_projection.hpp"
+#include "report_input.hpp"
+#include "trace_plan.hpp"
+#include "use_tracks.hpp"
 
 #include <cstddef>
 #include <cstdint>

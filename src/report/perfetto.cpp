@@ -1,14 +1,14 @@
-#include "report/perfetto.hpp"
+#include "perfetto.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
-#include "report/perfetto_fields.hpp"
-#include "report/perfetto_gpu.hpp"
-#include "report/protobuf.hpp"
-#include "report/trace.hpp"
-#include "report/trace_events.hpp"
+#include "perfetto_fields.hpp"
+#include "perfetto_gpu.hpp"
+#include "protobuf.hpp"
+#include "trace.hpp"
+#include "trace_events.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/table_input.hpp>
-#include "report/trace.hpp"
+#include "trace.hpp"
 
 STRATA_BEGIN
 

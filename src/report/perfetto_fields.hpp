@@ -3,7 +3,7 @@
 #define STRATA_REPORT_PERFETTO_FIELDS_HPP
 
 #include <strata/base/macros.hpp>
-#include "report/protobuf.hpp"
+#include "protobuf.hpp"
 
 #include <cstdint>
 

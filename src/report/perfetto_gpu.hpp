@@ -5,10 +5,10 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
-#include "report/perfetto_fields.hpp"
-#include "report/protobuf.hpp"
-#include "report/trace.hpp"
-#include "report/trace_events.hpp"
+#include "perfetto_fields.hpp"
+#include "protobuf.hpp"
+#include "trace.hpp"
+#include "trace_events.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,11 +1,11 @@
-#include "report/report_input.hpp"
+#include "report_input.hpp"
 
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include "analyse/speed_of_light.hpp"
-#include "analyse/what_if.hpp"
-#include "report/answer_text.hpp"
+#include "../analyse/speed_of_light.hpp"
+#include "../analyse/what_if.hpp"
+#include "answer_text.hpp"
 
 STRATA_BEGIN
 

@@ -6,9 +6,9 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/table_input.hpp>
-#include "analyse/declared_use.hpp"
-#include "analyse/findings.hpp"
-#include "analyse/roofline.hpp"
+#include "../analyse/declared_use.hpp"
+#include "../analyse/findings.hpp"
+#include "../analyse/roofline.hpp"
 
 #include <cstddef>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "report/trace.hpp"
+#include "trace.hpp"
 
 #include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
@@ -8,8 +8,8 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
-#include "report/trace_events.hpp"
-#include "report/trace_plan.hpp"
+#include "trace_events.hpp"
+#include "trace_plan.hpp"
 
 #include <cstddef>
 #include <cstdint>

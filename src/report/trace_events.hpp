@@ -12,8 +12,8 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
-#include "report/trace.hpp"
-#include "report/trace_plan.hpp"
+#include "trace.hpp"
+#include "trace_plan.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -13,8 +13,8 @@
 #include <strata/tables/columns.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/range_rows.hpp>
-#include "report/range_projection.hpp"
-#include "report/use_tracks.hpp"
+#include "range_projection.hpp"
+#include "use_tracks.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/table_input.hpp>
-#include "report/range_projection.hpp"
+#include "range_projection.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What src/ceilings/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is opened
-// by name; without it the formats are beside the device's attributes only.
+// What src/ceilings/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is
+// opened by name; without it the formats are beside the device's attributes only.
 
 #include <algorithm>
 #include <cstdint>

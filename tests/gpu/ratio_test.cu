@@ -3,11 +3,11 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
-#include "ceilings/ceiling_kernels.hpp"
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/range.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <string>
+#include "ceilings/ceiling_kernels.hpp"
 
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/known_kernels.hpp"

@@ -199,6 +199,13 @@ def meson(checks, prefix):
 
 
 def pkg_config(checks, prefix):
+    meson = pathlib.Path("meson-prefix").absolute()
+    checks.succeeds("meson: configures", ["meson", "setup", "--wipe" if os.path.exists("meson") else "--reconfigure", "meson", ROOT,
+                                          f"--prefix={meson}", "-Dtests=disabled", "-Dtools=disabled"])
+    checks.succeeds("meson: installs", ["meson", "install", "-C", "meson"])
+    reports = run(["pkg-config", "--variable=reports", "strata"],
+                  env=clean_environment(PKG_CONFIG_PATH=f"{meson}/share/pkgconfig")).stdout.strip()
+    checks.that(os.path.exists(reports), "meson: pkg-config names the reports", reports)
     env = clean_environment(PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig")
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()

@@ -175,7 +175,7 @@ for path in sorted(of_json(late, "newer", begins(3600)).glob("rank*")):
     shutil.copytree(path, f"again/{path.name}" if path.name == "rank3" else f"again/{path.name}-2")
 told = ranks(1, again).stdout
 alone = ranks(1, "newer").stdout
-several = ("note: Several runs wrote into this folder: the 4 ranks of the newest one are compared, and 3 older recordings are left out. "
+several = ("note: Several runs wrote into this folder: the newest one is compared (recordings: 4; older ones, left out: 3). "
            "Give each run an out= of its own.\n")
 that(several in told and told.replace(several, "") == alone, f"two runs in one folder: {told}\n{alone}")
 told = ranks(1, *sorted(again.glob("rank*"))).stdout  # what a pattern gives

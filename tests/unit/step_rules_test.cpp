@@ -108,6 +108,16 @@ TEST_CASE("preempted: others take the CPU of the steps") {
   is_silent(p.made);
 }
 
+TEST_CASE("preempted: not where the thread sleeps as well, for how long is not known") {
+  std::vector<double> const steps = even(20);
+  for (std::uint32_t const taken : {1u, 2u}) {
+    CAPTURE(taken);
+    says(answer(of_host(steps, 0.2, 1, taken).made), "host-waits");
+  }
+  is_silent(of_host(steps, 0.2, 2, 10).made);  // either may take the time
+  says(answer(of_host(steps, 0.2, 1, 10).made), "preempted");
+}
+
 TEST_CASE("preempted: it names the cause of calls that vary, unless these take far more") {
   // Every fifth step takes 2 ms more.
   std::vector<double> steps = even(40);

@@ -10,6 +10,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
@@ -267,7 +268,8 @@ class device_trace {
   /// opens none, since a thread may have the lock of the dynamic loader that waits for it.
   using question = bool() noexcept;
   question* watch_for() const noexcept {
-    return wants_device() ? &has_cuda<cupti_library> : &has_cuda<driver_library>;
+    if (!options_.counters.empty()) return &has_cuda<cupti_library, profiler_library>;
+    return options_.trace ? &has_cuda<cupti_library> : &has_cuda<driver_library>;
   }
 
   /// The program uses CUDA: what waited for that begins. `in_window`: one is open.
@@ -417,11 +419,11 @@ class device_trace {
 
   bool needs_cuda() const noexcept { return wants_device() || options_.synchronize; }
 
-  template <class Library>
+  template <class... Libraries>
   static bool has_cuda() noexcept {
     if (!cuda_use::has_begun()) return false;
     guest const as_guest;
-    (void)if_memory_allows([] { (void)Library::get(); });
+    (void)if_memory_allows([] { ((void)Libraries::get(), ...); });
     return true;
   }
 

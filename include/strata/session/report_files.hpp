@@ -184,7 +184,8 @@ class report_files {
   explicit report_files(options const& wanted, surroundings const& around = look_around())
       : options_(wanted), around_(around) {
     // Findings, page and traces can be made of the recording later.
-    if (lacks_analysis() && wants_files(wanted)) options_.recording = true;
+    lacks_files_ = lacks_analysis() && wants_made_file(wanted);
+    if (lacks_files_) options_.recording = true;
   }
 
   /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
@@ -253,7 +254,7 @@ class report_files {
     if (!outcome.ok()) say(in_terms_of_caller(outcome.message()).c_str());
     files_.say_written();
     bool const is_first = earlier == nullptr || number_ == 1;
-    if (lacks_analysis() && is_first) say_what_is_left();
+    if (lacks_files_ && is_first) say_what_is_left();
     if (!files_.has_folder()) return;
     files_.remove_empty();
     // A window that the end of the program cut off takes no whole one's place.
@@ -435,6 +436,7 @@ class report_files {
   made_reports const* reports_ = nullptr;  // null where none is wanted, or can be made
   int number_ = 1;  // the one that the directory of a window's report asks for
   written_files files_;
+  bool lacks_files_ = false;       // which this program cannot make
   bool stream_gone_ = false;       // with the directory that it was begun in
   bool asked_for_folder_ = false;  // another one for files
 };

@@ -84,6 +84,13 @@ inline bool wants_format_of(options const& wanted, format_source least) noexcept
   return false;
 }
 
+/// Whether any of the formats that are wanted has a file that is made of the answer, or a trace.
+inline bool wants_made_file(options const& wanted) noexcept {
+  for (report_format_entry const& format : report_formats)
+    if (wanted.*format.field && format.made_file != nullptr) return true;
+  return false;
+}
+
 /// Whether any of the formats that are wanted is a file.
 inline bool wants_files(options const& wanted) noexcept {
   for (report_format_entry const& format : report_formats)

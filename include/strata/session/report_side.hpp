@@ -14,7 +14,7 @@
 #include <string>
 
 // All that a session knows of what is made of a profile. table_reports.hpp makes the
-// tables; src/reports.cpp, where it is linked in, makes all reports.
+// tables; src, where it is linked in, makes all reports.
 
 STRATA_BEGIN
 namespace detail {
@@ -54,9 +54,9 @@ struct report_side {
   bool has_analysis;
 };
 
-/// Who makes reports. Null before the implementation has registered itself. Threads: written before
-/// main.
-inline report_side const*& installed_reports() noexcept {
+/// Who makes reports for the sessions of this program or shared object. Null before the
+/// implementation has registered itself. Threads: written before main.
+STRATA_DETAIL_OF_MODULE inline report_side const*& installed_reports() noexcept {
   static report_side const* installed = nullptr;
   return installed;
 }

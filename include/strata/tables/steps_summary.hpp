@@ -118,7 +118,7 @@ struct steps_summary {
   bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
   bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
   bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
-  /// Whether the typical steps are all but the first, which is costs_more than all others: modules
+  /// Whether the typical steps are all but the first, which takes longer than all others: modules
   /// are loaded in it and caches are filled.
   bool without_first = false;
   std::uint64_t count = 1;  ///< of all recorded steps, the first with them

@@ -57,12 +57,16 @@ TEST_CASE("without the analysis there are tables and a recording, and the comman
   REQUIRE(e.err.size() > last.size());
   CHECK(e.err.compare(e.err.size() - last.size(), last.size(), last) == 0);
   CHECK(files_in(all) == tables);
-  for (char const* formats : {"recording", "html", "trace"}) {
+  for (char const* formats : {"html", "trace"}) {
     std::string const out = here / "run-" + formats;
     CHECK(recorded(formats, out).err ==
           "strata: wrote " + out + "/profile.strata\n" + commands_for(out));
     CHECK(files_in(out) == texts{"profile.strata"});
   }
+  CHECK_FALSE(
+      has(recorded("csv+recording", here / "csv").err, for_the_rest));  // nothing is missing
+  CHECK_FALSE(has(recorded("csv", here / "alone").err, for_the_rest));
+  CHECK_FALSE(fs::exists(here / "alone/profile.strata"));
   ending const table = recorded("table", here / "table");
   CHECK(has(table.err, "outer"));
   CHECK_FALSE(fs::exists(here / "table"));
@@ -78,16 +82,16 @@ TEST_CASE("without the analysis the table is of a mean step") {
 
 TEST_CASE("the command for the rest can be pasted, and is of a recording that is there") {
   work_folder here;
-  ending const spaced = recorded("csv", here / "my run");
+  ending const spaced = recorded("html", here / "my run");
   CHECK(has(spaced.err, commands_for("'" + (here / "my run") + "'")));
 
   ending const elsewhere =
       run({program("scenarios_tables"), "return"},
-          {"STRATA=host,formats=csv,out=/proc/none", "TMPDIR=" + (here / "spare")});
+          {"STRATA=host,formats=html,out=/proc/none", "TMPDIR=" + (here / "spare")});
   CHECK(has(elsewhere.err, commands_for(here / "spare/strata-out")));
 
   ending const nowhere = run({program("scenarios_tables"), "return"},
-                             {"STRATA=host,formats=csv,out=/proc/none", "TMPDIR=/proc/none"});
+                             {"STRATA=host,formats=html,out=/proc/none", "TMPDIR=/proc/none"});
   CHECK(nowhere.code == 5);
   CHECK(has(nowhere.err, "cannot write /proc/none"));
   CHECK_FALSE(has(nowhere.err, for_the_rest));
@@ -96,7 +100,7 @@ TEST_CASE("the command for the rest can be pasted, and is of a recording that is
 TEST_CASE("of the recording come all reports") {
   work_folder here;
   std::string const out = here / "run";
-  REQUIRE(recorded("csv", out).code == 5);
+  REQUIRE(recorded("json", out).code == 5);
   std::string const late = reported_late(here, out);
   CHECK(files_in(late) == texts{"findings.json", "kernels.csv", "memory.csv", "profile.json",
                                 "ranges.csv", "report.html", "trace.json"});

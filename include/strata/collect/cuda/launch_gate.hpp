@@ -45,6 +45,7 @@ class launch_gate {
     constexpr std::int64_t longest_ns = 500'000'000;
     turn_.fetch_add(1);
     keeper_.store(nullptr);
+    turn_.fetch_add(1);  // who has seen the first of the two and the last keeper sees another one
     deadline patience(longest_ns);
     for (unsigned turn = 0; inside_.load() != 0 && patience.lasts(); ++turn) wait_a_turn(turn);
     context_.store(context);

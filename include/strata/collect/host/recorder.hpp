@@ -728,6 +728,8 @@ class recorder {
   }
   thread_recorder* find_recorder() noexcept {
     own_lock const lock(mutex_);
+    // A signal handler was here between the question and the lock.
+    if (end_of_thread().owner != nullptr) return thread_recorder::current();
     thread_recorder* own = nullptr;
     if (!known_threads_.make_room()) {
       lose();
