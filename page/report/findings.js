@@ -43,8 +43,8 @@ function afterwards(finding) {
     return most + time(finding.cost_ns_per_step) + (share && " (" + share + ")") + ". ";
   }
   const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-  return "Without this cause, the " + unit + " would take at best " + time(finding.predicted_step_ns)
-    + (share && " (" + share + " shorter)") + others;
+  const shorter = time(finding.predicted_step_ns);
+  return "Without this cause, the " + unit + " would take at best " + shorter + (share && " (" + share + " shorter)") + others;
 }
 
 function gainOf(finding) {
