@@ -44,7 +44,8 @@ function afterwards(finding) {
   }
   const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
   const shorter = time(finding.predicted_step_ns);
-  return "Without this cause, the " + unit + " would take at best " + shorter + (share && " (" + share + " shorter)") + others;
+  return "Without this cause, the " + unit + " would take at best " + shorter
+    + (share && " (" + share + " shorter)") + others;
 }
 
 function gainOf(finding) {
