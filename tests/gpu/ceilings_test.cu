@@ -1,11 +1,14 @@
 // What src/ceilings/ceilings.hpp measures, beside copies and cuBLAS in the same run. cuBLAS is
 // opened by name; without it the formats are beside the device's attributes only.
 
+#include <strata/collect/cuda/driver.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <thread>
 #include <vector>
+#include "ceilings/ceiling_runs.hpp"
 #include "ceilings/ceilings.hpp"
 
 #include "gpu/cublas.hpp"
