@@ -121,10 +121,27 @@ class traced_bytes {
   }
   static void limit_times(cupti::context_record&) {}
 
+  /// A machine has few devices.
+  static void limit_devices(cupti::unified_memory_record& made) {
+    made.source_id &= 0xff;
+    made.destination_id &= 0xff;
+  }
+  template <class Record>
+  static auto limit_device(Record& made, int) -> decltype(made.device_id, void()) {
+    made.device_id &= 0xff;
+  }
+  template <class Record>
+  static void limit_device(Record&, long) {}
+  template <class Record>
+  static void limit_devices(Record& made) {
+    limit_device(made, 0);
+  }
+
   template <class Record>
   void hand_in(Record& made, cupti::activity_kind kind, fuzz::input& from) {
     made.kind = kind;
     limit_times(made);
+    limit_devices(made);
     if constexpr (std::is_same_v<Record, cupti::kernel_record>) {
       for (std::int32_t* const blocks : {&made.grid_x, &made.grid_y, &made.grid_z})
         *blocks &= 0xffff;
