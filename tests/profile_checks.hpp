@@ -40,7 +40,8 @@ struct counted {
   std::string work(std::string const& path) const;
 };
 
-void nothing_lost(strata::profile const& p);
+/// Nothing but the `times` of so many records.
+void nothing_lost(strata::profile const& p, std::uint64_t times = 0);
 
 }  // namespace test
 

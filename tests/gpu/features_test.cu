@@ -277,6 +277,15 @@ void check_amounts(strata::profile const& p, by_path const& done) {
   }
 }
 
+/// CUPTI may stamp the end of a copy within a device milliseconds too late, so that what is behind
+/// it on its stream ran within it (CUDA 13.0, H200): such a time is lost. No other is.
+std::uint64_t times_of_copies_lost(strata::profile const& p) {
+  std::uint64_t lost = 0;
+  for (strata::copy_record const& copy : p.copies)
+    if (copy.begin == strata::lost_time && copy.kind == strata::copy_kind::device_to_device) ++lost;
+  return lost;
+}
+
 void run_program(unsigned seed) {
   CAPTURE(seed);
   int devices = 0;
@@ -296,7 +305,7 @@ void run_program(unsigned seed) {
   for (auto const& one : workers) running.emplace_back([&one] { one->run(60); });
   for (std::thread& thread : running) thread.join();
   strata::profile const& p = s.profile();
-  gpu::nothing_lost(p);
+  gpu::nothing_lost(p, times_of_copies_lost(p));
   for (auto const& one : workers) check_amounts(p, one->done());
 }
 

@@ -51,8 +51,8 @@ void run_steps(int steps, Body body) {
   }
 }
 
-inline void nothing_lost(strata::profile const& p) {
-  test::nothing_lost(p);
+inline void nothing_lost(strata::profile const& p, std::uint64_t times = 0) {
+  test::nothing_lost(p, times);
   CHECK(p.losses.ranges_left_open == 0);
 }
 
