@@ -9,7 +9,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/threads.hpp>
-#include <strata/profile/records.hpp>
+#include <strata/profile/overflow_names.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@ from common import INCLUDE, INCLUDE_LINE, ROOT, Checks, headers, includes_of, ru
 MAY_INCLUDE = {
     "base": "base",
     "profile": "base profile",
-    "annotate": "base annotate profile/records.hpp",  # attributes are plain records
+    "annotate": "base annotate profile/records.hpp profile/overflow_names.hpp",  # attributes are plain records
     "collect/host": "base annotate profile collect/host",
     "collect/nvtx": "base annotate profile collect/host collect/nvtx",
     "collect/cuda": "base annotate profile collect/host collect/nvtx collect/cuda",

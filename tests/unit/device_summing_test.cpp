@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <strata/profile/device_summing.hpp>
+#include <strata/profile/overflow_names.hpp>
 
 #include <cstdint>
 

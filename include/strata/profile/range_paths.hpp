@@ -8,6 +8,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>

@@ -5,7 +5,6 @@
 #include <strata/base/macros.hpp>
 
 #include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 
@@ -278,13 +277,6 @@ static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,
               "a kernel or an attribute takes 64 bytes");
 
 namespace detail {
-
-// The names of what is counted together once a limit is reached.
-inline constexpr std::string_view deeper_ranges = "[deeper]";  ///< below the deepest level
-inline constexpr std::string_view other_names = "[other names]";
-inline constexpr std::string_view other_ranges = "[other ranges]";  ///< places in the tree
-inline constexpr std::string_view other_kernels = "[other kernels]";
-inline constexpr std::string_view other_threads = "[other threads]";
 
 inline constexpr std::int64_t latest_time = INT64_MAX;
 

@@ -8,6 +8,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 #include <strata/collect/cuda/record_clock.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>

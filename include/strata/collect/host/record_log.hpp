@@ -10,6 +10,7 @@
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 

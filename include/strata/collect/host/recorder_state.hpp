@@ -10,6 +10,7 @@
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
+#include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>

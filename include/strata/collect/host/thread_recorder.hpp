@@ -15,6 +15,7 @@
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>
