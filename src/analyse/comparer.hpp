@@ -284,13 +284,16 @@ class comparer {
     json_node node = json.first(found[0]->rows[0]);
     for (; node != 0; node = json.next(node)) {
       std::string_view const name = json.key(node);
-      column_sum const sum = sum_of_column(name);
+      auto const known = range_columns.find(name);
+      bool const is_known = known != range_columns.end();  // else of a newer Strata
+      column_sum const sum = is_known ? known->sum : column_sum::amount;
       if (sum == column_sum::identity || (several && sum == column_sum::call)) continue;
-      add_column(range, name, ending_unit(name), [&](std::size_t r, double& value) {
-        value = run(r).sum(*found[r], name);
-        if (sum != column_sum::amount) value *= run(r).steps_of(*found[r]);
-        return run(r).knows(*found[r], name);
-      });
+      add_column(range, name, is_known ? known->unit : ending_unit(name),
+                 [&](std::size_t r, double& value) {
+                   value = run(r).sum(*found[r], name);
+                   if (sum != column_sum::amount) value *= run(r).steps_of(*found[r]);
+                   return run(r).knows(*found[r], name);
+                 });
     }
     for (counted_metric const& metric : run(0).metrics) {
       if (!is_counted_alike(metric)) continue;

@@ -345,10 +345,14 @@ class page_writer {
 
   void write_range(cell_sink& cells, page_rows const& rows, std::size_t position) const {
     range_row const& row = rows.row(position);
-    known_integer(cells, "parent", position != 0, position == 0 ? 0 : rows.position_of(row.parent));
+    if (position == 0) {
+      cells.absent("parent");
+    } else {
+      cells.integer("parent", rows.position_of(row.parent));
+    }
     cells.integer("path_id", row.path_id);
-    range_name_columns(cells, row);
-    range_value_columns(cells, input_, row);
+    range_columns.from("name").until("depth").write(cells, input_, row);
+    range_columns.from("calls").write(cells, input_, row);
     write_mean(cells, &rows == &folded_ ? folded_mean_ : unfolded_mean_, row,
                rows.shown()[position]);
     cells.integer("hidden", rows.hidden(position));
@@ -448,7 +452,7 @@ class page_writer {
     cells.integer("range_each", unfolded_positions_[row.path_id]);
     cells.text("name", name);
     cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
-    kernel_value_columns(cells, row);
+    kernel_columns.from("count").until("first_step_count").write(cells, input_, row);
     range_row const& range = input_.ranges[path_rows_[row.path_id]];
     cells.number("step_launches", launches_in_step(row, range, input_.steps));
     cells.number("step_ns", ns_in_step(row, range, input_.steps));

@@ -219,7 +219,11 @@ class page_timeline {
     json_.line();
     json_.object();
     json_.text("what", shown.what);
-    known_integer(json_, "step", shown.step != no_step, shown.step);
+    if (shown.step != no_step) {
+      json_.integer("step", shown.step);
+    } else {
+      json_.absent("step");
+    }
     json_.integer("begin_ns", shown.begin);
     json_.integer("length_ns", length);
     json_.integer("left_out", left_out);

@@ -963,7 +963,8 @@ TEST_CASE("columns are of a mean step, counted ones too") {
     std::vector<range> ranges;
     for (char const* const path : {"block[0]", "block[1]", "head"})
       ranges.push_back(
-          {path, 1e6, 1e3, 2 * steps, ",\"host_max_ns\":3e6,\"copied_bytes\":" + n + "00"});
+          {path, 1e6, 1e3, 2 * steps,
+           ",\"host_max_ns\":3e6,\"migrated_bytes_h2d\":8,\"copied_bytes\":" + n + "00"});
     std::string text =
         profile_text(std::vector<double>(static_cast<std::size_t>(steps), 8.0), ranges);
     text.pop_back();
@@ -1002,6 +1003,7 @@ TEST_CASE("columns are of a mean step, counted ones too") {
   CHECK(column("head", "host_max_ns")->after == 3e6);  // of a call
   CHECK(column("head", "copied_bytes")->after == 100);
   CHECK(column("head", "copied_bytes")->unit == "B");
+  CHECK(column("head", "migrated_bytes_h2d")->unit == "B");  // its name has no unit at its end
   CHECK(column("head", "hbm_bytes") == nullptr);
   CHECK(column("block[*]", "host_max_ns") == nullptr);
   CHECK(column("block[*]", "hbm_bytes")->before == 200);  // of one step, both blocks

@@ -47,48 +47,51 @@ inline void write_csv_cell(text_writer& out, std::string_view text) {
   if (quoted) out.put('"');
 }
 
-/// One line of cells, or of the column names; what is absent is an empty cell.
+/// One line of cells; what is absent is an empty cell.
 class csv_line final : public cell_sink {
  public:
-  explicit csv_line(text_writer& out, bool names = false) noexcept : out_(out), names_(names) {}
+  explicit csv_line(text_writer& out) noexcept : out_(out) {}
   csv_line(csv_line const&) = delete;
   csv_line& operator=(csv_line const&) = delete;
   ~csv_line() { out_.put('\n'); }
 
-  void absent(char const* key) override { (void)begin(key); }
-  void text(char const* key, std::string_view value) override {
-    if (begin(key)) write_csv_cell(out_, value);
+  void absent(char const*) override { begin(); }
+  void text(char const*, std::string_view value) override {
+    begin();
+    write_csv_cell(out_, value);
   }
   void exact(char const*, std::string_view) override {}
-  void number(char const* key, double value) override {
-    if (begin(key) && is_finite(value)) out_.number(value);
+  void number(char const*, double value) override {
+    begin();
+    if (is_finite(value)) out_.number(value);
   }
-  void whole(char const* key, std::uint64_t magnitude, bool negative) override {
-    if (begin(key)) out_.whole(magnitude, negative);
+  void whole(char const*, std::uint64_t magnitude, bool negative) override {
+    begin();
+    out_.whole(magnitude, negative);
+  }
+  /// A function for column_list::for_each_key().
+  auto names() noexcept {
+    return [this](char const* key) { text(key, key); };
   }
 
  private:
-  /// Whether a value follows, not a name.
-  bool begin(char const* key) {
+  void begin() {
     if (!first_) out_.put(',');
     first_ = false;
-    if (names_) write_csv_cell(out_, key);
-    return !names_;
   }
 
   text_writer& out_;
-  bool names_;
   bool first_ = true;
 };
 
 /// A line of names, then one a row.
 template <class Row>
 inline void write_csv(text_writer& out, table_input const& input, vec<Row> const& rows,
-                      columns_of<Row> columns) {
-  Row const none{};
-  for (std::size_t i = 0; i <= rows.size(); ++i) {
-    csv_line line(out, i == 0);
-    columns(line, input, i == 0 ? none : rows[i - 1], i - 1);
+                      column_list<Row> columns) {
+  columns.for_each_key(csv_line(out).names());
+  for (Row const& row : rows) {
+    csv_line line(out);
+    columns.write(line, input, row);
   }
 }
 
@@ -102,7 +105,12 @@ inline void write_ranges_csv(detail::text_writer& out, table_input const& input)
 
 /// kernels.csv: one row a kernel in a range. The mangled names are in profile.json.
 inline void write_kernels_csv(detail::text_writer& out, table_input const& input) {
-  detail::write_csv(out, input, input.kernels, detail::kernel_columns);
+  detail::kernel_cells const kernels(input);
+  kernels.for_each_key(detail::csv_line(out).names());
+  for (std::size_t i = 0; i < input.kernels.size(); ++i) {
+    detail::csv_line line(out);
+    kernels.write(line, i);
+  }
 }
 
 /// memory.csv: one row an allocation. The peak of each range is in ranges.csv.
@@ -115,29 +123,6 @@ inline void write_spans_csv(detail::text_writer& out, table_input const& input) 
   detail::write_csv(out, input, input.source.spans, detail::span_columns);
 }
 
-namespace detail {
-
-inline void counter_path_columns(cell_sink& cells, table_input const& input, range_row const& row) {
-  rank_column(cells, input.source);
-  cells.integer("path_id", row.path_id);
-  cells.text("path", row.path);
-}
-
-inline void counter_columns(cell_sink& cells, table_input const& input, range_row const& row,
-                            counter_scope scope, counter_metric const& metric,
-                            counter_cell const& cell, std::string_view note) {
-  counter_path_columns(cells, input, row);
-  cells.text("metric", metric.key);
-  cells.number("value", cell.value);
-  cells.text("unit", metric.unit);
-  cells.text("scope", to_string(scope));
-  cells.text("method", to_string(metric.method));
-  cells.integer("passes", metric.passes.size());
-  cells.text("note", note);
-}
-
-}  // namespace detail
-
 /// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many
 /// counting steps the metric took; an unknown value is an empty cell with its reason in `note`. A
 /// metric that cannot be counted here at all has one row, the root's, with the reason.
@@ -145,10 +130,7 @@ inline void counter_columns(cell_sink& cells, table_input const& input, range_ro
 /// `range,metric,value`.
 inline void write_counters_csv(detail::text_writer& out, table_input const& input,
                                counter_table const& table) {
-  {
-    detail::csv_line names(out, true);
-    detail::counter_columns(names, input, {}, {}, {}, {}, {});
-  }
+  detail::counter_columns.for_each_key(detail::csv_line(out).names());
   for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {
     for (counter_scope const scope : {counter_scope::self, counter_scope::total}) {
       for (std::size_t i = 0; i < table.metrics.size(); ++i) {
@@ -156,8 +138,8 @@ inline void write_counters_csv(detail::text_writer& out, table_input const& inpu
         if (!table.metrics[i].why_absent.empty() && !first) continue;
         counter_cell const& cell = table.at(row, i, scope);
         detail::csv_line line(out);
-        detail::counter_columns(line, input, input.ranges[row], scope, table.metrics[i], cell,
-                                table.note(cell));
+        detail::counter_columns.write(
+            line, input, {input.ranges[row], scope, table.metrics[i], cell, table.note(cell)});
       }
     }
   }
@@ -167,14 +149,18 @@ inline void write_counters_csv(detail::text_writer& out, table_input const& inpu
 /// empty cell is in counters.csv.
 inline void write_counters_wide_csv(detail::text_writer& out, table_input const& input,
                                     counter_table const& table) {
-  vec<std::string> keys;
-  for (counter_metric const& metric : table.metrics) keys.push_back(detail::metric_column(metric));
-  range_row const none{};
-  for (std::size_t i = 0; i <= table.rows && i <= input.ranges.size(); ++i) {
-    detail::csv_line line(out, i == 0);
-    detail::counter_path_columns(line, input, i == 0 ? none : input.ranges[i - 1]);
-    for (std::size_t m = 0; m < keys.size(); ++m)
-      line.number(keys[m].c_str(), i == 0 ? 0.0 : table.at(i - 1, m, counter_scope::total).value);
+  auto const place = detail::counter_columns.until("metric");
+  {
+    detail::csv_line line(out);
+    place.for_each_key(line.names());
+    for (counter_metric const& metric : table.metrics)
+      line.names()(detail::metric_column(metric).c_str());
+  }
+  for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {
+    detail::csv_line line(out);
+    place.write(line, input, {input.ranges[row], {}, {}, {}, {}});
+    for (std::size_t m = 0; m < table.metrics.size(); ++m)
+      line.number(nullptr, table.at(row, m, counter_scope::total).value);
   }
 }
 

@@ -37,9 +37,14 @@ inline void write_list(json_writer& json, char const* key, vec<Row> const& rows,
 /// The rows of a table, with the columns of its CSV file.
 template <class Row>
 inline void write_rows(json_writer& json, char const* key, table_input const& input,
-                       vec<Row> const& rows, columns_of<Row> columns) {
-  write_list(json, key, rows, [&](Row const& row) {
-    columns(json, input, row, static_cast<std::size_t>(&row - rows.data()));
+                       vec<Row> const& rows, column_list<Row> columns) {
+  write_list(json, key, rows, [&](Row const& row) { columns.write(json, input, row); });
+}
+
+inline void write_kernels(json_writer& json, table_input const& input) {
+  kernel_cells const kernels(input);
+  write_list(json, "kernels", input.kernels, [&](kernel_row const& row) {
+    kernels.write(json, static_cast<std::size_t>(&row - input.kernels.data()));
   });
 }
 
@@ -183,7 +188,7 @@ inline void write_environment(json_writer& json, profile const& source) {
   json.integer("cupti_version", e.cupti_version);
   json.integer("driver_version", e.driver_version);
   json.integer("process_id", e.process_id);
-  rank_column(json, source);
+  e.rank >= 0 ? json.integer("rank", e.rank) : json.absent("rank");
   json.end_object();
   number_map<bool> worked;
   for (std::uint32_t const ordinal : worked_ordinals(source)) worked[ordinal] = true;
@@ -357,7 +362,7 @@ inline void write_json(detail::text_writer& out, table_input const& input) {
   detail::write_texts(json, "problems", source.problems);
   detail::write_steps(json, source);
   detail::write_rows(json, "ranges", input, input.ranges, detail::range_columns);
-  detail::write_rows(json, "kernels", input, input.kernels, detail::kernel_columns);
+  detail::write_kernels(json, input);
   detail::write_memory(json, input);
   if (!source.spans.empty())
     detail::write_rows(json, "spans", input, source.spans, detail::span_columns);
