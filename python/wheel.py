@@ -153,7 +153,7 @@ def contents(build, tag):
         "strata.py": (root / "python/strata.py").read_bytes(),
         f"{data}/scripts/strata": command_of(build).read_bytes(),
         f"{data}/data/libexec/strata/libstrata_inject.so": library_of(build).read_bytes(),
-        f"{data}/data/share/man/man1/strata.1": (root / "tools/strata.1").read_bytes(),
+        f"{data}/data/share/man/man1/strata.1": built(build / "tools/strata.1", build, "strata_command").read_bytes(),
         f"{about}/METADATA": "\n".join([*metadata, ""]).encode(),
         f"{about}/WHEEL": "\n".join([*wheel, ""]).encode(),
         f"{about}/LICENSE": (root / "LICENSE").read_bytes(),

@@ -2,6 +2,7 @@
 // limiter, a finding, a message, and the words between them.
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
+#include <strata/tables/columns.hpp>
 #include <strata/tables/table.hpp>
 #include "analyse/finding_rules.hpp"
 #include "analyse/speed_of_light.hpp"
@@ -10,35 +11,29 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "documents.hpp"
 #include "words.hpp"
 
 namespace tools {
 namespace {
 
-struct explained_message {
-  std::vector<std::string_view> said;  ///< alternatives; … stands for what differs
-  std::string_view fix;
-};
-
-explained_message const messages[] = {
-#include "messages.inc"
-};
-
-/// An entry of a document.
-struct explained_entry {
-  std::vector<std::string_view> names;
-  std::string_view kind;
-  std::string_view document;
-  std::string_view meaning;
-};
-
-explained_entry const entries[] = {
-#include "entries.inc"
-};
+/// Calls look(column, file) for each column of the CSV files.
+template <class Look>
+void for_each_csv_column(Look const& look) {
+  auto const in_file = [&](auto const& columns, char const* file) {
+    for (auto const& column : columns) look(column, file);
+  };
+  in_file(strata::detail::range_columns, "ranges.csv");
+  in_file(strata::detail::kernel_columns, "kernels.csv");
+  in_file(strata::detail::allocation_columns, "memory.csv");
+  in_file(strata::detail::span_columns, "spans.csv");
+  in_file(strata::detail::counter_columns, "counters.csv");
+}
 
 constexpr std::string_view any_text = "…";
 
@@ -62,7 +57,8 @@ std::string plain_name(std::string_view name) {
   return text;
 }
 
-std::string joined(std::vector<std::string_view> const& names) {
+template <class Names>
+std::string joined(Names const& names) {
   std::string text;
   for (std::string_view const name : names) strata::detail::add_part(text, name);
   return text;
@@ -115,6 +111,7 @@ class help_command final : public subcommand {
     explain_key();
     explain_command();
     explain_column();
+    explain_csv_column();
     explain_metric(wanted_);
     explain_stall(topic);
     explain_unit();
@@ -123,6 +120,10 @@ class help_command final : public subcommand {
     explain_word();
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
+    if (!has_documents())
+      return refuse(name(), topic,
+                    "it is none of the words that this strata knows, which was built without its "
+                    "documents: docs/reference/command.md says how to build it with them");
     return refuse(
         name(), topic,
         "it is no key, column, metric, preset, stall, limiter, finding or message" + meant(topic) +
@@ -136,7 +137,8 @@ class help_command final : public subcommand {
     print("%s\n", text.c_str());
   }
   bool is_wanted(std::string_view name) const { return plain_name(name) == wanted_; }
-  bool is_wanted(std::vector<std::string_view> const& names) const {
+  template <class Name>
+  bool is_wanted(std::vector<Name> const& names) const {
     for (std::string_view const name : names)
       if (is_wanted(name)) return true;
     return false;
@@ -151,7 +153,8 @@ class help_command final : public subcommand {
     strata::vec<std::string> best = names.best(1);
     if (best.empty()) {
       strata::detail::nearest_names words(wanted);
-      for (explained_entry const& entry : entries)
+      for_each_csv_column([&](auto const& column, char const*) { words.consider(column.key); });
+      for (explained_entry const& entry : documented_entries())
         for (std::string_view const name : entry.names) words.consider(name);
       for (explained_words const& row : output_words)
         for (std::string_view const name : row.names) words.consider(name);
@@ -227,6 +230,28 @@ class help_command final : public subcommand {
         });
   }
 
+  /// A column of the CSV files; where several have it with one meaning, once.
+  void explain_csv_column() {
+    struct meaning_in_files {
+      std::string head;
+      std::string files;
+      std::string meaning;
+    };
+    std::vector<meaning_in_files> all;
+    for_each_csv_column([&](auto const& column, char const* file) {
+      if (!is_wanted(column.key)) return;
+      std::string head = std::string("column ") + column.key;
+      if (*column.unit != '\0') head += std::string(" [") + column.unit + "]";
+      for (meaning_in_files& each : all)
+        if (each.head == head && each.meaning == column.meaning)
+          return strata::detail::add_part(each.files, file);
+      all.push_back({head, file, column.meaning});
+    });
+    is_csv_column_ = !all.empty();
+    for (meaning_in_files const& each : all)
+      say(each.head + " of " + each.files + ": " + each.meaning + "\n  docs/reference/files.md");
+  }
+
   void explain_metric(std::string_view key) {
     if (strata::metric const* const found = strata::detail::find_entry(key)) {
       say(std::string(key) + " [" + std::string(found->unit()) + "], " +
@@ -274,11 +299,11 @@ class help_command final : public subcommand {
   }
 
   void explain_entry() {
-    for (explained_entry const& entry : entries) {
-      if (!is_wanted(entry.names)) continue;
-      std::string const meaning = entry.meaning.empty() ? "" : ": " + std::string(entry.meaning);
-      say(std::string(entry.kind) + " " + joined(entry.names) + meaning + "\n  " +
-          std::string(entry.document));
+    for (explained_entry const& entry : documented_entries()) {
+      bool const is_of_csv = std::string_view(entry.kind).find(".csv") != entry.kind.npos;
+      if (!is_wanted(entry.names) || (is_csv_column_ && is_of_csv)) continue;
+      std::string const meaning = entry.meaning.empty() ? "" : ": " + entry.meaning;
+      say(entry.kind + " " + joined(entry.names) + meaning + "\n  " + std::string(entry.document));
     }
   }
 
@@ -290,14 +315,14 @@ class help_command final : public subcommand {
   /// Messages that the text is or has in it; else the first of those that have the text in them.
   void explain_message(std::string const& text) {
     std::vector<std::string> within;
-    for (explained_message const& row : messages) {
-      std::string const fix = "\n  " + std::string(row.fix);
-      for (std::string_view const message : row.said) {
+    for (explained_message const& row : documented_messages()) {
+      std::string const fix = "\n  " + row.fix;
+      for (std::string const& message : row.said) {
         bool const is_part = in_lower_case(message).find(in_lower_case(text)) != std::string::npos;
         if (is_message(message, text))
-          say(std::string(message) + fix);
+          say(message + fix);
         else if (is_part)
-          within.push_back(std::string(message) + fix);
+          within.push_back(message + fix);
         if (is_part || is_message(message, text)) break;
       }
     }
@@ -313,6 +338,7 @@ class help_command final : public subcommand {
 
   std::vector<std::string> words_;
   std::string wanted_;  ///< the topic as names are compared
+  bool is_csv_column_ = false;
   std::size_t said_ = 0;
 };
 

@@ -1,7 +1,6 @@
-"""Writes strata.1, the manual page: what the command says of its subcommands, and docs/reference/command.md.
+"""Writes the manual page of the command: what it says of its subcommands, and docs/reference/command.md.
 
-man.py STRATA [--check]: STRATA is the command. With --check the exit code is 1 where the file is not what would be
-written."""
+man.py STRATA FILE: STRATA is the command, FILE the page, strata.1. CMake and Meson run this when the command is built."""
 
 import pathlib
 import re
@@ -10,7 +9,6 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent
 page = (here.parent / "docs/reference/command.md").read_text(encoding="utf-8")
-made = here / "strata.1"
 HELP_OF_HELP = "-h,--help"
 NEVER_SHOWN = ("Schemas",)  # a manual page has no links
 
@@ -125,8 +123,6 @@ def manual(program):
     return "\n".join(lines) + "\n"
 
 
-program, *more = sys.argv[1:] or sys.exit(__doc__)
-text = manual(str(pathlib.Path(program).resolve()))
-if more == ["--check"]:
-    sys.exit(0 if made.exists() and made.read_text(encoding="utf-8") == text else 1)
-made.write_text(text, encoding="utf-8")
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
+pathlib.Path(sys.argv[2]).write_text(manual(str(pathlib.Path(sys.argv[1]).resolve())), encoding="utf-8")

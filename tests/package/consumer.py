@@ -54,10 +54,10 @@ def cmake(checks, name, *options, **environment):
     return build
 
 
-def files_of_tools():
-    """What is installed with the command, beside it and its library."""
+def files_of_tools(is_built):
+    """What is installed with the command, beside it and its library: the manual page is made when it is built."""
     schemas = [f"share/strata/schema/{path.name}" for path in (ROOT / "docs/schema").iterdir()]
-    return ["share/man/man1/strata.1", "share/strata/python/strata.py", *schemas]
+    return [*(["share/man/man1/strata.1"] if is_built else []), "share/strata/python/strata.py", *schemas]
 
 
 def sources():
@@ -81,7 +81,7 @@ def install(checks, prefix):
     checks.that("CMAKE_BUILD_TYPE:STRING=Release\n" in cache,
                 "it is optimised unless another build is asked for", cache)
     with_tools = "STRATA_BUILD_TOOLS:BOOL=ON" in cache
-    of_tools = files_of_tools() if with_tools else []
+    of_tools = files_of_tools(is_built=False) if with_tools else []
     checks.that(rest == sorted([*of_tools, "share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
                                 "share/cmake/strata/strataTargets.cmake", *sources(), "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]),
                 "the package files and nothing else", "\n".join(rest))
@@ -102,7 +102,7 @@ def install(checks, prefix):
     installed = tree(meson_prefix)
     checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "meson: every header",
                 "\n".join(installed))
-    of_tools = files_of_tools() if tools == "enabled" else []
+    of_tools = files_of_tools(is_built=True) if tools == "enabled" else []
     rest = [n for n in installed if not n.startswith(("include/", "bin/", "lib"))]
     checks.that(rest == sorted([*of_tools, *sources(), "share/doc/strata/LICENSE", "share/pkgconfig/strata.pc"]), "meson: the package files", "\n".join(rest))
     checks.that(("bin/strata" in installed) == (tools == "enabled"), "meson: the command", "\n".join(installed))

@@ -1,4 +1,4 @@
-"""tools/strata.1, the manual page, is what the command and docs/reference/command.md say, and roff takes it without a warning."""
+"""strata.1, the manual page that the build makes, is what the command and docs/reference/command.md say, and roff takes it without a warning."""
 
 import os
 import pathlib
@@ -25,20 +25,23 @@ def ran(*words):
 
 
 # In a copy, it is written anew, with the same bytes, and a change of the document or of the page is seen.
-page = root / "tools/strata.1"
+page = program.parent / "strata.1"
+if not page.exists():
+    print("SKIPPED: CMake found no Python, so that there is no manual page")
+    sys.exit(77)
 copy = pathlib.Path("copy").resolve()
 shutil.rmtree(copy, ignore_errors=True)
-for name in ("tools/man.py", "tools/strata.1", "docs/reference/command.md"):
+for name in ("tools/man.py", "docs/reference/command.md"):
     (copy / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(root / name, copy / name)
 man = (sys.executable, "-B", copy / "tools/man.py", program)
-that(ran(*man, "--check").returncode == 0, "tools/strata.1 is not of the command and its document: python3 tools/man.py build/tools/strata")
-(copy / "tools/strata.1").unlink()
-that(ran(*man, "--check").returncode == 1, "a page that is missing is taken")
-that(ran(*man).returncode == 0 and (copy / "tools/strata.1").read_bytes() == page.read_bytes(), "other bytes for the same input")
+that(ran(*man).returncode != 0, "man.py without a file to write")
+that(ran(*man, copy / "strata.1").returncode == 0 and (copy / "strata.1").read_bytes() == page.read_bytes(),
+     "the page of the build is not of the command and its document")
 document = copy / "docs/reference/command.md"
 document.write_text(document.read_text(encoding="utf-8").replace("It becomes the program", "It is the program"), encoding="utf-8")
-that(ran(*man, "--check").returncode == 1, "a change of the document is not seen")
+that(ran(*man, copy / "strata.1").returncode == 0 and "It is the program" in (copy / "strata.1").read_text(encoding="utf-8"),
+     "a change of the document is not in the page")
 
 # What it says: each subcommand with all of its options, and all exit codes.
 text = page.read_text(encoding="utf-8")

@@ -86,7 +86,7 @@ if pip.returncode == 0:
     with open("out/ranges.csv", newline="", encoding="utf-8") as file:
         that([row["path"] for row in csv.DictReader(file) if row["path"]] == ["a"], "ranges of a program with import strata")
     that(ran(strata, "explain", "out").stdout.startswith("run "), "strata explain of what strata run wrote")
-    that((here / "environment/share/man/man1/strata.1").read_bytes() == (root / "tools/strata.1").read_bytes(), "no manual page")
+    that((here / "environment/share/man/man1/strata.1").read_bytes() == (build / "tools/strata.1").read_bytes(), "no manual page")
     ran(python, "-m", "pip", "uninstall", "--yes", "strata-profiler")
     that(not strata.exists() and not library.exists(), "it is not removed")
 ran(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--no-deps", "--target", "target", wheel.resolve())

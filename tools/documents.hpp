@@ -1,0 +1,34 @@
+// What the documents say of messages and of words of the outputs. The documents are in the command.
+#ifndef STRATA_TOOLS_DOCUMENTS_HPP
+#define STRATA_TOOLS_DOCUMENTS_HPP
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tools {
+
+struct explained_message {
+  std::vector<std::string> said;  ///< alternatives; … stands for what differs
+  std::string fix;
+};
+
+/// A name, or several, that an item of a list, a paragraph or a row of a table explains.
+struct explained_entry {
+  std::vector<std::string> names;
+  std::string kind;  ///< such as column
+  std::string_view document;
+  std::string meaning;  ///< may be empty
+};
+
+/// Whether the build put the documents into the command. Without them there are neither messages
+/// nor entries.
+bool has_documents() noexcept;
+/// Every message of docs/reference/messages.md; of a code of CUPTI or the driver its sentence.
+std::vector<explained_message> const& documented_messages();
+/// What the other references explain.
+std::vector<explained_entry> const& documented_entries();
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_DOCUMENTS_HPP
