@@ -1,13 +1,18 @@
 // Each column of the CSV files has its own amount: in these samples no two columns are equal, so
 // that a swapped one changes a golden file.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/csv.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
+#include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report_sample.hpp"
@@ -286,6 +291,125 @@ TEST_CASE("each column of ranges.csv is known to add up, or not to") {
   CHECK(sum_of("peak_bytes") == detail::column_sum::call);
   CHECK(sum_of("first_step_gpu_busy_ns") == detail::column_sum::first_step);
   CHECK(sum_of("step_share") == detail::column_sum::identity);
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+/// What kind of value each column has, and which have none in some row.
+class kinds_of_cells final : public detail::cell_sink {
+ public:
+  void absent(char const* key) override { nullable_.insert(key); }
+  void text(char const* key, std::string_view) override { kinds_[key].insert("string"); }
+  void exact(char const* key, std::string_view value) override { text(key, value); }
+  void number(char const* key, double value) override {
+    if (!detail::is_finite(value)) absent(key);
+    kinds_[key].insert("number");
+  }
+  void whole(char const* key, std::uint64_t, bool) override { kinds_[key].insert("integer"); }
+
+  ordered_json type(std::string const& key) const {
+    std::vector<std::string> all(kinds_.at(key).begin(), kinds_.at(key).end());
+    if (nullable_.count(key) > 0) all.push_back("null");
+    return all.size() == 1 ? ordered_json(all[0]) : ordered_json(all);
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> kinds_;
+  std::set<std::string> nullable_;
+};
+
+/// The texts of documents that the columns make.
+class column_documents {
+ public:
+  column_documents() {
+    known_.source.environment.rank = 3;
+    unknown_.source.traced = false;
+    unknown_.source.environment.rank = -1;
+  }
+
+  /// The list of a section of docs/reference/files.md, and the rows of docs/schema/profile.json.
+  template <class Row>
+  void add(std::string& files, ordered_json& rows, char const* file,
+           detail::column_list<Row> columns, std::vector<Row> const& samples) const {
+    add_list(files, file, columns);
+    kinds_of_cells kinds;
+    for (report_sample const* const sample : {&known_, &unknown_}) {
+      report_input const input(sample->source, sample->tree, sample->folded,
+                               folded_rows_of(sample->tree, sample->folded), sample->kernels,
+                               sample->memory);
+      for (Row const& row : samples) columns.write(kinds, input, row);
+    }
+    ordered_json properties;
+    for (auto const& column : columns) {
+      std::string const unit = *column.unit == '\0' ? "" : std::string(", in ") + column.unit;
+      properties[column.key] = {{"type", kinds.type(column.key)},
+                                {"description", column.meaning + unit}};
+    }
+    rows["items"]["properties"] = properties;
+  }
+  /// An item of a list in lines of at most 110 letters.
+  static std::string wrapped(std::string text) {
+    std::size_t begin = 0;
+    while (text.size() - begin > 110) {
+      std::size_t const blank = text.rfind(' ', begin + 110);
+      text.replace(blank, 1, "\n  ");
+      begin = blank + 1;
+    }
+    return text + "\n";
+  }
+  /// Replaces the first list of the section of that name.
+  template <class Row>
+  static void add_list(std::string& files, std::string const& file,
+                       detail::column_list<Row> columns) {
+    std::size_t const section = files.find("\n## " + file + "\n");
+    REQUIRE(section != files.npos);
+    std::size_t const begin = files.find("\n- ", section) + 1;
+    std::size_t const end = files.find("\n\n", begin) + 1;
+    std::string list;
+    for (auto const& column : columns)
+      if (column.in_csv) list += wrapped(std::string("- `") + column.key + "`: " + column.meaning);
+    files.replace(begin, end - begin, list);
+  }
+
+ private:
+  report_sample known_ = distinct_sample();
+  report_sample unknown_ = distinct_sample();
+};
+
+}  // namespace
+
+TEST_CASE("documents have the names and meanings of the columns") {
+  std::string const folder = STRATA_TEST_DATA "/golden/";
+  std::string const files = "../../../docs/reference/files.md";  // beside the golden files
+  std::string const schema = "../../../docs/schema/profile.json";
+  std::string made = read_file(folder + files);
+  ordered_json all = ordered_json::parse(read_file(folder + schema));
+  ordered_json& rows = all["properties"];
+  distinct_numbers numbers;
+  column_documents const documents;
+  range_row any = distinct_range(numbers);
+  any.index = any_index;
+  kernel_row unsized = distinct_kernel(numbers);  // of a device that is not known
+  unsized.gpu_utilisation = std::numeric_limits<double>::quiet_NaN();
+  allocation_row kept = distinct_allocation(numbers);
+  kept.released_at = -1;
+  span_record outside{};
+  outside.step = no_step;
+  documents.add(made, rows["ranges"], "ranges.csv", detail::range_columns,
+                {distinct_range(numbers), any, range_row()});
+  documents.add(made, rows["kernels"], "kernels.csv", detail::kernel_columns,
+                {distinct_kernel(numbers), unsized, kernel_row()});
+  documents.add(made, rows["memory"]["properties"]["allocations"], "memory.csv",
+                detail::allocation_columns, {distinct_allocation(numbers), kept});
+  documents.add(made, rows["spans"], "spans.csv", detail::span_columns, {span_record(), outside});
+  column_documents::add_list(made, "counters.csv", detail::counter_columns);
+  bool const is_in_files = made == golden(files.c_str(), made);
+  CHECK_MESSAGE(is_in_files, "STRATA_UPDATE_GOLDEN=1 writes docs/reference/files.md");
+  made = all.dump(1) + "\n";
+  bool const is_in_schema = made == golden(schema.c_str(), made);
+  CHECK_MESSAGE(is_in_schema, "STRATA_UPDATE_GOLDEN=1 writes docs/schema/profile.json");
 }
 
 }  // namespace columns_test
