@@ -39,28 +39,44 @@ function shareOfStep(row) {
   return 100 * part / summary.mean_ns;
 }
 
-/** What a range declares, a second of its GPU time, or of its host time without a GPU. */
-const declaredRate = column => row => {
-  const ns = row.gpu_busy_ns || row.host_total_ns;
-  return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
-};
+/** What the report says of a column: its label, its unit, its help. */
+const aboutOf = name => data.about_columns && data.about_columns[name] || {};
+
+/** A column of ranges.csv: of the whole run, and of a mean step. */
+function recorded(key, name, ofStep, label = aboutOf(name).label) {
+  return {
+    key,
+    label: capital(label || name),
+    title: aboutOf(name).help,
+    get: row => row[name],
+    per: ofStep && (row => row[ofStep]),
+    show: inUnit(aboutOf(name).unit || ""),
+  };
+}
+
+/** A column that is computed of others. */
+function computed(key, name, more) {
+  const {label, help} = aboutOf(name);
+  return {key, label: capital(label || name), title: help, ...more};
+}
+
+/** What a range declares, a second of what it takes; its unit is in each cell. */
+function declared(key, time, show) {
+  const column = computed(key, key + "_per_second", {
+    get: row => row[key] > 0 && time(row) > 0 ? row[key] / time(row) * 1e9 : null,
+    show,
+  });
+  return {...column, label: column.label.replace(/^G(?=FLOP|B)/, "")};
+}
+
+const gpuOrHost = row => row.gpu_busy_ns || row.host_total_ns;
+const longer = row => Math.max(row.gpu_busy_ns || 0, row.host_total_ns);
 
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
   + "; empty where that of several threads or steps is longer";
 
-const declaredTitle = "declared work by GPU busy time, by host time where there is none";
-
-/** A column of the run, and of a mean step. */
-const inRunAndStep = (column, ofStep) => ({get: row => row[column], per: row => row[ofStep]});
-
 const recordedColumns = [
-  {
-    key: "busy",
-    label: "GPU busy",
-    title: "time in which a kernel or copy of the range ran",
-    ...inRunAndStep("gpu_busy_ns", "mean_busy_ns"),
-    show: time,
-  },
+  recorded("busy", "gpu_busy_ns", "mean_busy_ns"),
   {
     key: "share",
     label: "% of " + unit,
@@ -69,116 +85,38 @@ const recordedColumns = [
     show: shareText,
     bar: true,
   },
-  {
-    key: "limit",
-    label: "Limiter",
-    title: "the unit used most, from 60 % on; else launch, copies or latency",
+  computed("limit", "limiter", {
     text: true,
     get: row => limiterOf(row) || null,
     show: value => value || "",
-  },
-  {
-    key: "use",
-    label: "Use %",
-    title: "the highest use of a unit, of its peak",
-    get: useOf,
-    show: shareText,
-  },
-  {
-    key: "graphs",
-    label: "In graphs",
-    title: "kernels that it captured; busy where the graph is launched",
-    ...inRunAndStep("graph_kernel_ns", "mean_graph_kernel_ns"),
-    show: time,
-  },
-  {key: "kernels", label: "Kernels", ...inRunAndStep("kernels", "mean_kernels"), show: count},
-  {
-    key: "host",
-    label: "Host total",
-    title: "host time, of all threads",
-    ...inRunAndStep("host_total_ns", "mean_host_ns"),
-    show: time,
-  },
-  {
-    key: "launch",
-    label: "Driver calls",
-    title: "host time in launches, copies and fills",
-    ...inRunAndStep("launch_ns", "mean_launch_ns"),
-    show: time,
-  },
-  {
-    key: "calls",
-    label: "Calls",
-    ...inRunAndStep("calls", "mean_calls"),
-    show: count,
-  },
-  {
-    key: "self",
-    label: "Host self",
-    title: "host time without the ranges below",
-    ...inRunAndStep("host_self_ns", "mean_self_ns"),
-    show: time,
-  },
-  {key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
-  {
-    key: "flops",
-    label: "FLOP/s",
-    title: declaredTitle,
-    get: declaredRate("flops"),
-    show: rate("FLOP/s"),
-  },
-  {key: "gbs", label: "B/s", title: declaredTitle, get: declaredRate("bytes"), show: rate("B/s")},
-  {
-    key: "copies",
-    label: "Copies",
-    title: "GPU time of copies and fills",
-    ...inRunAndStep("gpu_copy_ns", "mean_copy_ns"),
-    show: time,
-  },
-  {
-    key: "waits",
-    label: "Waits",
-    title: "host time in which it waited for the GPU",
-    ...inRunAndStep("synchronization_ns", "mean_synchronization_ns"),
-    show: time,
-  },
-  {
-    key: "allocations",
-    label: "Allocations",
-    ...inRunAndStep("allocations", "mean_allocations"),
-    show: count,
-  },
-  {
-    key: "peak",
-    label: "Peak",
-    title: "most device memory of the range at one time",
-    get: row => row.peak_bytes,
-    show: bytes,
-  },
-  {key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count},
+  }),
+  computed("use", "use", {get: useOf, show: shareText}),
+  recorded("graphs", "graph_kernel_ns", "mean_graph_kernel_ns"),
+  recorded("kernels", "kernels", "mean_kernels"),
+  recorded("host", "host_total_ns", "mean_host_ns"),
+  recorded("launch", "launch_ns", "mean_launch_ns"),
+  recorded("calls", "calls", "mean_calls"),
+  recorded("self", "host_self_ns", "mean_self_ns"),
+  recorded("p50", "host_p50_ns"),
+  declared("flops", gpuOrHost, rate("FLOP/s")),
+  declared("bytes", gpuOrHost, rate("B/s")),
+  recorded("copies", "gpu_copy_ns", "mean_copy_ns", "copies"),
+  recorded("waits", "synchronization_ns", "mean_synchronization_ns", "waits"),
+  recorded("allocations", "allocations", "mean_allocations"),
+  recorded("peak", "peak_bytes"),
+  declared("tokens", longer, count),
 ];
 
-/** The counted metrics that have a column, in its order, as the console names them. */
-const countedLabels = {
-  hbm_bytes: "HBM",
-  hbm_of_peak: "HBM peak %",
-  l2_bytes: "L2",
-  l1_data_bytes: "L1 data",
-  l1_bytes: "L1",
-  l1_hit_rate: "L1 hit %",
-  l2_hit_rate: "L2 hit %",
-  flop: "FLOP",
-  achieved_occupancy: "Occupancy %",
-  cpu_instructions: "Instructions",
-  cpu_ipc: "IPC",
-  cpu_llc_misses: "LLC misses",
-};
+/** The counted metrics that have a column, in its order. */
+const countedKeys = ["hbm_bytes", "hbm_of_peak", "l2_bytes", "l1_data_bytes", "l1_bytes",
+  "l1_hit_rate", "l2_hit_rate", "flop", "achieved_occupancy", "cpu_instructions", "cpu_ipc",
+  "cpu_llc_misses"];
 
 function countedColumn(key) {
   const counted = folded.metrics[metricAt.get(key)];
   return {
     key,
-    label: countedLabels[key],
+    label: capital(counted.label || key),
     title: counted.meaning + " (counted)",
     get: row => metric(row, key),
     per: isSum(counted) && (row => perStep(row, metric(row, key))),
@@ -191,5 +129,5 @@ const hasValue = column =>
 
 const columns = [
   ...recordedColumns,
-  ...Object.keys(countedLabels).filter(key => metricAt.has(key)).map(countedColumn),
+  ...countedKeys.filter(key => metricAt.has(key)).map(countedColumn),
 ].filter(hasValue);

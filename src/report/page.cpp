@@ -193,6 +193,9 @@ inline void write_page_metric(json_writer& json, counter_metric const& metric,
   json.text("unit", metric.unit);
   json.text("level", to_string(metric.level));
   json.text("meaning", metric.meaning);
+  counter_view::for_each_column([&](console_table::column const& known, std::string_view key) {
+    if (key == metric.key) json.text("label", known.header);
+  });
   json.text("set", set);
   json.end_object();
 }
@@ -343,6 +346,34 @@ class page_writer {
     json_.end_object();
   }
 
+  /// What the columns are: the names that the console has for them, units, and what they mean.
+  void write_about_columns() {
+    json_.line();
+    json_.object("about_columns");
+    auto const write = [this](char const* key, char const* unit, std::string_view label,
+                              std::string_view help) {
+      json_.object(key);
+      json_.text("unit", unit);
+      if (!label.empty()) json_.text("label", label);
+      if (!help.empty()) json_.text("help", help);
+      json_.end_object();
+    };
+    auto const recorded = range_columns.from("calls");
+    for (column<range_row> const& each : recorded) {
+      std::string_view label;
+      for (range_console_column const& known : range_console_columns)
+        if (std::string_view(known.key) == each.key) label = known.shown.header;
+      write(each.key, each.unit, label, each.meaning);
+    }
+    for (range_console_column const& known : range_console_columns) {
+      bool const is_own = *known.key != '\0' && recorded.find(known.key) == recorded.end();
+      std::string_view help = known.shown.legend;
+      if (std::size_t const at = help.find(": "); at != help.npos) help.remove_prefix(at + 2);
+      if (is_own) write(known.key, "", known.shown.header, help);
+    }
+    json_.end_object();
+  }
+
   void write_range(cell_sink& cells, page_rows const& rows, std::size_t position) const {
     range_row const& row = rows.row(position);
     if (position == 0) {
@@ -395,6 +426,7 @@ class page_writer {
       page_cells cells(json_, known, what, limits_.name);
       if (!folded_.shown().empty()) write_range(cells, folded_, 0);
     });
+    write_about_columns();
     json_.line();
     json_.array("views");
     write_view(folded_, survey, true);

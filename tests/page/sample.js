@@ -50,6 +50,14 @@ const data = {
   sort: "cost",
   devices: [],
   environment: {program: "toy", command: "./build/toy -n 3"},
+  about_columns: {
+    gpu_busy_ns: {unit: "ns", label: "GPU busy", help: "time in which a kernel or copy ran"},
+    host_total_ns: {unit: "ns", label: "host total", help: "host time"},
+    kernels: {unit: "", label: "kernels", help: "kernels that ran"},
+    gpu_copy_ns: {unit: "ns", help: "GPU time of copies and fills"},
+    use: {unit: "", label: "use %", help: "the highest use of a unit"},
+    bytes_per_second: {unit: "", label: "GB/s", help: "declared work"},
+  },
   columns,
   same: {
     bytes: null,
@@ -62,7 +70,8 @@ const data = {
     rows,
     captured: [],
     metrics: [
-      {key: "hbm_bytes", unit: "B", level: "hbm", meaning: "bytes"},
+      {key: "hbm_bytes", unit: "B", level: "hbm", meaning: "bytes",
+        label: "HBM"},
       {key: "cpu_instructions", unit: "instructions", level: "cpu", meaning: "instructions"},
     ],
     counted: [[900, 40], [900, 40], [800, 30], [500, 20], [300, 10], [100, 10], [null, 0]],

@@ -10,7 +10,7 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/range_columns.js", "report/budget.js", "report/kernels.js"],
-  ["recordedColumns", "countedLabels", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
+  ["recordedColumns", "countedColumn", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
     "helpOf", "useOf", "folded", "findingParts"],
   {...data, answer: {...data.answer, limits: [
     {range: 3, limiter: "HBM 80 %", kind: "unit", unit: "HBM", time_ns: 10, time_at_roof_ns: 8},
@@ -25,22 +25,27 @@ const plain = label => label.toLowerCase().replace(/ %$/, "");
 const headings = file =>
   [...read(file).matchAll(/\{"([^"]+)", \d+, (?:console_)?form::/g)].map(([, name]) => name);
 
-test("columns of ranges have the console's headings", () => {
-  const known = headings("include/strata/tables/range_table.hpp").map(plain);
-  const own = ["copies", "waits", "allocations"];  // no column of the console
-  const scaled = {"flop/s": "gflop/s", "b/s": "gb/s"};  // its unit is in each cell
-  for (const {label} of page.recordedColumns) {
-    const name = scaled[plain(label)] || plain(label);
-    assert.ok(known.includes(name) || own.includes(name), label);
-  }
+const recorded = key => page.recordedColumns.find(column => column.key === key);
+
+test("columns of ranges have the report's names, units and help", () => {
+  const busy = recorded("busy");
+  assert.deepStrictEqual([busy.label, busy.title, busy.show(1500)],
+    ["GPU busy", "time in which a kernel or copy ran", "1.50 us"]);
+  assert.deepStrictEqual([recorded("host").label, recorded("use").label], ["Host total", "Use %"]);
+  assert.strictEqual(recorded("copies").label, "Copies");  // no column of the console
+  assert.strictEqual(recorded("copies").title, "GPU time of copies and fills");
+  assert.strictEqual(recorded("bytes").label, "B/s");  // its unit is in each cell
 });
 
-test("counted values have the console's headings", () => {
-  const table = read("include/strata/tables/range_table.hpp");
-  for (const [key, label] of Object.entries(page.countedLabels)) {
-    const [, heading] = new RegExp("\\{\\{\"([^\"]+)\"[^}]*\\},\\s*\"" + key + "\"\\}").exec(table);
-    assert.strictEqual(label.toLowerCase(), heading.toLowerCase(), key);
-  }
+test("counted values have the report's names", () => {
+  assert.strictEqual(page.countedColumn("hbm_bytes").label, "HBM");
+  assert.strictEqual(page.countedColumn("cpu_instructions").label, "cpu_instructions");
+});
+
+test("tokens are by the longer of host and GPU, as on the console", () => {
+  const row = {tokens: 10, gpu_busy_ns: 1e9, host_total_ns: 2e9};
+  assert.strictEqual(recorded("tokens").get(row), 5);
+  assert.strictEqual(recorded("tokens").get({...row, host_total_ns: 5e8}), 10);
 });
 
 test("columns of kernels have the console's headings", () => {

@@ -340,6 +340,24 @@ TEST_CASE("kernels that were counted one by one have operations and bytes of the
   CHECK_FALSE(without["kernel_same"].contains("counted_ns"));
 }
 
+TEST_CASE("columns and metrics have the console's names, and what they mean") {
+  nlohmann::json const data = parsed(page_test::with_counted_kernels());
+  auto const& about = data["about_columns"];
+  for (auto const& each : detail::range_columns.from("calls")) {
+    CAPTURE(each.key);
+    CHECK(about[each.key]["help"] == each.meaning);
+    CHECK(about[each.key]["unit"] == each.unit);
+  }
+  CHECK(about["gpu_busy_ns"]["label"] == "GPU busy");
+  CHECK_FALSE(about["gpu_copy_ns"].contains("label"));  // the console does not show it
+  CHECK(about["use"]["help"] == "the highest use of a unit, of its peak");
+  CHECK(about["bytes_per_second"]["label"] == "GB/s");
+  std::size_t known = 0;
+  for (auto const& metric : data["views"][0]["metrics"])
+    if (metric["key"] == "hbm_bytes") known += metric["label"] == "HBM" ? 1 : 0;
+  CHECK(known == 1);
+}
+
 TEST_CASE("the timeline has the median, slowest and first step, and some of the others") {
   auto const steps_of = [](std::uint32_t steps) {
     std::vector<std::pair<int, std::string>> shown;

@@ -53,44 +53,66 @@ using range_value = double range_values::*;
 struct range_console_column {
   console_table::column shown;
   range_value value = nullptr;  ///< null: a text
+  char const* key = "";         ///< its name in the page's data: where it is one, of the CSV column
 };
+
+inline constexpr std::string_view declared_rates =
+    "Rates: declared work by GPU busy time, by host time where there is none";
 
 /// Those with texts come first.
 inline constexpr range_console_column range_console_columns[] = {
     {{"range", 1000, console_form::text, 24}},
     {{"limiter", 92, console_form::text, 0,
-      "limiter: the unit used most, from 60 % on; else launch, copies or latency"}},
+      "limiter: the unit used most, from 60 % on; else launch, copies or latency"},
+     nullptr,
+     "limiter"},
     {{"use %", 93, console_form::percent, 0, "use %: the highest use of a unit, of its peak"},
-     &range_values::use_percent},
+     &range_values::use_percent,
+     "use"},
     {{"GPU busy", 95, console_form::time, 0, "GPU busy: overlapping work counts once"},
-     &range_values::busy_ns},
+     &range_values::busy_ns,
+     "gpu_busy_ns"},
     {{"% of step", 90, console_form::percent, 0, "% of step: GPU busy, of the mean step"},
-     &range_values::busy_percent},
+     &range_values::busy_percent,
+     "share_of_step"},
     {{"", 47, console_form::bar}, &range_values::busy_percent},
     {{"in graphs", 78, console_form::time, 0,
       "in graphs: kernels that it captured; busy where the graph is launched"},
-     &range_values::graph_kernel_ns},
+     &range_values::graph_kernel_ns,
+     "graph_kernel_ns"},
     {{"kernel sum", 35, console_form::time, 0, "kernel sum: overlapping kernels count each"},
-     &range_values::kernel_ns},
-    {{"kernels", 80, console_form::count}, &range_values::kernels},
-    {{"calls", 70, console_form::count}, &range_values::calls},
-    {{"host total", 100, console_form::time}, &range_values::host_ns},
+     &range_values::kernel_ns,
+     "gpu_kernel_ns"},
+    {{"kernels", 80, console_form::count}, &range_values::kernels, "kernels"},
+    {{"calls", 70, console_form::count}, &range_values::calls, "calls"},
+    {{"host total", 100, console_form::time}, &range_values::host_ns, "host_total_ns"},
     {{"host %", 40, console_form::percent, 0, "host %: of the time in ranges"},
-     &range_values::host_percent},
+     &range_values::host_percent,
+     "host_share"},
     {{"", 31, console_form::bar}, &range_values::host_bar},
-    {{"host self", 60, console_form::time}, &range_values::self_ns},
-    {{"median", 65, console_form::time, 0, "median: of a call"}, &range_values::median_ns},
-    {{"max", 28, console_form::time, 0, "max: of a call"}, &range_values::longest_ns},
+    {{"host self", 60, console_form::time}, &range_values::self_ns, "host_self_ns"},
+    {{"median", 65, console_form::time, 0, "median: of a call"},
+     &range_values::median_ns,
+     "host_p50_ns"},
+    {{"max", 28, console_form::time, 0, "max: of a call"},
+     &range_values::longest_ns,
+     "host_max_ns"},
     {{"driver calls", 55, console_form::time, 0,
       "driver calls: host time in launches, copies and fills"},
-     &range_values::launch_ns},
-    {{"copied", 45, console_form::bytes}, &range_values::copied_bytes},
-    {{"allocated", 20, console_form::bytes}, &range_values::allocated_bytes},
-    {{"peak", 25, console_form::bytes}, &range_values::peak_bytes},
-    {{"GFLOP/s", 50, console_form::rate}, &range_values::gigaflop_per_s},
-    {{"GB/s", 48, console_form::rate}, &range_values::gigabyte_per_s},
+     &range_values::launch_ns,
+     "launch_ns"},
+    {{"copied", 45, console_form::bytes}, &range_values::copied_bytes, "copied"},
+    {{"allocated", 20, console_form::bytes}, &range_values::allocated_bytes, "allocated_bytes"},
+    {{"peak", 25, console_form::bytes}, &range_values::peak_bytes, "peak_bytes"},
+    {{"GFLOP/s", 50, console_form::rate, 0, declared_rates},
+     &range_values::gigaflop_per_s,
+     "flops_per_second"},
+    {{"GB/s", 48, console_form::rate, 0, declared_rates},
+     &range_values::gigabyte_per_s,
+     "bytes_per_second"},
     {{"tokens/s", 46, console_form::rate, 0, "tokens/s: by host or GPU busy time, the longer"},
-     &range_values::tokens_per_s}};
+     &range_values::tokens_per_s,
+     "tokens_per_second"}};
 
 /// Where the column with this header stands. Requires: there is one.
 constexpr std::size_t range_column(std::string_view header) noexcept {
@@ -124,19 +146,21 @@ class range_table {
     table_.begin_totals();
     add_total();
     for (std::size_t const i : {range_column("GFLOP/s"), range_column("GB/s")}) {
-      table_.columns()[i].legend =
-          !by_gpu_ ? "Rates: declared work by host time"
-          : rates_by_both_
-              ? "Rates: declared work by GPU busy time, by host time where there is none"
-              : "Rates: declared work by GPU busy time";
+      table_.columns()[i].legend = !by_gpu_         ? "Rates: declared work by host time"
+                                   : rates_by_both_ ? declared_rates
+                                                    : "Rates: declared work by GPU busy time";
     }
   }
 
   /// A part of the help: what the columns mean whose headers do not say it, a line each.
   static std::string help() {
     std::string text = "\nColumns:\n";
-    for (range_console_column const& known : range_console_columns)
-      if (!known.shown.legend.empty()) text += sentence("  ") << known.shown.legend << '\n';
+    std::string_view last;  // columns beside each other have one line
+    for (range_console_column const& known : range_console_columns) {
+      if (!known.shown.legend.empty() && known.shown.legend != last)
+        text += sentence("  ") << known.shown.legend << '\n';
+      last = known.shown.legend;
+    }
     return text;
   }
 
