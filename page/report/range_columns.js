@@ -43,7 +43,7 @@ function shareOfStep(row) {
 const aboutOf = name => data.about_columns && data.about_columns[name] || {};
 
 /** A column of ranges.csv: of the whole run, and of a mean step. */
-function recorded(key, name, ofStep, label = aboutOf(name).label) {
+function recordedColumn(key, name, ofStep, label = aboutOf(name).label) {
   return {
     key,
     label: capital(label || name),
@@ -61,9 +61,9 @@ function computed(key, name, more) {
 }
 
 /** What a range declares, a second of what it takes; its unit is in each cell. */
-function declared(key, time, show) {
+function declared(key, took, show) {
   const column = computed(key, key + "_per_second", {
-    get: row => row[key] > 0 && time(row) > 0 ? row[key] / time(row) * 1e9 : null,
+    get: row => row[key] > 0 && took(row) > 0 ? row[key] / took(row) * 1e9 : null,
     show,
   });
   return {...column, label: column.label.replace(/^G(?=FLOP|B)/, "")};
@@ -76,7 +76,7 @@ const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " +
   + "; empty where that of several threads or steps is longer";
 
 const recordedColumns = [
-  recorded("busy", "gpu_busy_ns", "mean_busy_ns"),
+  recordedColumn("busy", "gpu_busy_ns", "mean_busy_ns"),
   {
     key: "share",
     label: "% of " + unit,
@@ -91,19 +91,19 @@ const recordedColumns = [
     show: value => value || "",
   }),
   computed("use", "use", {get: useOf, show: shareText}),
-  recorded("graphs", "graph_kernel_ns", "mean_graph_kernel_ns"),
-  recorded("kernels", "kernels", "mean_kernels"),
-  recorded("host", "host_total_ns", "mean_host_ns"),
-  recorded("launch", "launch_ns", "mean_launch_ns"),
-  recorded("calls", "calls", "mean_calls"),
-  recorded("self", "host_self_ns", "mean_self_ns"),
-  recorded("p50", "host_p50_ns"),
+  recordedColumn("graphs", "graph_kernel_ns", "mean_graph_kernel_ns"),
+  recordedColumn("kernels", "kernels", "mean_kernels"),
+  recordedColumn("host", "host_total_ns", "mean_host_ns"),
+  recordedColumn("launch", "launch_ns", "mean_launch_ns"),
+  recordedColumn("calls", "calls", "mean_calls"),
+  recordedColumn("self", "host_self_ns", "mean_self_ns"),
+  recordedColumn("p50", "host_p50_ns"),
   declared("flops", gpuOrHost, rate("FLOP/s")),
   declared("bytes", gpuOrHost, rate("B/s")),
-  recorded("copies", "gpu_copy_ns", "mean_copy_ns", "copies"),
-  recorded("waits", "synchronization_ns", "mean_synchronization_ns", "waits"),
-  recorded("allocations", "allocations", "mean_allocations"),
-  recorded("peak", "peak_bytes"),
+  recordedColumn("copies", "gpu_copy_ns", "mean_copy_ns", "copies"),
+  recordedColumn("waits", "synchronization_ns", "mean_synchronization_ns", "waits"),
+  recordedColumn("allocations", "allocations", "mean_allocations"),
+  recordedColumn("peak", "peak_bytes"),
   declared("tokens", longer, count),
 ];
 
