@@ -111,7 +111,9 @@ def literals(source):
     source = token.sub(lambda m: "" if m.group().startswith("/") else m.group(), source)
     source = source.replace("\\\n", "\n")  # a macro over several lines
     source = re.sub(r"static_assert\(.*?\)(?:;|$)|is_one_of\([^()]*\)|_Pragma\([^\n]*|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
-    source = re.sub(r"constexpr key_row keys\[\] = \{.*?\n  \};", "", source, flags=re.S)  # each key has its entry
+    of_keys = re.search(r"constexpr key_row keys\[\] = \{.*?\n  \};", source, re.S)
+    if of_keys:  # each key has its entry; behind its function is what a message says of other values
+        source = source.replace(of_keys.group(), re.sub(r'\{"[a-z-]+",.*?&', "", of_keys.group(), flags=re.S))
     for group in re.findall(rf"{LITERAL}(?:\s*{LITERAL})*", source):
         text = "".join(part[1:-1] for part in re.findall(LITERAL, group))
         yield text.replace('\\"', '"').replace("\\n", " ")
@@ -146,8 +148,8 @@ def first_words(words, others=()):
 all_texts = []
 reader = read("session/options_reader.hpp")
 rows_of = {name: set(re.findall(r'\{"([a-z-]+)",', rows))  # the rows of a table of the reader
-           for name, rows in re.findall(r"constexpr (?:number|flag|text)_row (\w+)\[\] = \{(.*?)\n  \};", reader, re.S)}
-known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["numbers"] | rows_of["flags"] | rows_of["texts"]
+           for name, rows in re.findall(r"constexpr (?:key|flag)_row (\w+)\[\] = \{(.*?)\n  \};", reader, re.S)}
+known_keys = rows_of["keys"] | set(re.findall(r'key == "([a-z0-9-]+)"', reader))
 everywhere = plain("\0".join(pages.values()))
 titles = {span for text in pages.values() for span in code_spans(text)} | set(re.findall(r"^#+ (.*)", "\n".join(pages.values()), re.M))
 wanted = []  # messages that need an entry: their words, whether something that differs comes before, and where they are

@@ -30,13 +30,13 @@ class options_reader {
     bool const is_given = !text.empty();
     while (!text.empty()) {
       std::size_t const comma = text.find(',');
-      std::string_view const item = trimmed(text.substr(0, comma));
+      std::string_view const part = trimmed(text.substr(0, comma));
       text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
-      if (item.empty()) continue;
-      std::size_t const equals = item.find_first_of("=:");
+      if (part.empty()) continue;
+      std::size_t const equals = part.find_first_of("=:");
       bool const has_value = equals != std::string_view::npos;
-      set(trimmed(item.substr(0, equals)),
-          has_value ? trimmed(item.substr(equals + 1)) : std::string_view{}, has_value);
+      set({trimmed(part.substr(0, equals)),
+           has_value ? trimmed(part.substr(equals + 1)) : std::string_view{}, has_value});
     }
     if (!options_->chip.empty() && !options_->list_metrics)
       problems_->push_back(sentence("STRATA: \"chip=")
@@ -58,7 +58,7 @@ class options_reader {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& row : keys) {
       std::string line = std::string("  ") + row.key + row.value;
-      if (row.key == std::string_view(formats_key)) line += format_names("+");
+      if (row.key == std::string_view("formats")) line += format_names("+");
       line.resize(larger<std::size_t>(line.size() + 2, 41), ' ');
       text += line + row.meaning;
       text += *row.fallback == '\0' ? "\n" : std::string(" (") + row.fallback + ")\n";
@@ -67,117 +67,30 @@ class options_reader {
   }
 
  private:
+  /// An item of the text.
+  struct item {
+    std::string_view key;
+    std::string_view value;
+    bool has_value;
+  };
+  /// A key: what `help` says of it, and how it is read.
   struct key_row {
     char const* key;
     char const* value;  // as in `out=DIRECTORY`
     char const* meaning;
     char const* fallback;  // where the key is not given
-  };
-  static constexpr char formats_key[] = "formats";
-  static constexpr key_row keys[] = {
-      {"trace", "[=kernels+copies+memory+waits+managed]",
-       "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on"},
-      {"host", "", "ranges and host times only", ""},
-      {"off", "", "nothing is recorded or printed", ""},
-      {"out", "=DIRECTORY", "where the files go", "strata-out"},
-      {formats_key, "=", "what is written, or none", "the first four"},
-      {"sort", "=cost|order|name", "ranges below one: the longest first, as they ran, or by name",
-       "cost"},
-      {"step", "=NAME|graph|sync|auto",
-       "the calls of these ranges are the steps; or launches of the main CUDA graph, the periodic "
-       "wait, or the period that is found",
-       ""},
-      {"skip", "=N", "steps that are not recorded, before each window", "0"},
-      {"warmup", "=N", "steps of a window that are recorded and dropped", "0"},
-      {"active", "=N", "steps of a window that are kept", "all that follow"},
-      {"repeat", "=N", "how many windows; 0: until the program ends", "1"},
-      {"every", "=N", "a window of warmup + active steps at the end of each N steps", ""},
-      {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
-       ""},
-      {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
-      {"for", "=S", "the report comes after S seconds, and the program continues", ""},
-      {"attach", "=start|window",
-       "when CUPTI comes into the process: at the start, or with the first window", "start"},
-      {"adopt", "=on|off",
-       "GPU work of threads in no range belongs to the range of the thread that drives the steps",
-       "on"},
-      {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
-      {"collectives", "=KERNEL+...",
-       "kernels in which GPUs wait for each other, beside those whose names are known", ""},
-      {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
-       ""},
-      {"kernels", "=NAME+...",
-       "with counters: the kernels of these ranges, and below them, are counted one by one", ""},
-      {"ceilings", "=FILE", "measured roofs of this device, as strata ceilings keeps them; or off",
-       "those of the cache"},
-      {"sync", "", "wait for the GPU at the end of every range", ""},
-      {"nvtx", "=in+out", "in: NVTX ranges become rows; out: ranges become NVTX ranges; or off",
-       ""},
-      {"log", "=MB", "memory limit of ranges, launches and names", "256"},
-      {"buffers", "=MB", "memory limit of GPU activity and its sums", "512"},
-      {"drain", "=MS", "how long the end waits for a GPU that does not answer", "1000"},
-      {"watchdog", "=S", "says where the program is after S seconds without any progress; 0: never",
-       "0"},
-      {"verbose", "", "says what is opened, and when windows begin and end", ""},
-      {"strict", "", "exit code 3 when the program exits by itself and there was any problem", ""},
-      {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
-      {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
-       "this machine's"},
-      {"library", "=FILE", "set by strata run --library, for the next command of an answer", ""},
-      {"help", "", "print these lines on stdout; record nothing", ""},
-  };
-
-  // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.
-  using number_field = std::uint32_t options::*;
-  using text_field = std::string options::*;
-
-  struct number_row {
-    std::string_view key;
-    number_field field;
-    std::uint32_t least;
-    char const* unit;
-  };
-  static constexpr number_row numbers[] = {
-      {"skip", &options::skip, 0, ""},
-      {"warmup", &options::warmup, 0, ""},
-      {"active", &options::active, 1, ""},
-      {"repeat", &options::repeat, 0, ""},
-      {"every", &options::every, 1, ""},
-      {"keep", &options::keep, 1, ""},
-      {"for", &options::for_s, 1, " of s"},
-      {"log", &options::log_mb, 1, " of MB"},
-      {"buffers", &options::buffers_mb, 16, " of MB"},
-      {"drain", &options::drain_ms, 1, " of ms"},
-      {"watchdog", &options::watchdog_s, 0, " of s"},
+    void (options_reader::*read)(key_row const& row, item const& given);
+    char const* takes;  // in the message about another value
   };
 
   struct flag_row {
     std::string_view name;
     flag_field field;
   };
-  static constexpr flag_row flags[] = {
-      {"sync", &options::synchronize}, {"verbose", &options::verbose},
-      {"strict", &options::strict},    {"list-metrics", &options::list_metrics},
-      {"help", &options::help},        {"adopt", &options::adopt},
-  };
   static constexpr flag_row all_kinds[] = {
       {"kernels", &options::trace_kernels}, {"copies", &options::trace_copies},
       {"memory", &options::trace_memory},   {"waits", &options::trace_waits},
       {"managed", &options::trace_managed},
-  };
-
-  struct text_row {
-    std::string_view key;
-    text_field field;
-    std::string_view wanted;  // where nothing is given; empty: that is fine
-  };
-  static constexpr text_row texts[] = {
-      {"out", &options::out, "a directory, as in out=run1"},
-      {"step", &options::step, "the name of a range, as in step=Train step"},
-      {"trigger", &options::trigger, "a file, as in trigger=/tmp/profile-now"},
-      {"ceilings", &options::ceilings, "a file, or off"},
-      {"chip", &options::chip, {}},
-      {"library", &options::library, {}},
   };
 
   /// The bit of the row with this name; 0 where there is none.
@@ -202,67 +115,66 @@ class options_reader {
     return line + (text.size() > most ? "..." : "");
   }
 
-  /// The keys that say whether anything is recorded, and whether of the device.
-  bool set_whether(std::string_view key, std::string_view value, bool has_value) {
-    if (key == "trace") {
-      bool is_flag = value.empty();
-      for (std::string_view const word : {"1", "0", "on", "off"})
-        is_flag = is_flag || value == word;
-      if (!is_flag) {
-        device_kinds(value);
-        return true;
-      }
-      bool on = options_->trace;
-      if (flag(key, value, on)) options_->enabled = options_->enabled || on;
-      options_->trace = on;
-      return true;
+  void set(item const& given) {
+    // These words are the values of a key that has no name.
+    bool const is_switch = given.key == "on" || given.key == "1" || given.key == "0";
+    std::string_view const name = is_switch ? "off" : given.key;
+    for (key_row const& row : keys) {
+      if (name != row.key) continue;
+      ++known_;
+      return (this->*row.read)(row, given);
     }
-    if (key == "host") {
-      bool only_host = !options_->trace;
-      (void)flag(key, value, only_host);
-      options_->trace = !only_host;
-      return true;
-    }
-    bool const on = key == "on" || key == "1";
-    bool const off = key == "off" || key == "0";
-    if (!on && !off) return false;
-    if (has_value) {
-      wrong(key, value, "no value");
-    } else {
-      options_->enabled = on;
-    }
-    return true;
+    ++unknown_;
+    problems_->push_back(no_key(given.key));
   }
 
-  void set(std::string_view key, std::string_view value, bool has_value) {
-    ++known_;
-    if (set_whether(key, value, has_value)) return;
-    if (key == "attach") {
-      if (value != "start" && value != "window") return wrong(key, value, "start or window");
-      options_->attach_in_window = value == "window";
-      return;
-    }
-    if (key == "counters") return counters(value);
-    if (key == "formats") return formats(value);
-    if (key == "sort") return sort(value);
-    if (key == "only") return patterns(key, value, options_->only);
-    if (key == "kernels") return patterns(key, value, options_->kernels);
-    if (key == "collectives")
-      return patterns(key, value, options_->collectives,
-                      "names of kernels joined by +, as in collectives=my_all_reduce+exchange*");
-    for (text_row const& row : texts) {
-      if (key != row.key) continue;
-      if (value.empty() && !row.wanted.empty()) return wrong(key, value, row.wanted);
-      return (void)(options_->*row.field).assign(value);
-    }
-    for (number_row const& row : numbers)
-      if (key == row.key) return number(value, row);
-    for (flag_row const& row : flags)
-      if (key == row.name) return (void)flag(key, value, options_->*row.field);
-    if (key == "nvtx") return nvtx(value);
-    --known_;
-    ++unknown_;
-    problems_->push_back(no_key(key));
+  // What the rows are read by.
+
+  /// Whether anything is recorded.
+  void whether(key_row const& row, item const& given) {
+    if (given.has_value) return wrong(given, row.takes);
+    options_->enabled = given.key == "on" || given.key == "1";
+  }
+  /// Whether anything of the device is.
+  void trace(key_row const& row, item const& given) {
+    bool is_flag = given.value.empty();
+    for (std::string_view const word : {"1", "0", "on", "off"})
+      is_flag = is_flag || given.value == word;
+    if (!is_flag) return device_kinds(row, given);
+    bool on = options_->trace;
+    if (read_flag(given, on)) options_->enabled = options_->enabled || on;
+    options_->trace = on;
+  }
+  void host(key_row const&, item const& given) {
+    bool only_host = !options_->trace;
+    (void)read_flag(given, only_host);
+    options_->trace = !only_host;
+  }
+  void attach(key_row const& row, item const& given) {
+    bool const in_window = given.value == "window";
+    if (!in_window && given.value != "start") return wrong(given, row.takes);
+    options_->attach_in_window = in_window;
+  }
+  template <auto Field>
+  void text(key_row const& row, item const& given) {
+    if (given.value.empty() && *row.takes != '\0') return wrong(given, row.takes);
+    (options_->*Field).assign(given.value);
+  }
+  template <auto Field, std::uint32_t Min>
+  void number(key_row const& row, item const& given) {
+    read_number_from(Min, row, given, options_->*Field);
+  }
+  template <auto Field>
+  void flag(key_row const&, item const& given) {
+    (void)read_flag(given, options_->*Field);
+  }
+  template <auto Field>
+  void patterns(key_row const& row, item const& given) {
+    vec<std::string> read;
+    std::string_view left = given.value;
+    for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
+    if (read.empty()) return wrong_patterns(row, given);
+    options_->*Field = std::move(read);
   }
 
   /// `, did you mean NAME?`, or `otherwise` where no name is near.
@@ -293,38 +205,45 @@ class options_reader {
     return text + hint + " STRATA=help prints the keys.";
   }
 
-  void wrong(std::string_view key, std::string_view value, std::string_view wanted,
-             std::string_view hint = ":") {
+  void wrong(item const& given, std::string_view wanted, std::string_view hint = ":") {
     std::string text = "STRATA: \"";
-    text.append(key).append("=").append(quoted(value)).append("\" is ignored").append(hint);
-    text.append(" ").append(key).append(" takes ").append(wanted).append(".");
+    text.append(given.key).append("=").append(quoted(given.value)).append("\" is ignored");
+    text.append(hint).append(" ").append(given.key).append(" takes ").append(wanted).append(".");
     problems_->push_back(std::move(text));
   }
 
-  void number(std::string_view value, number_row const& row) {
+  void wrong_patterns(key_row const& row, item const& given) {
+    if (*row.takes != '\0') return wrong(given, row.takes);
+    wrong(given, std::string(sentence("names of ranges joined by +, as in ")
+                             << row.key << "=attention+mlp"));
+  }
+
+  void read_number_from(std::uint32_t min, key_row const& row, item const& given,
+                        std::uint32_t& setting) {
     std::uint32_t read = 0;
-    if (read_number(value, read) && read >= row.least) {
-      options_->*row.field = read;
+    std::string_view const value = given.value;
+    if (read_number(value, read) && read >= min) {
+      setting = read;
       return;
     }
     std::string_view const digits = value.substr(0, value.find_first_not_of("0123456789"));
     if (!value.empty() && digits.size() == value.size() && read == 0 && value.size() > 9)
-      return wrong(row.key, value, "4294967295 at most", ", since it is too large:");
-    std::string wanted = sentence("a whole number") << row.unit;
-    if (row.least != 0) wanted = sentence(wanted) << " from " << row.least;
-    wrong(row.key, value, wanted);
+      return wrong(given, "4294967295 at most", ", since it is too large:");
+    std::string_view const unit = row.value;
+    std::string wanted = "a whole number";
+    wanted += unit == "=S" ? " of s" : unit == "=MS" ? " of ms" : unit == "=MB" ? " of MB" : "";
+    if (min != 0) wanted = sentence(wanted) << " from " << min;
+    wrong(given, wanted);
   }
 
-  bool flag(std::string_view key, std::string_view value, bool& setting) {
-    if (value.empty() || value == "1" || value == "on") {
-      setting = true;
-    } else if (value == "0" || value == "off") {
-      setting = false;
-    } else {
-      wrong(key, value, "1 or 0");
-      return false;
+  bool read_flag(item const& given, bool& setting) {
+    bool const on = given.value.empty() || given.value == "1" || given.value == "on";
+    if (on || given.value == "0" || given.value == "off") {
+      setting = on;
+      return true;
     }
-    return true;
+    wrong(given, "1 or 0");
+    return false;
   }
 
   /// Takes the next item off a list joined by +; false at its end.
@@ -337,57 +256,55 @@ class options_reader {
     return !item.empty();
   }
 
-  void formats(std::string_view value) {
+  void formats(key_row const&, item const& given) {
     std::uint32_t chosen = 0;
     bool any_known = false;
     bool none = false;
-    std::string_view left = value;
+    std::string_view left = given.value;
     std::string const wanted = format_names(", ") + ", joined by +, or none";
     for (std::string_view format; take(left, format);) {
       std::uint32_t const bit = bit_of(report_formats, format);
       none = none || format == "none";
       bool const known = bit != 0 || format == "none";
-      if (!known) wrong("formats", format, wanted);
+      if (!known) wrong({given.key, format, true}, wanted);
       any_known = any_known || known;
       chosen |= bit;
     }
     if (none && chosen != 0)
       problems_->push_back(sentence("STRATA: in \"formats=")
-                           << quoted(value) << "\" none is ignored: it stands by itself.");
+                           << quoted(given.value) << "\" none is ignored: it stands by itself.");
     if (any_known) {
       set_flags(report_formats, chosen);
-    } else if (trimmed(value).find_first_not_of("+ \t") == value.npos) {
-      wrong("formats", value, wanted);
+    } else if (given.value.find_first_not_of("+ \t") == given.value.npos) {
+      wrong(given, wanted);
     }
   }
 
-  void sort(std::string_view value) {
-    nearest_names nearest(value);
+  void sort(key_row const& row, item const& given) {
+    nearest_names nearest(given.value);
     for (std::size_t i = 0; i < std::size(row_order_names); ++i) {
-      if (value == row_order_names[i])
+      if (given.value == row_order_names[i])
         return (void)(options_->sort = static_cast<options::order>(static_cast<row_order>(i)));
       nearest.consider(row_order_names[i]);
     }
-    wrong("sort", value, "cost, order or name", meant(nearest));
+    wrong(given, row.takes, meant(nearest));
   }
 
-  void device_kinds(std::string_view value) {
+  void device_kinds(key_row const& row, item const& given) {
     std::uint32_t chosen = 0;
-    std::string_view left = value;
+    std::string_view left = given.value;
     for (std::string_view kind; take(left, kind);) {
       std::uint32_t const bit = bit_of(all_kinds, kind);
-      if (bit == 0)
-        return wrong("trace", value,
-                     "1, 0, or kernels, copies, memory, waits and managed joined by +");
+      if (bit == 0) return wrong(given, row.takes);
       chosen |= bit;
     }
     set_flags(all_kinds, chosen);
     options_->trace = options_->enabled = true;
   }
 
-  void counters(std::string_view value) {
-    if (value.empty())
-      return wrong("counters", value, "presets or metrics joined by +, as in counters=hbm+l1+cpu");
+  void counters(key_row const& row, item const& given) {
+    std::string_view value = given.value;
+    if (value.empty()) return wrong(given, row.takes);
     options_->counters.clear();
     options_->cpu_counters.clear();
     for (std::string_view item; take(value, item);) {
@@ -398,26 +315,13 @@ class options_reader {
     if (!options_->counters.empty()) options_->trace = true;  // the CPU's need none
   }
 
-  void patterns(std::string_view key, std::string_view value, vec<std::string>& setting,
-                std::string wanted = {}) {
-    vec<std::string> read;
-    std::string_view left = value;
-    for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
-    if (read.empty()) {
-      if (wanted.empty())
-        wanted = sentence("names of ranges joined by +, as in ") << key << "=attention+mlp";
-      return wrong(key, value, wanted);
-    }
-    setting = std::move(read);
-  }
-
-  void nvtx(std::string_view value) {
+  void nvtx(key_row const& row, item const& given) {
     using mode = options::nvtx_mode;
     bool in = false;
     bool out = false;
     bool off = false;
     bool known = true;
-    std::string_view left = value;
+    std::string_view left = given.value;
     for (std::string_view way; take(left, way);) {
       if (way == "in") {
         in = true;
@@ -429,9 +333,85 @@ class options_reader {
         known = false;
       }
     }
-    if (!known || off == (in || out)) return wrong("nvtx", value, "in, out, in+out, or off");
+    if (!known || off == (in || out)) return wrong(given, row.takes);
     options_->nvtx = off ? mode::off : !out ? mode::in : in ? mode::in_and_out : mode::out;
   }
+
+  static constexpr key_row keys[] = {
+      {"trace", "[=kernels+copies+memory+waits+managed]",
+       "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on",
+       &options_reader::trace, "1, 0, or kernels, copies, memory, waits and managed joined by +"},
+      {"host", "", "ranges and host times only", "", &options_reader::host, ""},
+      {"off", "", "nothing is recorded or printed", "", &options_reader::whether, "no value"},
+      {"out", "=DIRECTORY", "where the files go", "strata-out",
+       &options_reader::text<&options::out>, "a directory, as in out=run1"},
+      {"formats", "=", "what is written, or none", "the first four", &options_reader::formats, ""},
+      {"sort", "=cost|order|name", "ranges below one: the longest first, as they ran, or by name",
+       "cost", &options_reader::sort, "cost, order or name"},
+      {"step", "=NAME|graph|sync|auto",
+       "the calls of these ranges are the steps; or launches of the main CUDA graph, the periodic "
+       "wait, or the period that is found",
+       "", &options_reader::text<&options::step>, "the name of a range, as in step=Train step"},
+      {"skip", "=N", "steps that are not recorded, before each window", "0",
+       &options_reader::number<&options::skip, 0>, ""},
+      {"warmup", "=N", "steps of a window that are recorded and dropped", "0",
+       &options_reader::number<&options::warmup, 0>, ""},
+      {"active", "=N", "steps of a window that are kept", "all that follow",
+       &options_reader::number<&options::active, 1>, ""},
+      {"repeat", "=N", "how many windows; 0: until the program ends", "1",
+       &options_reader::number<&options::repeat, 0>, ""},
+      {"every", "=N", "a window of warmup + active steps at the end of each N steps", "",
+       &options_reader::number<&options::every, 1>, ""},
+      {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
+       "", &options_reader::text<&options::trigger>, "a file, as in trigger=/tmp/profile-now"},
+      {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", "",
+       &options_reader::number<&options::keep, 1>, ""},
+      {"for", "=S", "the report comes after S seconds, and the program continues", "",
+       &options_reader::number<&options::for_s, 1>, ""},
+      {"attach", "=start|window",
+       "when CUPTI comes into the process: at the start, or with the first window", "start",
+       &options_reader::attach, "start or window"},
+      {"adopt", "=on|off",
+       "GPU work of threads in no range belongs to the range of the thread that drives the steps",
+       "on", &options_reader::flag<&options::adopt>, ""},
+      {"only", "=NAME+...", "rows for these ranges and what is below them", "",
+       &options_reader::patterns<&options::only>, ""},
+      {"collectives", "=KERNEL+...",
+       "kernels in which GPUs wait for each other, beside those whose names are known", "",
+       &options_reader::patterns<&options::collectives>,
+       "names of kernels joined by +, as in collectives=my_all_reduce+exchange*"},
+      {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
+       "", &options_reader::counters, "presets or metrics joined by +, as in counters=hbm+l1+cpu"},
+      {"kernels", "=NAME+...",
+       "with counters: the kernels of these ranges, and below them, are counted one by one", "",
+       &options_reader::patterns<&options::kernels>, ""},
+      {"ceilings", "=FILE", "measured roofs of this device, as strata ceilings keeps them; or off",
+       "those of the cache", &options_reader::text<&options::ceilings>, "a file, or off"},
+      {"sync", "", "wait for the GPU at the end of every range", "",
+       &options_reader::flag<&options::synchronize>, ""},
+      {"nvtx", "=in+out", "in: NVTX ranges become rows; out: ranges become NVTX ranges; or off", "",
+       &options_reader::nvtx, "in, out, in+out, or off"},
+      {"log", "=MB", "memory limit of ranges, launches and names", "256",
+       &options_reader::number<&options::log_mb, 1>, ""},
+      {"buffers", "=MB", "memory limit of GPU activity and its sums", "512",
+       &options_reader::number<&options::buffers_mb, 16>, ""},
+      {"drain", "=MS", "how long the end waits for a GPU that does not answer", "1000",
+       &options_reader::number<&options::drain_ms, 1>, ""},
+      {"watchdog", "=S", "says where the program is after S seconds without any progress; 0: never",
+       "0", &options_reader::number<&options::watchdog_s, 0>, ""},
+      {"verbose", "", "says what is opened, and when windows begin and end", "",
+       &options_reader::flag<&options::verbose>, ""},
+      {"strict", "", "exit code 3 when the program exits by itself and there was any problem", "",
+       &options_reader::flag<&options::strict>, ""},
+      {"list-metrics", "", "print the metrics and presets of a chip with their passes", "",
+       &options_reader::flag<&options::list_metrics>, ""},
+      {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
+       "this machine's", &options_reader::text<&options::chip>, ""},
+      {"library", "=FILE", "set by strata run --library, for the next command of an answer", "",
+       &options_reader::text<&options::library>, ""},
+      {"help", "", "print these lines on stdout; record nothing", "",
+       &options_reader::flag<&options::help>, ""},
+  };
 
   options* options_;
   vec<std::string>* problems_;
