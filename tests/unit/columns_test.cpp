@@ -326,6 +326,7 @@ class column_documents {
   column_documents() {
     known_.source.environment.rank = 3;
     unknown_.source.traced = false;
+    unknown_.source.has_migrations = false;
     unknown_.source.environment.rank = -1;
   }
 
