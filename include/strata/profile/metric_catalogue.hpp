@@ -444,9 +444,9 @@ inline constexpr metric metric_catalogue::entries[] = {
     STRATA_DETAIL_UNIT("adu", "sm__inst_executed_pipe_adu",
                        "the pipe of barriers, votes and addresses of constants"),
     STRATA_DETAIL_UNIT("tma", "sm__pipe_tma_cycles_active", "the pipe of TMA, which copies tiles"),
-    {"tmem_ns [ns] = max(?sm__mem_tensor_cycles_active.sum / "
-     "?sm__mem_tensor_cycles_active.sum.peak_sustained, max(?sm__pipe_tc_cycles_active.sum / "
-     "?sm__pipe_tc_cycles_active.sum.peak_sustained, ?sm__pipe_tmem_cycles_active.sum / "
+    {"tmem_ns [ns] = max(sm__mem_tensor_cycles_active.sum / "
+     "sm__mem_tensor_cycles_active.sum.peak_sustained, max(sm__pipe_tc_cycles_active.sum / "
+     "sm__pipe_tc_cycles_active.sum.peak_sustained, ?sm__pipe_tmem_cycles_active.sum / "
      "?sm__pipe_tmem_cycles_active.sum.peak_sustained)) * time_ns / sm_cycles: time at peak of "
      "tensor memory, or of the pipes of its instructions",
      lv::sm, combine::ratio},
@@ -529,8 +529,7 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
     {"memory", "the whole hierarchy", "hbm l1"},
     {"l2hit", "hit rate of L2 by sectors", "l2_hit_rate"},
     {"flops", "floating-point operations outside tensor cores, exact",
-     "fadd fmul ffma dadd dmul dfma hadd hmul hfma flop_fp32 flop_fp64 flop_fp16 flop_fp8 "
-     "flop"},
+     "fadd fmul ffma dadd dmul dfma hadd hmul hfma flop_fp32 flop_fp64 flop_fp16 flop"},
     {"tensor", "work of the tensor cores by format",
      "tensor_instructions tensor_active_rate tensor_fp16 tensor_bf16 tensor_tf32 tensor_fp8 "
      "tensor_fp4 tensor_flop tensor_peak_per_cycle tensor_fp16_peak_per_cycle "
@@ -564,7 +563,7 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
      "shared_load_bytes shared_store_bytes sm_active_cycles tensor_active_cycles "
      "achieved_occupancy lsu_instructions xu_instructions ffma flop_fp32 flop_fp64 flop_fp16 "
-     "flop_fp8 flop "
+     "flop "
      "tensor_bf16 "
      "tensor_fp16 "
      "tensor_tf32 tensor_fp8 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop fp32_peak_per_second "

@@ -44,12 +44,21 @@ class metric_lister : metric_lines {
  public:
   explicit metric_lister(profiler_library const& library) : library_(library) {}
 
-  std::string run(std::string_view chip) {
+  /// `wanted`: a chip or a product.
+  std::string run(std::string_view wanted) {
+    gpu_chip const* const meant = gpu_names::find(wanted);
+    std::string_view const chip = meant != nullptr ? meant->name : wanted;
     status const opened = host_.open(library_, std::string(chip));
-    if (!opened) return sentence("No metrics can be listed: ") << opened.message() << ".\n";
+    if (!opened) {
+      std::string const& why = opened.message();
+      char const* const end = !why.empty() && why.back() == '?' ? "\n" : ".\n";
+      return sentence("No metrics can be listed: ") << why << end;
+    }
+    std::string product;
+    if (chip != wanted) product = sentence(" (") << wanted << ')';
     text_ =
         sentence("Metrics of ")
-        << chip << ", by " << library_.path
+        << chip << product << ", by " << library_.path
         << ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
            "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
     text_ += padded("preset", name_width) + "passes  apart  what\n";
