@@ -48,6 +48,34 @@ class perfworks {
     return true;
   }
 
+  /// The counters that a throughput of NVIDIA's consists of, such as sm__throughput on a chip; none
+  /// where the library or the chip has it not. `folder` ends with a slash.
+  static std::vector<std::string> breakdown(std::string const& folder, std::string const& chip,
+                                            std::string const& throughput) {
+    strata::detail::cupti::profiler::host_initialize_params params;
+    params.chip = chip.c_str();
+    if (!get().open(folder) || initialize(&params) != code::success) return {};
+    std::unique_ptr<chip_object> const made(&of(params.object));
+    std::vector<std::string> counters;
+    std::vector<std::string> pending{throughput};
+    for (std::size_t next = 0; next < pending.size(); ++next) {
+      auto const found = made->metrics.find(pending[next]);
+      if (found == made->metrics.end()) continue;
+      parts_call call;
+      call.evaluator = made->evaluator;
+      call.index = found->second.second;
+      if (!ask(get().parts_, call)) continue;
+      for (std::size_t i = 0; i < call.counter_count; ++i)
+        counters.emplace_back(made->names[0][call.counters[i]]);
+      for (std::size_t i = 0; i < call.part_count; ++i)
+        pending.emplace_back(made->names[2][call.parts[i]]);
+    }
+    object_call end;
+    end.object = made->evaluator;
+    (void)ask(get().evaluator_end_, end);
+    return counters;
+  }
+
  private:
   static constexpr char const* file = "libnvperf_host.so";
 
@@ -105,6 +133,16 @@ class perfworks {
     char const* description = nullptr;
     std::uint32_t unit = 0;
     static constexpr std::size_t bytes = 36;
+  };
+  struct parts_call : head {
+    void* evaluator = nullptr;
+    std::size_t index = 0;
+    char const* description = nullptr;
+    std::uint32_t unit = 0;
+    std::size_t counter_count = 0;
+    std::size_t const* counters = nullptr;
+    std::size_t part_count = 0;
+    std::size_t const* parts = nullptr;
   };
   struct unit_call : head {
     void* evaluator = nullptr;
@@ -213,6 +251,7 @@ class perfworks {
         {"NVPW_MetricsEvaluator_GetMetricNames", &metric_names_},
         {"NVPW_MetricsEvaluator_ConvertMetricNameToMetricEvalRequest", &request_},
         {"NVPW_MetricsEvaluator_GetCounterProperties", &properties_},
+        {"NVPW_MetricsEvaluator_GetThroughputMetricProperties", &parts_},
         {"NVPW_MetricsEvaluator_HwUnitToString", &unit_},
         {"NVPW_MetricsEvaluator_GetMetricDimUnits", &dimensions_},
         {"NVPW_MetricsEvaluator_DimUnitToString", &dimension_name_},
@@ -405,6 +444,7 @@ class perfworks {
   function<names_call> metric_names_ = nullptr;
   function<request_call> request_ = nullptr;
   function<properties_call> properties_ = nullptr;
+  function<parts_call> parts_ = nullptr;
   function<unit_call> unit_ = nullptr;
   function<dimensions_call> dimensions_ = nullptr;
   function<dimension_name_call> dimension_name_ = nullptr;
