@@ -32,7 +32,10 @@ class perfworks {
   static bool stand_in(strata::detail::profiler_library& library) {
     std::string const folder = library.path.substr(0, library.path.rfind('/') + 1);
     if (!library.needs_driver || !get().open(folder)) return false;
-    library.api = api{};
+    std::string const path = folder + file;
+    library = strata::detail::profiler_library{};  // 13.2 ends the process whatever is called
+    library.path = path;
+    library.host_library = true;
     api& answers = library.api;
     answers.supported_chips = supported_chips;
     answers.host_initialize = initialize;
@@ -43,8 +46,6 @@ class perfworks {
     answers.config_image_size = image_size;
     answers.config_image = image;
     answers.pass_count = pass_count;
-    library.path = folder + file;
-    library.problem.clear();
     return true;
   }
 
