@@ -220,6 +220,10 @@ if has_ring host && [ -z "${STRATA_TEST_CUPTI:-}" ] && ! ls /usr/local/cuda*/lib
   STRATA_TEST_CUPTI=$(find "$root/build/cupti" -name 'libcupti.so*' 2>/dev/null | head -1)
 fi
 if [ -n "${STRATA_TEST_CUPTI:-}" ]; then cupti=("-DSTRATA_TEST_CUPTI=$STRATA_TEST_CUPTI"); fi
+# The table of all chips is of the newest, which knows the newest of them.
+if has_ring host && wheel cupti-newest 'nvidia-cuda-cupti==13.5.25'; then
+  cupti+=("-DSTRATA_TEST_CUPTI_NEWEST=$(find "$root/build/cupti-newest" -name 'libcupti.so*' | head -1)")
+fi
 
 # The same for NVTX's headers, which some tests are beside.
 nvtx=()

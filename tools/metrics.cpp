@@ -5,6 +5,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "perfworks.hpp"
 
 namespace tools {
 namespace {
@@ -14,16 +15,19 @@ class metrics_command final : public subcommand {
   char const* name() const override { return "metrics"; }
   char const* about() const override { return "List what a chip can count"; }
   std::string details() const override {
-    return "Needs the libcupti of CUDA, and no GPU. What each metric is: strata help KEY.";
+    return "Needs the libcupti of CUDA, and no GPU. Without a driver, that of 13.2 or later is "
+           "asked "
+           "by the\nlibnvperf_host.so beside it. What each metric is: strata help KEY.";
   }
   void declare(arguments& takes) override {
-    takes.optional("CHIP", chip_, "such as GH100 for an H100 or H200: this machine's");
+    takes.optional("CHIP", chip_,
+                   "a chip or a product, such as GB202 or \"RTX 5090\": this machine's");
   }
   exit_code run() override {
+    (void)perfworks::stand_in(strata::detail::profiler_library::get());
     if (chip_.empty()) chip_ = strata::detail::chip_of_device();
     if (chip_.empty())
-      return refuse(name(), "CHIP",
-                    "there is no GPU here: name a chip, as in strata metrics GH100");
+      return refuse(name(), "CHIP", "there is no GPU here: name a chip, as in strata metrics H200");
     std::string const listed = strata::list_metrics(chip_);
     print("%s\n%s", listed.c_str(), strata::list_cpu_metrics().c_str());
     bool const refused = listed.compare(0, 2, "No") == 0;

@@ -4,7 +4,6 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/tensor_formats.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -56,20 +55,21 @@ inline constexpr architecture_rates architecture_table[] = {
     {120, 256, 4, 256, 1024, 1024, 512, 2048, 4096, 2048, 0, 128},
     {121, 256, 0, 0, 0, 0, 0, 0, 4096, 0, 0, 0}};
 
-/// Work of a format of the tensor cores: its counter and its speed, of BF16.
+/// Work of a format of the tensor cores: its counter, and its peak a cycle.
 struct tensor_format {
   std::string_view key;
   std::string_view roof;
-  double speed;
+  std::string_view peak;
+  bool is_common;  ///< has a roof also where none of its work was counted
 };
 inline constexpr tensor_format tensor_formats[] = {
-    {"tensor_bf16", "BF16 tensor", tensor_format_speed_of("bf16")},
-    {"tensor_fp16", "FP16 tensor", tensor_format_speed_of("fp16")},
-    {"tensor_tf32", "TF32 tensor", tensor_format_speed_of("tf32")},
-    {"tensor_fp8", "FP8 tensor", tensor_format_speed_of("fp8")},
-    {"tensor_fp4", "FP4 tensor", tensor_format_speed_of("fp4")},
-    {"tensor_int8", "INT8 tensor", tensor_format_speed_of("int8")},
-    {"tensor_fp64", "FP64 tensor", tensor_format_speed_of("fp64")}};
+    {"tensor_bf16", "BF16 tensor", "tensor_peak_per_cycle", true},
+    {"tensor_fp16", "FP16 tensor", "tensor_fp16_peak_per_cycle", true},
+    {"tensor_tf32", "TF32 tensor", "tensor_tf32_peak_per_cycle", true},
+    {"tensor_fp8", "FP8 tensor", "tensor_fp8_peak_per_cycle", false},
+    {"tensor_fp4", "FP4 tensor", "tensor_fp4_peak_per_cycle", false},
+    {"tensor_int8", "INT8 tensor", "tensor_int8_peak_per_cycle", false},
+    {"tensor_fp64", "FP64 tensor", "tensor_fp64_peak_per_cycle", false}};
 
 /// The operations of all pipes and of the tensor cores, of which `value` has counts by key; 0 where
 /// none was counted.
@@ -80,7 +80,7 @@ double counted_operations(Value const& value) {
     double const some = value(key);
     if (some > 0.0) sum += some;
   };
-  for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16"}) add(key);
+  for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16", "flop_fp8"}) add(key);
   for (tensor_format const& format : tensor_formats) add(format.key);
   return sum;
 }

@@ -123,11 +123,11 @@ class roofline_builder {
     add_used_roof("FP64", most_counted("fp64_peak_per_second"), most_counted("flop_fp64"));
     add_used_roof("FP16", most_counted("fp16_peak_per_second"), most_counted("flop_fp16"));
     forget_constants();
-    double const counted = most_counted("tensor_peak_per_second");
+    double const cycles =
+        most_counted("tensor_peak_per_second") / most_counted("tensor_peak_per_cycle");
     for (tensor_format const& format : tensor_formats) {
-      bool const is_common = format.speed == 1.0 || format.speed == 0.5;  // BF16, FP16, TF32
-      if (!is_common && !is_positive(most_counted(format.key))) continue;
-      add_roof(format.roof, false, counted * format.speed, most_counted(format.key));
+      if (!format.is_common && !is_positive(most_counted(format.key))) continue;
+      add_roof(format.roof, false, cycles * most_counted(format.peak), most_counted(format.key));
     }
   }
 

@@ -22,6 +22,8 @@ STRATA_BEGIN
 /// A part of the GPU that has a peak. `count` is no unit.
 enum class gpu_unit : std::uint8_t {
   tensor,  ///< tensor cores, all formats
+  tmem,    ///< tensor memory and the pipes of its instructions (Blackwell, Rubin)
+  tma,     ///< copies of tiles (Hopper and later)
   fma,     ///< FP32 and integer multiply-adds
   alu,     ///< integers, logic, comparisons
   fp64,
@@ -45,12 +47,22 @@ struct gpu_unit_entry {
   std::string_view metric;
 };
 /// By gpu_unit.
-inline constexpr gpu_unit_entry gpu_unit_table[gpu_units] = {
-    {"tensor", "tensor_ns"}, {"FMA", "fma_ns"},      {"ALU", "alu_ns"},
-    {"FP64", "fp64_ns"},     {"XU", "xu_ns"},        {"ADU", "adu_ns"},
-    {"LSU", "lsu_ns"},       {"issue", "issue_ns"},  {"shared memory", "shared_ns"},
-    {"L1", "l1_ns"},         {"L2", "l2_ns"},        {"HBM", "hbm_ns"},
-    {"PCIe", "pcie_ns"},     {"NVLink", "nvlink_ns"}};
+inline constexpr gpu_unit_entry gpu_unit_table[gpu_units] = {{"tensor", "tensor_ns"},
+                                                             {"tensor memory", "tmem_ns"},
+                                                             {"TMA", "tma_ns"},
+                                                             {"FMA", "fma_ns"},
+                                                             {"ALU", "alu_ns"},
+                                                             {"FP64", "fp64_ns"},
+                                                             {"XU", "xu_ns"},
+                                                             {"ADU", "adu_ns"},
+                                                             {"LSU", "lsu_ns"},
+                                                             {"issue", "issue_ns"},
+                                                             {"shared memory", "shared_ns"},
+                                                             {"L1", "l1_ns"},
+                                                             {"L2", "l2_ns"},
+                                                             {"HBM", "hbm_ns"},
+                                                             {"PCIe", "pcie_ns"},
+                                                             {"NVLink", "nvlink_ns"}};
 
 constexpr std::string_view to_string(gpu_unit unit) noexcept {
   return unit == gpu_unit::count ? std::string_view{}

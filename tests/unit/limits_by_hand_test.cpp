@@ -55,6 +55,10 @@ struct one_range {
     set("fp32_peak_per_second", 60e12);
     set("fp64_peak_per_second", 30e12);
     set("tensor_peak_per_second", 900e12);
+    set("tensor_peak_per_cycle", 9e5);
+    set("tensor_fp16_peak_per_cycle", 9e5);
+    set("tensor_tf32_peak_per_cycle", 4.5e5);
+    set("tensor_fp4_peak_per_cycle", 5.4e6);
   }
   void set(std::string const& key, double value) { columns.push_back({key, {value, value}}); }
   void add_device(std::uint32_t ordinal, std::string const& name, std::uint64_t l2_bytes) {
@@ -107,15 +111,23 @@ TEST_CASE("a point: operations of all pipes, by its bytes, in its time") {
 TEST_CASE("tensor cores have one pipe for all formats: their times add up") {
   one_range one;
   for (detail::tensor_format const& format : detail::tensor_formats)
-    if (format.speed == 1.0 || format.speed == 0.5)
-      one.set(std::string(format.key), 90e9 * format.speed);
+    if (format.is_common)
+      one.set(std::string(format.key), format.key == "tensor_tf32" ? 45e9 : 90e9);
   one.set("hbm_bytes", 1e6);
   double formats = 0.0;
   for (detail::tensor_format const& format : detail::tensor_formats)
-    formats += format.speed == 1.0 || format.speed == 0.5 ? 1.0 : 0.0;
+    formats += format.is_common ? 1.0 : 0.0;
   REQUIRE(formats >= 2.0);
   // Each format alone takes 0.1 ms.
   CHECK(one.roofline().limits[1].roof_ns == doctest::Approx(formats * 0.1e6));
+}
+
+TEST_CASE("a format's roof is the peak that the chip names, not a multiple of BF16's") {
+  one_range one;
+  one.set("tensor_fp4", 540e9);  // B300: six times BF16
+  one.set("hbm_bytes", 1e6);
+  CHECK(one.roofline().rate_of("FP4 tensor") == doctest::Approx(5400e12));
+  CHECK(one.roofline().limits[1].roof_ns == doctest::Approx(0.1e6));
 }
 
 TEST_CASE("shared memory has points of its own at the roof of L1's data path, and no limit") {

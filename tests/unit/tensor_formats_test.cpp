@@ -20,9 +20,14 @@ constexpr char const* bf16 = "sm__ops_path_tensor_src_bf16_dst_fp32.sum";
 constexpr char const* peak =
     "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained";
 constexpr char const* tf32 = "sm__ops_path_tensor_src_tf32_dst_fp32.sum";
+constexpr char const* tf32_peak =
+    "sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained";
 constexpr char const* fp8 = "sm__ops_path_tensor_src_fp8_dst_fp32.sum";
+constexpr char const* fp8_peak =
+    "sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off.sum.peak_sustained";
 
-/// Counts by range: 528 cycles of the pipe and 1,000,000 operations of BF16 a cycle at most.
+/// Counts by range: 528 cycles of the pipe and 1,000,000 operations of BF16 a cycle at most, half
+/// of them of TF32, twice as many of FP8.
 struct counts {
   vec<std::string> names;
   vec<counter_value> values;
@@ -38,7 +43,9 @@ struct counts {
   bool is_explained() const { return detail::tensor_work(names, values).is_explained(); }
 };
 
-counts peaks() { return counts().in(1, {{cycles_peak, 528.0}, {peak, 1e6}}); }
+counts peaks() {
+  return counts().in(1, {{cycles_peak, 528.0}, {peak, 1e6}, {tf32_peak, 0.5e6}, {fp8_peak, 2e6}});
+}
 
 }  // namespace
 
@@ -59,9 +66,32 @@ TEST_CASE("tensor formats: each at its own speed") {
   CHECK(peaks()
             .in(1, {{elapsed, 1000}, {cycles, 400 * 528.0}, {tf32, 50e6}, {fp8, 200e6}})
             .is_explained());
-  CHECK(detail::tensor_speed_of("sm__ops_path_tensor_src_fp64.sum") == 1.0 / 16.0);
-  CHECK(detail::tensor_speed_of("sm__ops_path_tensor_src_int8.sum") == 2.0);
-  CHECK(detail::tensor_speed_of("sm__ops_path_tensor_src_unheard.sum") == 1.0);
+}
+
+TEST_CASE("tensor formats: a path has the peak that the chip names for it") {
+  detail::tensor_peaks known;
+  auto const path = [](char const* what) {
+    return "sm__ops_path_tensor_" + std::string(what) + ".sum";
+  };
+  auto const add = [&](std::string const& name, double operations) {
+    static std::map<std::string, double> kept;
+    known.add(kept.insert({name, operations}).first->first, operations);
+  };
+  add(path("op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off"), 16384);  // GB100
+  add(path("op_utcomma_src_fp4_dst_fp32_sparsity_off"), 32768);
+  CHECK(known.of(path("src_fp4_fp6_fp8_dst_fp16")) == 16384);
+  CHECK(known.of(path("src_fp4_dst_fp32")) == 32768);
+  CHECK(known.of(path("src_int8")) == 0.0);
+  add(path("src_fp8_dst_fp32_sparsity_off"), 2048);  // GB202
+  CHECK(known.of(path("src_fp4_fp6_dst_fp32")) == 2048);
+  add(path("src_fp16_bf16_tf32_dst_fp32"), 1024);  // TU102
+  CHECK(known.of(path("src_fp16_dst_fp16")) == 1024);
+  // Work whose peak is not known explains nothing.
+  CHECK_FALSE(
+      peaks()
+          .in(1,
+              {{elapsed, 1000}, {cycles, 400 * 528.0}, {"sm__ops_path_tensor_src_int8.sum", 1e12}})
+          .is_explained());
 }
 
 TEST_CASE("tensor formats: a pipe that works for less than 2 % of the time has no products") {

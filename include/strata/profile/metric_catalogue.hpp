@@ -26,10 +26,12 @@ struct perf_event {
 };
 
 // Names differ between chips: GB202 counts DRAM bytes by `_op_`; integrated chips have no DRAM
-// counters, so L2's system-memory sectors (32 B) stand in; TU102's tensor path is one for all
-// formats with FP32 sums; GH100 has one for FP16 whatever the sum. Peaks are CUPTI's
-// `.peak_sustained`, in units a cycle of the clock beside them. SASS counters are exact, but they
-// run instrumented code in a pass of their own.
+// counters: what L2 filled from memory (sectors of 32 B) is what was read, and nothing tells what
+// was written; TU102's tensor path is one for all formats with FP32 sums; GH100 has one for FP16
+// whatever the sum. Peaks are CUPTI's `.peak_sustained`, in units a cycle of the clock beside them;
+// those of tensor cores are dense: without `_sparsity_off` a name means the peak with sparsity on
+// every chip that has sparsity. SASS counters are exact, but they run instrumented code in a pass
+// of their own.
 struct metric_catalogue {
   using lv = metric_level;
   using combine = metric_combine;
@@ -68,12 +70,11 @@ inline constexpr metric metric_catalogue::entries[] = {
      lv::sm, combine::sum},
 
     {"hbm_read_bytes [B] = dram__bytes_read.sum | dram__bytes_op_read.sum | "
-     "fbpa__dram_read_bytes.sum | 32 * lts__t_sectors_aperture_sysmem_op_read.sum: bytes read from "
-     "device memory",
+     "fbpa__dram_read_bytes.sum | 32 * lts__d_sectors_fill_sysmem.sum: bytes read from device "
+     "memory",
      lv::hbm, combine::sum},
     {"hbm_write_bytes [B] = dram__bytes_write.sum | dram__bytes_op_write.sum | "
-     "fbpa__dram_write_bytes.sum | 32 * lts__t_sectors_aperture_sysmem_op_write.sum: bytes written "
-     "to device memory",
+     "fbpa__dram_write_bytes.sum: bytes written to device memory",
      lv::hbm, combine::sum},
     {"hbm_bytes [B] = hbm_read_bytes + hbm_write_bytes: bytes moved to and from device memory",
      lv::hbm, combine::sum},
@@ -99,6 +100,14 @@ inline constexpr metric metric_catalogue::entries[] = {
      lv::l2, combine::sum},
     {"l2_from_sm_sectors [sectors] = lts__t_sectors_srcunit_tex.sum: sectors that the SMs "
      "requested from L2",
+     lv::l2, combine::sum},
+    {"l2_host_sectors [sectors] = lts__t_sectors_aperture_sysmem.sum | "
+     "syslts__t_sectors_aperture_sysmem.sum: sectors of host memory requested from L2, or from the "
+     "part of it for host memory and peers",
+     lv::l2, combine::sum},
+    {"l2_peer_sectors [sectors] = lts__t_sectors_aperture_peer.sum | "
+     "syslts__t_sectors_aperture_peer.sum: sectors of other GPUs' memory requested from L2, or "
+     "from the part of it for host memory and peers",
      lv::l2, combine::sum},
     {"l2_sector_hits [sectors] = lts__t_sectors_lookup_hit.sum: sectors found in L2", lv::l2,
      combine::sum},
@@ -283,13 +292,27 @@ inline constexpr metric metric_catalogue::entries[] = {
     {"hfma [instructions] = smsp__sass_thread_inst_executed_op_hfma_pred_on.sum: packed half fused "
      "multiply-adds",
      lv::sm, combine::sum},
-    {"flop_fp32 [FLOP] = fadd + fmul + 2 * ffma: FP32, without tensor cores", lv::sm, combine::sum},
+    {"flop_fp32 [FLOP] = fadd + fmul + 2 * ffma + "
+     "2 * ?smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum + "
+     "2 * ?smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum + "
+     "4 * ?smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum + "
+     "?smsp__sass_thread_inst_executed_op_ufadd_pred_on.sum + "
+     "?smsp__sass_thread_inst_executed_op_ufmul_pred_on.sum + "
+     "2 * ?smsp__sass_thread_inst_executed_op_uffma_pred_on.sum: FP32, without tensor cores, "
+     "packed "
+     "and uniform instructions with it",
+     lv::sm, combine::sum},
     {"flop_fp64 [FLOP] = dadd + dmul + 2 * dfma: FP64, without tensor cores", lv::sm, combine::sum},
     {"flop_fp16 [FLOP] = 2 * hadd + 2 * hmul + 4 * hfma: half precision, without tensor cores; an "
      "instruction works on two values",
      lv::sm, combine::sum},
-    {"flop [FLOP] = flop_fp32 + flop_fp64 + flop_fp16: floating-point operations without tensor "
-     "cores",
+    {"flop_fp8 [FLOP] = 4 * smsp__sass_thread_inst_executed_op_qadd4_pred_on.sum + "
+     "4 * smsp__sass_thread_inst_executed_op_qmul4_pred_on.sum + "
+     "8 * smsp__sass_thread_inst_executed_op_qfma4_pred_on.sum: FP8, without tensor cores; an "
+     "instruction works on four values",
+     lv::sm, combine::sum},
+    {"flop [FLOP] = flop_fp32 + flop_fp64 + flop_fp16 + ?flop_fp8: floating-point operations "
+     "without tensor cores",
      lv::sm, combine::sum},
 
     {"tensor_active_cycles [cycles] = sm__pipe_tensor_cycles_active.sum: cycles in which tensor "
@@ -313,15 +336,16 @@ inline constexpr metric metric_catalogue::entries[] = {
      "TF32",
      lv::sm, combine::sum},
     {"tensor_fp8 [FLOP] = sm__ops_path_tensor_src_fp8.sum | "
-     "sm__ops_path_tensor_src_fp8_dst_fp16.sum + sm__ops_path_tensor_src_fp8_dst_fp32.sum | "
-     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16.sum + "
-     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum: tensor-core operations on FP8; on GB100 "
-     "also FP6 and FP4 that share its path",
-     lv::sm, combine::sum},
-    {"tensor_fp4 [FLOP] = sm__ops_path_tensor_src_fp4_dst_fp32.sum + "
+     "sm__ops_path_tensor_src_fp8_dst_fp16.sum + sm__ops_path_tensor_src_fp8_dst_fp32.sum + "
      "?sm__ops_path_tensor_src_fp4_fp6_dst_fp16.sum + "
-     "?sm__ops_path_tensor_src_fp4_fp6_dst_fp32.sum: tensor-core operations on FP4; on GB202 also "
-     "FP6",
+     "?sm__ops_path_tensor_src_fp4_fp6_dst_fp32.sum | "
+     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16.sum + "
+     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum: tensor-core operations on FP8; on "
+     "Blackwell "
+     "and Rubin also on FP6, and FP4 at the speed of FP8",
+     lv::sm, combine::sum},
+    {"tensor_fp4 [FLOP] = sm__ops_path_tensor_src_fp4_dst_fp32.sum: tensor-core operations on FP4 "
+     "at its own speed",
      lv::sm, combine::sum},
     {"tensor_fp64 [FLOP] = sm__ops_path_tensor_src_fp64.sum: tensor-core operations on FP64",
      lv::sm, combine::sum},
@@ -352,9 +376,47 @@ inline constexpr metric metric_catalogue::entries[] = {
     {"tensor_peak_per_cycle [FLOP/cycle] = "
      "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained | "
      "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained | "
-     "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained | "
-     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained: dense BF16 (TU102: FP16) "
+     "sm__ops_path_tensor_op_utchmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained: dense BF16 (TU102: "
+     "FP16) of the tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_fp16_peak_per_cycle [FLOP/cycle] = "
+     "sm__ops_path_tensor_src_fp16_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained: dense FP16 of the "
+     "tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_tf32_peak_per_cycle [FLOP/cycle] = "
+     "sm__ops_path_tensor_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utchmma_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hmma_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained: dense TF32 "
      "of the tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_fp8_peak_per_cycle [FLOP/cycle] = "
+     "sm__ops_path_tensor_src_fp8_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_src_fp8_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off.sum.peak_sustained: "
+     "dense FP8 of the tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_fp4_peak_per_cycle [FLOP/cycle] = "
+     "sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utcomma_src_fp4_dst_fp32_sparsity_off.sum.peak_sustained: dense FP4 "
+     "of the tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_int8_peak_per_cycle [OP/cycle] = "
+     "sm__ops_path_tensor_src_int8_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_igmma_src_int8_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utcimma_src_int8_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_imma_src_int8_sparsity_off.sum.peak_sustained: dense INT8 of the "
+     "tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_fp64_peak_per_cycle [FLOP/cycle] = sm__ops_path_tensor_src_fp64.sum.peak_sustained: "
+     "FP64 of the tensor cores in a cycle, which have no sparsity for it",
      lv::sm, combine::maximum},
     {"tensor_peak_per_second [FLOP/s] = 1e9 * sm_cycles / time_ns * tensor_peak_per_cycle: roof of "
      "dense BF16 in tensor cores",
@@ -363,26 +425,42 @@ inline constexpr metric metric_catalogue::entries[] = {
     STRATA_DETAIL_UNIT("tensor", "sm__pipe_tensor_cycles_active",
                        "the tensor cores, whatever the format"),
     {"fma_ns [ns] = max(sm__pipe_fma_cycles_active.sum / "
-     "sm__pipe_fma_cycles_active.sum.peak_sustained, ?sm__pipe_fmaheavy_cycles_active.sum / "
-     "?sm__pipe_fmaheavy_cycles_active.sum.peak_sustained) * time_ns / sm_cycles: time at peak of "
-     "the pipe of FP32 and integer multiply-adds",
+     "sm__pipe_fma_cycles_active.sum.peak_sustained, max(?sm__pipe_fmaheavy_cycles_active.sum / "
+     "?sm__pipe_fmaheavy_cycles_active.sum.peak_sustained, ?sm__inst_executed_pipe_fp16.sum / "
+     "?sm__inst_executed_pipe_fp16.sum.peak_sustained)) * time_ns / sm_cycles: time at peak of the "
+     "pipe of FP32 and integer multiply-adds, or of FP16's where that is one of its own",
      lv::sm, combine::ratio},
-    STRATA_DETAIL_UNIT("alu", "sm__pipe_alu_cycles_active",
-                       "the pipe of integers, logic and comparisons"),
+    {"alu_ns [ns] = max(sm__pipe_alu_cycles_active.sum / "
+     "sm__pipe_alu_cycles_active.sum.peak_sustained, ?sm__pipe_aluheavy_cycles_active.sum / "
+     "?sm__pipe_aluheavy_cycles_active.sum.peak_sustained) * time_ns / sm_cycles: time at peak of "
+     "the pipe of integers, logic and comparisons",
+     lv::sm, combine::ratio},
     STRATA_DETAIL_UNIT("fp64", "sm__pipe_fp64_cycles_active", "the FP64 pipe"),
-    STRATA_DETAIL_UNIT("xu", "sm__inst_executed_pipe_xu",
-                       "the pipe of exp, sin, reciprocals and conversions"),
+    {"xu_ns [ns] = max(sm__inst_executed_pipe_xu.sum / "
+     "sm__inst_executed_pipe_xu.sum.peak_sustained, ?sm__pipe_xu_cycles_active.sum / "
+     "?sm__pipe_xu_cycles_active.sum.peak_sustained) * time_ns / sm_cycles: time at peak of the "
+     "pipe of exp, sin, reciprocals and conversions",
+     lv::sm, combine::ratio},
     STRATA_DETAIL_UNIT("adu", "sm__inst_executed_pipe_adu",
                        "the pipe of barriers, votes and addresses of constants"),
+    STRATA_DETAIL_UNIT("tma", "sm__pipe_tma_cycles_active", "the pipe of TMA, which copies tiles"),
+    {"tmem_ns [ns] = max(sm__mem_tensor_cycles_active.sum / "
+     "sm__mem_tensor_cycles_active.sum.peak_sustained, max(sm__pipe_tc_cycles_active.sum / "
+     "sm__pipe_tc_cycles_active.sum.peak_sustained, ?sm__pipe_tmem_cycles_active.sum / "
+     "?sm__pipe_tmem_cycles_active.sum.peak_sustained)) * time_ns / sm_cycles: time at peak of "
+     "tensor memory, or of the pipes of its instructions",
+     lv::sm, combine::ratio},
     STRATA_DETAIL_UNIT("lsu", "sm__inst_executed_pipe_lsu", "the load and store pipe"),
     STRATA_DETAIL_UNIT("issue", "sm__inst_issued", "the issue slots of the schedulers"),
     STRATA_DETAIL_UNIT("shared", "l1tex__data_pipe_lsu_wavefronts_mem_shared",
                        "L1's data path, for shared memory alone"),
     {"l1_ns [ns] = max(l1tex__data_pipe_lsu_wavefronts.sum / "
      "l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained, "
-     "l1tex__m_l1tex2xbar_req_cycles_active.sum "
-     "/ l1tex__m_l1tex2xbar_req_cycles_active.sum.peak_sustained) * time_ns / sm_cycles: time at "
-     "peak of L1: its data path, shared memory with it, or its requests to L2",
+     "max(l1tex__m_l1tex2xbar_req_cycles_active.sum / "
+     "l1tex__m_l1tex2xbar_req_cycles_active.sum.peak_sustained, "
+     "?l1tex__data_pipe_tc_wavefronts.sum / ?l1tex__data_pipe_tc_wavefronts.sum.peak_sustained)) * "
+     "time_ns / sm_cycles: time at peak of L1: its data path, shared memory and tensor cores with "
+     "it, or its requests to L2",
      lv::l1, combine::ratio},
     {"l2_ns [ns] = max(lts__t_sectors.sum / lts__t_sectors.sum.peak_sustained, "
      "max(lts__t_tag_requests.sum / lts__t_tag_requests.sum.peak_sustained, "
@@ -430,10 +508,12 @@ inline constexpr metric metric_catalogue::entries[] = {
      "nvltx__bytes.sum / nvltx__bytes.sum.peak_sustained) / nvlink_clock_hertz: time at peak of "
      "NVLink, in the busier direction",
      lv::link, combine::ratio},
-    {"c2c_receive_bytes [B] = ctc__rx_bytes.sum: bytes received over NVLink-C2C", lv::link,
-     combine::sum},
-    {"c2c_transmit_bytes [B] = ctc__tx_bytes.sum: bytes sent over NVLink-C2C", lv::link,
-     combine::sum},
+    {"c2c_receive_bytes [B] = ctc__rx_bytes.sum | ctc__rx_bytes_data_user.sum: bytes received "
+     "over NVLink-C2C",
+     lv::link, combine::sum},
+    {"c2c_transmit_bytes [B] = ctc__tx_bytes.sum | ctc__tx_bytes_data_user.sum: bytes sent over "
+     "NVLink-C2C",
+     lv::link, combine::sum},
 };
 
 #undef STRATA_DETAIL_STALL
@@ -452,7 +532,8 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "fadd fmul ffma dadd dmul dfma hadd hmul hfma flop_fp32 flop_fp64 flop_fp16 flop"},
     {"tensor", "work of the tensor cores by format",
      "tensor_instructions tensor_active_rate tensor_fp16 tensor_bf16 tensor_tf32 tensor_fp8 "
-     "tensor_fp4 tensor_flop"},
+     "tensor_fp4 tensor_flop tensor_peak_per_cycle tensor_fp16_peak_per_cycle "
+     "tensor_tf32_peak_per_cycle tensor_fp8_peak_per_cycle tensor_fp4_peak_per_cycle"},
     {"roofline", "bytes at each level and all roofs; the work comes from flops, tensor or code",
      "time_ns hbm_bytes l2_bytes l1_bytes l1_data_bytes hbm_peak_bytes_per_second "
      "l2_peak_bytes_per_second "
@@ -473,18 +554,22 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "achieved_occupancy issue_rate eligible_warps instructions_per_cycle"},
     {"limits", "how near each unit is to its peak, as Nsight Compute's speed of light",
      "time_ns hbm_bytes l2_bytes l1_data_bytes hbm_peak_bytes_per_second l2_peak_bytes_per_second "
-     "l1_peak_bytes_per_second tensor_ns fma_ns alu_ns fp64_ns xu_ns adu_ns lsu_ns issue_ns "
+     "l1_peak_bytes_per_second tensor_ns tmem_ns tma_ns fma_ns alu_ns fp64_ns xu_ns adu_ns lsu_ns "
+     "issue_ns "
      "shared_ns l1_ns l2_ns hbm_ns"},
     {"findings", "what the rules of findings.json look at",
      "limits l2_sectors l2_atomic_sectors l1_sectors l1_global_load_sectors "
      "l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
      "shared_load_bytes shared_store_bytes sm_active_cycles tensor_active_cycles "
-     "achieved_occupancy lsu_instructions xu_instructions ffma flop_fp32 flop_fp64 flop_fp16 flop "
+     "achieved_occupancy lsu_instructions xu_instructions ffma flop_fp32 flop_fp64 flop_fp16 "
+     "flop "
      "tensor_bf16 "
      "tensor_fp16 "
      "tensor_tf32 tensor_fp8 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop fp32_peak_per_second "
-     "fp64_peak_per_second fp16_peak_per_second tensor_peak_per_second"},
+     "fp64_peak_per_second fp16_peak_per_second tensor_peak_per_second tensor_fp16_peak_per_cycle "
+     "tensor_tf32_peak_per_cycle tensor_fp8_peak_per_cycle tensor_fp4_peak_per_cycle "
+     "tensor_int8_peak_per_cycle tensor_fp64_peak_per_cycle"},
     {"links", "PCIe, NVLink and NVLink-C2C; cannot be counted together with anything else",
      "pcie_read_bytes pcie_write_bytes pcie_ns nvlink_receive_bytes nvlink_transmit_bytes "
      "nvlink_ns c2c_receive_bytes c2c_transmit_bytes"},

@@ -118,6 +118,8 @@ inline constexpr metric metric_catalogue::rates[] = {
     STRATA_DETAIL_USE("fp64", "the FP64 pipe", lv::sm),
     STRATA_DETAIL_USE("xu", "the pipe of exp, sin and conversions", lv::sm),
     STRATA_DETAIL_USE("adu", "the pipe of barriers, votes and addresses", lv::sm),
+    STRATA_DETAIL_USE("tma", "the pipe of TMA", lv::sm),
+    STRATA_DETAIL_USE("tmem", "tensor memory", lv::sm),
     STRATA_DETAIL_USE("lsu", "the load and store pipe", lv::sm),
     STRATA_DETAIL_USE("issue", "the issue slots", lv::sm),
     STRATA_DETAIL_USE("shared", "L1's data path, for shared memory alone", lv::l1),
@@ -142,10 +144,12 @@ inline constexpr metric metric_catalogue::rates[] = {
     {"tensor_flop_per_second [FLOP/s] = tensor_flop / timed_gpu_seconds: counted operations of "
      "tensor cores by timed GPU busy time",
      lv::sm, combine::ratio},
-    {"tensor_of_peak [%] = 100 * (0 * tensor_flop + 4 * ?tensor_fp16 + 4 * ?tensor_bf16 + 8 * "
-     "?tensor_tf32 + 2 * ?tensor_fp8 + ?tensor_fp4) / 4 / timed_gpu_seconds / "
-     "tensor_peak_per_second: of the roofs of the formats: TF32 has half of BF16's, FP8 two and "
-     "FP4 four times as much",
+    {"tensor_of_peak [%] = 100 * tensor_peak_per_cycle * (0 * tensor_flop + max(0, ?tensor_fp16 / "
+     "?tensor_fp16_peak_per_cycle) + max(0, ?tensor_bf16 / ?tensor_peak_per_cycle) + max(0, "
+     "?tensor_tf32 / ?tensor_tf32_peak_per_cycle) + max(0, ?tensor_fp8 / "
+     "?tensor_fp8_peak_per_cycle) + max(0, ?tensor_fp4 / ?tensor_fp4_peak_per_cycle)) / "
+     "timed_gpu_seconds / tensor_peak_per_second: of the dense roofs of the formats, each at its "
+     "own",
      lv::sm, combine::ratio},
 
     {"flop_per_hbm_byte [FLOP/B] = (flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes: "

@@ -245,7 +245,7 @@ enum class metric_location : std::uint8_t {
   memory,       ///< DRAM, L2, clocks of the device: cheap to read
   sm,           ///< SMs and L1: ten times as expensive a range
   sass,         ///< instrumented code: exact, in a pass of its own
-  device_wide,  ///< links: never together with any other place
+  device_wide,  ///< links, memory of integrated chips (mcc): never together with any other place
   anywhere      ///< GPU time and constants of the device: with what else is counted
 };
 
@@ -283,7 +283,12 @@ inline metric_location location_of(std::string_view cupti_name) noexcept {
   if (cupti_name.find("_sass_") != std::string_view::npos) return metric_location::sass;
   std::string_view const unit = detail::unit_of(cupti_name);
   if (detail::is_one_of(unit, "sm smsp l1tex tex tpc idc gcc sm_sub")) return metric_location::sm;
-  if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c")) return metric_location::device_wide;
+  if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c mcc"))
+    return metric_location::device_wide;
+  // On GB20x these are of the whole device.
+  if (detail::is_one_of(unit, "lts syslts") &&
+      cupti_name.find("_realtime") != std::string_view::npos)
+    return metric_location::device_wide;
   if (detail::begins_with(cupti_name, "gpu__time_duration")) return metric_location::anywhere;
   return metric_location::memory;
 }

@@ -21,37 +21,56 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Operations of a format of the tensor cores in a cycle, of BF16's.
-/// Source: NVIDIA's white papers of GA100 and GH100, dense.
-struct tensor_format_speed {
-  std::string_view name;  ///< as in CUPTI's counters
-  double speed;
+/// The format in the name of a counter or a peak of tensor cores: `fp8` of
+/// "sm__ops_path_tensor_src_fp8_dst_fp32.sum"; `fp4_fp6_fp8` where they share a path.
+inline std::string_view tensor_format_of(std::string_view counter) noexcept {
+  constexpr std::string_view mark = "_src_";
+  std::size_t const begin = counter.find(mark);
+  if (begin == std::string_view::npos) return {};
+  std::string_view format = counter.substr(begin + mark.size());
+  for (std::string_view const end : {"_dst", "_sparsity", "."})
+    format = format.substr(0, format.find(end));
+  return format;
+}
+
+/// The peaks of the formats that were counted.
+class tensor_peaks {
+ public:
+  void add(std::string_view counter, double operations) {
+    if (operations > 0.0) peaks_.push_back({tensor_format_of(counter), operations});
+  }
+  /// Operations of all tensor cores in a cycle, of the path that a counter is of; 0 where its peak
+  /// was not counted. FP6, and FP4 that is counted with it, have FP8's.
+  double of(std::string_view counter) const noexcept {
+    std::string_view const wanted = tensor_format_of(counter);
+    double shared = 0.0;
+    for (peak const& known : peaks_) {
+      if (known.format == wanted) return known.operations;
+      bool const begins = begins_with(known.format, wanted) && known.format[wanted.size()] == '_';
+      if (begins || (wanted == "fp4_fp6" && known.format == "fp8")) shared = known.operations;
+    }
+    return shared;
+  }
+
+ private:
+  struct peak {
+    std::string_view format;
+    double operations;
+  };
+  vec<peak> peaks_;
 };
-inline constexpr tensor_format_speed tensor_format_speeds[] = {
-    {"fp16", 1.0}, {"bf16", 1.0}, {"tf32", 0.5},        {"fp8", 2.0},
-    {"fp4", 4.0},  {"int8", 2.0}, {"fp64", 1.0 / 16.0}, {"int1", 8.0}};
-
-constexpr double tensor_format_speed_of(std::string_view name) noexcept {
-  for (tensor_format_speed const& known : tensor_format_speeds)
-    if (known.name == name) return known.speed;
-  return 1.0;
-}
-
-/// The speed of the format that a counter is of.
-inline double tensor_speed_of(std::string_view counter) noexcept {
-  std::string_view const format = counter.substr(tensor_format_prefix.size());
-  for (tensor_format_speed const& known : tensor_format_speeds)
-    if (begins_with(format, known.name)) return known.speed;
-  return 1.0;
-}
 
 /// What was counted of the tensor cores so far, by range.
 class tensor_work {
  public:
   tensor_work(vec<std::string> const& counters, vec<counter_value> const& values) {
     for (std::string const& counter : counters) kinds_.push_back(kind_of(counter));
+    for (counter_value const& value : values)
+      if (value.counter < kinds_.size() && kinds_[value.counter] == kind::operations_peak &&
+          is_finite(value.value))
+        peaks_.add(counters[value.counter], value.value);
     for (std::size_t i = 0; i < counters.size(); ++i)
-      speeds_.push_back(kinds_[i] == kind::operations ? tensor_speed_of(counters[i]) : 0.0);
+      speeds_.push_back(kinds_[i] == kind::operations ? peaks_.of(counters[i]) : 0.0);
     for (counter_value const& value : values) add(value);
   }
 
@@ -62,12 +81,12 @@ class tensor_work {
     // products 0.85 (flash attention, cuBLAS; H200).
     constexpr double explained = 0.5;
     constexpr double busy = 0.02;  // of the time: kernels without products have some
-    if (!(cycles_peak_ > 0.0) || !(operations_peak_ > 0.0)) return false;
+    if (!(cycles_peak_ > 0.0)) return false;
     bool all = true;
     ranges_.for_each([&](std::uint32_t, range const& work) {
       double const cycles = work.cycles / cycles_peak_;
       if (work.elapsed > 0.0 && cycles < busy * work.elapsed) return;
-      if (cycles > 0.0 && work.operations / operations_peak_ < explained * cycles) all = false;
+      if (cycles > 0.0 && work.cycles_of_operations < explained * cycles) all = false;
     });
     return all;
   }
@@ -82,9 +101,9 @@ class tensor_work {
     operations_peak
   };
   struct range {
-    double cycles = 0.0;      ///< of the pipe, all that is counted apart
-    double elapsed = 0.0;     ///< cycles of the SM clock
-    double operations = 0.0;  ///< as if of BF16
+    double cycles = 0.0;                ///< of the pipe, all that is counted apart
+    double elapsed = 0.0;               ///< cycles of the SM clock
+    double cycles_of_operations = 0.0;  ///< that the operations take at their peaks
   };
 
   static kind kind_of(std::string_view counter) noexcept {
@@ -108,24 +127,23 @@ class tensor_work {
         ranges_[value.node].elapsed += value.value;
         break;
       case kind::operations:
-        ranges_[value.node].operations += value.value / speeds_[value.counter];
+        if (speeds_[value.counter] > 0.0)
+          ranges_[value.node].cycles_of_operations += value.value / speeds_[value.counter];
         break;
       case kind::cycles_peak:
         cycles_peak_ = larger(cycles_peak_, value.value);
         break;
       case kind::operations_peak:
-        operations_peak_ = larger(operations_peak_, value.value);
-        break;
       case kind::other:
         break;
     }
   }
 
   vec<kind> kinds_;
-  vec<double> speeds_;
+  tensor_peaks peaks_;
+  vec<double> speeds_;                     ///< by counter; 0 where its peak was not counted
   flat_map<std::uint32_t, range> ranges_;  ///< by node
   double cycles_peak_ = 0.0;
-  double operations_peak_ = 0.0;
 };
 
 }  // namespace detail

@@ -39,17 +39,49 @@ struct metric_lines {
   }
 };
 
+/// What a metric means on a chip beyond its text: dense or with sparsity, with or without host
+/// memory, hits or fills; empty where it means on all chips the same.
+inline std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric) {
+  auto const counts = [&](std::string_view part) {
+    return metric.formula.find(part) != std::string::npos;
+  };
+  if (counts("sm__ops_path_tensor") && ends_with(metric.key, "_peak_per_cycle"))
+    return counts("_sparsity_off") ? "dense" : "dense: it has no sparsity";
+  if (counts("_fill_sysmem")) return "fills of L2 from memory, no hits";
+  if (counts("_fp4_fp6")) {
+    bool shares = false;
+    for (std::string const& counter : metric.counters)
+      shares = shares || counter.find("fp4_fp6") != std::string::npos;
+    return shares ? "with FP6, and FP4 at this speed" : "";
+  }
+  if (counts("_data_user")) return "user data alone";
+  if (!begins_with(metric.key, "l2_") || !counts("lts__t_") || counts("_srcunit_")) return {};
+  if (counts("_aperture_"))
+    return counts("syslts__") ? "of the part of L2 for host memory and peers" : "";
+  if (chip.has("lts__t_sectors_aperture_sysmem.sum")) return "host memory and peers with it";
+  return chip.has("syslts__t_sectors.sum") ? "without host memory and peers" : "";
+}
+
 /// Writes what list_metrics() returns.
 class metric_lister : metric_lines {
  public:
   explicit metric_lister(profiler_library const& library) : library_(library) {}
 
-  std::string run(std::string_view chip) {
+  /// `wanted`: a chip or a product.
+  std::string run(std::string_view wanted) {
+    gpu_chip const* const meant = gpu_names::find(wanted);
+    std::string_view const chip = meant != nullptr ? meant->name : wanted;
     status const opened = host_.open(library_, std::string(chip));
-    if (!opened) return sentence("No metrics can be listed: ") << opened.message() << ".\n";
+    if (!opened) {
+      std::string const& why = opened.message();
+      char const* const end = !why.empty() && why.back() == '?' ? "\n" : ".\n";
+      return sentence("No metrics can be listed: ") << why << end;
+    }
+    std::string product;
+    if (chip != wanted) product = sentence(" (") << wanted << ')';
     text_ =
         sentence("Metrics of ")
-        << chip << ", by " << library_.path
+        << chip << product << ", by " << library_.path
         << ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
            "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
     text_ += padded("preset", name_width) + "passes  apart  what\n";
@@ -96,6 +128,8 @@ class metric_lister : metric_lines {
     text_ += make_line(entry);
     if (resolved_metric const* found = set.find(entry.key())) {
       text_ += " = " + found->formula;
+      std::string const meaning = meaning_on_chip(host_, *found);
+      if (!meaning.empty()) text_ += " (" + meaning + ')';
     } else if (!set.absent.empty()) {
       text_ += sentence(" (") << set.absent.front().reason << ')';
     }

@@ -6,6 +6,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/counters/gpu_chips.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
@@ -206,31 +207,26 @@ class chip_metrics {
     groups.push_back({name});
   }
 
-  /// The chip of a product, or of a name in small letters.
-  static std::string chip_of_product(std::string name) {
-    struct product {
-      char const* name;
-      char const* chip;
-    };
-    // Source: NVIDIA's architecture papers.
-    static constexpr product products[] = {{"H100", "GH100"}, {"H200", "GH100"},  {"H20", "GH100"},
-                                           {"H800", "GH100"}, {"GH200", "GH100"}, {"A100", "GA100"},
-                                           {"B100", "GB100"}, {"B200", "GB100"},  {"L40", "AD102"},
-                                           {"L40S", "AD102"}, {"L4", "AD104"},    {"T4", "TU104"}};
-    for (char& letter : name)
-      if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-    for (product const& row : products)
-      if (name == row.name) return row.chip;
-    return name;
-  }
-
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {
     vec<std::string> const known = chips(library);
     if (known.empty() || known.contains(chip)) return failed;
-    std::string text = sentence(library.path) << " does not know chip '" << chip << "'; it knows";
+    std::string text = sentence(library.path) << " does not know chip '" << chip << '\'';
+    gpu_chip const* const meant = gpu_names::find(chip);
+    if (meant != nullptr && !known.contains(std::string(meant->name))) {
+      text += sentence(": ") << meant->name << " needs the libcupti of CUDA ";
+      if (!meant->until.empty()) {
+        text += sentence(meant->since) << " to " << meant->until;
+      } else {
+        text += sentence(meant->since) << " or later";
+      }
+      return {errc::bad_argument, std::move(text)};
+    }
+    text += "; it knows";
     for (std::string const& name : known) text += ' ' + name;
-    std::string const meant = chip_of_product(chip);
-    if (known.contains(meant)) text += "; write chip=" + meant + " for it";
+    vec<std::string> const near = gpu_names::nearest(chip);
+    for (std::size_t i = 0; i < near.size(); ++i)
+      text += (i == 0 ? "; did you mean " : i + 1 == near.size() ? " or " : ", ") + near[i];
+    if (!near.empty()) text += '?';
     return {errc::bad_argument, std::move(text)};
   }
 

@@ -39,6 +39,8 @@ constexpr errc errc_of(cupti::result code) noexcept { return cupti::meaning_of(c
 struct profiler_library : cupti_file {
   cupti::profiler::table api;
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
+  bool needs_driver =
+      false;  // it answers nothing about chips for want of one, and `problem` says so
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <fix>".
   [[nodiscard]] std::string describe(char const* call, cupti::result code) const {
@@ -59,10 +61,11 @@ struct profiler_library : cupti_file {
     open_host_library();
     if (!bind(library)) return;
     (void)library.bind("cuptiPmSamplingGetCounterAvailability", api.device_availability);
-    if (driver_major == 0 && needs_driver(library)) {
+    if (driver_major == 0 && is_13_2(library)) {
+      needs_driver = true;
       problem = path +
-                " is from CUDA 13.2 or later, which knows no metrics without a driver: set "
-                "STRATA_CUPTI to the libcupti of CUDA 12.6U2 to 13.1";
+                " is from CUDA 13.2 or later, which knows no metrics without a driver: run "
+                "\"strata metrics CHIP\", which asks the libnvperf_host.so beside it";
       return;
     }
     cupti::result (*get_version)(std::uint32_t*) = nullptr;
@@ -82,7 +85,7 @@ struct profiler_library : cupti_file {
 
  private:
   /// Whether it is 13.2 or later, by a function that came then.
-  static bool needs_driver(dynamic_library const& library) noexcept {
+  static bool is_13_2(dynamic_library const& library) noexcept {
     void (*newer)() = nullptr;
     return library.bind("cuptiProfilerHostGetSinglePassSets", newer);
   }
