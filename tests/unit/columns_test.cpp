@@ -309,8 +309,10 @@ class kinds_of_cells final : public detail::cell_sink {
   }
   void whole(char const* key, std::uint64_t, bool) override { kinds_[key].insert("integer"); }
 
-  ordered_json type(std::string const& key) const {
+  /// What is measured in a unit is a number, whole or not.
+  ordered_json type(std::string const& key, bool is_measured) const {
     std::vector<std::string> all(kinds_.at(key).begin(), kinds_.at(key).end());
+    if (is_measured) all = {"number"};
     if (nullable_.count(key) > 0) all.push_back("null");
     return all.size() == 1 ? ordered_json(all[0]) : ordered_json(all);
   }
@@ -345,7 +347,7 @@ class column_documents {
     ordered_json properties;
     for (auto const& column : columns) {
       std::string const unit = *column.unit == '\0' ? "" : std::string(", in ") + column.unit;
-      properties[column.key] = {{"type", kinds.type(column.key)},
+      properties[column.key] = {{"type", kinds.type(column.key, !unit.empty())},
                                 {"description", column.meaning + unit}};
     }
     rows["items"]["properties"] = properties;

@@ -214,8 +214,9 @@ class options_reader {
 
   void wrong_patterns(key_row const& row, item const& given) {
     if (*row.takes != '\0') return wrong(given, row.takes);
-    wrong(given, std::string(sentence("names of ranges joined by +, as in ")
-                             << row.key << "=attention+mlp"));
+    std::string const wanted = sentence("names of ranges joined by +, as in ")
+                               << row.key << "=attention+mlp";
+    wrong(given, wanted);
   }
 
   void read_number_from(std::uint32_t min, key_row const& row, item const& given,
