@@ -11,7 +11,6 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include "report/page.hpp"
-#include "report/perfetto.hpp"
 #include "report/trace.hpp"
 
 #include <cmath>
@@ -247,15 +246,16 @@ void statistics_add(benchmark::State& state) {
 
 using write_function = void (*)(strata::detail::text_writer&, strata::table_input const&);
 
-constexpr strata::trace_options whole{1'000'000'000, false};
+constexpr strata::trace_options whole{1'000'000'000, false, false};
+constexpr strata::trace_options compressed{1'000'000'000, false, true};
 std::uint64_t events = 0;  // of the trace that was written last
 
 void write_whole_trace(strata::detail::text_writer& out, strata::table_input const& input) {
   events = strata::write_trace(out, input, whole).events;
 }
 
-void write_whole_perfetto(strata::detail::text_writer& out, strata::table_input const& input) {
-  events = strata::write_perfetto(out, input, whole).events;
+void write_compressed_trace(strata::detail::text_writer& out, strata::table_input const& input) {
+  events = strata::write_trace(out, input, compressed).events;
 }
 
 std::string const& text_of(write_function write) {
@@ -360,7 +360,7 @@ int main(int argc, char** argv) {
       ->Iterations(5 * million);
   add_writers("memory.csv", &strata::write_memory_csv);
   add_writers("trace.json", &write_whole_trace);
-  add_writers("trace.perfetto-trace", &write_whole_perfetto);
+  add_writers("trace.json.gz", &write_compressed_trace);
 
   benchmark::AddCustomContext("compiler", bench::compiler);
   benchmark::AddCustomContext("flags", BENCH_FLAGS);

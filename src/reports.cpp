@@ -13,7 +13,6 @@
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/page.hpp"
-#include "report/perfetto.hpp"
 #include "report/report_input.hpp"
 #include "report/trace.hpp"
 
@@ -67,9 +66,11 @@ class session_reports final : public table_reports {
         write_openmetrics(out, input_);
         break;
       case report_format::trace:
-        return write_trace(out, input_).problem;
-      case report_format::perfetto:
-        return write_perfetto(out, input_).problem;
+      case report_format::plain_trace: {
+        trace_options how;
+        how.compressed = format == report_format::trace;
+        return write_trace(out, input_, how).problem;
+      }
       case report_format::table:
       case report_format::csv:
       case report_format::recording:

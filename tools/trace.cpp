@@ -1,11 +1,16 @@
-// strata trace: the timeline of a recording, for Perfetto or chrome://tracing.
+// strata trace: the timeline of a recording, or of the ranks of a run, for Perfetto,
+// chrome://tracing and what reads PyTorch's traces.
 #include "report/trace.hpp"
+#include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
+#include <strata/profile.hpp>
 #include <strata/tables/table_input.hpp>
-#include "report/perfetto.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -19,39 +24,26 @@ class trace_command final : public subcommand {
   char const* name() const override { return "trace"; }
   char const* about() const override { return "Write the timeline of a recording"; }
   std::string details() const override {
-    return "Open it at https://ui.perfetto.dev, which reads it in the browser.\n\n"
-           "  strata trace strata-out --out run.perfetto-trace";
+    return "Open it at https://ui.perfetto.dev, which reads it in the browser. Of a folder with a "
+           "folder\nfor each rank, all ranks are in one timeline, by the time of day.\n\n"
+           "  strata trace strata-out --out run.json.gz";
   }
   void declare(arguments& takes) override {
-    takes.required("FILE", file_, "the recording, or the folder of a run that has it");
-    takes.output("--out", out_,
-                 "the timeline: trace.perfetto-trace; a name that ends in .json is written as "
-                 "Chrome trace events");
+    takes.required("FILE", path_, "the recording, or the folder of a run or of its ranks");
+    takes.output("--out", out_, "the timeline; a name that ends in .gz is compressed");
   }
+
   exit_code run() override {
-    strata::profile recorded;
-    if (!read_recording(name(), file_, recorded, strata::recording_view::timeline))
-      return exit_code::unusable;
-    strata::profile_tables tables(recorded);
-    bool const is_json = ends_in(".json");
-    std::string problem;
-    bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
-      problem = is_json ? strata::write_trace(out, tables.input()).problem
-                        : strata::write_perfetto(out, tables.input()).problem;
-    });
-    auto const say = [](std::string const& sentence) {
-      print_error("strata trace: %s\n", strata::detail::console_text(sentence).c_str());
-    };
-    for (std::string const& recorded_problem : recorded.problems) {
-      bool const is_in_timeline = recorded_problem.compare(0, 8, "counters") != 0;
-      if (is_in_timeline) say(recorded_problem);
-    }
-    if (!problem.empty()) say(problem);
-    bool const is_named = is_json || ends_in(".perfetto-trace") || ends_in(".pftrace");
-    if (written)
-      say("wrote " + out_ +
-          (is_named ? "" : " as Perfetto's trace: a name in .json takes Chrome's events"));
-    return written ? exit_code::fine : exit_code::found;
+    for (char const* const ending : {".perfetto-trace", ".pftrace"})
+      if (ends_in(ending)) {
+        report_problem(name(), out_,
+                       "Perfetto's own format is no longer written: name it trace.json.gz, which "
+                       "Perfetto opens too.");
+        return exit_code::unusable;
+      }
+    std::vector<std::string> const files =
+        profiles_in(path_, {recording_name, recording_part_name});
+    return files.size() > 1 ? join(files) : write_one();
   }
 
  private:
@@ -59,9 +51,87 @@ class trace_command final : public subcommand {
     return out_.size() > ending.size() &&
            out_.compare(out_.size() - ending.size(), ending.size(), ending) == 0;
   }
+  strata::trace_options options() const {
+    strata::trace_options how;
+    how.compressed = ends_in(".gz");
+    return how;
+  }
 
-  std::string file_;
-  std::string out_ = "trace.perfetto-trace";
+  void say(std::string const& sentence) const {
+    print_error("strata trace: %s\n", strata::detail::console_text(sentence).c_str());
+  }
+  void say_problems(strata::profile const& recorded, std::string const& problem,
+                    std::string const& whose) const {
+    for (std::string const& recorded_problem : recorded.problems) {
+      bool const is_in_timeline = recorded_problem.compare(0, 8, "counters") != 0;
+      if (is_in_timeline) say(whose + recorded_problem);
+    }
+    if (!problem.empty()) say(whose + problem);
+  }
+  exit_code end(bool written) const {
+    if (written) say("wrote " + out_);
+    return written ? exit_code::fine : exit_code::found;
+  }
+
+  exit_code write_one() {
+    strata::profile recorded;
+    if (!read_recording(name(), path_, recorded, strata::recording_view::timeline))
+      return exit_code::unusable;
+    strata::profile_tables tables(recorded);
+    std::string problem;
+    bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
+      problem = strata::write_trace(out, tables.input(), options()).problem;
+    });
+    say_problems(recorded, problem, {});
+    return end(written);
+  }
+
+  struct run_file {
+    std::string path;
+    std::int32_t rank;
+    std::int64_t begin;
+  };
+
+  /// Reads each recording twice, since one at a time is in memory: when all began, then what they
+  /// have.
+  exit_code join(std::vector<std::string> const& files) {
+    std::vector<run_file> runs;
+    std::int64_t begin = INT64_MAX;
+    for (std::string const& file : files) {
+      strata::profile recorded;
+      if (!read_recording(name(), file, recorded, strata::recording_view::timeline))
+        return exit_code::unusable;
+      runs.push_back({file, recorded.environment.rank, strata::trace_begin(recorded)});
+      if (runs.back().begin == 0) {
+        report_problem(
+            name(), file,
+            "It does not say when it began, so it has no place beside the others: record "
+            "it again, or name its folder alone.");
+        return exit_code::unusable;
+      }
+      begin = (std::min)(begin, runs.back().begin);
+    }
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](run_file const& a, run_file const& b) { return a.rank < b.rank; });
+    bool whole = true;
+    bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
+      strata::joined_trace joined(out, begin, options());
+      for (run_file const& run : runs) {
+        strata::profile recorded;
+        whole = read_recording(name(), run.path, recorded, strata::recording_view::timeline);
+        if (!whole) break;
+        strata::profile_tables tables(recorded);
+        std::string whose;
+        if (run.rank >= 0) whose = strata::detail::sentence("rank ") << run.rank << ": ";
+        say_problems(recorded, joined.add(tables.input()).problem, whose);
+      }
+      joined.finish();
+    });
+    return whole ? end(written) : exit_code::unusable;
+  }
+
+  std::string path_;
+  std::string out_ = "trace.json.gz";
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ Prints what it found, one line each; the exit code is 1 when a line says FAILED.
 import argparse
 import collections
 import csv
+import gzip
 import json
 import pathlib
 import statistics
@@ -34,8 +35,9 @@ def number(text):
 
 def coverage(folder, top):
     """For each range of this path the share of its time that the ranges directly within it take."""
-    events = json.loads((folder / "trace.json").read_text(encoding="utf-8"))["traceEvents"]
-    ranges = [e for e in events if e.get("ph") == "X" and e.get("cat") == "range"]
+    with gzip.open(folder / "trace.json.gz", "rt", encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    ranges = [e for e in events if e.get("cat") == "user_annotation" and "path" in e["args"]]
     ranges.sort(key=lambda e: e["ts"])
     outer = [e for e in ranges if e["args"]["path"] == top]
     inner = [e for e in ranges if e["args"]["path"].count("/") == top.count("/") + 1 and

@@ -32,7 +32,7 @@ struct options {
   bool csv = true;
   bool json = true;
   bool chrome_trace = true;
-  bool perfetto = false;     ///< `formats=perfetto`: the trace of a long run, in few bytes
+  bool plain_trace = false;  ///< `formats=trace.json`: the trace that is not compressed
   bool html = false;         ///< `formats=html`: report.html, a page to look at
   bool recording = false;    ///< `formats=recording`: profile.strata, for reports made later
   bool openmetrics = false;  ///< `formats=openmetrics`: metrics.prom, for Prometheus

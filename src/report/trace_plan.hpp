@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -164,7 +165,6 @@ enum class slice_kind : std::uint8_t {
   kernel,
   copy,
   synchronization,
-  span,
   projection  ///< of a range onto a stream
 };
 
@@ -176,7 +176,7 @@ struct trace_slice {
   std::int64_t end;
   std::uint32_t index;   ///< in the profile's records of this kind
   std::uint32_t launch;  ///< that the work comes from, no_launch where that is not known
-  std::uint32_t arrow;   ///< its number among the arrows of that launch; 0 where none is drawn
+  bool has_arrow;        ///< from that launch
   slice_kind kind;
   std::uint8_t order;  ///< of two with the same times the smaller one contains the other
 
@@ -184,6 +184,11 @@ struct trace_slice {
     if (begin != other.begin) return begin < other.begin;
     if (end != other.end) return end > other.end;
     return order < other.order;
+  }
+  /// Whether others may lie in it: work of a device lies in ranges, not in work.
+  bool holds_others() const noexcept {
+    return kind != slice_kind::kernel && kind != slice_kind::copy &&
+           kind != slice_kind::synchronization;
   }
 };
 
@@ -193,16 +198,13 @@ struct trace_track {
     std::uint32_t process = 0;  ///< 0 is the host, n + 1 is device n
     std::uint32_t context = 0;
     std::uint32_t stream = 0;  ///< or the thread
-    bool is_work = true;       ///< of a device; false: the ranges above its work
 
     bool operator==(identity const& other) const noexcept {
-      return process == other.process && context == other.context && stream == other.stream &&
-             is_work == other.is_work;
+      return process == other.process && context == other.context && stream == other.stream;
     }
     bool operator<(identity const& other) const noexcept {
       if (process != other.process) return process < other.process;
-      if (context != other.context) return context < other.context;
-      return stream != other.stream ? stream < other.stream : !is_work && other.is_work;
+      return context != other.context ? context < other.context : stream < other.stream;
     }
   };
 
@@ -213,16 +215,13 @@ struct trace_track {
 /// Lanes of a track, and how long a slice may be that fits into each now. Cost: log n a call.
 class trace_lanes {
  public:
-  /// `nests`: a slice may lie in one that is open.
-  explicit trace_lanes(bool nests) noexcept : nests_(nests) {}
-
   /// The first lane that has room for a slice, which is added where none has. Requires: slices come
   /// in order.
   std::size_t place(trace_slice const& slice) {
     while (!ends_.empty() && ends_[0].time <= slice.begin) close(take_first_end());
     std::size_t const lane = first_with_room(slice.end);
     if (lane == open_.size()) open_.emplace_back();
-    open_[lane].push_back(slice.end);
+    open_[lane].push_back({slice.end, slice.holds_others()});
     add_end({slice.end, static_cast<std::uint32_t>(lane)});
     set_room(lane);
     return lane;
@@ -266,7 +265,9 @@ class trace_lanes {
   void set_room(std::size_t lane) {
     if (lane >= lanes_) grow();
     std::size_t place = lanes_ + lane;
-    room_[place] = open_[lane].empty() ? latest_time : nests_ ? open_[lane].back() : lost_time;
+    room_[place] = open_[lane].empty()        ? latest_time
+                   : open_[lane].back().holds ? open_[lane].back().end
+                                              : lost_time;
     while (place > 1) {
       place /= 2;
       room_[place] = larger(room_[2 * place], room_[2 * place + 1]);
@@ -288,20 +289,23 @@ class trace_lanes {
     return place - lanes_;
   }
 
-  bool nests_;
-  vec<vec<std::int64_t>> open_;  ///< of each lane the ends of what is not over, the first end last
+  struct open_slice {
+    std::int64_t end;
+    bool holds;
+  };
+  vec<vec<open_slice>> open_;  ///< of each lane what is not over, the first end last
   vec<end_of_slice> ends_;
   vec<std::int64_t> room_;  ///< from place 1; the lanes' own from `lanes_` on
   std::size_t lanes_ = 0;   ///< that the tree has room for
 };
 
-/// Distributes slices over lanes, so that on each lane every two are apart or, where `nests`, one
-/// contains the other. In each lane slices are in order, what contains before what is contained.
-/// Cost: O(n log n).
-inline vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices, bool nests) {
+/// Distributes slices over lanes, so that on each lane every two are apart or one, which holds
+/// others, contains the other. In each lane slices are in order, what contains before what is
+/// contained. Cost: O(n log n).
+inline vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices) {
   slices.sort();
   vec<vec<trace_slice>> lanes(1);
-  trace_lanes places(nests);
+  trace_lanes places;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     trace_slice const slice = slices[i];
@@ -328,13 +332,13 @@ class trace_plan {
   trace_plan(table_input const& input, trace_labels const& labels, std::uint64_t max_events)
       : input_(input),
         labels_(labels),
-        arrows_(input.source.launches.size()),
+        has_arrow_(input.source.launches.size()),
         projected_(range_projection::project_ranges(
             input.source, [&](std::uint32_t node) { return labels.has_own_row(node); })),
         uses_(use_tracks::make_tracks(input, projected_)) {
     limit(max_events);
     launch_index const launches(input.source);
-    for_each_slice([&](trace_slice const& found, std::uint64_t) {
+    for_each_slice([&](trace_slice const& found) {
       if (found.begin >= cutoff_) {
         left_out_ += found.kind == slice_kind::projection ? 0 : 1;  // no record
         return;
@@ -356,8 +360,8 @@ class trace_plan {
   vec<projected_range> const& projected() const noexcept { return projected_; }
   /// Hardware counters over time.
   vec<use_track> const& uses() const noexcept { return uses_; }
-  /// How many arrows begin at each call into the driver.
-  vec<std::uint32_t> const& arrows() const noexcept { return arrows_; }
+  /// Whether an arrow begins at a call into the driver.
+  bool has_arrow(std::uint32_t launch) const noexcept { return has_arrow_[launch]; }
   std::int64_t earliest() const noexcept { return earliest_; }
   /// The time 0 of a trace: the begin of the session, or of the first event before it.
   std::int64_t origin() const noexcept { return earliest() < 0 ? earliest() : 0; }
@@ -367,11 +371,11 @@ class trace_plan {
   std::uint64_t without_time() const noexcept { return without_time_; }
 
  private:
-  /// Calls visit(slice, events) for each record that has times; events: the most that it becomes.
-  void for_each_slice(callback<void(trace_slice const&, std::uint64_t)> visit) {
+  /// Calls visit(slice) for each record that has times.
+  void for_each_slice(callback<void(trace_slice const&)> visit) {
     profile const& source = input_.source;
     without_time_ = 0;
-    auto const records = [&](auto const& all, slice_kind kind, std::uint64_t events, auto order) {
+    auto const records = [&](auto const& all, slice_kind kind, auto order) {
       for (std::size_t i = 0; i < all.size(); ++i) {
         auto const& record = all[i];
         if (record.begin == lost_time || record.end == lost_time) {
@@ -381,29 +385,28 @@ class trace_plan {
         std::int64_t const end = record.end < record.begin ? record.begin : record.end;
         int const rank = order(record);
         if (rank < 0) continue;
-        visit(trace_slice{record.begin, end, static_cast<std::uint32_t>(i), no_launch, 0, kind,
-                          static_cast<std::uint8_t>(rank)},
-              events);
+        visit(trace_slice{record.begin, end, static_cast<std::uint32_t>(i), no_launch, false, kind,
+                          static_cast<std::uint8_t>(rank)});
       }
     };
-    auto const same = [](auto const&) { return 0; };
-    records(source.steps, slice_kind::step, 1, same);
-    records(source.ranges, slice_kind::range, 1, [&](range_record const& range) {
+    auto const outermost = [](auto const&) { return 0; };
+    auto const innermost = [](auto const&) { return 255; };
+    records(source.steps, slice_kind::step, outermost);
+    records(source.ranges, slice_kind::range, [&](range_record const& range) {
       if (!labels_.has_own_row(range.node)) return -1;
       std::uint32_t const depth = source.nodes[range.node].depth;
       return depth < 250 ? static_cast<int>(depth) + 1 : 251;
     });
-    records(source.launches, slice_kind::driver, 1, [](auto const&) { return 254; });
-    records(source.kernels, slice_kind::kernel, 3, same);
-    records(source.copies, slice_kind::copy, 3, same);
-    records(source.synchronizations, slice_kind::synchronization, 1, same);
-    records(projected_, slice_kind::projection, 1,
+    records(source.launches, slice_kind::driver, innermost);
+    records(source.kernels, slice_kind::kernel, innermost);
+    records(source.copies, slice_kind::copy, innermost);
+    records(source.synchronizations, slice_kind::synchronization, innermost);
+    records(projected_, slice_kind::projection,
             [](projected_range const& range) { return static_cast<int>(range.depth); });
   }
 
   void for_each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
-    for_each_slice(
-        [&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
+    for_each_slice([&](trace_slice const& slice) { visit(slice.begin, 1); });
     for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
     for (span_record const& span : input_.source.spans) visit(span.begin, 2);
     for (use_track const& track : uses_)
@@ -440,7 +443,8 @@ class trace_plan {
     cutoff_ = low;
   }
 
-  /// An arrow has both ends in the trace, and ends within its slice even where the clocks disagree.
+  /// An arrow has both ends in the trace, and does not go back in time, as clocks that disagree
+  /// would have it.
   void connect(trace_slice& slice, launch_index const& launches) {
     std::uint32_t correlation = 0;
     if (slice.kind == slice_kind::kernel) {
@@ -454,9 +458,9 @@ class trace_plan {
     if (launch == launch_index::none) return;
     slice.launch = launch;
     driver_call_record const& from = input_.source.launches[launch];
-    bool const drawn = from.begin != lost_time && from.end != lost_time && from.begin < cutoff_ &&
-                       from.begin <= slice.end;
-    slice.arrow = drawn ? ++arrows_[launch] : 0;
+    slice.has_arrow = from.begin != lost_time && from.end != lost_time && from.begin < cutoff_ &&
+                      from.begin <= slice.begin && correlation != 0;
+    if (slice.has_arrow) has_arrow_[launch] = true;
   }
 
   vec<trace_slice>& track_of(trace_slice const& slice) {
@@ -486,9 +490,6 @@ class trace_plan {
         break;
       case slice_kind::projection:
         on_device(projected_[slice.index]);
-        line.is_work = false;
-        break;
-      case slice_kind::span:  // on no track: it may overlap others
         break;
     }
     if (last_ < tracks_.size() && tracks_[last_].line == line) return tracks_[last_].slices;
@@ -503,7 +504,7 @@ class trace_plan {
 
   table_input const& input_;
   trace_labels const& labels_;
-  vec<std::uint32_t> arrows_;
+  std::vector<bool> has_arrow_;
   vec<projected_range> projected_;
   vec<use_track> uses_;
   vec<trace_track> tracks_;
@@ -513,121 +514,6 @@ class trace_plan {
   std::int64_t cutoff_ = (std::numeric_limits<std::int64_t>::max)();
   std::uint64_t left_out_ = 0;
   std::uint64_t without_time_ = 0;
-};
-
-/// What an event says beside its name: a number, and its name as JSON has it behind another one.
-struct trace_key {
-  std::uint8_t number;
-  std::string_view json;
-
-  constexpr std::string_view name() const noexcept { return json.substr(2, json.size() - 4); }
-};
-namespace trace_keys {
-inline constexpr trace_key step{1, ",\"step\":"};
-inline constexpr trace_key path{2, ",\"path\":"};
-inline constexpr trace_key index{3, ",\"index\":"};
-inline constexpr trace_key flops{4, ",\"flops\":"};
-inline constexpr trace_key bytes{5, ",\"bytes\":"};
-inline constexpr trace_key tokens{6, ",\"tokens\":"};
-inline constexpr trace_key shape{7, ",\"shape\":"};
-inline constexpr trace_key note{8, ",\"note\":"};
-inline constexpr trace_key correlation{9, ",\"correlation\":"};
-inline constexpr trace_key range{10, ",\"range\":"};
-inline constexpr trace_key captured{11, ",\"captured\":"};
-inline constexpr trace_key kernel{12, ",\"kernel\":"};
-inline constexpr trace_key mangled{13, ",\"mangled\":"};
-inline constexpr trace_key grid{14, ",\"grid\":"};
-inline constexpr trace_key block{15, ",\"block\":"};
-inline constexpr trace_key registers{16, ",\"registers\":"};
-inline constexpr trace_key static_shared_bytes{17, ",\"static_shared_bytes\":"};
-inline constexpr trace_key dynamic_shared_bytes{18, ",\"dynamic_shared_bytes\":"};
-inline constexpr trace_key captured_range{19, ",\"captured_range\":"};
-inline constexpr trace_key stream{20, ",\"stream\":"};
-inline constexpr trace_key thread{21, ",\"thread\":"};
-inline constexpr trace_key end_thread{22, ",\"end_thread\":"};
-inline constexpr trace_key domain{23, ",\"domain\":"};
-inline constexpr trace_key from_device{24, ",\"from_device\":"};
-inline constexpr trace_key to_device{25, ",\"to_device\":"};
-}  // namespace trace_keys
-
-/// The kind of an event, by which a viewer can filter.
-struct trace_category {
-  std::uint8_t number;
-  std::string_view name;
-};
-namespace trace_categories {
-inline constexpr trace_category step{1, "step"};
-inline constexpr trace_category range{2, "range"};
-inline constexpr trace_category driver{3, "driver"};
-inline constexpr trace_category kernel{4, "kernel"};
-inline constexpr trace_category copy{5, "copy"};
-inline constexpr trace_category synchronization{6, "synchronization"};
-inline constexpr trace_category nvtx{7, "nvtx"};
-inline constexpr trace_category projection{8, "range on GPU"};
-}  // namespace trace_categories
-
-/// The arrows that begin or end at a slice: from the begin of a call to the begin of its work, or
-/// to the begin of the call where the clocks put that later.
-struct trace_arrows {
-  std::uint32_t correlation = 0;
-  std::uint32_t first = 1;  ///< of the arrows of a launch, first to last
-  std::uint32_t last = 0;
-  bool begins = false;
-  std::int64_t time = 0;
-
-  /// The correlation; the second and later ones of a call, which launched a graph, have their place
-  /// in the upper half.
-  std::uint64_t number(std::uint32_t arrow) const noexcept {
-    return (std::uint64_t{arrow} - 1) << 32 | correlation;
-  }
-};
-
-/// What a track shows.
-enum class trace_track_kind : std::uint8_t { process, counter, spans, thread, lane, use };
-
-/// Takes the events of a trace and writes them in some format. Of an event it takes name and
-/// category, then the arguments, then its times. What repeats is given by its number in the
-/// texts of trace_labels.
-class trace_sink {
- public:
-  /// Whether a track may have events that overlap.
-  virtual bool has_async() const = 0;
-  /// The host's comes first; the number of device n is n + 1 more.
-  virtual void process(std::uint32_t process, std::string_view name) = 0;
-  /// The track of the events that follow: its number among those of its kind, in its process.
-  virtual void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
-                     std::string_view name) = 0;
-
-  /// Takes the events that follow as work of a stream, in the order of their begins. Returns:
-  /// whether the format has streams; else the work comes on tracks.
-  virtual bool stream(trace_track::identity const& line, std::uint32_t number,
-                      std::string_view name) = 0;
-
-  virtual void begin(std::uint32_t name, trace_category const& category) = 0;
-  virtual void begin(std::string_view name, trace_category const& category) = 0;
-  virtual void integer(trace_key const& key, std::int64_t value) = 0;
-  virtual void number(trace_key const& key, double value) = 0;
-  virtual void flag(trace_key const& key) = 0;
-  virtual void text(trace_key const& key, std::uint32_t number) = 0;
-  virtual void text(trace_key const& key, std::string_view text) = 0;
-  /// `144x1x1`
-  virtual void extent(trace_key const& key, std::uint32_t const* sizes, std::uint32_t count) = 0;
-
-  virtual void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) = 0;
-  virtual void async(std::int64_t begin, std::int64_t end, std::uint64_t number,
-                     std::string_view name) = 0;
-  virtual void instant(std::int64_t time) = 0;
-
-  /// A sentence about the trace itself, without arguments.
-  virtual void remark(std::string_view text, std::int64_t time) = 0;
-  virtual void counter(std::int64_t time, std::int64_t bytes) = 0;
-  /// Of a unit or of a GPU's time.
-  virtual void use(std::int64_t time, double percent) = 0;
-  /// How many events were written.
-  virtual std::uint64_t count() const = 0;
-
- protected:
-  ~trace_sink() = default;
 };
 
 }  // namespace detail

@@ -79,7 +79,7 @@ struct trial {
   void run_all() {
     work_folder const folder;
     std::string const options = std::string("trace") + state.options +
-                                ",formats=csv+table+perfetto+recording,out=" + folder / "out";
+                                ",formats=csv+table+trace+recording,out=" + folder / "out";
     auto const ended = [&](char const* variable, double& seconds) {
       texts environment = usual_environment();
       if (variable != nullptr) environment.push_back(variable + options);
@@ -254,7 +254,7 @@ TEST_CASE("a thread of a small stack ends the program: another one makes the rep
       run({ENDING_PROGRAM, "recording", "small_exit"},
           {"STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
            "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13",
-           "STRATA=trace,formats=csv+json+html+table+perfetto,out=" + folder / "out"});
+           "STRATA=trace,formats=csv+json+html+table+trace,out=" + folder / "out"});
   CHECK(e.signal == 0);
   CHECK(e.code == 7);
   CHECK(reports_in(e) == 1);

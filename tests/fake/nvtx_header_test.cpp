@@ -32,7 +32,8 @@ TEST_CASE("the session begins before main and NVTX loads CUPTI") {
   for (std::string const mode : {"in", "in+out"}) {
     std::string const out = mode == "in" ? "heard" : "heard-out";
     REQUIRE(std::system(("rm -rf " + out).c_str()) == 0);
-    child_process const p({}, {{"STRATA", "trace,nvtx=" + mode + ",out=" + out}});
+    child_process const p(
+        {}, {{"STRATA", "trace,nvtx=" + mode + ",formats=table+csv+trace.json,out=" + out}});
     INFO(p.err);
     CHECK(count_of(p.err, "problem:") == 0);
     std::string const ranges = text_of(out + "/ranges.csv");

@@ -14,7 +14,8 @@ using fake::count_of;
 
 TEST_CASE("STRATA=trace traces a program that has no session") {
   REQUIRE(std::system("rm -rf traced") == 0);
-  child_process const p({"work=3", "other-device-work"}, {{"STRATA", "trace,out=traced"}});
+  child_process const p({"work=3", "other-device-work"},
+                        {{"STRATA", "trace,formats=table+csv+json+trace.json,out=traced"}});
   INFO(p.err);
   CHECK(count_of(p.err, "work") > 0);
   CHECK(count_of(p.err, "gemm") > 0);

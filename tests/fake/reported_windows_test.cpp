@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "../unit/perfetto_reader.hpp"
+#include "../unit/trace_reader.hpp"
 #include "../work_folder.hpp"
 #include "counter_run.hpp"
 
@@ -24,7 +24,7 @@ namespace reported_windows_test {
 using fake::hbm_read;
 using fake::launch_blocks;
 using fake::says;
-using namespace perfetto_reading;
+using namespace trace_reading;
 using test::content;
 using test::work_folder;
 namespace fs = test::fs;
@@ -200,21 +200,20 @@ TEST_CASE("a graph that was captured between two windows is known in the next on
 }
 
 TEST_CASE("the timeline of each window is in its own directory, and whole") {
-  triggered s(",formats=perfetto+json");
+  triggered s(",formats=trace.json+json");
   for (int number = 1; number <= 2; ++number) {
     CAPTURE(number);
     s.steps_for(110);
     s.touch();
-    fs::path const timeline = s.file(number, "trace.perfetto-trace");
+    fs::path const timeline = s.file(number, "trace.json");
     for (int i = 0; i < 10'000 && !fs::exists(timeline); ++i) s.steps_for(1, number);
-    contents const found = reader().read(content(timeline.string()));
+    contents const found = from_json(content(timeline.string()));
     auto const count = [&](std::string const& category) {
       return std::count_if(found.slices.begin(), found.slices.end(),
                            [&](event const& e) { return e.category == category; });
     };
-    CHECK(count("step") == 1);
-    CHECK(count("range") == 1);
-    CHECK(count("driver") == number);
+    CHECK(count("user_annotation") == 2);  // the step and its range
+    CHECK(count("cuda_runtime") == number);
     CHECK(count("kernel") == number);
     CHECK(found.arrows.size() == static_cast<std::size_t>(number));
     std::string const profile = content(s.file(number, "profile.json"));

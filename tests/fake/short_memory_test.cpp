@@ -111,7 +111,7 @@ void check(char const* what, char const* options) {
 }  // namespace
 
 TEST_CASE("memory ends while device work is recorded, written and reported") {
-  check("device", "trace,formats=table+csv+json+trace+perfetto+html+recording+openmetrics");
+  check("device", "trace,formats=table+csv+json+trace+trace.json+html+recording+openmetrics");
 }
 
 TEST_CASE("memory ends while the log is full and calls become sums") {
@@ -149,7 +149,7 @@ TEST_CASE("memory ends while windows are reported, and while the program drives 
   std::string const touched = "trace,formats=json,keep=2,trigger=" + folder / "touched";
   for (texts const& each :
        {texts{"device", "trace,formats=csv+json,every=4,keep=2"},
-        texts{"device", "trace,formats=perfetto,every=4,keep=2,attach=window,nonsense=1"},
+        texts{"device", "trace,formats=trace,every=4,keep=2,attach=window,nonsense=1"},
         texts{"device", "trace,formats=json+html,every=6,keep=1,active=1,counters=hbm"},
         texts{"device", "trace,formats=recording+json,skip=2,active=2,repeat=0,attach=window"},
         texts{"touch", touched}, texts{"by-hand", "trace,formats=json"}}) {

@@ -2,7 +2,7 @@
 // forked child, and the parent reads what it left.
 #include "../patience.hpp"
 #include "../sanitizers.hpp"
-#include "../unit/perfetto_reader.hpp"
+#include "../unit/trace_reader.hpp"
 #include "fake_session.hpp"
 
 #include <strata/recording.hpp>
@@ -32,7 +32,7 @@
 namespace stream_test {
 
 using namespace fake;
-using namespace perfetto_reading;
+using namespace trace_reading;
 namespace fs = std::filesystem;
 
 namespace {
@@ -231,7 +231,7 @@ TEST_CASE("what is written meanwhile has the timeline of trace.json") {
   trial t;
   t.run([&] {
     fake_set_auto_delivery(16);
-    session run(t.options("formats=recording+trace+csv"));
+    session run(t.options("formats=recording+trace.json+csv"));
     (void)run.start();
     for (int i = 0; i < 40; ++i) step(i, 20'000);
     std::thread([] {

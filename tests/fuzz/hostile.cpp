@@ -73,7 +73,7 @@ void make_report_files(strata::profile const& read) {
   guarded_folder const folder;
   strata::vec<std::string> problems;
   strata::options wanted = strata::options::parse(
-      "formats=csv+json+html+trace+perfetto+openmetrics+recording", problems);
+      "formats=csv+json+html+trace+trace.json+openmetrics+recording", problems);
   wanted.out = folder.out();
   strata::detail::report_files::surroundings around;
   around.spare = folder.out();

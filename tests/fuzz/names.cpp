@@ -80,7 +80,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       check_console(text_of([&](auto& out) { write_table(out, input); }));
       break;
     case 4:
-      (void)text_of([&](auto& out) { (void)write_perfetto(out, input); });
+      (void)text_of([&](auto& out) {
+        trace_options how;
+        how.compressed = true;
+        (void)write_trace(out, input, how);
+      });
       break;
     default:
       fuzz::require(scripts_of(input) == scripts, "no name ends the page's script");

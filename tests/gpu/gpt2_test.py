@@ -85,11 +85,11 @@ def test(implementation, client, failures):
     lost = {k: v for k, v in profile["losses"].items() if v}
     if lost or profile["problems"]:
         failures.append(f"{implementation}: lost {lost}, problems {profile['problems']}")
-    checked = subprocess.run([sys.executable, here.parent / "script" / "check_trace.py", out / "trace.json"],
+    checked = subprocess.run([sys.executable, here.parent / "script" / "check_trace.py", out / "trace.json.gz"],
                              capture_output=True, text=True)
     print(checked.stdout.strip())
     if checked.returncode != 0:
-        failures.append(f"{implementation}: trace.json: {checked.stdout}{checked.stderr}")
+        failures.append(f"{implementation}: trace.json.gz: {checked.stdout}{checked.stderr}")
 
     # The whole program, kernel by kernel, as a bare client sees it.
     whole = pathlib.Path(f"run-{implementation}-whole")

@@ -29,7 +29,7 @@ KEYS = {
     "nvtx": ["nvtx=in", "nvtx=in+out"],
     "sync": ["sync"],
     "trace": ["trace=kernels", "trace=copies+memory", "trace=managed"],
-    "formats": ["formats=csv+json", "formats=perfetto", "formats=trace+html+recording", "formats=none"],
+    "formats": ["formats=csv+json", "formats=trace.json", "formats=trace+html+recording", "formats=none"],
     "kernels": ["kernels=add"],
     "active": ["active=3"],
     "host": ["host"],

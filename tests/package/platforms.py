@@ -57,7 +57,7 @@ def runs_on_arm64(checks):
     checks.that(idle.returncode == 0 and not idle.stdout + idle.stderr and not os.listdir(here), "arm64: silent",
                 f"  exit code {idle.returncode}\n{idle.stdout}{idle.stderr}")
     traced = run([EMULATOR, program], cwd=here,
-                 env=clean_environment(STRATA="host,verbose=1,out=out,formats=table+csv+perfetto"))
+                 env=clean_environment(STRATA="host,verbose=1,out=out,formats=table+csv+trace"))
     found = here / "out" / "ranges.csv"
     checks.that(traced.returncode == 0 and "by cntvct" in traced.stderr and found.exists()
                 and "block[0]/attention" in found.read_text(), "arm64: a report",

@@ -286,7 +286,7 @@ def reports_of(program, folder):
         shutil.rmtree(here, ignore_errors=True)
         here.mkdir(parents=True)
         done = run([pathlib.Path(program).absolute(), recording,
-                    "formats=table+csv+json+trace+perfetto+html+recording+openmetrics,out=reports"], cwd=here)
+                    "formats=table+csv+json+trace+trace.json+html+recording+openmetrics,out=reports"], cwd=here)
         said = f"{done.stdout}{done.stderr}".replace(str(here), "HERE")
         made[f"{recording.stem}: table"] = f"{done.returncode}\n{said}".encode()
         made.update((f"{recording.stem}: {path.name}", path.read_bytes()) for path in (here / "reports").iterdir())

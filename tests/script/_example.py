@@ -47,7 +47,7 @@ if name == "session":
     that(quiet.stdout == "recorded 3 of 5 requests\n", f"it says: {quiet.stdout}")
     that(re.search(r"^request +3 ", quiet.stderr, re.M), f"no row for three requests:\n{quiet.stderr}")
     that(calls_in("session-out") == {"request": 3}, "ranges.csv has other rows")
-    that(not pathlib.Path("session-out/trace.json").exists(), "trace.json was written")
+    that(not pathlib.Path("session-out/trace.json.gz").exists(), "trace.json.gz was written")
 elif name == "counters":
     said = re.fullmatch(r"(\d+) runs, (\d+) passes counted\n", quiet.stdout)
     that(said and int(said.group(1)) == 1 + max(1, int(said.group(2))), f"it says: {quiet.stdout}")

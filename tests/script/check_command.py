@@ -93,9 +93,9 @@ for recording in recordings:
         told = ran(0, "trace", recording, "--out", f"one.{name}").stderr
         that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
-for name, said in (("one.pftrace", ""), ("one.txt", " as Perfetto's trace: a name in .json takes Chrome's events")):
-    that(ran(0, "trace", recordings[0], "--out", name).stderr.endswith(f"strata trace: wrote {name}{said}\n"),
-         f"trace does not say what {name} is")
+for name in ("one.pftrace", "one.perfetto-trace"):
+    told = ran(2, "trace", recordings[0], "--out", name).stderr
+    that("trace.json.gz" in told and told.count("\n") == 1 and not pathlib.Path(name).exists(), f"an old format: {told}")
 that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written: No such file or directory.\n", "no place is no failure")
 
 schema = (root / "docs/schema/explanation.json").read_text(encoding="utf-8")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks trace files: check_trace.py TRACE.json...  Without a file it checks itself on small traces.
+"""Checks trace files: check_trace.py TRACE.json[.gz]...  Without a file it checks itself on small traces.
 
 A trace parses; its times are whole ns and never go back on a track; of two slices on a track one contains the other or
-they are apart, and on the tracks of a device they are apart; every arrow has one begin and one end, in this order, and
-each lies in a slice; every track that has slices has a name. Exit status: 0, or 1 with what is wrong.
+they are apart, and on the tracks of a device what contains others is a range; every arrow that ends has one begin,
+before it; every track that has slices has a name. Exit status: 0, or 1 with what is wrong.
 """
-import bisect
+import gzip
 import json
 import sys
 
@@ -16,11 +16,11 @@ class Trace:
     def __init__(self, document):
         self.wrong = []
         self.slices = {}   # (pid, tid): [(begin, end)] in the order of the file, ns
-        self.arrows = {}   # (cat, name, id): {"s": [(ts, track)], "f": [...]}
+        self.begins = {}   # of arrows, by bind_id: [ns]
+        self.ends = []     # (bind_id, ns)
         self.spans = {}    # (cat, id): {"b": [ts], "e": [ts]}
         self.named = set()
         self.devices = set()
-        self.nesting = set()
         self.count = 0
         if not isinstance(document, dict) or not isinstance(document.get("traceEvents"), list):
             self.wrong.append("the file is not an object with traceEvents")
@@ -52,12 +52,10 @@ class Trace:
             if phase == "M":
                 if event["name"] == "thread_name":
                     self.named.add(track)
-                    if event["args"]["name"].endswith(", ranges"):
-                        self.nesting.add(track)  # the ranges of a stream, by their work
                 if event["name"] == "process_name" and event["args"]["name"].startswith("GPU "):
                     self.devices.add(event["pid"])
                 continue
-            if phase not in ("X", "s", "f", "C", "i", "b", "e"):
+            if phase not in ("X", "C", "i", "b", "e"):
                 self.wrong.append(f"an unknown kind of event: {event}")
                 continue
             time = self.ns(event, "ts")
@@ -72,26 +70,26 @@ class Trace:
                 duration = self.ns(event, "dur")
                 if duration < 0:
                     self.wrong.append(f"a slice ends before it begins: {event}")
-                self.slices.setdefault(track, []).append((time, time + duration))
-            elif phase in "sf":
-                if phase == "f" and event.get("bp") != "e":
-                    self.wrong.append(f"an arrow ends at the next slice, not at the one around it: {event}")
-                key = (event.get("cat"), event["name"], event.get("id"))
-                self.arrows.setdefault(key, {"s": [], "f": []})[phase].append((time, track))
+                holds = event.get("cat") == "gpu_user_annotation"
+                self.slices.setdefault(track, []).append((time, time + duration, holds))
+                if event.get("flow_out"):
+                    self.begins.setdefault(event.get("bind_id"), []).append(time)
+                if event.get("flow_in"):
+                    self.ends.append((event.get("bind_id"), time))
 
     def check_tracks(self):
         for track, slices in self.slices.items():
             if track not in self.named:
                 self.wrong.append(f"track {track} has no name")
-            ends = []
-            for begin, end in slices:
-                while ends and ends[-1] <= begin:
-                    ends.pop()
-                if ends and end > ends[-1]:
-                    self.wrong.append(f"slices overlap on track {track}: {begin}..{end} ns reaches beyond {ends[-1]}")
-                elif ends and track[0] in self.devices and track not in self.nesting:
+            around = []
+            for begin, end, holds in slices:
+                while around and around[-1][0] <= begin:
+                    around.pop()
+                if around and end > around[-1][0]:
+                    self.wrong.append(f"slices overlap on track {track}: {begin}..{end} ns reaches beyond {around[-1][0]}")
+                elif around and track[0] in self.devices and not around[-1][1]:
                     self.wrong.append(f"slices of a device nest on track {track}: {begin}..{end} ns")
-                ends.append(end)
+                around.append((end, holds))
 
     def check_spans(self):
         for key, ends in self.spans.items():
@@ -100,31 +98,22 @@ class Trace:
             elif ends["b"] > ends["e"]:
                 self.wrong.append(f"span {key} ends before it begins")
 
-    def in_slice(self, time, track):
-        slices = self.slices.get(track, [])
-        at = bisect.bisect_right(slices, (time, float("inf"))) - 1
-        # A slice that contains the time may have begun before others that are over.
-        while at >= 0:
-            if slices[at][1] >= time:
-                return True
-            at -= 1
-        return False
-
     def check_arrows(self):
-        for key, ends in self.arrows.items():
-            if len(ends["s"]) != 1 or len(ends["f"]) != 1:
-                self.wrong.append(f"arrow {key} has {len(ends['s'])} begins and {len(ends['f'])} ends")
-                continue
-            if ends["s"][0][0] > ends["f"][0][0]:
-                self.wrong.append(f"arrow {key} goes back in time")
-            for phase, what in (("s", "begins"), ("f", "ends")):
-                if not self.in_slice(*ends[phase][0]):
-                    self.wrong.append(f"arrow {key} {what} outside of every slice")
+        for number, begins in self.begins.items():
+            if len(begins) != 1 or not number:
+                self.wrong.append(f"arrow {number} has {len(begins)} begins")
+        for number, end in self.ends:
+            if number not in self.begins:
+                self.wrong.append(f"arrow {number} has no begin")
+            elif self.begins[number][0] > end:
+                self.wrong.append(f"arrow {number} goes back in time")
+        for number in self.begins.keys() - {number for number, _ in self.ends}:
+            self.wrong.append(f"arrow {number} has no end")
 
 
 def check_file(path):
     try:
-        with open(path, encoding="utf-8") as file:
+        with (gzip.open if str(path).endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
             document = json.load(file)
     except (OSError, ValueError) as error:
         print(f"{path}: {error}")
@@ -137,7 +126,7 @@ def check_file(path):
     if not trace.wrong:
         slices = sum(len(s) for s in trace.slices.values())
         print(f"{path}: good: {trace.count} events, {slices} slices on {len(trace.slices)} tracks, "
-              f"{len(trace.arrows)} arrows")
+              f"{len(trace.ends)} arrows")
     return not trace.wrong
 
 
@@ -148,11 +137,10 @@ def check_itself():
         tracks += [{"ph": "M", "name": "thread_name", "pid": p, "tid": 1, "args": {"name": "t"}} for p in (1, 2)]
         return tracks + [
             {"ph": "X", "name": "outer", "pid": 1, "tid": 1, "ts": 1.0, "dur": 9.0},
-            {"ph": "X", "name": "launch", "pid": 1, "tid": 1, "ts": 1.0, "dur": 2.001},
-            {"ph": "s", "name": "l", "cat": "l", "id": 7, "pid": 1, "tid": 1, "ts": 1.0},
-            {"ph": "X", "name": "kernel", "pid": 2, "tid": 1, "ts": 2.5, "dur": 1.0},
-            {"ph": "f", "name": "l", "cat": "l", "id": 7, "pid": 2, "tid": 1, "ts": 2.5, "bp": "e"},
-            {"ph": "X", "name": "kernel", "pid": 2, "tid": 1, "ts": 3.5, "dur": 1.0},
+            {"ph": "X", "name": "launch", "pid": 1, "tid": 1, "ts": 1.0, "dur": 2.001, "bind_id": 7, "flow_out": True},
+            {"ph": "X", "name": "range", "pid": 2, "tid": 1, "ts": 2.5, "dur": 3.0, "cat": "gpu_user_annotation"},
+            {"ph": "X", "name": "kernel", "pid": 2, "tid": 1, "ts": 2.5, "dur": 1.0, "bind_id": 7, "flow_in": True},
+            {"ph": "X", "name": "kernel", "pid": 2, "tid": 1, "ts": 3.5, "dur": 1.0, "bind_id": 7, "flow_in": True},
             {"ph": "b", "name": "span", "cat": "nvtx", "id": 1, "pid": 1, "tid": 0, "ts": 1.0},
             {"ph": "e", "name": "span", "cat": "nvtx", "id": 1, "pid": 1, "tid": 0, "ts": 2.0},
         ]
@@ -166,34 +154,28 @@ def check_itself():
         "no name of a track": good()[:2] + good()[3:],
         "reaches beyond": spoiled(4, dur=20.0),
         "part of a ns": spoiled(4, dur=2.00005),
-        "back on a track": spoiled(8, ts=0.5),
-        "overlap on a device": spoiled(8, ts=3.0),
-        "nested on a device": spoiled(8, ts=3.0, dur=0.1),
-        "no end of an arrow": good()[:7] + good()[8:],
-        "no begin of an arrow": spoiled(5, id=8),
-        "two begins": good()[:6] + [good()[5]] + good()[6:],
-        "begins outside": spoiled(5, ts=99.0),
-        "ends outside": spoiled(7, ts=9.0),
-        "ends at the next slice": spoiled(7, bp="s"),
+        "back on a track": spoiled(7, ts=2.4),
+        "overlap on a device": spoiled(7, ts=3.0),
+        "nested on a device": spoiled(7, ts=3.0, dur=0.1),
+        "beyond its range": spoiled(7, dur=9.0),
+        "no end of an arrow": good()[:6] + good()[8:],
+        "no begin of an arrow": spoiled(4, bind_id=8),
+        "two begins": spoiled(3, bind_id=7, flow_out=True),
+        "an arrow back in time": spoiled(4, ts=2.7, dur=0.1),
+        "no number of an arrow": spoiled(4, bind_id=0),
         "not a number": spoiled(3, ts="1"),
-        "negative": spoiled(8, dur=-1.0),
-        "no end of a span": good()[:10],
-        "a span back in time": spoiled(10, ts=0.5),
-        "unknown kind": spoiled(8, ph="B"),
+        "negative": spoiled(7, dur=-1.0),
+        "no end of a span": good()[:9],
+        "a span back in time": spoiled(9, ts=0.5),
+        "unknown kind": spoiled(7, ph="B"),
     }
     failed = []
     if Trace({"traceEvents": good()}).wrong:
         failed.append("a good trace is refused: " + str(Trace({"traceEvents": good()}).wrong))
     if not Trace([]).wrong:
         failed.append("a list is taken for a trace")
-    of_ranges = spoiled(2, args={"name": "stream 7, ranges"})
-    of_ranges[8].update(ts=3.0, dur=0.1)
-    if Trace({"traceEvents": of_ranges}).wrong:
-        failed.append("ranges of a stream do not nest")
-    of_ranges[8].update(dur=9.0)
-    cases["ranges of a stream overlap"] = of_ranges
     failed += [f"not found: {name}" for name, events in cases.items() if not Trace({"traceEvents": events}).wrong]
-    print("\n".join(failed) or f"{len(cases) + 3} checks of the checker: good")
+    print("\n".join(failed) or f"{len(cases) + 2} checks of the checker: good")
     return not failed
 
 

@@ -9,7 +9,6 @@
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/page.hpp"
-#include "report/perfetto.hpp"
 #include "report/trace.hpp"
 
 #include <cstddef>
@@ -44,8 +43,11 @@ inline void write_report(detail::text_writer& out, report_input const& input, st
       return write_json(out, input);
     case 5:
       return (void)write_trace(out, input);
-    case 6:
-      return (void)write_perfetto(out, input);
+    case 6: {
+      trace_options how;
+      how.compressed = true;
+      return (void)write_trace(out, input, how);
+    }
     case 7:
       return write_openmetrics(out, input);
     case 8:

@@ -49,7 +49,7 @@ TEST_CASE("defaults") {
   CHECK(chosen.csv);
   CHECK(chosen.json);
   CHECK(chosen.chrome_trace);
-  CHECK_FALSE(chosen.perfetto);
+  CHECK_FALSE(chosen.plain_trace);
   CHECK_FALSE(chosen.has_schedule());
   CHECK(chosen.only.empty());
   CHECK_FALSE(chosen.synchronize);
@@ -191,16 +191,21 @@ TEST_CASE("formats") {
   CHECK_FALSE(none.chrome_trace);
   CHECK(good("formats=trace").chrome_trace);
   CHECK_FALSE(good("formats=trace").table);
-  CHECK_FALSE(good("formats=trace").perfetto);
-  CHECK(good("formats=table+perfetto").perfetto);
-  CHECK(good("formats=table+perfetto").table);
+  CHECK_FALSE(good("formats=trace").plain_trace);
+  CHECK(good("formats=table+trace.json").plain_trace);
+  CHECK_FALSE(good("formats=table+trace.json").chrome_trace);
   CHECK_FALSE(good("formats=trace").html);
   CHECK(good("formats=table+html").html);
-  CHECK_FALSE(good("formats=perfetto").chrome_trace);
   options chosen;
+  CHECK(bad("formats=csv+perfetto", &chosen) ==
+        "STRATA: \"formats=perfetto\" is formats=trace now: Perfetto opens trace.json.gz, which is "
+        "written.");
+  CHECK(chosen.chrome_trace);
+  CHECK(chosen.csv);
+  CHECK_FALSE(chosen.table);
   std::string const said = bad("formats=csv+xml,skip=4", &chosen);
   CHECK(has(said, "\"formats=xml\""));
-  CHECK(has(said, "table, csv, json, trace, perfetto, html, recording, openmetrics"));
+  CHECK(has(said, "table, csv, json, trace, trace.json, html, recording, openmetrics"));
   CHECK(chosen.csv);
   CHECK_FALSE(chosen.table);
   CHECK(chosen.skip == 4);

@@ -102,7 +102,7 @@ profile whole_sample() {
 std::vector<std::string> files_of(profile& of, std::string const& folder) {
   strata::vec<std::string> problems;
   options const wanted =
-      options::parse("formats=csv+json+trace+perfetto+html+recording,out=" + folder, problems);
+      options::parse("formats=csv+json+trace+trace.json+html+recording,out=" + folder, problems);
   REQUIRE(problems.empty());
   REQUIRE(report_recording(of, wanted).ok());
   std::vector<std::string> names;

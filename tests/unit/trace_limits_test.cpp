@@ -21,8 +21,8 @@ std::size_t lanes_of(std::vector<std::pair<std::int64_t, std::int64_t>> const& t
   vec<trace_slice> slices;
   for (auto const& time : times)
     slices.push_back({time.first, time.second, static_cast<std::uint32_t>(slices.size()), no_launch,
-                      0, slice_kind::kernel, 0});
-  return split_into_lanes(slices, nests).size();
+                      false, nests ? slice_kind::range : slice_kind::kernel, 0});
+  return split_into_lanes(slices).size();
 }
 
 }  // namespace
@@ -40,10 +40,10 @@ TEST_CASE("lanes: what touches follows, what ends together is within") {
 namespace {
 
 /// The same by a look at each lane.
-vec<vec<trace_slice>> slowly_split(vec<trace_slice> slices, bool nests) {
+vec<vec<trace_slice>> slowly_split(vec<trace_slice> slices) {
   slices.sort();
   vec<vec<trace_slice>> lanes(1);
-  vec<vec<std::int64_t>> open(1);
+  vec<vec<trace_slice>> open(1);
   for (trace_slice const& slice : slices) {
     std::size_t lane = 0;
     for (;; ++lane) {
@@ -51,11 +51,12 @@ vec<vec<trace_slice>> slowly_split(vec<trace_slice> slices, bool nests) {
         lanes.emplace_back();
         open.emplace_back();
       }
-      vec<std::int64_t>& ends = open[lane];
-      while (!ends.empty() && ends.back() <= slice.begin) ends.pop_back();
-      if (ends.empty() || (nests && slice.end <= ends.back())) break;
+      vec<trace_slice>& within = open[lane];
+      while (!within.empty() && within.back().end <= slice.begin) within.pop_back();
+      if (within.empty()) break;
+      if (within.back().kind != slice_kind::kernel && slice.end <= within.back().end) break;
     }
-    open[lane].push_back(slice.end);
+    open[lane].push_back(slice);
     lanes[lane].push_back(slice);
   }
   return lanes;
@@ -66,16 +67,17 @@ vec<vec<trace_slice>> slowly_split(vec<trace_slice> slices, bool nests) {
 TEST_CASE("lanes: each slice is on the first that has room for it") {
   sample::random_numbers random(7);
   for (int round = 0; round < 200; ++round) {
-    bool const nests = round % 2 == 0;
     std::uint32_t const times = 1 + random.below(60);
     vec<trace_slice> slices;
     for (std::uint32_t i = 0; i < 80; ++i) {
       std::int64_t const begin = random.below(times);
-      slices.push_back({begin, begin + random.below(1 + times / 2), i, no_launch, 0,
-                        slice_kind::range, static_cast<std::uint8_t>(random.below(3))});
+      bool const is_work = round % 2 == 0 && random.below(2) == 0;
+      slices.push_back({begin, begin + random.below(1 + times / 2), i, no_launch, false,
+                        is_work ? slice_kind::kernel : slice_kind::range,
+                        static_cast<std::uint8_t>(random.below(3))});
     }
-    auto const expected = slowly_split(slices, nests);
-    auto const lanes = split_into_lanes(slices, nests);
+    auto const expected = slowly_split(slices);
+    auto const lanes = split_into_lanes(slices);
     REQUIRE(lanes.size() == expected.size());
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
       REQUIRE(lanes[lane].size() == expected[lane].size());

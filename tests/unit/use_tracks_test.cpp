@@ -1,6 +1,5 @@
 #include "report/use_tracks.hpp"
 #include <doctest/doctest.h>
-#include "report/perfetto.hpp"
 #include "report/trace.hpp"
 
 #include <algorithm>
@@ -12,12 +11,10 @@
 #include <vector>
 
 #include "page_sample.hpp"
-#include "perfetto_reader.hpp"
 
 namespace use_tracks_test {
 
 using namespace report_test;
-using namespace perfetto_reading;
 using nlohmann::json;
 
 namespace {
@@ -66,7 +63,7 @@ TEST_CASE("a trace has the counted use of a range for as long as it works on the
   REQUIRE(metric != counted.none);
   std::size_t compared = 0;
   for (json const& e : events) {
-    if (e["ph"] != "X" || e["cat"] != "range on GPU") continue;
+    if (e["ph"] != "X" || e["cat"] != "gpu_user_annotation") continue;
     for (std::size_t row = 0; row < input.ranges.size(); ++row) {
       if (input.ranges[row].path != e["args"]["path"]) continue;
       if (input.ranges[row].self.kernels != input.ranges[row].total.kernels) continue;
@@ -98,25 +95,13 @@ TEST_CASE("the busy share of a trace adds up to the time in which the GPU worked
         doctest::Approx(static_cast<double>(tables.input().ranges[0].gpu_busy_ns)).epsilon(0.01));
 }
 
-TEST_CASE("Perfetto's trace has the uses of trace.json; without counters there are none") {
+TEST_CASE("a trace names the uses of a GPU; without counters there are none") {
   page_test::page_tables const tables(page_test::gpt2_sample(2, 3).made);
-  contents found = reader().read(
-      text_of([&](detail::text_writer& out) { (void)write_perfetto(out, tables.input()); }));
-  std::vector<std::pair<std::int64_t, double>> wanted;
   std::set<std::string> names;
-  for (json const& e : events_of(tables)) {
-    if (e["ph"] != "C") continue;
-    if (e["name"] != "device memory") names.insert(e["name"].get<std::string>());
-    wanted.emplace_back(static_cast<std::int64_t>(e["ts"].get<double>() * 1000.0 + 0.5),
-                        e["args"].front().get<double>());
-  }
-  found.sort();
-  std::sort(wanted.begin(), wanted.end());
-  CHECK(wanted.size() > 100);
-  CHECK(found.counters == wanted);
-  REQUIRE(found.uses.size() == 1);
-  CHECK(found.uses.begin()->first.compare(0, 5, "GPU 0") == 0);
-  CHECK(found.uses.begin()->second == names);
+  for (json const& e : events_of(tables))
+    if (e["ph"] == "C") names.insert(e["name"].get<std::string>());
+  CHECK(names.count("GPU busy") == 1);
+  CHECK(names.count("HBM use, means") == 1);
 
   profile without = page_test::gpt2_sample(2, 3).made;
   without.counter_sets.clear();

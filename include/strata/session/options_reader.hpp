@@ -264,7 +264,14 @@ class options_reader {
     std::string_view left = given.value;
     std::string const wanted = format_names(", ") + ", joined by +, or none";
     for (std::string_view format; take(left, format);) {
-      std::uint32_t const bit = bit_of(report_formats, format);
+      std::uint32_t bit = bit_of(report_formats, format);
+      if (format == "perfetto") {  // as it was until 0.1
+        problems_->push_back(
+            "STRATA: \"formats=perfetto\" is formats=trace now: Perfetto opens trace.json.gz, "
+            "which "
+            "is written.");
+        bit = bit_of(report_formats, "trace");
+      }
       none = none || format == "none";
       bool const known = bit != 0 || format == "none";
       if (!known) wrong({given.key, format, true}, wanted);

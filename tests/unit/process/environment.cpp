@@ -143,16 +143,16 @@ TEST_CASE("formats") {
   CHECK_FALSE(fs::exists(folder / "table"));
   ending const all = scenario("return", "host,out=" + folder / "all");
   CHECK(reports_in(all) == 1);
-  for (char const* file :
-       {"ranges.csv", "kernels.csv", "memory.csv", "findings.json", "profile.json", "trace.json"}) {
+  for (char const* file : {"ranges.csv", "kernels.csv", "memory.csv", "findings.json",
+                           "profile.json", "trace.json.gz"}) {
     CHECK(fs::file_size(folder / "all/" + file) > 0);
     CHECK(has(all.err, file));
   }
-  CHECK_FALSE(fs::exists(folder / "all/trace.perfetto-trace"));
-  ending const one = scenario("return", "host,formats=perfetto,out=" + folder / "one");
+  CHECK_FALSE(fs::exists(folder / "all/trace.json"));
+  ending const one = scenario("return", "host,formats=trace.json,out=" + folder / "one");
   CHECK(reports_in(one) == 0);
-  CHECK(has(one.err, "wrote " + folder / "one/trace.perfetto-trace\n"));
-  CHECK(fs::file_size(folder / "one/trace.perfetto-trace") > 0);
+  CHECK(has(one.err, "wrote " + folder / "one/trace.json\n"));
+  CHECK(fs::file_size(folder / "one/trace.json") > 0);
   ending const page = scenario("return", "host,formats=html,out=" + folder / "page");
   CHECK(has(page.err, "wrote " + folder / "page/report.html\n"));
   CHECK(has(content(folder / "page/report.html"), "\"answer\":"));
@@ -285,13 +285,13 @@ TEST_CASE("no room for the files") {
   CHECK(fs::is_empty(folder / "out"));
 }
 
-TEST_CASE("no room for Perfetto's trace: one line, and the table") {
+TEST_CASE("no room for the trace: one line, and the table") {
   work_folder const folder;
-  ending const e = scenario("limited-files", "host,formats=table+perfetto,out=" + folder / "out");
+  ending const e = scenario("limited-files", "host,formats=table+trace,out=" + folder / "out");
   CAPTURE(e.err);
   CHECK(e.code == 7);
   CHECK(reports_in(e) == 1);
-  CHECK(is_one_line(e.err, "cannot write " + folder / "out/trace.perfetto-trace"));
+  CHECK(is_one_line(e.err, "cannot write " + folder / "out/trace.json.gz"));
   CHECK(has(e.err, std::strerror(EFBIG)));
   CHECK(fs::is_empty(folder / "out"));
 }
@@ -303,9 +303,9 @@ TEST_CASE("a file that cannot be written costs that file only") {
   CHECK(e.code == 7);
   CHECK(reports_in(e) == 1);
   CHECK(is_one_line(e.err, "cannot write " + folder / "out/profile.json"));
-  CHECK(
-      has(e.err, "strata: wrote " +
-                     folder / "out/{ranges.csv,kernels.csv,memory.csv,findings.json,trace.json}"));
+  CHECK(has(e.err,
+            "strata: wrote " +
+                folder / "out/{ranges.csv,kernels.csv,memory.csv,findings.json,trace.json.gz}"));
 }
 
 TEST_CASE("strict=1 changes the exit code and nothing else") {

@@ -28,7 +28,8 @@ struct outcome {
   }
 };
 
-char const* const all_formats = "formats=table+csv+json+trace+perfetto+html+recording+openmetrics";
+char const* const all_formats =
+    "formats=table+csv+json+trace+trace.json+html+recording+openmetrics";
 
 }  // namespace
 
@@ -93,8 +94,8 @@ TEST_CASE("a session that runs in the parent does not start in a forked child") 
 }
 
 TEST_CASE("files beyond ulimit -f: a sentence") {
-  outcome const o("file-size", "formats=csv+json+perfetto");
-  CHECK(has(o.with.err, "/{profile.json,trace.perfetto-trace}: File too large"));
+  outcome const o("file-size", "formats=csv+json+trace.json");
+  CHECK(has(o.with.err, "/{profile.json,trace.json}: File too large"));
   CHECK(has(o.with.err, "/{ranges.csv,"));  // what has room is written
   CHECK(calls_in(o.folder / "out").at("work[0]") == 667);
   outcome const streamed("file-size", "formats=recording");
@@ -163,7 +164,7 @@ TEST_CASE("what runs beside the program takes no number that its next file expec
 #endif
 
 TEST_CASE("no file of a report has the number of the program's input or output") {
-  outcome const o("output-closed", "formats=perfetto+csv");
+  outcome const o("output-closed", "formats=trace+csv");
   CHECK(o.with.out == "own file is number 0\n");
   CHECK(fs::file_size(o.folder / "with/own") == 0);
   CHECK(calls_in(o.folder / "out").at("work[0]") == 8);

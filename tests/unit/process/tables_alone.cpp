@@ -49,7 +49,7 @@ TEST_CASE("without the analysis there are tables and a recording, and the comman
   work_folder here;
   texts const tables{"kernels.csv", "memory.csv", "profile.json", "profile.strata", "ranges.csv"};
   std::string const all = here / "all";
-  ending const e = recorded("table+csv+json+trace+perfetto+html", all);
+  ending const e = recorded("table+csv+json+trace+trace.json+html", all);
   CHECK(e.code == 5);
   CHECK(has(e.err, "outer"));  // the table
   CHECK_FALSE(has(e.err, "answer:"));
@@ -103,7 +103,7 @@ TEST_CASE("of the recording come all reports") {
   REQUIRE(recorded("json", out).code == 5);
   std::string const late = reported_late(here, out);
   CHECK(files_in(late) == texts{"findings.json", "kernels.csv", "memory.csv", "profile.json",
-                                "ranges.csv", "report.html", "trace.json"});
+                                "ranges.csv", "report.html", "trace.json.gz"});
   CHECK(has(content(late + "/ranges.csv"), "outer"));
 }
 
