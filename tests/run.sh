@@ -5,10 +5,11 @@
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, and for
 #                              other systems; beside unit, the pages in Firefox);
+#                              the ring readers (what other people open traces with; 600 MB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and half a minute of each fuzz target, where clang has
 #                              libFuzzer: what continuous integration runs
-#   tests/run.sh --full        and the ring toolchains, the long parts, and whether the tests see careless faults (tests/mutants)
+#   tests/run.sh --full        and the rings toolchains and readers, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
 #
@@ -36,16 +37,16 @@ while [ $# -gt 0 ]; do
     --quick) rings=unit,fake; quick=1; chosen=1 ;;
     --no-install) install=0 ;;
     --rings) rings=${2:-}; chosen=1; shift ;;
-    -h|--help) sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,21s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
 done
-if ! [[ $rings =~ ^(unit|fake|package|toolchains|host|gpu)(,(unit|fake|package|toolchains|host|gpu))*$ ]]; then
-  echo "tests/run.sh: --rings \"$rings\": some of unit,fake,package,toolchains,host,gpu are needed, with commas between them" >&2
+if ! [[ $rings =~ ^(unit|fake|package|toolchains|readers|host|gpu)(,(unit|fake|package|toolchains|readers|host|gpu))*$ ]]; then
+  echo "tests/run.sh: --rings \"$rings\": some of unit,fake,package,toolchains,readers,host,gpu are needed, with commas between them" >&2
   exit 2
 fi
-if [ $((sanitize + full)) != 0 ] && [ $chosen = 0 ]; then rings=$rings,toolchains; fi
+if [ $((sanitize + full)) != 0 ] && [ $chosen = 0 ]; then rings=$rings,toolchains,readers; fi
 has_ring() { case ",$rings," in *",$1,"*) true ;; *) false ;; esac; }
 
 # The tests decide what is profiled, not the shell they run from.
@@ -88,6 +89,10 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
     command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
+  fi
+  if has_ring readers; then
+    command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
+    python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
   if [ $sanitize = 1 ]; then
     command -v clang++ >/dev/null 2>&1 || echo clang
@@ -238,10 +243,10 @@ if [ -n "$STRATA_TEST_NVTX" ]; then
   nvtx=("-DCMAKE_INCLUDE_PATH=$STRATA_TEST_NVTX")
 fi
 
-# Perfetto's definitions, with which one script reads traces back; without them it is skipped.
-if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import perfetto' 2>/dev/null; then
-  [ -d "$root/build/perfetto/perfetto" ] || ! from_pypi perfetto || python3 -m pip install --quiet --timeout=15 --retries=1 \
-    --root-user-action=ignore --target "$root/build/perfetto" 'perfetto==0.59.*'
+# What other people open traces with; without it the ring is skipped.
+if has_ring readers && [ ! -d "$root/build/readers/hta" ] && from_pypi "the readers of traces"; then
+  python3 -m pip install --quiet --timeout=15 --retries=1 --root-user-action=ignore --target "$root/build/readers" \
+    -r tests/readers/requirements.txt
 fi
 
 # What validates the JSON files by their schemas; without it that script is skipped.
@@ -346,7 +351,7 @@ total = {"passed": 0, "failed": failures, "skipped": 0}
 optional = {"toolchains.clang", "toolchains.nvcc", "toolchains.firefox_page", "toolchains.firefox_comparison_page", "package.abi", "package.format", "toolchains.windows",
             "toolchains.platforms", "toolchains.device_programs", "toolchains.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
-    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",
+    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "readers.check_readers",
                  "unit.script.check_schemas", "unit.script.check_fleet_metrics"}
 
 
@@ -408,8 +413,9 @@ for build in builds:
         failed = [c[0] for c in mine if c[1] == "failed"]
         if failed:
             print(f"       FAILED {', '.join(failed)}")
-if chosen == "0" and "toolchains" not in rings.split(","):
-    print("tests  toolchains  not run: --sanitize, --full and --rings toolchains run it")
+for ring in ("toolchains", "readers"):
+    if chosen == "0" and ring not in rings.split(","):
+        print(f"tests  {ring}  not run: --sanitize, --full and --rings {ring} run it")
 for problem in problems:
     print("PROBLEM", problem)
 print("{passed} passed, {failed} failed, {skipped} skipped".format(**total))

@@ -94,21 +94,20 @@ std::string_view wait_name(synchronization_kind kind) noexcept {
   return "Sync";
 }
 
-std::string_view copy_name(copy_record const& copy) noexcept {
-  bool const pageable = copy.pageable != 0;
-  switch (copy.kind) {
+std::string_view copy_name(copy_kind kind) noexcept {
+  switch (kind) {
     case copy_kind::host_to_device:
-      return pageable ? "Memcpy HtoD (Pageable -> Device)" : "Memcpy HtoD (Pinned -> Device)";
+      return "Memcpy HtoD";
     case copy_kind::device_to_host:
-      return pageable ? "Memcpy DtoH (Device -> Pageable)" : "Memcpy DtoH (Device -> Pinned)";
+      return "Memcpy DtoH";
     case copy_kind::device_to_device:
-      return "Memcpy DtoD (Device -> Device)";
+      return "Memcpy DtoD";
     case copy_kind::host_to_host:
-      return "Memcpy HtoH (Host -> Host)";
+      return "Memcpy HtoH";
     case copy_kind::peer:
-      return "Memcpy PtoP (Device -> Device)";
+      return "Memcpy PtoP";
     case copy_kind::set:
-      return "Memset (Device)";
+      return "Memset";
     case copy_kind::unknown:
       break;
   }
@@ -483,8 +482,8 @@ class run_events {
     sentence text;
     text << "\"device\":" << k.device << ",\"context\":" << k.context << ",\"stream\":" << k.stream
          << ",\"grid\":[" << k.grid_x << "," << k.grid_y << "," << k.grid_z << "],\"block\":["
-         << k.block_x << "," << k.block_y << "," << k.block_z
-         << "],\"registers per thread\":" << k.registers
+         << k.block_x << "," << k.block_y << "," << k.block_z << "],"
+         << "\"registers per thread\":" << k.registers
          << ",\"shared memory\":" << std::uint64_t{k.static_shared_bytes} + k.dynamic_shared_bytes;
     std::uint32_t const* const count = multiprocessors_.find(k.device);
     if (count != nullptr && *count != 0) {
@@ -519,7 +518,7 @@ class run_events {
   void copy(copy_record const& record, trace_slice const& slice) {
     bool const is_set = record.kind == copy_kind::set;
     row("{\"ph\":\"X\",\"cat\":\"") << (is_set ? "gpu_memset" : "gpu_memcpy") << "\",\"name\":\""
-                                    << copy_name(record) << "\",\"args\":{";
+                                    << copy_name(record.kind) << "\",\"args\":{";
     integer("\"device\":", record.device);
     integer(",\"context\":", record.context);
     integer(",\"stream\":", record.stream);
@@ -529,6 +528,7 @@ class run_events {
       integer(",\"fromDevice\":", receives ? other : record.device);
       integer(",\"toDevice\":", receives ? record.device : other);
     }
+    if (record.pageable != 0) out_ << ",\"pageable\":true";
     integer(",\"bytes\":", static_cast<std::int64_t>(record.bytes));
     if (slice.end > slice.begin)
       given(",\"memory bandwidth (GB/s)\":",
