@@ -441,6 +441,8 @@ class run_events {
     if ((record.flags & driver_call_record::in_capture) != 0) out_ << "\"captured\":true,";
     integer("\"correlation\":", record.correlation);
     end(slice, plan_.has_arrow(slice.index) ? "\"flow_out\":true," : "", record.correlation);
+    for (std::uint32_t i = 1; i <= plan_.early(slice.index); ++i)
+      early_arrow("s\"", record.correlation, i, slice.begin);
   }
 
   /// What device work knows through the call that caused it.
@@ -452,6 +454,19 @@ class run_events {
     }
     integer(",\"correlation\":", correlation);
     end(slice, slice.has_arrow ? "\"flow_in\":true," : "", correlation);
+    if (slice.early != 0)
+      early_arrow("f\",\"bp\":\"e\"", correlation, slice.early,
+                  source_.launches[slice.launch].begin);
+  }
+  /// One end of an arrow to work that seems to begin before its call: a viewer would refuse one
+  /// that goes back in time, so it has rows of its own, at the begin of the call.
+  void early_arrow(std::string_view phase, std::uint32_t correlation, std::uint32_t number,
+                   std::int64_t time) {
+    row("{\"ph\":\"") << phase << ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":";
+    std::uint64_t const later = std::uint64_t{number - 1} << 44;  // above all of first_arrow
+    out_.integer(static_cast<std::int64_t>(place_.first_arrow + correlation + later)) << ",";
+    at(time);
+    out_ << "}";
   }
 
   void kernel(kernel_record const& k, trace_slice const& slice) {

@@ -176,7 +176,8 @@ struct trace_slice {
   std::int64_t end;
   std::uint32_t index;   ///< in the profile's records of this kind
   std::uint32_t launch;  ///< that the work comes from, no_launch where that is not known
-  bool has_arrow;        ///< from that launch
+  bool has_arrow;        ///< from that launch, which began before
+  std::uint32_t early;  ///< its number among what seems to begin before that launch; 0: it does not
   slice_kind kind;
   std::uint8_t order;  ///< of two with the same times the smaller one contains the other
 
@@ -362,6 +363,11 @@ class trace_plan {
   vec<use_track> const& uses() const noexcept { return uses_; }
   /// Whether an arrow begins at a call into the driver.
   bool has_arrow(std::uint32_t launch) const noexcept { return has_arrow_[launch]; }
+  /// How much of the work of a call seems to begin before it.
+  std::uint32_t early(std::uint32_t launch) const noexcept {
+    std::uint32_t const* const count = early_.find(launch);
+    return count == nullptr ? 0 : *count;
+  }
   std::int64_t earliest() const noexcept { return earliest_; }
   /// The time 0 of a trace: the begin of the session, or of the first event before it.
   std::int64_t origin() const noexcept { return earliest() < 0 ? earliest() : 0; }
@@ -385,8 +391,8 @@ class trace_plan {
         std::int64_t const end = record.end < record.begin ? record.begin : record.end;
         int const rank = order(record);
         if (rank < 0) continue;
-        visit(trace_slice{record.begin, end, static_cast<std::uint32_t>(i), no_launch, false, kind,
-                          static_cast<std::uint8_t>(rank)});
+        visit(trace_slice{record.begin, end, static_cast<std::uint32_t>(i), no_launch, false, 0,
+                          kind, static_cast<std::uint8_t>(rank)});
       }
     };
     auto const outermost = [](auto const&) { return 0; };
@@ -443,8 +449,8 @@ class trace_plan {
     cutoff_ = low;
   }
 
-  /// An arrow has both ends in the trace, and does not go back in time, as clocks that disagree
-  /// would have it.
+  /// An arrow has both ends in the trace. Where the clocks disagree, it is drawn as long as the
+  /// work ends after its launch began.
   void connect(trace_slice& slice, launch_index const& launches) {
     std::uint32_t correlation = 0;
     if (slice.kind == slice_kind::kernel) {
@@ -458,9 +464,12 @@ class trace_plan {
     if (launch == launch_index::none) return;
     slice.launch = launch;
     driver_call_record const& from = input_.source.launches[launch];
-    slice.has_arrow = from.begin != lost_time && from.end != lost_time && from.begin < cutoff_ &&
-                      from.begin <= slice.begin && correlation != 0;
+    bool const drawn = from.begin != lost_time && from.end != lost_time && from.begin < cutoff_ &&
+                       from.begin <= slice.end && correlation != 0;
+    if (!drawn) return;
+    slice.has_arrow = from.begin <= slice.begin;
     if (slice.has_arrow) has_arrow_[launch] = true;
+    if (!slice.has_arrow) slice.early = ++early_[launch];
   }
 
   vec<trace_slice>& track_of(trace_slice const& slice) {
@@ -505,6 +514,7 @@ class trace_plan {
   table_input const& input_;
   trace_labels const& labels_;
   std::vector<bool> has_arrow_;
+  number_map<std::uint32_t> early_;  ///< by launch
   vec<projected_range> projected_;
   vec<use_track> uses_;
   vec<trace_track> tracks_;

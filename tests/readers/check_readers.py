@@ -143,7 +143,7 @@ def check_perfetto(name, path, events):
         return failed.append(f"{name}: Perfetto gives no answer")
     slices, arrows, counters, errors, broken, devices = answers
     same(f"{name}: Perfetto, slices", slices[0][0], sum(e["ph"] in "Xib" for e in events), 0)
-    same(f"{name}: Perfetto, arrows", arrows[0][0], sum("flow_in" in e for e in events), 0)
+    same(f"{name}: Perfetto, arrows", arrows[0][0], sum("flow_in" in e or e["ph"] == "f" for e in events), 0)
     same(f"{name}: Perfetto, values of counters", counters[0][0], sum(e["ph"] == "C" for e in events), 0)
     same(f"{name}: Perfetto, broken slices", broken[0][0], 0, 0)
     same(f"{name}: Perfetto, GPUs", devices[0][0], len({e["args"]["device"] for e in events if e.get("cat") in WORK}), 0)

@@ -55,10 +55,16 @@ class Trace:
                 if event["name"] == "process_name" and event["args"]["name"].startswith("GPU "):
                     self.devices.add(event["pid"])
                 continue
-            if phase not in ("X", "C", "i", "b", "e"):
+            if phase not in ("X", "C", "i", "b", "e", "s", "f"):
                 self.wrong.append(f"an unknown kind of event: {event}")
                 continue
             time = self.ns(event, "ts")
+            if phase in "sf":  # of work that seems to begin before its call
+                if phase == "s":
+                    self.begins.setdefault(("early", event.get("id")), []).append(time)
+                else:
+                    self.ends.append((("early", event.get("id")), time))
+                continue
             if phase in "be":
                 self.spans.setdefault((event.get("cat"), event.get("id")), {"b": [], "e": []})[phase].append(time)
                 continue

@@ -21,7 +21,7 @@ std::size_t lanes_of(std::vector<std::pair<std::int64_t, std::int64_t>> const& t
   vec<trace_slice> slices;
   for (auto const& time : times)
     slices.push_back({time.first, time.second, static_cast<std::uint32_t>(slices.size()), no_launch,
-                      false, nests ? slice_kind::range : slice_kind::kernel, 0});
+                      false, 0, nests ? slice_kind::range : slice_kind::kernel, 0});
   return split_into_lanes(slices).size();
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("lanes: each slice is on the first that has room for it") {
     for (std::uint32_t i = 0; i < 80; ++i) {
       std::int64_t const begin = random.below(times);
       bool const is_work = round % 2 == 0 && random.below(2) == 0;
-      slices.push_back({begin, begin + random.below(1 + times / 2), i, no_launch, false,
+      slices.push_back({begin, begin + random.below(1 + times / 2), i, no_launch, false, 0,
                         is_work ? slice_kind::kernel : slice_kind::range,
                         static_cast<std::uint8_t>(random.below(3))});
     }

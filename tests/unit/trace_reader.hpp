@@ -72,6 +72,7 @@ inline contents from_json(std::string const& document) {
   std::map<std::pair<int, int>, std::string> tracks;
   std::map<std::uint64_t, event> spans;
   std::map<std::uint64_t, std::pair<std::string, std::int64_t>> producers;
+  std::map<std::uint64_t, std::pair<std::string, std::int64_t>> early;
   auto const place = [](json const& e) {
     return std::make_pair(e["pid"].get<int>(), e["tid"].get<int>());
   };
@@ -85,8 +86,17 @@ inline contents from_json(std::string const& document) {
     }
   }
   for (json const& e : all) {
+    if (e["ph"] != "s") continue;
+    early[e["id"].get<std::uint64_t>()] = {tracks[place(e)], ns(e["ts"])};
+  }
+  for (json const& e : all) {
     std::string const phase = e["ph"];
-    if (phase == "M") continue;
+    if (phase == "M" || phase == "s") continue;
+    if (phase == "f") {
+      auto const& from = early.at(e["id"].get<std::uint64_t>());
+      made.arrows.emplace_back(from.first, from.second, tracks[place(e)], made.slices.back().begin);
+      continue;
+    }
     event of{processes[place(e).first],
              tracks[place(e)],
              e["name"],
