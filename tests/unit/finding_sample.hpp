@@ -164,13 +164,31 @@ struct program : sample::maker {
     set(where, "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", 33500);
     set(where, "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained", 16750);
     set(where, "sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", 33500);
-    set(where, "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained", 989000);
+    tensor_peaks(where, 989000);
     set(where, "sm__warps_active.avg.peak_sustained", 64);
     set(where, "sm__pipe_tensor_cycles_active.avg.peak_sustained", 4);
     set(where, "sm__cycles_active.sum", 132 * 1e6);  // of 1 ms
     set(where, "sm__warps_active.sum", 132 * 1e6 * 32);
     use(where, "issue", 0.25);
     hbm(where, 0.2);
+  }
+  /// Dense operations of BF16 in a cycle, and of the other formats as GH100 has them.
+  void tensor_peaks(std::uint32_t where, double bf16) {
+    struct entry {
+      char const* format;
+      double speed;
+    };
+    constexpr entry formats[] = {{"bf16_dst_fp32_sparsity_off", 1.0},
+                                 {"fp16_dst_fp32_sparsity_off", 1.0},
+                                 {"tf32_dst_fp32_sparsity_off", 0.5},
+                                 {"fp8_sparsity_off", 2.0},
+                                 {"fp4_dst_fp32_sparsity_off", 4.0},
+                                 {"int8_sparsity_off", 2.0},
+                                 {"fp64", 1.0 / 16.0}};
+    for (entry const& known : formats) {
+      std::string const name = std::string("sm__ops_path_tensor_src_") + known.format;
+      set(where, name + ".sum.peak_sustained", bf16 * known.speed);
+    }
   }
   static constexpr double hbm_peak = 4800;          ///< bytes a ns
   static constexpr double l2_peak = 10000;          ///< bytes a ns

@@ -232,8 +232,8 @@ TEST_CASE("names of other chips stand in") {
   set = resolve_metrics({"hbm_read_bytes"}, [](std::string const& name) {
     return name.compare(0, 4, "dram") != 0 && name.compare(0, 4, "fbpa") != 0;
   });
-  CHECK(set.counters() == names{"lts__t_sectors_aperture_sysmem_op_read.sum"});
-  CHECK(value(set, "hbm_read_bytes", {{"lts__t_sectors_aperture_sysmem_op_read.sum", 10}}) == 320);
+  CHECK(set.counters() == names{"lts__d_sectors_fill_sysmem.sum"});
+  CHECK(value(set, "hbm_read_bytes", {{"lts__d_sectors_fill_sysmem.sum", 10}}) == 320);
 
   // A sum of two where the first choice is missing.
   set = resolve_metrics({"tensor_fp16"}, without{{"sm__ops_path_tensor_src_fp16.sum"}});

@@ -292,15 +292,26 @@ inline constexpr metric metric_catalogue::entries[] = {
     {"hfma [instructions] = smsp__sass_thread_inst_executed_op_hfma_pred_on.sum: packed half fused "
      "multiply-adds",
      lv::sm, combine::sum},
-    {"flop_fp32 [FLOP] = fadd + fmul + 2 * ffma + "
-     "2 * ?smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum + "
-     "2 * ?smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum + "
-     "4 * ?smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum + "
-     "?smsp__sass_thread_inst_executed_op_ufadd_pred_on.sum + "
-     "?smsp__sass_thread_inst_executed_op_ufmul_pred_on.sum + "
-     "2 * ?smsp__sass_thread_inst_executed_op_uffma_pred_on.sum: FP32, without tensor cores, "
-     "packed "
-     "and uniform instructions with it",
+    {"fadd2 [instructions] = smsp__sass_thread_inst_executed_op_fadd2_pred_on.sum: FP32 additions "
+     "of two values, of threads",
+     lv::sm, combine::sum},
+    {"fmul2 [instructions] = smsp__sass_thread_inst_executed_op_fmul2_pred_on.sum: FP32 "
+     "multiplications of two values, of threads",
+     lv::sm, combine::sum},
+    {"ffma2 [instructions] = smsp__sass_thread_inst_executed_op_ffma2_pred_on.sum: FP32 fused "
+     "multiply-adds of two values, of threads",
+     lv::sm, combine::sum},
+    {"ufadd [instructions] = smsp__sass_thread_inst_executed_op_ufadd_pred_on.sum: FP32 additions "
+     "of the uniform pipe",
+     lv::sm, combine::sum},
+    {"ufmul [instructions] = smsp__sass_thread_inst_executed_op_ufmul_pred_on.sum: FP32 "
+     "multiplications of the uniform pipe",
+     lv::sm, combine::sum},
+    {"uffma [instructions] = smsp__sass_thread_inst_executed_op_uffma_pred_on.sum: FP32 fused "
+     "multiply-adds of the uniform pipe",
+     lv::sm, combine::sum},
+    {"flop_fp32 [FLOP] = fadd + fmul + 2 * ffma + 2 * ?fadd2 + 2 * ?fmul2 + 4 * ?ffma2 + ?ufadd + "
+     "?ufmul + 2 * ?uffma: FP32, without tensor cores, packed and uniform instructions with it",
      lv::sm, combine::sum},
     {"flop_fp64 [FLOP] = dadd + dmul + 2 * dfma: FP64, without tensor cores", lv::sm, combine::sum},
     {"flop_fp16 [FLOP] = 2 * hadd + 2 * hmul + 4 * hfma: half precision, without tensor cores; an "
@@ -538,7 +549,9 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "time_ns hbm_bytes l2_bytes l1_bytes l1_data_bytes hbm_peak_bytes_per_second "
      "l2_peak_bytes_per_second "
      "l1_peak_bytes_per_second fp32_peak_per_second fp64_peak_per_second fp16_peak_per_second "
-     "tensor_peak_per_second"},
+     "tensor_peak_per_second tensor_fp16_peak_per_cycle tensor_tf32_peak_per_cycle "
+     "tensor_fp8_peak_per_cycle tensor_fp4_peak_per_cycle tensor_int8_peak_per_cycle "
+     "tensor_fp64_peak_per_cycle"},
     {"instructions", "loads and stores with their bytes, exact; instructions by pipe",
      "global_load_instructions global_store_instructions shared_load_instructions "
      "shared_store_instructions local_load_instructions local_store_instructions "
