@@ -138,7 +138,7 @@ class explainer {
 
   void add_causes() {
     strata::report_input const& input = input_;
-    strata::vec<strata::finding> const& all = input.findings.findings;
+    std::vector<strata::finding> const& all = input.findings.findings;
     for (strata::finding const& found : all) {
       if (made_.causes.size() == most_) break;
       explained_cause cause;

@@ -53,10 +53,16 @@ class answer_json {
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
     json_.end_array();
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
-    write_list(json_, "undecided", table.undecided, [this](undecided_rule const& undecided) {
+    json_.line();
+    json_.array("undecided");
+    for (undecided_rule const& undecided : table.undecided) {
+      json_.line();
+      json_.object();
       json_.text("rule", undecided.rule);
       json_.text("needs", undecided.needs());
-    });
+      json_.end_object();
+    }
+    json_.end_array();
     write_roofline();
   }
 

@@ -7,7 +7,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -15,6 +14,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 // The answer in sentences: of each finding, of what is undecided, and the lines of the console.
 
@@ -74,7 +74,7 @@ struct most_deciding {
   undecided_rule const* rule = nullptr;  ///< null where all could
   std::size_t rules = 0;
 
-  explicit most_deciding(vec<undecided_rule> const& undecided) {
+  explicit most_deciding(std::vector<undecided_rule> const& undecided) {
     for (undecided_rule const& one : undecided) {
       std::size_t same = 0;
       for (undecided_rule const& other : undecided) same += decides(one, other);
@@ -86,7 +86,7 @@ struct most_deciding {
 };
 
 /// Empty where all rules could decide.
-inline std::string undecided_text(vec<undecided_rule> const& undecided) {
+inline std::string undecided_text(std::vector<undecided_rule> const& undecided) {
   most_deciding const most(undecided);
   if (most.rule == nullptr) return {};
   return sentence(most.rule->how_to_decide())

@@ -10,7 +10,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table.hpp>
-#include "analyse/finding_context.hpp"
+#include "analyse/rule_context.hpp"
 #include "analyse/step_replay.hpp"
 #include "report/answer_text.hpp"
 #include "report/page.hpp"
@@ -1268,14 +1268,12 @@ TEST_CASE("beside a cost no evidence is 0: gaps are those that a cause has the l
 }
 
 TEST_CASE("evidence is whole where sums of parts come to a whole number") {
-  struct context : detail::finding_context {
-    using finding_context::whole_if_near;
-  };
-  CHECK(context::whole_if_near(399.9999999999101) == 400.0);
-  CHECK(context::whole_if_near(33554432.000000015) == 33554432.0);
+  using detail::whole_if_near;
+  CHECK(whole_if_near(399.9999999999101) == 400.0);
+  CHECK(whole_if_near(33554432.000000015) == 33554432.0);
   for (double const value : {0.0, 1e-12, 0.5, 399.99999, 400.00001, 1e300})
-    CHECK(context::whole_if_near(value) == value);
-  CHECK(std::isnan(context::whole_if_near(std::nan(""))));
+    CHECK(whole_if_near(value) == value);
+  CHECK(std::isnan(whole_if_near(std::nan(""))));
 }
 
 TEST_CASE("a gain beyond the time of its cause says that other idle time ends with it") {

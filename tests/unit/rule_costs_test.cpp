@@ -318,7 +318,7 @@ TEST_CASE("means of whole numbers are whole in sentences") {
 }
 
 TEST_CASE("the console says which keys would decide most of the rules that are open") {
-  vec<undecided_rule> open;
+  std::vector<undecided_rule> open;
   CHECK(detail::undecided_text(open).empty());
   open.push_back({"tail-wave", deciding::kernels, "mlp"});
   CHECK(detail::undecided_text(open) ==
