@@ -15,6 +15,7 @@
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
 #include "report/comparison_files.cpp"
+#include "report/finding_view.cpp"
 #include "report/findings.cpp"
 #include "report/fleet_metrics.cpp"
 #include "report/page.cpp"

@@ -72,6 +72,9 @@ struct finding {
   finding_part part = finding_part::none;  ///< of the ranges
   /// The step without this cause alone, in all its ranges (what_if.hpp); NaN where that is unknown.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
+  /// Of one that alone does not shorten the step: the step without it and the first one of the
+  /// list; NaN where that is unknown, or no shorter than without the first one alone.
+  double with_first_ns = std::numeric_limits<double>::quiet_NaN();
 
   /// What a step of `step_ns` gains: by the prediction, else the most that it could.
   double gain_ns(double step_ns) const noexcept {
@@ -140,11 +143,18 @@ struct undecided_rule {
   }
 };
 
+/// The first causes of the list, fixed all at once.
+struct fixed_together {
+  std::size_t causes = 0;  ///< that many; fewer than 2: nothing is said
+  double step_ns = std::numeric_limits<double>::quiet_NaN();  ///< the step without them
+};
+
 /// What the rules say of a profile.
 struct findings_table {
   std::string bound;  ///< one sentence: what bounds the step
   /// One a cause: what gains most first, then doubts, then what does not shorten the step alone.
   std::vector<finding> findings;
+  fixed_together together;
   std::vector<undecided_rule> undecided;
 };
 

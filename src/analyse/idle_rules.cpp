@@ -87,7 +87,7 @@ std::string idle_title(rule_context const& run, idle_cause cause, idle_work cons
   std::string const idle = gpu + " " + std::string(entry_of(cause).meanwhile);
   switch (cause) {
     case idle_cause::launch:  // before a kernel is launched, and before it begins
-      if (!(all.kernels > 0.0)) return gpu + " while the host launches";
+      if (!(all.kernels > 0.0)) return gpu + " while it waits for launches";
       if (all.kernels < 1.5)
         return gpu + " while the host launches a kernel of " + time_text(all.kernel_ns);
       return gpu + " between " + amount_text(all.kernels, "kernel", "kernels") + " of " +
@@ -130,7 +130,7 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     made.candidates.push_back(std::move(seen));
   }
   bool const between = scope == idle_place::between_ranges;
-  made.title = idle_title(run, cause, all) + (between ? ", in no range" : "");
+  made.title = idle_title(run, cause, all) + (between ? ", outside ranges" : "");
   // The GPU's work hides no more than it takes.
   double const own_ns = run.in.steps.own_idle_ns(all.ns);
   if (cause == idle_cause::host_work && own_ns > run.in.steps.gpu_busy_ns)

@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,15 +100,12 @@ bool is_chain(rule_context const& run, std::size_t row, kernel_row const& kernel
   return run.load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= few_warps;
 }
 
-/// A cause in a range whose own kernels take `ns` of a step; none where the range has not that
-/// cause.
-using look_at_range = std::function<std::optional<candidate>(std::size_t row, double ns)>;
-
 /// Looks at each range whose own kernels are worth it, are no collectives, and were counted in the
 /// work that was timed: a fix that replaces the work gains whatever was counted. Without data where
-/// `key` has no value in any.
-rule_result look_at_counted(rule_context const& run, std::string_view key,
-                            look_at_range const& look) {
+/// `key` has no value in any. `look(row, ns)`: the cause in a range whose own kernels take `ns` of
+/// a step, if it has it.
+template <class Look>
+rule_result look_at_counted(rule_context const& run, std::string_view key, Look const& look) {
   rule_result made;
   made.has_data = false;
   for (std::size_t row = 0; row < run.rows.size(); ++row) {
@@ -233,13 +229,11 @@ last_wave last_wave_of(rule_context const& run, kernel_row const& kernel) noexce
   return median.idle < mean.idle ? median : mean;
 }
 
-/// The same of a range in whose time nearly all is this kernel's.
-using look_at_kernel =
-    std::function<std::optional<candidate>(std::size_t row, double ns, kernel_row const& kernel)>;
-
 /// Looks at each range whose kernel waits: no unit is used much, and no other cause explains it. Of
 /// ranges of several kernels below a use of `most` the most expensive is left to `kernels=`.
-rule_result look_at_waiting(rule_context const& run, double most, look_at_kernel const& look) {
+/// `look(row, ns, kernel)`: the cause in a range in whose time nearly all is this kernel's.
+template <class Look>
+rule_result look_at_waiting(rule_context const& run, double most, Look const& look) {
   std::size_t mixed = 0;
   bool has_data = false;
   rule_result made =

@@ -167,7 +167,7 @@ class bound_sentence {
       return many.empty() ? many : "Only host times are known:" + many;
     if (rest > most && rest > 0.1 * mean)
       return std::string("Only host times are known: ") + part(rest) +
-             " is in no range: mark what the program does there" + first + "." + many;
+             " is outside ranges: mark what the program does there" + first + "." + many;
     return std::string("Only host times are known: ") + run_.rows[longest].path +
            " takes the longest by itself, " + part(most) + first + "." + many;
   }
@@ -285,8 +285,8 @@ class bound_sentence {
              limit.use_text();
     bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
     if (!has_use) return "; its limiter is " + limit.text;
-    return std::string("; its limiter is latency: no unit is saturated, and the busiest, ") +
-           std::string(limit.roof) + (is_mean ? ", averages " : ", is at ") + limit.use_text();
+    return std::string("; no unit is saturated: the busiest, ") + std::string(limit.roof) +
+           (is_mean ? ", averages " : ", is at ") + limit.use_text();
   }
   /// The names of the kernels of a range itself, with their times.
   std::map<std::string_view, double> kernels_of(std::size_t row) const {

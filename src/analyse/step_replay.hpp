@@ -579,12 +579,12 @@ class step_replay {
   steps_summary const& summary_;
   std::int64_t from_ = lost_time;
   vec<replayed_step> steps_;
-  std::size_t skipped_ = 0;   ///< steps before these
-  vec<replayed_call> calls_;  ///< by thread and time
-  vec<gap> gaps_;             ///< in the order of the calls behind them
-  vec<index> call_of_;        ///< by launch
-  vec<timed_event> events_;   ///< in the order in which they happened
-  std::vector<what_if> changes_;      ///< by row
+  std::size_t skipped_ = 0;       ///< steps before these
+  vec<replayed_call> calls_;      ///< by thread and time
+  vec<gap> gaps_;                 ///< in the order of the calls behind them
+  vec<index> call_of_;            ///< by launch
+  vec<timed_event> events_;       ///< in the order in which they happened
+  std::vector<what_if> changes_;  ///< by row
   struct device_work {
     vec<replayed_work> works;  ///< by begin
     vec<index> by_end;         ///< the same by end

@@ -54,8 +54,9 @@ std::vector<double> predict(profile const& source, call_tree const& folded,
 /// the cost becomes what the step gains, if that is more. Idle time that recording adds is nobody's
 /// gain. Orders them by what the step gains, and by their cost where that is the same. Causes
 /// without which the step is no shorter come last.
-void predict_steps(std::vector<finding>& findings, profile const& source, call_tree const& folded,
-                   steps_summary const& steps);
+/// Returns: the step without the first causes together.
+fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
+                             call_tree const& folded, steps_summary const& steps);
 
 namespace detail {
 
