@@ -34,6 +34,11 @@ const busyKinds = {
     helps: fewerTurns,
     paint: "var(--c4)",
   },
+  "tensor memory": {
+    means: "accumulators of an SM",
+    helps: "fewer reads of accumulators; larger tiles",
+    paint: "var(--c4)",
+  },
   L1: {
     means: "cache of an SM",
     helps: "neighbouring addresses; reuse in registers",
