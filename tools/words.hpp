@@ -79,6 +79,11 @@ inline explained_words const output_words[] = {
     {{"blocks_at_a_time", "multiprocessors"}, "blocks that fit on the GPU at once; its SMs"},
     {{"time_at_roof_ns"}, "what the work would take at the roof, a step"},
     {{"shared_bytes"}, "shared memory of a block"},
+    {{"cpu_ns", "wall_ns"}, "what the thread of the steps has of a CPU in a step, and the step"},
+    {{"voluntary_switches", "involuntary_switches"},
+     "a step: times that its thread gives the CPU away, and that others take it"},
+    {{"first_third_ns", "last_third_ns"}, "the median step of the run's first and last third"},
+    {{"longest_ns", "slow_steps"}, "the slowest step, and how many are as slow"},
     // The page.
     {{"What helps most"}, "the finding whose fix shortens the step most"},
     {{"best case", "at best"},

@@ -39,6 +39,11 @@ const busyKinds = {
     helps: "fewer reads of accumulators; larger tiles",
     paint: "var(--c4)",
   },
+  TMA: {
+    means: "bulk copies of an SM",
+    helps: "fewer, larger boxes",
+    paint: "var(--c9)",
+  },
   L1: {
     means: "cache of an SM",
     helps: "neighbouring addresses; reuse in registers",
