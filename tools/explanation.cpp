@@ -138,35 +138,33 @@ class explainer {
 
   void add_causes() {
     strata::report_input const& input = input_;
-    strata::vec<strata::finding> const& all = input.findings.findings;
+    std::vector<strata::finding> const& all = input.findings.findings;
     for (strata::finding const& found : all) {
       if (made_.causes.size() == most_) break;
       explained_cause cause;
       cause.rule = line_of(found.rule);
       cause.path = path_of(found.path);
-      cause.text = line_of(inner::ranges_text(found), 150);
+      inner::finding_view const view = inner::view_of(found, input.steps);
+      cause.text = line_of(view.place, 150);
       if (!cause.text.empty()) cause.text += ": ";
-      cause.text += line_of(found.title) + ".";
-      std::string const gain = inner::gain_text(found, input.steps);
-      if (!gain.empty()) cause.text += " " + gain;
+      cause.text += line_of(view.title) + ".";
+      if (!view.prediction.empty()) cause.text += " " + view.prediction;
       cause.cost_ns = found.cost_ns_per_step;
       cause.predicted_step_ns = found.predicted_step_ns;
-      cause.gain_ns = found.gain_ns(input.steps.usual_ns());
-      cause.shortens_step = found.shortens_step(input.steps.usual_ns());
+      cause.gain_ns = view.gain_ns;
+      cause.shortens_step = view.shortens_step;
       cause.advice = line_of(found.advice);
-      for (strata::finding_evidence const& value : found.evidence)
+      cause.next = line_of(view.next);
+      for (inner::evidence_view const& value : view.evidence)
         if (cause.evidence.size() < most_)
-          cause.evidence.push_back({path_of(value.path), label_of(found, value),
-                                    line_of(value.column), value.value, line_of(value.unit)});
+          cause.evidence.push_back({path_of(value.path), path_of(value.label),
+                                    line_of(value.column), value.value, line_of(value.unit),
+                                    line_of(value.text)});
       cause.evidence_left_out = found.evidence.size() - cause.evidence.size();
       made_.causes.push_back(std::move(cause));
     }
+    made_.together = line_of(inner::together_text(input.findings.together, input.steps), 300);
     made_.causes_left_out = all.size() - made_.causes.size();
-  }
-
-  static std::string label_of(strata::finding const& found, strata::finding_evidence const& value) {
-    if (found.of_step) return std::string(inner::whole_step);
-    return inner::path_label(path_of(value.path));
   }
 
   bool has_gpu_work() const { return input_.folded[0].gpu_busy_ns != 0; }
@@ -222,7 +220,7 @@ class explainer {
       list += rule.rule;
     }
     for (auto const& [how, list] : rules)
-      made_.not_examined.push_back(line_of(list + ": " + how + " to check this", 600));
+      made_.not_examined.push_back(line_of(list + ": " + how + " to run this check", 600));
   }
 
   void add_problems() {
@@ -347,19 +345,6 @@ class explainer {
   explanation made_;
 };
 
-std::string value_text(explained_evidence const& value) {
-  if (value.unit == "ns") return inner::time_text(value.value);
-  constexpr double most = 9e15;  // all digits of a double
-  bool const is_count =
-      value.value == std::floor(value.value) && value.value >= 0 && value.value < most;
-  bool const has_thousands = value.value >= 1000 && value.value < most;
-  std::string const number =
-      is_count || has_thousands
-          ? inner::in_groups(static_cast<std::uint64_t>(value.value + (is_count ? 0 : 0.5)))
-          : inner::significant(value.value);
-  return value.unit.empty() ? number : number + " " + value.unit;
-}
-
 /// Empty where it is not known.
 std::string percent_text(double share) {
   return inner::is_nan(share) ? std::string() : inner::fixed_string(100 * share, 1) + " %";
@@ -388,6 +373,7 @@ void write_causes(inner::json_writer& json, explanation const& all) {
     json.number("gain_ns_per_step", cause.gain_ns);
     json.boolean("shortens_step", cause.shortens_step);
     json.text("advice", cause.advice);
+    json.text("next", cause.next);
     json.array("evidence");
     for (explained_evidence const& value : cause.evidence) {
       json.object();
@@ -403,6 +389,7 @@ void write_causes(inner::json_writer& json, explanation const& all) {
   }
   json.end_array();
   json.integer("findings_left_out", all.causes_left_out);
+  json.text("together", all.together);
 }
 
 void write_ranges(inner::json_writer& json, explanation const& all) {
@@ -447,13 +434,15 @@ std::string text_of(explanation const& all) {
     add_lines(text, "finding " + std::to_string(i + 1), {cause.rule + ": " + cause.text});
     std::vector<std::string> proofs;
     for (explained_evidence const& value : cause.evidence)
-      proofs.push_back(value.label + ": " + value.column + " " + value_text(value));
+      proofs.push_back(value.label + ": " + value.text);
     if (cause.evidence_left_out > 0)
       proofs.push_back(std::to_string(cause.evidence_left_out) + " more" + all.rest_of_findings);
     add_lines(text, "  evidence", proofs);
     add_lines(text, "  try", {cause.advice});
+    if (!cause.next.empty()) add_lines(text, "  next", {cause.next});
   }
   if (all.causes.empty()) text += "\nfindings      none\n";
+  if (!all.together.empty()) text += "\ntogether      " + all.together + "\n";
   if (all.causes_left_out > 0)
     text +=
         "\n" + std::to_string(all.causes_left_out) + " more findings" + all.rest_of_findings + "\n";
@@ -484,13 +473,13 @@ std::string markdown_of(explanation const& all) {
     text += "1. **" + plain_markdown(cause.rule) + "**: " + plain_markdown(cause.text) +
             "\n   Try: " + plain_markdown(cause.advice) + "\n";
     for (explained_evidence const& value : cause.evidence)
-      text += "   - " + code_markdown(value.label) + ": " + plain_markdown(value.column) + " " +
-              plain_markdown(value_text(value)) + "\n";
+      text += "   - " + code_markdown(value.label) + ": " + plain_markdown(value.text) + "\n";
     if (cause.evidence_left_out > 0)
       text += "   - " + std::to_string(cause.evidence_left_out) + " more" +
               plain_markdown(all.rest_of_findings) + "\n";
   }
   if (all.causes.empty()) text += "None.\n";
+  if (!all.together.empty()) text += "\n" + plain_markdown(all.together) + "\n";
   if (all.causes_left_out > 0)
     text += "\n" + std::to_string(all.causes_left_out) + " more" +
             plain_markdown(all.rest_of_findings) + "\n";

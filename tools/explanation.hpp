@@ -22,6 +22,7 @@ struct explained_evidence {
   std::string column;
   double value = 0;
   std::string unit;
+  std::string text;  ///< "GPU idle 9.34 ms"
 };
 
 /// A finding.
@@ -36,6 +37,7 @@ struct explained_cause {
   std::vector<explained_evidence> evidence;
   std::size_t evidence_left_out = 0;
   std::string advice;
+  std::string next;  ///< what to record to learn more; empty where nothing would tell
 };
 
 /// A range with a large part of the step.
@@ -57,6 +59,7 @@ struct explanation {
   double usual_step_ns = 0;  ///< without recording, from which gains go
   std::string bound;         ///< what bounds the step
   std::vector<explained_cause> causes;
+  std::string together;  ///< the step without the first causes at once; may be empty
   std::size_t causes_left_out = 0;
   std::string rest_of_findings;  ///< where it is, behind "8 more"
   std::string time_of_ranges;    ///< which time of a range it is, in words

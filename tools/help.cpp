@@ -4,7 +4,7 @@
 #include <strata/session/options_reader.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/table.hpp>
-#include "analyse/finding_rules.hpp"
+#include "analyse/rules.hpp"
 #include "analyse/speed_of_light.hpp"
 
 #include <algorithm>
@@ -165,7 +165,7 @@ class help_command final : public subcommand {
   static void consider_names(strata::detail::nearest_names& nearest) {
     for_each_metric([&](strata::metric const& metric) { nearest.consider(metric.key()); });
     for (strata::metric_preset const& preset : strata::preset_list()) nearest.consider(preset.name);
-    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules)
+    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules)
       nearest.consider(rule.id);
     for (subcommand_pointer const& command : make_all()) nearest.consider(command->name());
     for_each_key([&](std::string_view key, std::string_view) { nearest.consider(key); });
@@ -290,7 +290,7 @@ class help_command final : public subcommand {
   }
 
   void explain_finding() {
-    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules) {
+    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules) {
       if (!is_wanted(rule.id)) continue;
       std::string needs = strata::undecided_rule{rule.id, rule.needs, {}}.needs();
       if (!needs.empty()) needs = "\n  needs " + needs;

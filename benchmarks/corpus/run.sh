@@ -20,7 +20,7 @@ if [ -z "${INJECT:-}" ]; then
   INJECT=$out/libstrata_inject.so
   # Each operation is a small part of the step: here what is below 1 % of it is said too, in ranges of any part, and all of a rule.
   rm -rf "$out/include" "$out/src" && cp -r "$root/include" "$root/src" "$out"
-  rules=$out/src/analyse/finding_context.hpp
+  rules=$out/src/analyse/rule_context.hpp
   sed -Ei 's/(least_share(_of_range)?) = 0\.[0-9]+;/\1 = 1e-6;/; s/most_of_a_rule = 4;/most_of_a_rule = 4096;/' "$rules"
   [ "$(grep -cE '= (1e-6|4096);' "$rules")" = 3 ] || echo "run.sh: small findings stay unsaid"
   g++ -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -I"$out/include" -I"$out/src" \

@@ -6,8 +6,10 @@ const multiplyAdds = {
   helps: "tensor cores: TF32 or BF16",
   paint: "var(--c10)",
 };
-const fewerLaunches =
-  "a CUDA graph, or the next one before the wait; fusion; more work in each launch";
+// A program that replays graphs has no use for the advice to make one.
+const fewerLaunches = data.launches_graphs
+  ? "the next graph before the wait; fusion; fewer graphs with more work in each"
+  : "a CUDA graph, or the next one before the wait; fusion; more work in each launch";
 const fewerTurns = "larger tiles in registers; no bank conflicts";
 
 // By limiter, as the console and the table name it; `means` says it in plain words, `helps` what
@@ -31,6 +33,16 @@ const busyKinds = {
     means: "per SM",
     helps: fewerTurns,
     paint: "var(--c4)",
+  },
+  "tensor memory": {
+    means: "accumulators of an SM",
+    helps: "fewer reads of accumulators; larger tiles",
+    paint: "var(--c4)",
+  },
+  TMA: {
+    means: "bulk copies of an SM",
+    helps: "fewer, larger boxes",
+    paint: "var(--c9)",
   },
   L1: {
     means: "cache of an SM",
@@ -77,12 +89,12 @@ const busyKinds = {
     paint: "var(--c12)",
   },
   latency: {
-    means: "no unit reaches 60 %",
+    means: "no unit saturated, all below 60 %",
     helps: "more warps, or more independent work in each",
     paint: "var(--c0)",
   },
   launch: {
-    means: "short kernels",
+    means: "kernels too short to fill the GPU",
     helps: fewerLaunches,
     paint: "var(--c11)",
   },
@@ -107,12 +119,12 @@ const busyKinds = {
 // repeat.
 const idleKinds = {
   launch: {
-    name: "the host launches",
+    name: "waiting for launches",
     helps: fewerLaunches,
     paint: "var(--c3)",
   },
   "host work": {
-    name: "the program computes",
+    name: "CPU code between launches",
     helps: "launch first; another thread",
     paint: "var(--c13)",
   },
@@ -132,7 +144,7 @@ const idleKinds = {
     paint: "var(--c12)",
   },
   device: {
-    name: "queued work begins late",
+    name: "queued work not started",
     helps: "fewer dependences between streams",
     paint: "var(--c7)",
   },
@@ -175,19 +187,22 @@ function toMost(part) {
   if (!part.ranges.length || part.ranges[0].range < 0) return null;  // not on the page
   const others = part.ranges.length > 1 ? " + " + (part.ranges.length - 1) : null;
   return el("span", {class: "most"},
-    range ? toRow(range, endOfPath(shortTitle(range))) : "in no range", others);
+    range ? toRow(range, endOfPath(shortTitle(range))) : "outside ranges", others);
 }
 
 // The part of a step that findings have, by cause of idle time, or by a limiter that is the host's.
 const findingParts = {
-  launch: "launches",
   "host work": "host work",
   wait: "waits",
   allocation: "allocations",
   copy: "copies",
   copies: "copies",
 };
-const findingPart = part => findingParts[part.what] || (part.isIdle ? "" : "kernels");
+/** Idle time of launches is of "launches"; busy time of short kernels is none: no launch makes it. */
+const findingPart = part => {
+  if (part.what === "launch") return part.isIdle ? "launches" : "kernels";
+  return findingParts[part.what] || (part.isIdle ? "" : "kernels");
+};
 
 /**
  * What a part gains by a finding: as much of the gain as its ranges have of the cost. What the host

@@ -18,41 +18,12 @@ const hasCost = finding => finding.cost_ns_per_step > 0;
 const leadingFindings =
   answer.findings.filter(finding => finding.shortens_step || !hasCost(finding));
 
-/** Columns and values; those of another range name it. */
+/** What proves it; what is of another range names that. */
 const evidence = finding => finding.evidence.map((item, i) => [
   i ? "; " : "",
   item.path !== finding.path ? item.path + " " : null,
-  el("code", {}, item.column),
-  " ",
-  inUnit(item.unit)(item.value),
+  el("span", {title: item.column}, item.text),
 ]);
-
-/** What a finding gains, of the step; "" where that is not known or rounds to 0. */
-function gainShare(finding) {
-  const share = 100 * finding.gain_ns_per_step / summary.usual_ns;
-  return share >= 0.05 ? shareText(share) : "";
-}
-
-/** The step without the cause. */
-function afterwards(finding) {
-  if (!hasCost(finding)) return "";
-  if (!finding.shortens_step) return "Fixing this alone would not shorten the " + unit + ". ";
-  const share = gainShare(finding);
-  if (none(finding.predicted_step_ns)) {
-    const most = "Fixing this would shorten the " + unit + " by at most ";
-    return most + time(finding.cost_ns_per_step) + (share && " (" + share + ")") + ". ";
-  }
-  const others = finding.ends_other_waits ? ", since other idle time ends with it. " : ". ";
-  const shorter = time(finding.predicted_step_ns);
-  return "Without this cause, the " + unit + " would take at best " + shorter
-    + (share && " (" + share + " shorter)") + others;
-}
-
-function gainOf(finding) {
-  const share = gainShare(finding);
-  const most = none(finding.predicted_step_ns) ? "up to " : "";
-  return most + time(finding.gain_ns_per_step) + " a " + unit + (share && " (" + share + ")");
-}
 
 const folding = (summaryText, ...children) =>
   el("details", {}, el("summary", {}, summaryText), children);
@@ -79,14 +50,13 @@ function placesOf(finding) {
   const links = inRanges.map((item, i) =>
     [i ? ", " : "", toRow(item.range, i ? shortTitle(item.range) : shortPath(item.path))]);
   const more = all.length - named.length;
-  const others = more > 0 ? some(more, "more range", "more ranges") : "between ranges";
+  const others = more > 0 ? some(more, "more range", "more ranges") : "outside ranges";
   return [links, (more > 0 || inRanges.length < named.length ? " and " + others : "") + ": "];
 }
 
 function findingTitle(finding) {
   const title = finding.path ? finding.title : sentence(finding.title).replace(/\.$/, "");
-  const helps = hasCost(finding) && finding.shortens_step;
-  const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
+  const gain = finding.gain ? [" \u2013 ", el("span", {class: "gain"}, finding.gain)] : null;
   return el("h3", {}, placesOf(finding), title, gain);
 }
 
@@ -106,11 +76,10 @@ function markFindings() {
 }
 
 function oneFinding(finding) {
-  const needs = (finding.needs || "").replace(/^counters=/, "");
   return el("li", {"data-ranges": rangesOf(finding).join(" ")},
     findingTitle(finding),
-    el("p", {}, afterwards(finding) + sentence(finding.advice)),
-    needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
+    el("p", {}, (finding.prediction ? finding.prediction + " " : "") + sentence(finding.advice)),
+    finding.next ? el("p", {class: "evidence"}, sentence(finding.next)) : null,
     folding("Ranges and evidence",
       otherRanges(finding),
       el("p", {class: "evidence"},
@@ -130,23 +99,25 @@ function undecidedRules() {
   const rules = answer.undecided;
   if (!rules.length) return null;
   const columns = [
-    {label: "Rule", get: rule => rule.rule, text: true},
+    {label: "Check", get: rule => rule.rule, text: true},
     {label: "What to record with", get: rule => rule.needs, text: true},
   ];
-  return folding(some(rules.length, "rule", "rules") + " could not run",
-    table("Rules that could not run", columns, rules));
+  return folding(some(rules.length, "check", "checks") + " could not run",
+    table("Checks that could not run", columns, rules));
 }
 
 function aboutFindings(list) {
+  const blind = answer.undecided.length;
+  const run = answer.checks - blind;
   const nothing = data.traced
-    ? "No rule found anything wrong."
-    : "No rule found anything wrong in the host times; most rules look at the GPU's.";
+    ? some(run, "check", "checks") + " found nothing" + (blind ? "; " + blind + " could not run." : ".")
+    : "No check of the host times found anything; most checks look at the GPU's.";
   const found = "One cause each, over all its ranges, by what the " + unit
     + " gains without it. What is predicted is the best case.";
   const more = answer.findings_left_out
     ? count(answer.findings_left_out) + " more are in findings.json."
     : "";
-  return [list.length ? found : nothing, more].filter(Boolean).join(" ");
+  return [list.length ? found : nothing, answer.together.prediction, more].filter(Boolean).join(" ");
 }
 
 function findings() {
@@ -160,8 +131,7 @@ function findings() {
       ? folding(count(rest.length) + " more, which gain less", findingList(rest, openFindings))
       : null,
     others.length
-      ? folding(some(others.length, "finding", "findings") + " that would not shorten the " + unit
-          + " alone", findingList(others, list.length))
+      ? folding(some(others.length, "finding", "findings") + " without a gain alone", findingList(others, list.length))
       : null,
     undecidedRules());
   listeners.push(markFindings);

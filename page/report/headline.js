@@ -110,14 +110,19 @@ function commonestNeed(rules) {
   return [...amounts].sort((a, b) => b[1] - a[1])[0][0];
 }
 
+/** What a rule needs as an instruction: keys to record with, or graphs to switch off. */
+const howToRun = needs =>
+  needs.startsWith("switching") ? "switch CUDA graphs off" : "record with " + needs;
+
 /** That no rule found a gain, or that some could not look for one; null where no GPU worked. */
 function helpsNothing() {
   if (!(summary.gpu_busy_ns > 0)) return null;
   const blind = answer.undecided;
-  const nothing = " found anything that would shorten the " + unit + ".";
-  if (!blind.length) return el("p", {}, "No rule" + nothing);
-  return el("p", {}, "What helps most is not measured: " + commonestNeed(blind) + " would let "
-    + some(blind.length, "more rule", "more rules") + " look. No other one" + nothing);
+  const ran = some(answer.checks - blind.length, "check", "checks") + " found nothing that would "
+    + "shorten the " + unit + ".";
+  if (!blind.length) return el("p", {}, ran);
+  return el("p", {}, "What helps most is not measured: " + howToRun(commonestNeed(blind))
+    + " to run " + some(blind.length, "more check", "more checks") + ". " + ran);
 }
 
 /** The cause that gains most, its fix, and what the step becomes. */
@@ -126,7 +131,7 @@ function helpsMost() {
   const isLittle = bestFinding.gain_ns_per_step < little * summary.usual_ns;
   const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
   return el("p", {}, intro, placesOf(bestFinding), sentence(bestFinding.title), " ",
-    sentence(bestFinding.advice), " ", afterwards(bestFinding));
+    sentence(bestFinding.advice), " ", bestFinding.prediction);
 }
 
 /** Parts of a step: from what on a cause or a limiter is named, below what a gain is little. */
@@ -145,8 +150,9 @@ function mostToGain() {
     return " Most to gain: " + bestFinding.cause + ".";
   }
   const blind = answer.undecided.length;
-  return " No known fix gains much of it"
-    + (blind ? "; " + some(blind, "rule", "rules") + " could not run." : ".");
+  const most = bestFinding ? 100 * bestFinding.gain_ns_per_step / summary.usual_ns : 0;
+  return (most ? " Known fixes gain at most " + percent(most) + "." : " No known fix shortens it.")
+    + (blind ? " " + some(blind, "check", "checks") + " could not run." : "");
 }
 
 /** The limiters with much of a step; "" where the GPU is idle most of the time. */

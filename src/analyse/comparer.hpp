@@ -901,6 +901,7 @@ class comparer {
     bool const decided = step_slower_ || step_.value + hidden <= step_limit_;
     std::string const change = changed_text(result_.change);
     result_.headline = (decided ? "the step is " : "the step looks ") + change + ", " + times;
+    if (decided && change == unchanged_text) result_.headline = "no change: " + times;
     if (!decided && step_.value > step_limit_)
       result_.headline += ", which " + doubt_of_step();
     else if (change != unchanged_text && is_noise(result_.change, result_.noise))

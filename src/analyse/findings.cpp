@@ -1,12 +1,129 @@
 #include "findings.hpp"
 
 #include <strata/base/macros.hpp>
-#include "finding_rules.hpp"
+#include <strata/profile/range_paths.hpp>
+#include "rule_context.hpp"
+#include "rules.hpp"
+#include "step_bound.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 STRATA_BEGIN
+namespace detail {
+namespace {
+
+bool costs_more(finding const& a, finding const& b) noexcept {
+  return a.cost_ns_per_step > b.cost_ns_per_step;
+}
+
+/// A candidate with what its rule says of all of them.
+finding finding_of(finding_rule const& rule, rule_result const& said, candidate&& seen) {
+  finding made;
+  made.rule = rule.id;
+  made.title = said.title.empty() ? std::move(seen.title) : said.title;
+  made.row = seen.row;
+  made.path = std::move(seen.path);
+  made.of_step = seen.of_step;
+  made.cost_ns_per_step = seen.cost_ns;
+  made.evidence = std::move(seen.evidence);
+  made.cause = rule.cause;
+  made.advice = rule.advice;
+  if (!seen.advice.empty()) made.advice = seen.advice;
+  if (!said.advice.empty()) made.advice = said.advice;
+  made.needs = seen.needs;
+  made.part = seen.part.value_or(rule.part);
+  made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part});
+  return made;
+}
+
+/// One finding of one cause in several ranges, the most expensive first. A title that only the
+/// first of them has says so; of several fixes the rule's is left. Requires: at least one.
+finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
+  std::stable_sort(causes.begin(), causes.end(), costs_more);
+  finding made = std::move(causes.front());
+  bool const is_mixed_advice =
+      std::any_of(causes.begin() + 1, causes.end(),
+                  [&](finding const& other) { return other.advice != made.advice; });
+  if (is_mixed_advice) made.advice = rule.advice;
+  bool const is_mixed_title =
+      std::any_of(causes.begin() + 1, causes.end(),
+                  [&](finding const& other) { return other.title != made.title; });
+  if (is_mixed_title) made.title += " (" + in_range(made.path) + ")";
+  for (std::size_t i = 1; i < causes.size(); ++i) {
+    finding const& more = causes[i];
+    made.cost_ns_per_step += more.cost_ns_per_step;
+    made.ranges.push_back(more.ranges.front());
+    if (i < most_of_a_rule)
+      made.evidence.insert(made.evidence.end(), more.evidence.begin(), more.evidence.end());
+  }
+  return made;
+}
+
+/// Runs the rules in their order, and turns their candidates into findings.
+class finding_judge {
+ public:
+  explicit finding_judge(findings_input const& input) : run_(input) {}
+
+  findings_table run() {
+    if (run_.rows.empty()) return {};
+    bool const hangs = run_.in.source.hang.found;  // what is missing says more than what came
+    if (!hangs && !(run_.step_ns > 0.0)) return {};
+    if (!hangs)
+      for (finding_rule const& rule : finding_rules) judge(rule);
+    std::stable_sort(made_.findings.begin(), made_.findings.end(), costs_more);
+    made_.bound = step_bound(run_);
+    return std::move(made_);
+  }
+
+ private:
+  void judge(finding_rule const& rule) {
+    rule_result said = rule.look(run_);
+    double cost_ns = 0.0;
+    for (candidate const& seen : said.candidates) cost_ns += seen.cost_ns;
+    bool const is_expensive = run_.is_expensive(cost_ns);
+    std::vector<finding> causes;
+    for (candidate& seen : said.candidates) {
+      if (is_expensive || seen.part.value_or(rule.part) != finding_part::kernels) claim(seen);
+      bool const is_doubt = !(seen.cost_ns > 0.0);
+      (is_doubt ? made_.findings : causes).push_back(finding_of(rule, said, std::move(seen)));
+    }
+    if (is_expensive && !causes.empty()) {
+      made_.findings.push_back(merged(rule, std::move(causes)));
+      double& cost = made_.findings.back().cost_ns_per_step;
+      cost = std::min(cost, run_.step_ns);
+    }
+    for (undecided_rule const& open : said.open) add_undecided(rule, open);
+    if (!said.has_data && rule.needs != deciding::nothing && run_.has_device_work())
+      add_undecided(rule, run_.what_decides(rule.needs));
+  }
+
+  void claim(candidate const& seen) {
+    for (time_claim const& time : seen.claims) {
+      if (time.is_apart)
+        run_.gains.set_apart(time.row, time.ns);
+      else
+        run_.gains.claim(time.row, time.ns);
+    }
+  }
+
+  void add_undecided(finding_rule const& rule, undecided_rule open) {
+    open.rule = rule.id;
+    made_.undecided.push_back(std::move(open));
+  }
+
+  rule_context run_;
+  findings_table made_;
+};
+
+}  // namespace
+}  // namespace detail
 
 findings_table make_findings(findings_input const& input) {
-  return detail::finding_rules(input).run();
+  return detail::finding_judge(input).run();
 }
 
 STRATA_END

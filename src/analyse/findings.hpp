@@ -4,7 +4,6 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -12,12 +11,14 @@
 #include <strata/tables/steps_summary.hpp>
 #include "roofline.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -63,19 +64,22 @@ struct finding {
   std::size_t row = 0;            ///< of that range
   bool of_step = false;           ///< not of a range, nor of what is outside ranges
   double cost_ns_per_step = 0.0;  ///< the most that could be gained; 0: the numbers are in doubt
-  vec<finding_range> ranges;      ///< all of them, that range first
-  vec<finding_evidence> evidence;
+  std::vector<finding_range> ranges;  ///< all of them, that range first
+  std::vector<finding_evidence> evidence;
   std::string_view cause;   ///< in a few words; "" where it never shortens a step
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
   finding_part part = finding_part::none;  ///< of the ranges
   /// The step without this cause alone, in all its ranges (what_if.hpp); NaN where that is unknown.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
+  /// Of one that alone does not shorten the step: the step without it and the first one of the
+  /// list; NaN where that is unknown, or no shorter than without the first one alone.
+  double with_first_ns = std::numeric_limits<double>::quiet_NaN();
 
   /// What a step of `step_ns` gains: by the prediction, else the most that it could.
   double gain_ns(double step_ns) const noexcept {
     double const gain = step_ns - predicted_step_ns;
-    return detail::is_finite(gain) ? detail::larger(0.0, gain) : cost_ns_per_step;
+    return detail::is_finite(gain) ? std::max(0.0, gain) : cost_ns_per_step;
   }
   /// Whether a step of `step_ns` gains more than the cause takes: what else the GPU waits for
   /// ends with it.
@@ -139,12 +143,19 @@ struct undecided_rule {
   }
 };
 
+/// The first causes of the list, fixed all at once.
+struct fixed_together {
+  std::size_t causes = 0;  ///< that many; fewer than 2: nothing is said
+  double step_ns = std::numeric_limits<double>::quiet_NaN();  ///< the step without them
+};
+
 /// What the rules say of a profile.
 struct findings_table {
   std::string bound;  ///< one sentence: what bounds the step
   /// One a cause: what gains most first, then doubts, then what does not shorten the step alone.
-  vec<finding> findings;
-  vec<undecided_rule> undecided;
+  std::vector<finding> findings;
+  fixed_together together;
+  std::vector<undecided_rule> undecided;
 };
 
 /// Everything that the rules look at; it refers to its parts.

@@ -7,12 +7,13 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include "roofline.hpp"
 #include "speed_of_light.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -46,7 +47,7 @@ class fix_of_kernels {
 
   /// The fix leaves this part of a unit's work.
   fix_of_kernels& leaves(gpu_unit unit, double part) noexcept {
-    left_[static_cast<std::size_t>(unit)] = larger(0.0, smaller(1.0, part));
+    left_[static_cast<std::size_t>(unit)] = std::max(0.0, std::min(1.0, part));
     return *this;
   }
   /// The fix brings a unit work for this long at its peak.
@@ -72,8 +73,8 @@ class fix_of_kernels {
     if (replaced_) return load.time_ns;
     double saved = waits_ns_;
     for (std::size_t unit = 0; unit < gpu_units; ++unit)
-      saved = larger(saved, taken_ns(load, static_cast<gpu_unit>(unit)) * (1.0 - left_[unit]));
-    return smaller(saved, bound_saved_ns(load));
+      saved = std::max(saved, taken_ns(load, static_cast<gpu_unit>(unit)) * (1.0 - left_[unit]));
+    return std::min(saved, bound_saved_ns(load));
   }
   /// The least time of what is left and what is new.
   double least_ns(range_limit const& load) const noexcept {
@@ -83,14 +84,14 @@ class fix_of_kernels {
       auto const which = static_cast<gpu_unit>(unit);
       double const ns = load.units[which];
       double const then = (is_finite(ns) ? ns * left_[unit] : 0.0) + added_ns_[unit];
-      longest = larger(longest, then / reachable_use(which));
+      longest = std::max(longest, then / reachable_use(which));
     }
     return longest;
   }
 
   /// The time that a unit takes of the kernels': a unit that bounds them takes all of it.
   static double taken_ns(range_limit const& load, gpu_unit unit) noexcept {
-    return load.time_ns * smaller(1.0, load.use(unit) / bound_use);
+    return load.time_ns * std::min(1.0, load.use(unit) / bound_use);
   }
 
  private:
@@ -100,7 +101,7 @@ class fix_of_kernels {
     double saved = load.time_ns;
     for (std::size_t unit = 0; unit < gpu_units; ++unit)
       if (load.use(static_cast<gpu_unit>(unit)) >= bound_use)
-        saved = smaller(saved, load.time_ns * (1.0 - left_[unit]));
+        saved = std::min(saved, load.time_ns * (1.0 - left_[unit]));
     return saved;
   }
 
@@ -128,7 +129,7 @@ class gain_judge {
     if (load.is_above_roof()) return 0.0;
     // What other causes gain goes first: all of them together leave the time at the limit, too.
     double const possible = unclaimed_[row] - fix.least_ns(load);
-    return larger(0.0, smaller(possible, fix.saved_ns(load)));
+    return std::max(0.0, std::min(possible, fix.saved_ns(load)));
   }
   /// Of a range with those below it, up to the row `end`, whose work becomes this part of itself
   /// and which saves at most so much. `load`: of all of them.
@@ -137,9 +138,9 @@ class gain_judge {
     if (load.is_above_roof()) return 0.0;
     double unclaimed = 0.0;
     for (std::size_t i = row; i < end; ++i) unclaimed += unclaimed_[i];
-    double const left = smaller(load.time_ns, unclaimed);
+    double const left = std::min(load.time_ns, unclaimed);
     double const possible = left - fix_of_kernels().least_ns(load) * part;
-    return larger(0.0, smaller(possible, saved_ns));
+    return std::max(0.0, std::min(possible, saved_ns));
   }
   /// The part of the kernels' time that no cause explains yet.
   double unexplained(std::size_t row) const noexcept {
@@ -148,18 +149,18 @@ class gain_judge {
   }
   /// This time is a cause's: no other one gains it.
   void claim(std::size_t row, double ns) noexcept {
-    unclaimed_[row] = larger(0.0, unclaimed_[row] - ns);
+    unclaimed_[row] = std::max(0.0, unclaimed_[row] - ns);
   }
   /// This time is that of other kernels of the range, and explains nothing of the rest.
   void set_apart(std::size_t row, double ns) noexcept {
-    judged_[row] = larger(0.0, judged_[row] - ns);
+    judged_[row] = std::max(0.0, judged_[row] - ns);
     claim(row, ns);
   }
 
  private:
   roofline_table const& roofline_;
-  vec<double> judged_;     ///< by row, ns of a step
-  vec<double> unclaimed_;  ///< of these
+  std::vector<double> judged_;     ///< by row, ns of a step
+  std::vector<double> unclaimed_;  ///< of these
 };
 
 }  // namespace detail

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -47,7 +48,7 @@ class step_replay {
 
   /// The mean step with all of the changes, in ns; NaN where the timeline is not whole. Of two
   /// changes of a range the later one holds.
-  double step_ns(vec<what_if> const& changes) {
+  double step_ns(std::vector<what_if> const& changes) {
     if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
     return larger(0.0, summary_.mean_ns - unchanged_ns_ + run(changes));
   }
@@ -490,7 +491,7 @@ class step_replay {
   }
 
   /// Notes what each row's parts take from now on.
-  void change_rows(vec<what_if> const& changes) {
+  void change_rows(std::vector<what_if> const& changes) {
     vec<range_row> const& rows = tree_.rows();
     changes_.assign(rows.size(), what_if());
     any_order_ = false;
@@ -507,7 +508,7 @@ class step_replay {
     }
   }
 
-  double run(vec<what_if> const& changes) {
+  double run(std::vector<what_if> const& changes) {
     change_rows(changes);
     for (replayed_step& step : steps_) {
       step.gpu_begin = latest_time;
@@ -578,12 +579,12 @@ class step_replay {
   steps_summary const& summary_;
   std::int64_t from_ = lost_time;
   vec<replayed_step> steps_;
-  std::size_t skipped_ = 0;   ///< steps before these
-  vec<replayed_call> calls_;  ///< by thread and time
-  vec<gap> gaps_;             ///< in the order of the calls behind them
-  vec<index> call_of_;        ///< by launch
-  vec<timed_event> events_;   ///< in the order in which they happened
-  vec<what_if> changes_;      ///< by row
+  std::size_t skipped_ = 0;       ///< steps before these
+  vec<replayed_call> calls_;      ///< by thread and time
+  vec<gap> gaps_;                 ///< in the order of the calls behind them
+  vec<index> call_of_;            ///< by launch
+  vec<timed_event> events_;       ///< in the order in which they happened
+  std::vector<what_if> changes_;  ///< by row
   struct device_work {
     vec<replayed_work> works;  ///< by begin
     vec<index> by_end;         ///< the same by end

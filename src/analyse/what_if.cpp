@@ -2,7 +2,6 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps.hpp>
@@ -10,7 +9,9 @@
 #include "roofline.hpp"
 #include "step_replay.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -19,7 +20,7 @@ what_if at_roof(roofline_table const& roofs, std::size_t row, double part) noexc
   made.row = row;
   if (row >= roofs.own.size() || !(part > 0.0)) return made;
   double const fraction = roofs.own[row].fraction();
-  if (fraction > 0.0) made.kernels = detail::smaller(1.0, fraction / part);
+  if (fraction > 0.0) made.kernels = std::min(1.0, fraction / part);
   return made;
 }
 
@@ -54,13 +55,13 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summar
   double const sum = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
   double const busy = steps.busy_ns(row);
   double const kernels =
-      smaller(steps.per_step(sum, made.below ? row.step_work_share : row.step_self_share), busy);
+      std::min(steps.per_step(sum, made.below ? row.step_work_share : row.step_self_share), busy);
   switch (range.part) {
     case finding_part::none:
       return false;
     case finding_part::kernels:
     case finding_part::kernels_below:
-      made.kernels = larger(0.0, 1.0 - range.cost_ns_per_step / kernels);
+      made.kernels = std::max(0.0, 1.0 - range.cost_ns_per_step / kernels);
       return kernels > 0.0;
     case finding_part::copies: {
       double const copies = copies_ns(range.row, steps);
@@ -88,7 +89,7 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summar
 
 /// Adds what one more range of a finding changes. A range may be there twice: copies in both
 /// directions, several kernels.
-inline void add_change(vec<what_if>& changes, what_if const& more) {
+inline void add_change(std::vector<what_if>& changes, what_if const& more) {
   what_if* change = nullptr;
   for (what_if& known : changes)
     if (known.row == more.row && known.below == more.below) change = &known;
@@ -101,7 +102,7 @@ inline void add_change(vec<what_if>& changes, what_if const& more) {
   using factor = double what_if::*;
   for (factor const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
                             &what_if::host_work, &what_if::waits, &what_if::allocations})
-    change->*part = larger(0.0, change->*part + more.*part - 1.0);
+    change->*part = std::max(0.0, change->*part + more.*part - 1.0);
   change->any_order = change->any_order || more.any_order;
   // Of a few bytes nothing stays, nor does the host wait for them.
   constexpr double noticed = 0.01;
@@ -115,7 +116,7 @@ double most_gain(finding const& cause, steps_summary const& steps) noexcept {
       return cost;
   double idle = 0.0;
   for (idle_time const& time : steps.idle) idle += time.ns;
-  return larger(cost, idle);
+  return std::max(cost, idle);
 }
 
 /// Whether a cause is idle time of the device for what the host does.
@@ -131,42 +132,117 @@ inline bool is_of_host(finding const& cause) noexcept {
 
 }  // namespace detail
 
-vec<double> predict(profile const& source, call_tree const& folded, steps_summary const& steps,
-                    vec<what_if> const& changes) {
+std::vector<double> predict(profile const& source, call_tree const& folded,
+                            steps_summary const& steps, std::vector<what_if> const& changes) {
   detail::step_replay replay(source, folded, steps);
-  vec<double> made;
-  for (what_if const& change : changes) made.push_back(replay.step_ns(vec<what_if>(1, change)));
+  std::vector<double> made;
+  for (what_if const& change : changes)
+    made.push_back(replay.step_ns(std::vector<what_if>(1, change)));
   return made;
 }
 
-void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
-                   steps_summary const& steps) {
-  if (findings.empty()) return;
-  detail::step_replay replay(source, folded, steps);
-  double const now = steps.mean_ns;
-  for (finding& cause : findings) {
-    vec<what_if> changes;
-    for (finding_range const& range : cause.ranges) {
-      what_if change;
-      if (detail::fix_of(range, folded.rows(), steps, change)) detail::add_change(changes, change);
-    }
-    if (changes.empty()) continue;
-    double const then = replay.step_ns(changes);
-    if (!(then >= 0.0)) continue;
-    double const least = now - detail::most_gain(cause, steps);
-    double const gain = now - detail::smaller(now, detail::larger(then, least));
-    double const own = detail::is_of_host(cause) ? steps.own_idle_part() : 1.0;
-    cause.predicted_step_ns = detail::larger(0.0, steps.usual_ns() - gain * own);
-    cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, gain) * own;
+namespace detail {
+namespace {
+
+std::vector<what_if> changes_of(finding const& cause, call_tree const& folded,
+                                steps_summary const& steps) {
+  std::vector<what_if> changes;
+  for (finding_range const& range : cause.ranges) {
+    what_if change;
+    if (fix_of(range, folded.rows(), steps, change)) add_change(changes, change);
   }
+  return changes;
+}
+
+/// Predicts steps without causes, one or several at a time.
+class step_predictor {
+ public:
+  step_predictor(profile const& source, call_tree const& folded, steps_summary const& steps)
+      : folded_(folded), steps_(steps), replay_(source, folded, steps) {}
+
+  void predict(finding& cause) {
+    std::vector<what_if> const changes = changes_of(cause, folded_, steps_);
+    if (changes.empty()) return;
+    double const then = replay_.step_ns(changes);
+    if (!(then >= 0.0)) return;
+    double const now = steps_.mean_ns;
+    double const least = now - most_gain(cause, steps_);
+    double const gain = now - std::min(now, std::max(then, least));
+    double const own = own_part(cause);
+    cause.predicted_step_ns = std::max(0.0, steps_.usual_ns() - gain * own);
+    cause.cost_ns_per_step = std::max(cause.cost_ns_per_step, gain) * own;
+  }
+
+  /// The step without all of these. Requires: each has a prediction. Units: ns; NaN where it is
+  /// unknown.
+  double without(std::vector<finding const*> const& causes) {
+    std::vector<what_if> changes;
+    double most = 0.0;
+    double alone = 0.0;  // the most that one of them gains
+    bool is_all_of_host = true;
+    for (finding const* const cause : causes) {
+      for (what_if const& change : changes_of(*cause, folded_, steps_)) add_change(changes, change);
+      most += most_gain(*cause, steps_);
+      alone = std::max(alone, cause->gain_ns(steps_.usual_ns()));
+      is_all_of_host = is_all_of_host && is_of_host(*cause);
+    }
+    double const then = replay_.step_ns(changes);
+    if (!(then >= 0.0)) return not_a_number;
+    double const own = is_all_of_host ? steps_.own_idle_part() : 1.0;
+    double const gain = std::min(steps_.mean_ns - then, most) * own;
+    return std::max(0.0, steps_.usual_ns() - std::max(alone, gain));
+  }
+
+ private:
+  /// Idle time that recording adds is nobody's gain.
+  double own_part(finding const& cause) const noexcept {
+    return is_of_host(cause) ? steps_.own_idle_part() : 1.0;
+  }
+
+  call_tree const& folded_;
+  steps_summary const& steps_;
+  step_replay replay_;
+};
+
+/// The first causes of the list that shorten the step, each with a prediction.
+std::vector<finding const*> first_causes(std::vector<finding> const& findings, double step_ns) {
+  constexpr std::size_t most = 3;  // as many as the console shows
+  std::vector<finding const*> first;
+  for (finding const& cause : findings) {
+    if (first.size() == most) break;
+    if (!cause.shortens_step(step_ns) || !is_finite(cause.predicted_step_ns)) break;
+    first.push_back(&cause);
+  }
+  return first;
+}
+
+}  // namespace
+}  // namespace detail
+
+fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
+                             call_tree const& folded, steps_summary const& steps) {
+  if (findings.empty()) return {};
+  detail::step_predictor predictor(source, folded, steps);
+  for (finding& cause : findings) predictor.predict(cause);
   double const usual = steps.usual_ns();
-  findings.sort([usual](finding const& a, finding const& b) {
+  auto const comes_first = [usual](finding const& a, finding const& b) {
     if (a.leaves_step(usual) != b.leaves_step(usual)) return b.leaves_step(usual);
     double const gain_of_a = a.gain_ns(usual);
     double const gain_of_b = b.gain_ns(usual);
     if (gain_of_a != gain_of_b) return gain_of_a > gain_of_b;
     return a.cost_ns_per_step > b.cost_ns_per_step;
-  });
+  };
+  std::stable_sort(findings.begin(), findings.end(), comes_first);
+  std::vector<finding const*> const first = detail::first_causes(findings, usual);
+  if (first.empty()) return {};
+  constexpr double least_gain = 0.01;  // of a step: least_share of the rules
+  for (finding& cause : findings) {
+    if (!cause.leaves_step(usual) || !detail::is_finite(cause.predicted_step_ns)) continue;
+    double const both = predictor.without({first.front(), &cause});
+    if (first.front()->predicted_step_ns - both >= least_gain * usual) cause.with_first_ns = both;
+  }
+  if (first.size() < 2) return {};
+  return {first.size(), predictor.without(first)};
 }
 
 STRATA_END

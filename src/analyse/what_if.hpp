@@ -14,6 +14,7 @@
 #include "roofline.hpp"
 
 #include <cstddef>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -45,16 +46,17 @@ what_if without_gaps(std::size_t row) noexcept;
 /// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
 /// last step (without steps the run) has more than 2^18 calls, kernels and copies.
 /// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
-vec<double> predict(profile const& source, call_tree const& folded, steps_summary const& steps,
-                    vec<what_if> const& changes);
+std::vector<double> predict(profile const& source, call_tree const& folded,
+                            steps_summary const& steps, std::vector<what_if> const& changes);
 
 /// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
 /// together. It is no shorter than the cost of the finding says; where the host's own time goes,
 /// the cost becomes what the step gains, if that is more. Idle time that recording adds is nobody's
 /// gain. Orders them by what the step gains, and by their cost where that is the same. Causes
 /// without which the step is no shorter come last.
-void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
-                   steps_summary const& steps);
+/// Returns: the step without the first causes together.
+fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
+                             call_tree const& folded, steps_summary const& steps);
 
 namespace detail {
 

@@ -15,10 +15,13 @@
 #include <strata/tables/steps_summary.hpp>
 #include "../analyse/findings.hpp"
 #include "../analyse/roofline.hpp"
+#include "../analyse/rules.hpp"
+#include "finding_view.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -52,11 +55,20 @@ class answer_json {
     json_.array("findings");
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
     json_.end_array();
+    write_together(table.together);
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
-    write_list(json_, "undecided", table.undecided, [this](undecided_rule const& undecided) {
+    json_.line();
+    json_.integer("checks", std::size(finding_rules));
+    json_.line();
+    json_.array("undecided");
+    for (undecided_rule const& undecided : table.undecided) {
+      json_.line();
+      json_.object();
       json_.text("rule", undecided.rule);
       json_.text("needs", undecided.needs());
-    });
+      json_.end_object();
+    }
+    json_.end_array();
     write_roofline();
   }
 
@@ -110,7 +122,7 @@ class answer_json {
   }
 
   void write_finding(finding const& found) {
-    double const step_ns = input_.steps.usual_ns();
+    finding_view const view = view_of(found, input_.steps);
     json_.line();
     json_.object();
     json_.text("rule", found.rule);
@@ -119,12 +131,15 @@ class answer_json {
     json_.text("cause", found.cause);
     json_.text("part", to_string(found.part));
     json_.text("title", found.title);
+    json_.text("gain", view.gain);
+    json_.text("prediction", view.prediction);
     json_.number("cost_ns_per_step", found.cost_ns_per_step);
-    json_.number("cost_of_step", step_ns > 0.0 ? found.cost_ns_per_step / step_ns : 0.0);
+    json_.number("cost_of_step", view.cost_of_step);
     json_.number("predicted_step_ns", found.predicted_step_ns);
-    json_.number("gain_ns_per_step", found.gain_ns(step_ns));
-    json_.boolean("shortens_step", found.shortens_step(step_ns));
-    json_.boolean("ends_other_waits", found.ends_other_waits(step_ns));
+    json_.number("with_first_step_ns", found.with_first_ns);
+    json_.number("gain_ns_per_step", view.gain_ns);
+    json_.boolean("shortens_step", view.shortens_step);
+    json_.boolean("ends_other_waits", view.ends_other_waits);
     json_.array("ranges");
     for (finding_range const& helped : found.ranges) {
       json_.object();
@@ -135,17 +150,29 @@ class answer_json {
     }
     json_.end_array();
     json_.array("evidence");
-    for (finding_evidence const& evidence : found.evidence) {
+    for (evidence_view const& evidence : view.evidence) {
       json_.object();
       json_.text("path", name(evidence.path));
       json_.text("column", evidence.column);
       json_.number("value", evidence.value);
       json_.text("unit", evidence.unit);
+      json_.text("text", evidence.text);
       json_.end_object();
     }
     json_.end_array();
     json_.text("advice", found.advice);
     json_.text("needs", found.needs);
+    json_.text("next", view.next);
+    json_.end_object();
+  }
+
+  /// The step without the first findings together.
+  void write_together(fixed_together const& together) {
+    json_.line();
+    json_.object("together");
+    json_.integer("findings", together.causes);
+    json_.number("predicted_step_ns", together.step_ns);
+    json_.text("prediction", together_text(together, input_.steps));
     json_.end_object();
   }
 

@@ -10,6 +10,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
+#include "finding_view.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
@@ -141,17 +142,12 @@ class fleet_samples {
   }
 
   void add_findings() {
-    double const step_ns = input_.steps.usual_ns();
     std::size_t const before = samples_.size();
-    for (finding const& cause : input_.findings.findings) {
+    for (finding_view const& view : view_findings(input_.findings, input_.steps)) {
       if (samples_.size() - before == most_findings) return;
-      std::string name = label_of(cause.path);
-      if (!cause.shortens_step(step_ns) || is_listed(cause.rule, name, before)) continue;
-      add({fleet_metric::finding_gain,
-           cause.gain_ns(step_ns) * ns,
-           std::move(name),
-           {},
-           cause.rule});
+      std::string name = label_of(view.found->path);
+      if (!view.shortens_step || is_listed(view.found->rule, name, before)) continue;
+      add({fleet_metric::finding_gain, view.gain_ns * ns, std::move(name), {}, view.found->rule});
     }
   }
   bool is_listed(std::string_view rule, std::string const& name, std::size_t from) const noexcept {

@@ -299,11 +299,20 @@ class page_writer {
     }
   }
 
+  /// Whether any range launches its kernels in CUDA graphs, many at a time.
+  bool launches_graphs() const noexcept {
+    constexpr std::uint64_t many = 4;  // kernels by launch, as in the rules
+    for (range_row const& row : input_.folded)
+      if (row.self.launches > 0 && row.self.kernels > many * row.self.launches) return true;
+    return false;
+  }
+
   void write_run() {
     profile const& source = input_.source;
     write_environment(json_, source);
     json_.line();
     json_.boolean("traced", source.traced);
+    json_.boolean("launches_graphs", launches_graphs());
     json_.boolean("has_steps", source.has_steps);
     json_.text("sort", row_order_names[static_cast<std::size_t>(input_.sort)]);
     json_.text("trace_file", input_.trace_file);

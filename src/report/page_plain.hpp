@@ -74,11 +74,11 @@ class page_plain {
     if (input_.findings.findings.empty()) return;
     out_.write("<ol>");
     for (std::size_t i = 0; i < smaller(input_.findings.findings.size(), most_findings); ++i) {
-      finding const& found = input_.findings.findings[i];
-      write_element("li", sentence(finding_text(found, input_.steps))
-                              << " Try: " << found.advice << ".");
+      finding_view const view = view_of(input_.findings.findings[i], input_.steps);
+      write_element("li", view.text() + " Try: " + std::string(view.found->advice) + ".");
     }
     out_.write("</ol>\n");
+    write_element("p", together_text(input_.findings.together, input_.steps));
   }
 
   /// Of a mean step, the longest first: on the GPU, or on the host where no GPU worked.

@@ -36,7 +36,7 @@ void report_input::find_answer(call_tree const& folded_tree) {
   vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
   findings = make_findings(
       {source, folded, by_name, steps, roofline, gpu_counters(), folded_tree, ranges});
-  predict_steps(findings.findings, source, folded_tree, steps);
+  findings.together = predict_steps(findings.findings, source, folded_tree, steps);
 }
 
 void report_input::show_limits() {

@@ -138,7 +138,7 @@ for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", " 
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(re.search(r"^ranges        block\[\*\]: GPU busy [\d.]+ ms, ", text, re.M), f"explain does not say which time:\n{text}")
 that(re.search(r": kernels_self \d,\d{3}$", text, re.M), f"explain has a count with decimals:\n{text}")
-that(re.search(r"record with counters=findings,kernels='softmax' to check this$", text, re.M),
+that(re.search(r"record with counters=findings,kernels='softmax' to run this check$", text, re.M),
      f"a range's name is no mode of kernels=:\n{text}")
 that(f" more: strata report {recordings[0]} --formats csv\n" in text
      and f" more: strata report {recordings[0]} --formats json\n" in text,
@@ -327,12 +327,12 @@ that(len(headers) > 70, f"headers in the code: {headers}")
 for word in headers:
     has_topic(word, "the code")
 rules = "".join((root / "src/analyse" / name).read_text(encoding="utf-8")
-                for name in ("finding_rules.hpp", "kernel_rules.hpp", "finding_context.hpp"))
+                for name in ("doubt_rules.cpp", "idle_rules.cpp", "kernel_rules.cpp", "step_rules.cpp", "rule_context.cpp"))
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
 for word in """rules, Without this cause, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,
-    in general, in no range, at best, without recording, Its longest kernel, Each runs kernels, block[*], window, SM, the host launches,
-    queued work begins late, the host copies, the program computes, roof, declared work, best case, noise, verdict,
+    in general, outside ranges, at best, without recording, Its longest kernel, Each runs kernels, block[*], window, SM, waiting for launches,
+    queued work not started, the host copies, CPU code between launches, roof, declared work, best case, noise, verdict,
     SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, Only host times are known, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
 causes = (root / "include/strata/tables/steps_summary.hpp").read_text(encoding="utf-8")

@@ -94,12 +94,12 @@ FIRST_WORDS = 4
 # Texts that are no messages, or have entries of another kind: PTX; metrics, of which `strata metrics` prints all; rules, which
 # check_findings.py compares with docs/reference/findings.md; columns, which unit.columns_test does; the page, which explains itself; codes and losses, see below.
 EXEMPT = {
-    "ceiling_kernels.hpp", "columns.hpp", "metric_catalogue.hpp", "metric_rates.hpp", "gpu_chips.hpp", "finding_rules.hpp",
-    "kernel_rules.hpp",
+    "ceiling_kernels.hpp", "columns.hpp", "metric_catalogue.hpp", "metric_rates.hpp", "gpu_chips.hpp", "rules.hpp",
+    "doubt_rules.cpp", "idle_rules.cpp", "kernel_rules.cpp", "step_rules.cpp",
     "page_shell.hpp", "comparison_files.hpp", "fleet_metrics.hpp", "cupti.hpp", "driver.hpp",
     "profile.hpp",
 }
-for name in EXEMPT - {path.name for folder in (include, src) for path in folder.rglob("*.hpp")}:
+for name in EXEMPT - {path.name for folder in (include, src) for path in folder.rglob("*.?pp")}:
     fail("tests/script/check_docs.py", f"{name} is exempt and does not exist")
 # The lines below the tables explain columns, which have entries of their own.
 LEGENDS = {"range_table.hpp", "table.hpp", "cpu_counters.hpp"}

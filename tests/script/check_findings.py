@@ -6,12 +6,12 @@ import re
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-code = (root / "src/analyse/finding_rules.hpp").read_text(encoding="utf-8")
+code = (root / "src/analyse/rules.hpp").read_text(encoding="utf-8")
 page = (root / "docs/reference/findings.md").read_text(encoding="utf-8")
-table = code[code.index("finding_rules::rules[] = {"):]
+table = code[code.index("finding_rules[] = {"):]
 table = table[:table.index("\n};")]
 rules = re.findall(r'^    \{"([a-z0-9-]+)",', table, re.M)
-needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!&finding_rules).)*deciding::(?:findings|hbm)', table, re.S)
+needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!deciding|&).)*deciding::(?:findings|hbm)', table, re.S)
 COLUMNS = ["rule", "what Strata sees", "why it costs time", "how to fix it"]
 rows, by_counters, failures = {}, [], []
 for title in ("Rules that need the trace alone", "Rules that need counters"):

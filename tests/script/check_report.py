@@ -84,7 +84,7 @@ for recording in [here / "gpt2.strata", *recordings]:
     has_points = recording.stem != "llama-decode"  # whose operations are neither counted, beside graphs, nor declared
     that(bool(data["answer"]["findings"]) != is_sound and bool(data["answer"]["points"]) == has_points,
          f"{recording.name}: findings, or no roofline")
-    that(("switch CUDA graphs off to check" in said) == has_graphs,
+    that(("switch CUDA graphs off to run" in said) == has_graphs,
          f"{recording.name}: what graphs keep from being counted")
     purposes = {each["purpose"] for each in csv.DictReader((folder / "memory.csv").open(encoding="utf-8"))}
     that(recording.stem != "gpt2-memory" or {"weights", "activations", "workspace"} <= purposes, f"{recording.name}: memory of {purposes}")

@@ -238,7 +238,7 @@ struct answer : report_test::report_tables {
   using report_tables::report_tables;
 
   steps_summary const& steps() const { return input.steps; }
-  vec<finding> const& findings() const { return input.findings.findings; }
+  std::vector<finding> const& findings() const { return input.findings.findings; }
   finding const* find(std::string_view rule) const {
     for (finding const& each : findings())
       if (each.rule == rule) return &each;

@@ -10,9 +10,10 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table.hpp>
-#include "analyse/finding_context.hpp"
+#include "analyse/rule_context.hpp"
 #include "analyse/step_replay.hpp"
 #include "report/answer_text.hpp"
+#include "report/finding_view.hpp"
 #include "report/page.hpp"
 
 #include <cmath>
@@ -952,7 +953,7 @@ TEST_CASE("host times only: the answer is of a step, and says what is in no rang
     p.in(p.attention, [&](std::uint32_t) { p.now += 300 * us; });
     p.now += 9'700 * us;
   });
-  CHECK(answer(p.made).input.findings.bound.find("of a step (88 %) is in no range: mark") !=
+  CHECK(answer(p.made).input.findings.bound.find("of a step (88 %) is outside ranges: mark") !=
         std::string::npos);
 }
 
@@ -1268,14 +1269,12 @@ TEST_CASE("beside a cost no evidence is 0: gaps are those that a cause has the l
 }
 
 TEST_CASE("evidence is whole where sums of parts come to a whole number") {
-  struct context : detail::finding_context {
-    using finding_context::whole_if_near;
-  };
-  CHECK(context::whole_if_near(399.9999999999101) == 400.0);
-  CHECK(context::whole_if_near(33554432.000000015) == 33554432.0);
+  using detail::whole_if_near;
+  CHECK(whole_if_near(399.9999999999101) == 400.0);
+  CHECK(whole_if_near(33554432.000000015) == 33554432.0);
   for (double const value : {0.0, 1e-12, 0.5, 399.99999, 400.00001, 1e300})
-    CHECK(context::whole_if_near(value) == value);
-  CHECK(std::isnan(context::whole_if_near(std::nan(""))));
+    CHECK(whole_if_near(value) == value);
+  CHECK(std::isnan(whole_if_near(std::nan(""))));
 }
 
 TEST_CASE("a gain beyond the time of its cause says that other idle time ends with it") {
@@ -1288,20 +1287,20 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   found.ranges.push_back({"log", 2, 100.0 * us, finding_part::host_work});
   auto const text = [&](double predicted_us) {
     found.predicted_step_ns = predicted_us * us;
-    return detail::gain_text(found, steps);
+    return detail::view_of(found, steps).prediction;
   };
   CHECK(text(797) == "Without this cause, the step would take 797 us (20.3 % shorter).");
   CHECK(text(795) ==
         "Without this cause, the step would take 795 us (20.5 % shorter), since other idle time "
         "ends with it.");
-  CHECK(text(995) == "Fixing this alone would not shorten the step.");
+  CHECK(text(995) == "Alone no gain: the GPU would wait for something else.");
   steps.p50_ns = steps.mean_ns;
   steps.unrecorded_ns = 800.0 * us;
   CHECK(text(700) ==
         "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded).");
   steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
-  CHECK(detail::gain_text(found, steps) ==
+  CHECK(detail::view_of(found, steps).prediction ==
         "Fixing this would shorten the step by at most 300 us (30.0 %).");
 }
 

@@ -50,7 +50,7 @@ struct timeline : sample::maker {
   }
   double predicted(what_if const& change) const {
     call_tree const folded(made, folding::by_name);
-    return predict(made, folded, steps(), vec<what_if>(1, change))[0];
+    return predict(made, folded, steps(), std::vector<what_if>(1, change))[0];
   }
   /// Without the kernels of a row.
   double without(std::uint32_t where, bool with_below = false) const {

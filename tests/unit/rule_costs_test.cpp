@@ -2,6 +2,7 @@
 // where they begin to see it.
 #include <doctest/doctest.h>
 #include "report/answer_text.hpp"
+#include "report/finding_view.hpp"
 #include "report/findings.hpp"
 
 #include <cstdint>
@@ -318,14 +319,14 @@ TEST_CASE("means of whole numbers are whole in sentences") {
 }
 
 TEST_CASE("the console says which keys would decide most of the rules that are open") {
-  vec<undecided_rule> open;
+  std::vector<undecided_rule> open;
   CHECK(detail::undecided_text(open).empty());
   open.push_back({"tail-wave", deciding::kernels, "mlp"});
   CHECK(detail::undecided_text(open) ==
-        "record with counters=findings,kernels='mlp' to check 1 more rule");
+        "record with counters=findings,kernels='mlp' to run 1 more check");
   open.push_back({"extra-traffic", deciding::hbm, {}});
   open.push_back({"atomics", deciding::findings, {}});
-  CHECK(detail::undecided_text(open) == "record with counters=findings to check 2 more rules");
+  CHECK(detail::undecided_text(open) == "record with counters=findings to run 2 more checks");
 }
 
 TEST_CASE("above-roof: the level that is the furthest above is named") {
@@ -606,7 +607,7 @@ TEST_CASE("the sentence on the host: what is in no range is named from a tenth o
     });
     return answer(p.made).input.findings.bound;
   };
-  CHECK(bound(20, 120 * us).find("in no range") != std::string::npos);
+  CHECK(bound(20, 120 * us).find("outside ranges") != std::string::npos);
   CHECK(bound(20, 100 * us).find("r3 takes the longest by itself") != std::string::npos);
 }
 
@@ -753,6 +754,57 @@ TEST_CASE("a step without recording that cannot be is not believed") {
   CHECK(factor(1e-300) == 1.0);
   CHECK(factor(800e3) == 1.0);  // of 1 ms of work
   CHECK(factor(950e3) > 1.0);
+}
+
+TEST_CASE("one view has what each output says of a finding") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.mean_ns = 1e6;
+  finding found;
+  found.rule = "launch-bound";
+  found.path = "mlp";
+  found.title = "The GPU is idle";
+  found.cost_ns_per_step = 4e5;
+  found.ranges = {{"mlp", 1, 3e5, finding_part::launches}, {"", 0, 1e5, finding_part::launches}};
+  found.evidence = {{"mlp", "gpu_idle_ns", 9.34e6, "ns"},
+                    {"mlp", "gaps", 1468.0, ""},
+                    {"", "l2_sectors", 12.0, "sectors"}};
+  found.needs = "counters=stalls";
+  found.predicted_step_ns = 6e5;
+  detail::finding_view const view = detail::view_of(found, steps);
+  CHECK(view.place == "mlp and 1 more range");
+  CHECK(view.gain == "400 us a step (40.0 %)");
+  CHECK(view.prediction == "Without this cause, the step would take 600 us (40.0 % shorter).");
+  CHECK(view.text() == "launch-bound: mlp and 1 more range: The GPU is idle. " + view.prediction);
+  CHECK(view.next == "record with counters=stalls to learn more");
+  REQUIRE(view.evidence.size() == 3);
+  CHECK(view.evidence[0].text == "GPU idle 9.34 ms");
+  CHECK(view.evidence[1].text == "1,468 idle gaps");
+  CHECK(view.evidence[2].text == "l2_sectors 12 sectors");
+  CHECK(view.evidence[2].label == "(outside ranges)");
+}
+
+TEST_CASE("alone no gain: the sentence says what bounds the step then, and what finding 1 adds") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.mean_ns = 1e6;
+  finding found;
+  found.cost_ns_per_step = 3e5;
+  found.predicted_step_ns = 1e6;
+  found.ranges = {{"mlp", 1, 3e5, finding_part::kernels}};
+  CHECK(detail::view_of(found, steps).prediction ==
+        "Alone no gain: the host would be the bottleneck.");
+  found.with_first_ns = 4e5;
+  CHECK(detail::view_of(found, steps).prediction ==
+        "Alone no gain: the host would be the bottleneck. With finding 1 fixed too, the step would "
+        "take 400 us.");
+  found.ranges[0].part = finding_part::launches;
+  CHECK(detail::view_of(found, steps)
+            .prediction.rfind("Alone no gain: the GPU would wait for something else.", 0) == 0);
+  CHECK(detail::view_of(found, steps).gain.empty());
+  CHECK(detail::together_text({1, 5e5}, steps).empty());
+  CHECK(detail::together_text({2, 5e5}, steps) ==
+        "Without findings 1 and 2 together, the step would take 500 us (50.0 % shorter).");
 }
 
 }  // namespace rule_costs_test

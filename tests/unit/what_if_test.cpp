@@ -5,7 +5,7 @@
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include "analyse/finding_rules.hpp"
+#include "analyse/findings.hpp"
 #include "analyse/roofline.hpp"
 #include "analyse/step_replay.hpp"
 
@@ -382,7 +382,7 @@ TEST_CASE("without steps a run of more than 2^18 records has no prediction") {
     double const shorter = run.with(change_of(1, &what_if::kernels, 0.5));
     CHECK(std::isnan(shorter) == (kernels > 1 << 17));
     CHECK(!(shorter > 0.6 * run.now()));
-    vec<finding> findings(1);
+    std::vector<finding> findings(1);
     findings[0].part = finding_part::kernels;
     findings[0].row = 1;
     findings[0].cost_ns_per_step = 1e6;
@@ -439,10 +439,10 @@ TEST_CASE("without a change every timeline is as it was recorded") {
     what_if change;
     change.below = true;
     change.kernels = 0.5;
-    CHECK(replay.step_ns(vec<what_if>(1, change)) <= steps.mean_ns);
+    CHECK(replay.step_ns(std::vector<what_if>(1, change)) <= steps.mean_ns);
     change.copies = change.launches = change.host_work = change.waits = change.allocations = 0.0;
     change.any_order = true;
-    double const least = replay.step_ns(vec<what_if>(1, change));
+    double const least = replay.step_ns(std::vector<what_if>(1, change));
     CHECK(least >= 0.0);
     CHECK(least <= steps.mean_ns);
   }
@@ -467,7 +467,7 @@ TEST_CASE("findings say what the step becomes without one of them") {
     p.wait();
   });
   answer const step(p);
-  vec<finding> findings(4);
+  std::vector<finding> findings(4);
   findings[0].part = finding_part::launches;
   findings[1].part = finding_part::kernels;
   findings[3].part = finding_part::kernels;  // numbers in doubt
@@ -505,7 +505,7 @@ TEST_CASE("a cause in several ranges goes in all of them at once") {
   // end: the rest of the host's launches is hidden.
   double const now = 3'500 + 10 * 100'000 + 9 * 500 + 2'000;
   REQUIRE(step.steps.mean_ns == doctest::Approx(now));
-  vec<finding> findings(1);
+  std::vector<finding> findings(1);
   findings[0].part = finding_part::kernels;
   findings[0].row = 1;
   findings[0].path = "a";
@@ -518,13 +518,13 @@ TEST_CASE("a cause in several ranges goes in all of them at once") {
   CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 300'000));
   // By the replay itself, all changes at once and one at a time.
   detail::step_replay replay(step.source, step.tree, step.steps);
-  vec<what_if> changes;
+  std::vector<what_if> changes;
   for (std::size_t row = 1; row <= 5; ++row) {
     what_if change;
     change.row = row;
     change.kernels = 1.0 - 0.1 * static_cast<double>(row);
     changes.push_back(change);
-    CHECK(replay.step_ns(vec<what_if>(1, change)) ==
+    CHECK(replay.step_ns(std::vector<what_if>(1, change)) ==
           doctest::Approx(now - 20'000.0 * static_cast<double>(row)));
   }
   CHECK(replay.step_ns(changes) == doctest::Approx(now - 300'000));
@@ -549,7 +549,7 @@ TEST_CASE("causes that one wait hides shorten the step only together") {
   });
   answer const step(p);
   double const now = step.steps.mean_ns;
-  vec<finding> findings(1);
+  std::vector<finding> findings(1);
   findings[0].part = finding_part::kernels;
   findings[0].row = 1;
   findings[0].cost_ns_per_step = 200'000;

@@ -1,0 +1,390 @@
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/profile.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "device_peaks.hpp"
+#include "gains.hpp"
+#include "rule_context.hpp"
+#include "rules.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+// The rules of idle time of the GPU, of copies and collectives, and of streams.
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+/// Idle time of the GPU, and what the host does of its ranges themselves in a step.
+struct idle_work {
+  double ns = 0.0;
+  double kernels = 0.0;
+  double kernel_ns = 0.0;
+  double allocations = 0.0;
+
+  void add(idle_work const& more) noexcept {
+    ns += more.ns;
+    kernels += more.kernels;
+    kernel_ns += more.kernel_ns;
+    allocations += more.allocations;
+  }
+};
+
+idle_work work_beside(rule_context const& run, idle_time const& idle) noexcept {
+  device_work const& own = run.rows[idle.row].self;
+  idle_work work;
+  work.ns = idle.ns;
+  work.kernels = run.own_launches_per_step(idle.row, own.kernels);
+  work.kernel_ns = run.own_ns_per_step(idle.row, static_cast<double>(own.kernel_ns));
+  work.allocations = run.own_launches_per_step(idle.row, own.allocations);
+  return work;
+}
+
+void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
+                idle_work const& work) {
+  device_work const& own = run.rows[idle.row].self;
+  seen.prove("gpu_idle_ns", idle.ns, "ns");
+  seen.prove_some("gaps", idle.gaps, "");
+  if (idle.cause == idle_cause::launch && work.kernels > 0.0) {
+    seen.prove("kernels_self", work.kernels, "");
+    seen.prove("gpu_kernel_self_ns", work.kernel_ns, "ns");
+    seen.prove("launch_self_ns", run.own_launch_ns_per_step(idle.row), "ns");
+  } else if (idle.cause == idle_cause::wait) {
+    double const waits = run.own_launches_per_step(idle.row, own.synchronizations);
+    seen.prove_some("synchronizations", waits, "");
+  } else if (idle.cause == idle_cause::allocation) {
+    double const bytes = run.own_launches_per_step(idle.row, own.allocated_bytes);
+    seen.prove_some("allocations", work.allocations, "");
+    seen.prove_some("allocated_bytes", bytes, "B");
+  }
+}
+
+/// Whether a range launches its kernels in graphs, many at a time.
+bool launches_graphs(rule_context const& run, std::size_t row) noexcept {
+  device_work const& work = run.rows[row].self;
+  constexpr std::uint64_t many = 4;  // kernels by launch; chosen
+  return work.launches > 0 && work.kernels > many * work.launches;
+}
+
+char const* in_whole(rule_context const& run) noexcept {
+  return run.in.steps.from_steps ? " a step" : " in the run";
+}
+
+/// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
+/// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
+std::string idle_title(rule_context const& run, idle_cause cause, idle_work const& all) {
+  std::string const gpu =
+      (run.in.roofline.devices > 1 ? "All GPUs are idle for " : "The GPU is idle for ") +
+      time_text(run.in.steps.own_idle_ns(all.ns)) + " of " + run.in.steps.one_whole();
+  std::string const idle = gpu + " " + std::string(entry_of(cause).meanwhile);
+  switch (cause) {
+    case idle_cause::launch:  // before a kernel is launched, and before it begins
+      if (!(all.kernels > 0.0)) return gpu + " while it waits for launches";
+      if (all.kernels < 1.5)
+        return gpu + " while the host launches a kernel of " + time_text(all.kernel_ns);
+      return gpu + " between " + amount_text(all.kernels, "kernel", "kernels") + " of " +
+             time_text(all.kernel_ns / all.kernels) + ", launched one by one";
+    case idle_cause::wait:
+      return gpu + " while the host, after a wait, launches what comes next";
+    case idle_cause::allocation:
+      if (!(all.allocations > 0.0)) return gpu + " while the host frees memory";
+      return idle + ", " + amount_text(all.allocations, "time", "times") + in_whole(run);
+    default:  // host_work: no other cause has this look
+      return idle;
+  }
+}
+
+enum class idle_place : std::uint8_t { anywhere, in_ranges, between_ranges };
+
+/// Whether a rule looks at idle time of a row in a place.
+bool is_in_place(rule_context const& run, std::uint32_t row, idle_place scope) noexcept {
+  if (!run.is_judged(row)) return false;
+  if (scope == idle_place::anywhere) return true;
+  return (row == 0) == (scope == idle_place::between_ranges) && !run.migrating[row];
+}
+
+/// Idle time of one cause.
+rule_result idle_time_of(rule_context const& run, idle_cause cause,
+                         idle_place scope = idle_place::anywhere) {
+  rule_result made;
+  double const sure = run.sure_idle_part();
+  if (!(sure > 0.0)) return made;  // lost work may have filled it
+  idle_work all;
+  for (idle_time const& idle : run.in.steps.idle) {
+    bool const is_seen = idle.cause == cause && run.is_worth(idle.ns);
+    if (!is_seen || !is_in_place(run, idle.row, scope)) continue;
+    if (cause == idle_cause::launch && launches_graphs(run, idle.row)) continue;
+    idle_work const work = work_beside(run, idle);
+    all.add(work);
+    candidate seen = run.candidate_of(idle.row, sure * idle.ns);
+    if (sure < 1.0) seen.part = finding_part::none;  // what it gains is not replayed
+    prove_idle(run, seen, idle, work);
+    made.candidates.push_back(std::move(seen));
+  }
+  bool const between = scope == idle_place::between_ranges;
+  made.title = idle_title(run, cause, all) + (between ? ", outside ranges" : "");
+  // The GPU's work hides no more than it takes.
+  double const own_ns = run.in.steps.own_idle_ns(all.ns);
+  if (cause == idle_cause::host_work && own_ns > run.in.steps.gpu_busy_ns)
+    made.advice = between ? "mark what the program does there with a range, and make that "
+                            "faster: the GPU has too little work to hide it"
+                          : "make it faster, or move it to the GPU, which has too little work "
+                            "to hide it";
+  return made;
+}
+
+void prove_migrations(rule_context const& run, candidate& seen, own_migrations const& own) {
+  seen.prove("migrated_bytes_h2d", run.per_step(seen.row, own.to_device_bytes), "B");
+  seen.prove("migrated_bytes_d2h", run.per_step(seen.row, own.to_host_bytes), "B");
+  seen.prove("gpu_page_faults", run.per_step(seen.row, own.faults), "");
+  seen.prove("migration_ns", run.per_step(seen.row, own.ns), "ns");
+}
+
+/// What pinned copies of the host reach in one direction, in bytes a ns: what those of this run
+/// do, or else the bus at its widest. NaN where neither is known.
+double pinned_rate(rule_context const& run, bool to_device) {
+  constexpr double large = 1 << 20;  // bytes: what is smaller takes its launch
+  double best = 0.0;
+  for (copy_time const& copies : run.in.steps.copies) {
+    bool const is_large = copies.count > 0.0 && copies.bytes >= large * copies.count;
+    if (copies.to_device == to_device && !copies.pageable && is_large && copies.ns > 0.0)
+      best = std::max(best, copies.bytes / copies.ns);
+  }
+  if (best > 0.0) return best;
+  for (profile_device const* const device : run.worked) best = std::max(best, bus_peak(*device));
+  if (!(best > 0.0)) return not_a_number;
+  return best * 1e-9 * reachable_use(gpu_unit::pcie);
+}
+
+/// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, with no kernel at the same time for
+/// 610 us".
+std::string copies_title(rule_context const& run, copy_time const& downloads,
+                         copy_time const& uploads, double alone_ns, bool pageable) {
+  constexpr double large = 1 << 20;  // bytes: a rate of less is that of its launch
+  auto const text_of = [&](copy_time const& sum, char const* direction) {
+    std::string text = bytes_text(sum.bytes) + in_whole(run) + direction +
+                       amount_text(sum.count, "copy", "copies");
+    if (sum.ns > 0.0 && sum.bytes >= large * sum.count)
+      text += ", at " + fixed_string(sum.bytes / sum.ns, 1) + " GB/s";
+    return text;
+  };
+  std::string title;
+  if (uploads.count > 0.0) title = text_of(uploads, " go to the GPU in ");
+  if (uploads.count > 0.0 && downloads.count > 0.0) title += ", and ";
+  if (downloads.count > 0.0) title += text_of(downloads, " come from the GPU in ");
+  return title + (pageable ? " through pageable memory" : "") +
+         ", with no kernel at the same time for " + time_text(alone_ns);
+}
+
+enum class host_memory : std::uint8_t { pinned, pageable };
+
+/// A pinned copy may lie beside kernels or be left out; a pageable one still has to cross the bus.
+rule_result copies_of(rule_context const& run, host_memory memory) {
+  rule_result made;
+  steps_summary const& steps = run.in.steps;
+  bool const pageable = memory == host_memory::pageable;
+  // Idle time belongs to the largest copies of a range, which stand first.
+  std::vector<double> idle(run.rows.size(), 0.0);
+  for (idle_time const& time : steps.idle)
+    if (time.cause == idle_cause::copy) idle[time.row] += time.ns;
+  double const rates[] = {pinned_rate(run, false), pinned_rate(run, true)};
+  copy_time all[2];  // by direction, from the GPU and to it
+  double all_idle_ns = 0.0;
+  for (copy_time const& time : steps.copies) {
+    double const idle_ns = std::exchange(idle[time.row], 0.0);
+    double cost = time.alone_ns + idle_ns;
+    if (time.pageable != pageable || !run.is_judged(time.row)) continue;
+    double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
+    if (time.pageable && is_finite(pinned_ns) && time.ns > 0.0)
+      cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
+    if (!run.is_worth(cost)) continue;
+    copy_time& sum = all[time.to_device ? 1 : 0];
+    sum.bytes += time.bytes;
+    sum.count += time.count;
+    sum.alone_ns += time.alone_ns;
+    sum.ns += time.ns;
+    all_idle_ns += idle_ns;
+    candidate seen = run.candidate_of(time.row, cost);
+    seen.prove(time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
+    seen.prove("gpu_copy_self_ns", time.ns, "ns");
+    seen.prove("copies_self", time.count, "");
+    seen.prove("launch_ns", time.call_ns, "ns");
+    if (time.pageable) seen.prove("pinned_ns", pinned_ns, "ns");
+    if (time.pageable && !is_finite(pinned_ns)) seen.part = finding_part::none;
+    made.candidates.push_back(std::move(seen));
+  }
+  // Copies at the same time count once.
+  double const alone_ns = std::min(all[0].alone_ns + all[1].alone_ns, steps.copies_alone_ns);
+  made.title = copies_title(run, all[0], all[1], alone_ns, pageable);
+  double const idle_ns = steps.own_idle_ns(all_idle_ns);
+  if (run.is_worth(idle_ns)) made.title += ", and an idle GPU for " + time_text(idle_ns);
+  if (!pageable && alone_ns > steps.gpu_busy_ns - steps.copies_alone_ns)
+    made.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
+  return made;
+}
+
+/// The kernels of one device in a mean step that leave most of its SMs free.
+struct small_kernels {
+  std::uint32_t device = 0;
+  std::size_t streams = 0;
+  double ns = 0.0;
+  double busiest_ns = 0.0;  // of one stream
+  double filled_ns = 0.0;   // times the part of the SMs that they fill
+  double overlap_ns = 0.0;  // of all kernels of the device
+
+  /// What they would take less, each stream beside the others; 0 where they do not follow one
+  /// another.
+  double gain_together() const noexcept {
+    // One after the other, each kernel has L2 for itself. Side by side they share it, and a load
+    // that misses it takes twice as long: 400 cycles for 200 (V100, A100, H100). How many do is
+    // not known of a trace: half of them.
+    // Source: Ultrasonics Sonochemistry 99 (2023) 106546, table 3.
+    constexpr double longer_together = 1.5;
+    // Of their time; chosen.
+    constexpr double one_stream = 0.8;    // there is nothing to run beside it
+    constexpr double side_by_side = 0.1;  // they do run together
+    if (busiest_ns > one_stream * ns || overlap_ns > side_by_side * ns) return 0.0;
+    return std::max(0.0, ns - longer_together * std::max(busiest_ns, filled_ns));
+  }
+};
+std::vector<small_kernels> small_kernels_by_device(rule_context const& run) {
+  std::vector<small_kernels> works;
+  std::map<std::uint32_t, std::size_t> places;
+  for (device_time const& device : run.in.steps.devices) {
+    places[device.device] = works.size();
+    works.emplace_back();
+    works.back().device = device.device;
+    works.back().overlap_ns = device.overlap_ns;
+  }
+  for (stream_time const& stream : run.in.steps.streams) {
+    auto const place = places.find(stream.device);
+    if (place == places.end() || !(stream.small_ns > 0.0)) continue;
+    small_kernels& work = works[place->second];
+    ++work.streams;
+    work.ns += stream.small_ns;
+    work.filled_ns += stream.filled_ns;
+    work.busiest_ns = std::max(work.busiest_ns, stream.small_ns);
+  }
+  return works;
+}
+
+}  // namespace
+
+rule_result launch_bound(rule_context const& run) { return idle_time_of(run, idle_cause::launch); }
+
+rule_result wait_in_step(rule_context const& run) { return idle_time_of(run, idle_cause::wait); }
+
+rule_result allocation_in_step(rule_context const& run) {
+  return idle_time_of(run, idle_cause::allocation);
+}
+
+rule_result host_work(rule_context const& run) {
+  return idle_time_of(run, idle_cause::host_work, idle_place::in_ranges);
+}
+
+rule_result gap_between_ranges(rule_context const& run) {
+  return idle_time_of(run, idle_cause::host_work, idle_place::between_ranges);
+}
+
+rule_result pageable_copy(rule_context const& run) { return copies_of(run, host_memory::pageable); }
+
+rule_result copy_in_step(rule_context const& run) { return copies_of(run, host_memory::pinned); }
+
+// Kernels that wait for pages of managed memory, and the host's code that takes them back.
+rule_result managed_memory(rule_context const& run) {
+  rule_result made;
+  if (!run.in.source.has_migrations) return made;
+  std::vector<own_migrations> const own = own_migrations_by_row(run);
+  std::vector<double> const idle = idle_of_pages_by_row(run, own);
+  own_migrations all;  // of a step
+  for (std::size_t row = 0; row < run.rows.size(); ++row) {
+    if (!run.is_judged(row) || !run.is_worth(run.per_step(row, own[row].ns))) continue;
+    double const waits =
+        own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
+            ? run.gains.gain(row, fix_of_kernels().ends_waits(run.load(row).time_ns))
+            : 0.0;
+    if (!run.is_worth(waits) && !run.is_worth(idle[row])) continue;
+    all.add(own[row], run.per_step(row, 1.0));
+    if (run.is_worth(waits)) made.candidates.push_back(run.candidate_of_kernels(row, waits));
+    if (run.is_worth(idle[row])) {
+      made.candidates.push_back(run.candidate_of(row, idle[row]));
+      made.candidates.back().part = finding_part::host_work;
+    }
+  }
+  for (candidate& seen : made.candidates) prove_migrations(run, seen, own[seen.row]);
+  made.title = "Managed memory moves " + bytes_text(all.to_device_bytes) + " to the GPU and " +
+               bytes_text(all.to_host_bytes) + " back in " + std::string(run.in.steps.one_whole());
+  return made;
+}
+
+// Collectives that no other kernel hides.
+rule_result exposed_communication(rule_context const& run) {
+  rule_result made;
+  collective_time all;
+  for (collective_time const& time : run.in.steps.collectives) {
+    if (!run.is_judged(time.row)) continue;
+    all.busy_ns += time.busy_ns;
+    all.alone_ns += time.alone_ns;
+  }
+  if (!run.is_expensive(all.alone_ns)) return made;
+  // Each range counts, however little it has: layers and buckets have ranges of their own.
+  for (collective_time const& time : run.in.steps.collectives) {
+    if (!run.is_judged(time.row) || !(time.alone_ns > 0.0)) continue;
+    candidate seen = run.candidate_of(time.row, time.alone_ns);
+    seen.claims.push_back({time.row, time.alone_ns, true});
+    double const bytes = run.calls_per_step(time.row, run.rows[time.row].collective_bytes);
+    seen.prove("kernels_self", time.count, "");
+    seen.prove("gpu_kernel_self_ns", time.ns, "ns");
+    seen.prove("collective_bytes", bytes, "B");
+    made.candidates.push_back(std::move(seen));
+  }
+  // Those of the last step of a window may end behind its period.
+  made.title = "Collectives take " + time_text(std::min(all.busy_ns, run.step_ns)) + " of " +
+               std::string(run.in.steps.one_whole()) +
+               ", with no other kernel at the same time for " +
+               time_text(std::min(all.alone_ns, run.step_ns));
+  return made;
+}
+
+// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
+rule_result serialised_streams(rule_context const& run) {
+  rule_result made;
+  small_kernels worst;
+  for (small_kernels const& work : small_kernels_by_device(run))
+    if (work.gain_together() > worst.gain_together()) worst = work;
+  double const cost = worst.gain_together();
+  if (!run.is_expensive(cost)) return made;
+  std::vector<double> little(run.rows.size(), 0.0);
+  for (kernel_row const& kernel : run.in.kernels) {
+    bool const is_small = kernel.blocks_mean <= small_fill * run.multiprocessors;
+    if (is_small && !is_collective(kernel)) little[run.row_of(kernel)] += kernel.duration.sum();
+  }
+  std::size_t most_expensive = 0;
+  for (std::size_t i = 0; i < run.rows.size(); ++i)
+    if (run.is_judged(i) && little[i] > little[most_expensive]) most_expensive = i;
+  std::string const of_gpu = run.in.steps.devices.size() > 1
+                                 ? "of GPU " + std::to_string(worst.device) + " "
+                                 : std::string();
+  candidate seen = run.candidate_of(most_expensive, cost,
+                                    "Kernels of " + std::to_string(worst.streams) + " streams " +
+                                        of_gpu + "run one after the other, each on " +
+                                        percent_text(worst.filled_ns / worst.ns) + " of the SMs");
+  for (std::size_t i = 0; i < run.rows.size(); ++i)
+    if (little[i] > 0.0) seen.claims.push_back({i, cost, false});
+  seen.prove("streams", static_cast<double>(worst.streams), "");
+  seen.prove("gpu_kernel_ns", worst.ns, "ns");
+  seen.prove("overlap_ns", worst.overlap_ns, "ns");
+  made.candidates.push_back(std::move(seen));
+  return made;
+}
+
+}  // namespace detail
+STRATA_END

@@ -1,0 +1,205 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_RULES_HPP
+#define STRATA_ANALYSE_RULES_HPP
+
+// The rules: functions of a context that return candidates. The judge (findings.cpp) turns the
+// candidates of a rule into findings.
+
+#include <strata/base/macros.hpp>
+#include "findings.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+
+class rule_context;
+
+/// Time of a range's own kernels that a cause takes: no later rule gains it again.
+struct time_claim {
+  std::size_t row = 0;
+  double ns = 0.0;        ///< of a step
+  bool is_apart = false;  ///< it is that of other kernels, and explains nothing of the rest
+};
+
+/// A cause that a rule sees in one range, before the judge weighs it.
+struct candidate {
+  std::size_t row = 0;
+  std::string path;
+  bool of_step = false;              ///< not of a range, nor of what is outside ranges
+  double cost_ns = 0.0;              ///< of a step; 0: the numbers are in doubt
+  std::string title;                 ///< one sentence without its full stop
+  std::string_view advice;           ///< "": that of the rule
+  std::optional<finding_part> part;  ///< without one: that of the rule
+  std::vector<finding_evidence> evidence;
+  std::string_view needs;  ///< `counters=...` that would tell more
+  std::vector<time_claim> claims;
+
+  /// Adds a value of the range as evidence. What is not known is none.
+  void prove(std::string_view column, double value, std::string_view unit);
+  /// The same where there is some of it: beside a cost, 0 says nothing.
+  void prove_some(std::string_view column, double value, std::string_view unit);
+};
+
+/// What a rule says of a profile.
+struct rule_result {
+  std::vector<candidate> candidates;
+  std::string title;                 ///< with the amounts of all candidates; "": each has its own
+  std::string_view advice;           ///< of all candidates; "": each has its own
+  bool has_data = true;              ///< false: no range has the counters that the rule needs
+  std::vector<undecided_rule> open;  ///< ranges that it could not judge; without the rule's name
+};
+
+/// A rule as the judge runs it, and as documentation and reports name it.
+struct finding_rule {
+  std::string_view id;      ///< as in docs/reference/findings.md
+  std::string_view cause;   ///< in a few words; "" where it never shortens a step
+  std::string_view advice;  ///< what to try
+  deciding needs;           ///< the counters without which `look` has no data
+  rule_result (*look)(rule_context const&);
+  finding_part part;  ///< what of a range gets shorter without the cause
+};
+
+// Idle time of the GPU, copies and streams (idle_rules.cpp).
+rule_result exposed_communication(rule_context const& run);
+rule_result managed_memory(rule_context const& run);
+rule_result launch_bound(rule_context const& run);
+rule_result wait_in_step(rule_context const& run);
+rule_result allocation_in_step(rule_context const& run);
+rule_result host_work(rule_context const& run);
+rule_result gap_between_ranges(rule_context const& run);
+rule_result pageable_copy(rule_context const& run);
+rule_result copy_in_step(rule_context const& run);
+rule_result serialised_streams(rule_context const& run);
+
+// Kernels of single ranges (kernel_rules.cpp).
+rule_result fp64_by_accident(rule_context const& run);
+rule_result uncoalesced(rule_context const& run);
+rule_result register_spills(rule_context const& run);
+rule_result bank_conflicts(rule_context const& run);
+rule_result few_blocks(rule_context const& run);
+rule_result atomics(rule_context const& run);
+rule_result fp32_without_tensor(rule_context const& run);
+rule_result extra_traffic(rule_context const& run);
+rule_result tail_wave(rule_context const& run);
+rule_result low_occupancy(rule_context const& run);
+rule_result latency_bound(rule_context const& run);
+
+// Steps as a whole, and calls that vary (step_rules.cpp).
+rule_result varying_calls(rule_context const& run);
+rule_result preempted(rule_context const& run);
+rule_result host_waits(rule_context const& run);
+rule_result steps_drift(rule_context const& run);
+rule_result slow_step(rule_context const& run);
+rule_result first_step(rule_context const& run);
+
+// Numbers to doubt (doubt_rules.cpp).
+rule_result declared_work(rule_context const& run);
+rule_result above_roof(rule_context const& run);
+rule_result untrusted(rule_context const& run);
+rule_result merged_ranges(rule_context const& run);
+rule_result own_cost(rule_context const& run);
+
+/// In the order in which they run: what explains a range's kernels comes before what only says
+/// that they are slow. tests/script/check_findings.py compares it with docs/reference/findings.md.
+inline constexpr finding_rule finding_rules[] = {
+    {"exposed-communication", "communication that no kernel hides",
+     "overlap collectives with computation, send less, or ask strata ranks who is waited for",
+     deciding::nothing, &exposed_communication, finding_part::kernels},
+    {"managed-memory", "pages of managed memory",
+     "prefetch it (cudaMemPrefetchAsync), advise where it is read, or copy once with "
+     "cudaMemcpyAsync",
+     deciding::nothing, &managed_memory, finding_part::kernels},
+    {"launch-bound", "kernels launched one by one",
+     "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
+     deciding::nothing, &launch_bound, finding_part::launches},
+    {"wait-in-step", "waits of the host",
+     "wait once a step, or use events between streams: the host can launch ahead meanwhile",
+     deciding::nothing, &wait_in_step, finding_part::waits},
+    {"allocation-in-step", "allocations",
+     "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
+     deciding::nothing, &allocation_in_step, finding_part::allocations},
+    {"host-work", "work on the CPU",
+     "move the work to the GPU or to another thread, or launch the next kernels first",
+     deciding::nothing, &host_work, finding_part::host_work},
+    {"gap-between-ranges", "work on the CPU",
+     "mark what the program does there with a range; move it to another thread, or launch first",
+     deciding::nothing, &gap_between_ranges, finding_part::host_work},
+    {"pageable-copy", "copies through pageable memory",
+     "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
+     deciding::nothing, &pageable_copy, finding_part::copies},
+    {"copy-in-step", "copies that no kernel hides",
+     "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
+     deciding::nothing, &copy_in_step, finding_part::copies},
+    {"serialised-streams", "streams that run one after the other",
+     "remove events, the default stream and host waits between independent streams",
+     deciding::nothing, &serialised_streams, finding_part::order},
+    {"declared-work", "more work than is declared",
+     "look for work that is done twice, or correct what the range declares", deciding::nothing,
+     &declared_work, finding_part::kernels_below},
+    {"fp64-by-accident", "FP64 by accident",
+     "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower", deciding::findings,
+     &fp64_by_accident, finding_part::kernels},
+    {"uncoalesced", "uncoalesced loads and stores",
+     "let the threads of a warp access neighbouring addresses, or change the layout",
+     deciding::findings, &uncoalesced, finding_part::kernels},
+    {"register-spills", "register spills",
+     "use fewer variables a thread, __launch_bounds__, or constant indices", deciding::findings,
+     &register_spills, finding_part::kernels},
+    {"bank-conflicts", "bank conflicts", "pad or swizzle the arrays in shared memory",
+     deciding::findings, &bank_conflicts, finding_part::kernels},
+    {"few-blocks", "too few blocks",
+     "split the work into more blocks, or run several such kernels at a time", deciding::nothing,
+     &few_blocks, finding_part::kernels},
+    {"atomics", "atomics that wait for each other",
+     "reduce within warps and blocks first, or spread the atomics over addresses",
+     deciding::findings, &atomics, finding_part::kernels},
+    {"fp32-without-tensor", "FP32 products without tensor cores", "allow TF32, or use BF16",
+     deciding::findings, &fp32_without_tensor, finding_part::kernels},
+    {"extra-traffic", "traffic that is not needed",
+     "fuse kernels, or tile so that L2 and L1 keep what is read again", deciding::hbm,
+     &extra_traffic, finding_part::kernels},
+    {"tail-wave", "a last wave of few blocks",
+     "choose tiles so that the blocks fill whole waves, or a persistent kernel", deciding::findings,
+     &tail_wave, finding_part::kernels},
+    {"low-occupancy", "too few warps", "use smaller tiles: fewer registers or less shared memory",
+     deciding::findings, &low_occupancy, finding_part::kernels},
+    {"latency-bound", "loads that wait",
+     "keep more loads in flight: more warps, several elements a thread", deciding::findings,
+     &latency_bound, finding_part::kernels},
+    {"varying-calls", "",
+     "look at the slow calls in the trace: locks, page faults, other processes", deciding::nothing,
+     &varying_calls, finding_part::none},
+    {"preempted", "threads that take the CPU of the steps",
+     "leave the thread of the steps a CPU: fewer threads than CPUs, no other program beside it, "
+     "taskset or a cgroup",
+     deciding::nothing, &preempted, finding_part::none},
+    {"host-waits", "waits of the host",
+     "look at what it waits for: a lock, another thread, a file, a sleep; mark it with a range",
+     deciding::nothing, &host_waits, finding_part::none},
+    {"steps-drift", "steps that grow",
+     "look at what grows with them: caches, lists and memory, or other programs beside it",
+     deciding::nothing, &steps_drift, finding_part::none},
+    {"slow-step", "a slow step",
+     "look at that step in the trace: a file, an allocation, another program", deciding::nothing,
+     &slow_step, finding_part::none},
+    {"first-step", "", "leave it out with warmup=1, or load modules and plans before the loop",
+     deciding::nothing, &first_step, finding_part::none},
+    {"above-roof", "", "check the units of flops() and bytes(), and the clocks of counted steps",
+     deciding::nothing, &above_roof, finding_part::none},
+    {"untrusted", "", "raise buffers= and log=, or record fewer steps", deciding::nothing,
+     &untrusted, finding_part::none},
+    {"merged-ranges", "", "use fewer names: give a number as an index beside the name, not in it",
+     deciding::nothing, &merged_ranges, finding_part::none},
+    {"own-cost", "", "mark fewer small ranges, or trace less: trace=kernels", deciding::nothing,
+     &own_cost, finding_part::none},
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_RULES_HPP

@@ -1,0 +1,352 @@
+#include "step_bound.hpp"
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "roofline.hpp"
+#include "rule_context.hpp"
+#include "speed_of_light.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+class bound_sentence {
+ public:
+  explicit bound_sentence(rule_context const& run) : run_(run) {}
+
+  std::string text() const {
+    // Of the time that the GPU is busy; chosen between the planted programs: where it waits for the
+    // host it is busy 4 to 50 % of the step, in sound ones 87 to 100 % (H200, CUDA 13.0).
+    constexpr double gpu_bound = 0.7;
+    steps_summary const& steps = run_.in.steps;
+    if (run_.in.source.hang.found) return hang_text(run_.in.source.hang);
+    if (are_steps_empty())
+      return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
+             "into the body of the loop.";
+    if (!run_.in.source.traced) return longest_on_host();
+    if (!run_.has_device_work())
+      return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
+    // Work that overlaps the next step's is no part of this one.
+    double const busy =
+        steps.active_ns > 0.0 ? std::min(1.0, steps.active_busy_ns / active_ns()) : 0.0;
+    bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
+    std::string const whole =
+        is_part ? "run from its first work on the GPU to its last" : steps.whole();
+    double const most = std::min(1.0, busy * (1.0 + run_.lost_part()));
+    if (busy < gpu_bound && (most >= gpu_bound || !(run_.sure_idle_part() > 0.0)))
+      return std::string("What bounds the ") + whole + " is not known: the GPU is busy " +
+                 percent_text(busy) + " of it, and with what was lost up to " + percent_text(most) +
+                 " (" + run_.losses.device_text +=
+             "). Record fewer steps, or with larger buffers= and log=.";
+    return bound_by(whole, busy, busy >= gpu_bound) + slowed_text();
+  }
+
+ private:
+  std::string bound_by(std::string const& whole, double busy, bool works) const {
+    if (works) return bound_by_work(whole, busy) + rest_of_run();
+    if (run_.in.steps.has_timeline) return bound_by_host(whole, busy) + rest_of_run();
+    return std::string(busy_text(whole, busy)) +
+           " Why it is idle otherwise is not known: raise buffers= or log=.";
+  }
+  /// Whether a window began, as none does where no step is found.
+  bool was_recorded() const noexcept {
+    profile const& source = run_.in.source;
+    bool const has_host = !source.ranges.empty() || !source.summed_ranges.empty();
+    return has_host || source.cost.seconds_in_window > 0.0;
+  }
+  /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
+  double active_ns() const noexcept {
+    return run_.in.steps.is_slowed() ? run_.in.steps.usual_ns() : run_.in.steps.active_ns;
+  }
+
+  std::string slowed_text() const {
+    if (!run_.in.steps.is_slowed()) return {};
+    return std::string(" These are parts of a step without recording, which takes ") +
+           time_text(run_.in.steps.unrecorded_ns) + "; with recording it takes " +
+           time_text(run_.in.steps.mean_ns) + ".";
+  }
+
+  /// Of a device that did not end its work: what it does, and where the program waits for it.
+  static std::string hang_text(profile_hang const& hang) {
+    std::string text;
+    text += "The GPU hangs: at the end ";
+    if (hang.work.empty()) {
+      text += "it had not done its work";
+    } else {
+      hung_work const& most = hang.work.front();
+      text += "the work of " + amount_text(static_cast<double>(most.calls), "call", "calls") + " " +
+              in_range(most.path) + " was not done, " +
+              time_text(static_cast<double>(most.last_ns)) + " after " +
+              (most.calls == 1 ? "it" : "the last one");
+    }
+    if (!hang.ranges.empty()) {
+      hung_range const& open = hang.ranges.back();
+      text += "; thread " + std::to_string(open.thread) + " was " + in_range(open.path);
+      if (open.open_ns >= 0) text += " for " + time_text(static_cast<double>(open.open_ns));
+    }
+    return text += ".";
+  }
+  /// "The GPU is busy 87 % of the step."
+  std::string busy_text(std::string const& whole, double busy) const {
+    bool const many = run_.in.roofline.devices > 1;
+    return std::string(many ? "At least one of " : "") +
+           (many ? run_.gpus() : std::string("The GPU")) + " is busy " + percent_text(busy) +
+           " of the " + whole + ".";
+  }
+  /// Whether most time from the first step to the last lies between them.
+  bool has_long_gaps() const {
+    vec<step_record> const& steps = run_.in.source.steps;
+    if (steps.empty()) return false;
+    std::int64_t in_steps = 0;
+    std::int64_t first = steps.front().begin;
+    std::int64_t last = steps.front().end;
+    for (step_record const& step : steps) {
+      in_steps = add_saturated(in_steps, elapsed(step.begin, step.end));
+      first = std::min(first, step.begin);
+      last = std::max(last, step.end);
+    }
+    return static_cast<double>(elapsed(first, last)) > 2.0 * static_cast<double>(in_steps);
+  }
+  /// Whether steps end before their work begins: STRATA_STEP() in a block of its own.
+  bool are_steps_empty() const {
+    if (!run_.in.steps.from_steps || !has_long_gaps()) return false;
+    if (run_.has_device_work() && run_.rows[0].step_launch_share.in_steps > 0.0) return false;
+    step_amounts const amounts(run_.rows, run_.in.steps);
+    bool any = false;
+    for (std::size_t i = 1; i < run_.rows.size(); ++i) {
+      if (run_.rows[i].host.count() == 0) continue;
+      if (!amounts.is_outside(i)) return false;
+      any = true;
+    }
+    return any;
+  }
+  std::string longest_on_host() const {
+    std::string const whole = std::string(" of ") + run_.in.steps.one_whole();
+    std::string first;
+    if (run_.in.steps.without_first)
+      first =
+          std::string("; without the first step, which took ") + time_text(run_.in.steps.first_ns);
+    double const mean = run_.in.steps.mean_ns;
+    auto const part = [&](double ns) {
+      std::string text = time_text(ns) + whole;
+      if (ns <= mean) text += std::string(" (") + percent_text(ns / mean) + ")";
+      return text;
+    };
+    std::size_t longest = 0;
+    double most = 0.0;
+    double marked = 0.0;
+    double in_many = 0.0;  // that rows of many ranges have
+    step_amounts const amounts(run_.rows, run_.in.steps);
+    for (std::size_t i = 1; i < run_.rows.size(); ++i) {
+      double const own = amounts.stepping_self_ns(i);
+      marked += own;
+      if (!run_.is_judged(i)) in_many += own;
+      if (!run_.is_judged(i) || !(own > most)) continue;
+      longest = i;
+      most = own;
+    }
+    double const rest = mean - marked;
+    std::string const many = cpu_text() + many_text(in_many, mean);
+    if (longest == 0 || (in_many > most && in_many > rest))
+      return many.empty() ? many : "Only host times are known:" + many;
+    if (rest > most && rest > 0.1 * mean)
+      return std::string("Only host times are known: ") + part(rest) +
+             " is outside ranges: mark what the program does there" + first + "." + many;
+    return std::string("Only host times are known: ") + run_.rows[longest].path +
+           " takes the longest by itself, " + part(most) + first + "." + many;
+  }
+  /// " The thread of the steps has a CPU for 38 % of it."; empty where it nearly has one.
+  std::string cpu_text() const {
+    constexpr double most = 0.8;    // chosen
+    constexpr double fewest = 3.0;  // steps; chosen
+    cpu_of_step const& cpu = run_.cpu;
+    if (cpu.steps < fewest || cpu.cpu_ns > most * cpu.wall_ns) return {};
+    return std::string(" The thread of the steps has a CPU for ") +
+           percent_text(cpu.cpu_ns / cpu.wall_ns) + " of it.";
+  }
+  /// " 34 % of the step is in rows that stand for many ranges, ..."; empty where it is little.
+  std::string many_text(double ns, double whole) const {
+    constexpr double least = 0.05;  // chosen
+    if (!(ns > least * whole)) return {};
+    return std::string(" ") + percent_text(ns / whole) + " of the " + run_.in.steps.whole() +
+           " is in rows that stand for many ranges (such as " + std::string(many_example()) +
+           "), of which nothing is said.";
+  }
+  std::string_view many_example() const noexcept {
+    for (range_row const& row : run_.rows)
+      if (row.is_many) return row.name;
+    return {};
+  }
+  /// Without steps: what of the run is before its first work on the device, and after its last.
+  std::string rest_of_run() const {
+    constexpr double least_rest = 0.1;  // of the run; chosen
+    if (run_.in.steps.from_steps) return {};
+    double const rest = 1.0 - run_.in.steps.active_ns / run_.in.steps.mean_ns;
+    if (!(rest > least_rest)) return {};
+    return std::string(" ") + percent_text(rest) +
+           " of the run is before its first work or after its last.";
+  }
+  /// Copies from and to the host in a step, while no kernel ran.
+  double copies_alone_ns() const noexcept {
+    if (run_.in.steps.has_timeline) return run_.in.steps.copies_alone_ns;
+    // At least what kernels leave of the time, unless there are more copies within devices.
+    device_work const& all = run_.rows[0].total;
+    auto const sum = [](std::uint64_t one, std::uint64_t other) {
+      return static_cast<double>(one) + static_cast<double>(other);
+    };
+    bool const by_host = sum(all.host_to_device_bytes, all.device_to_host_bytes) >=
+                         sum(all.device_to_device_bytes + all.peer_bytes, all.set_bytes);
+    if (!by_host) return 0.0;
+    return run_.in.steps.active_busy_ns - run_.per_step(0, static_cast<double>(all.kernel_ns));
+  }
+  /// Of a device that works most of the time, on kernels or on copies.
+  std::string bound_by_work(std::string const& whole, double busy) const {
+    std::size_t longest = 0;
+    double in_many = 0.0;  // that rows of many ranges have
+    for (std::size_t row = 1; row < run_.rows.size(); ++row) {
+      if (!run_.is_judged(row))
+        in_many += own_busy_ns(row);
+      else if (own_busy_ns(row) > own_busy_ns(longest))
+        longest = row;
+    }
+    std::string const many_ranges = many_text(in_many, active_ns());
+    bool const many = run_.in.roofline.devices > 1;
+    bool const copying = copies_alone_ns() > 0.5 * run_.in.steps.active_busy_ns;
+    std::string const turns = turns_text();
+    std::string const whom = many && turns.empty() ? "at least one of " : "";
+    char const* const is = many && !turns.empty() ? ", in turns, are" : " is";
+    std::string const text = std::string(copying ? "Copy-bound: " : "GPU-bound: ") + whom +
+                             run_.gpus() + is + " busy " + percent_text(busy) + " of the " + whole +
+                             (copying ? ", mostly with copies." : ".") + turns;
+    return (longest == 0 ? text : text + most_time(longest)) + many_ranges;
+  }
+  /// " Each runs kernels for 47 % of it at most." Empty where they work beside each other.
+  std::string turns_text() const {
+    // Times the part in which one of them works; chosen: what they do at once is little.
+    constexpr double in_turns = 1.1;
+    constexpr double least_part = 0.1;  // of all work, that a second one has; chosen
+    double sum = 0.0;
+    double most = 0.0;
+    for (device_time const& device : run_.in.steps.devices) {
+      double const busy = device.ns - device.overlap_ns;
+      sum += busy;
+      most = std::max(most, busy);
+    }
+    bool const is_shared = sum - most > least_part * sum;
+    double const together = run_.in.steps.active_busy_ns - run_.in.steps.copies_alone_ns;
+    if (!is_shared || sum > in_turns * together) return {};
+    return std::string(" Each runs kernels for ") + percent_text(most / active_ns()) +
+           " of it at most.";
+  }
+  double own_busy_ns(std::size_t row) const {
+    device_work const& own = run_.rows[row].self;
+    return run_.own_ns_per_step(row, static_cast<double>(own.kernel_ns + own.copy_ns));
+  }
+  /// " The longest range is block[*]/mlp/up, 452 us (17 % of the step); its limiter is HBM ..."
+  std::string most_time(std::size_t row) const {
+    // What overlaps counts once.
+    double const busy_ns = run_.in.steps.busy_ns(run_.rows[row]);
+    double const ns = std::min(std::min(own_busy_ns(row), busy_ns), active_ns());
+    device_work const& own = run_.rows[row].self;
+    device_work const& all = run_.rows[row].total;
+    bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
+    std::map<std::string_view, double> const kernels = kernels_of(row);
+    std::string text(" The longest range is ");
+    text += run_.rows[row].path + (is_leaf ? ", " : ", by itself ") + time_text(ns) + " (" +
+            percent_text(ns / active_ns()) +
+            (run_.in.steps.from_steps ? " of the step)" : " of it)") +
+            limiter_text(run_.in.roofline.limits[row], kernels.size() > 1) + ".";
+    range_limit const& limit = run_.in.roofline.limits[row];
+    if (limit.kind == limiter::latency && !limit.stall.empty())
+      text += " Its warps most often " + stall_text(limit.stall) + ".";
+    return text += longest_kernel_text(kernels);
+  }
+  /// "; its limiter is HBM, at 76 % of its peak"; empty where it is not known.
+  static std::string limiter_text(range_limit const& limit, bool is_mean) {
+    if (limit.text.empty()) return {};
+    if (limit.kind == limiter::unit)
+      return std::string("; its limiter is ") + std::string(limit.roof) + ", at " +
+             limit.use_text();
+    bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
+    if (!has_use) return "; its limiter is " + limit.text;
+    return std::string("; no unit is saturated: the busiest, ") + std::string(limit.roof) +
+           (is_mean ? ", averages " : ", is at ") + limit.use_text();
+  }
+  /// The names of the kernels of a range itself, with their times.
+  std::map<std::string_view, double> kernels_of(std::size_t row) const {
+    std::map<std::string_view, double> times;
+    for (kernel_row const& kernel : run_.in.kernels)
+      if (kernel.path_id == run_.rows[row].path_id)
+        times[kernel.short_name] += ns_in_step(kernel, run_.rows[row], run_.in.steps);
+    return times;
+  }
+  /// " Its longest kernel is flash_bprop_kernel, 18.5 ms of its kernels' 30.8 ms.": all of that
+  /// name; of a single one its name. Empty where none has much of the time.
+  static std::string longest_kernel_text(std::map<std::string_view, double> const& times) {
+    constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
+    constexpr std::size_t widest = 60;  // columns of a name
+    double all = 0.0;
+    double most = 0.0;
+    std::string_view longest;
+    for (auto const& [kernel, ns] : times) {
+      all += ns;
+      if (!(ns > most)) continue;
+      most = ns;
+      longest = kernel;
+    }
+    if (longest.empty() || most < much * all) return {};
+    std::string const name = shortened(longest, widest, 0);
+    char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
+    if (times.size() == 1) return std::string(" Its kernel is ") + name + end;
+    return std::string(" Its longest kernel is ") + name + ", " + time_text(most) +
+           " of its kernels' " + time_text(all) + ".";
+  }
+  /// Whether half of the idle time that the program's own code takes is spent on pages.
+  bool awaits_pages() const {
+    double ns = 0.0;
+    for (idle_time const& time : run_.in.steps.idle)
+      if (time.cause == idle_cause::host_work && run_.migrating[time.row]) ns += time.ns;
+    return ns > 0.0 && ns >= 0.5 * run_.in.steps.idle_of(idle_cause::host_work);
+  }
+  /// Names a cause that explains half of the idle time, and none otherwise.
+  std::string bound_by_host(std::string const& whole, double busy) const {
+    std::string const idle = std::string(run_.gpus()) +
+                             (run_.in.roofline.devices > 1 ? " are" : " is") + " idle " +
+                             percent_text(1.0 - busy) + " of the " + whole;
+    for (std::size_t i = 0; i < std::size(idle_cause_table); ++i) {
+      auto const cause = static_cast<idle_cause>(i);
+      if (run_.in.steps.idle_of(cause) < 0.5 * run_.in.steps.active_idle_ns()) continue;
+      bool const pages = cause == idle_cause::host_work && awaits_pages();
+      return std::string(entry_of(cause).bound) + ": " + idle + ", mostly " +
+             (pages ? "while the CPU waits for pages of managed memory"
+                    : std::string(entry_of(cause).meanwhile)) +
+             ".";
+    }
+    return std::string("Idle: ") + idle + ", for several causes.";
+  }
+
+  rule_context const& run_;
+};
+
+}  // namespace
+
+std::string step_bound(rule_context const& run) { return bound_sentence(run).text(); }
+
+}  // namespace detail
+STRATA_END
