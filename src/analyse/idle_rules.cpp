@@ -2,6 +2,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
@@ -189,6 +190,8 @@ enum class host_memory : std::uint8_t { pinned, pageable };
 /// A pinned copy may lie beside kernels or be left out; a pageable one still has to cross the bus.
 rule_result copies_of(rule_context const& run, host_memory memory) {
   rule_result made;
+  for (profile_device const& device : run.in.source.environment.devices)
+    if (shares_host_memory(device)) return made;  // nothing crosses a bus
   steps_summary const& steps = run.in.steps;
   bool const pageable = memory == host_memory::pageable;
   // Idle time belongs to the largest copies of a range, which stand first.

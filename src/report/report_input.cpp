@@ -2,6 +2,7 @@
 
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "../analyse/speed_of_light.hpp"
 #include "../analyse/what_if.hpp"
@@ -45,7 +46,12 @@ void report_input::show_limits() {
 }
 
 void report_input::write_answer(detail::text_writer& out, std::size_t width, bool color) const {
-  detail::write_answer(out, findings, steps, width, color);
+  std::string text;
+  {
+    detail::text_writer sentences(text);
+    detail::write_answer(sentences, findings, steps, width, color);
+  }
+  out.write(detail::with_memory_name(text, detail::memory_name(source)));
 }
 
 STRATA_END

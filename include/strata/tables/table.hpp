@@ -10,6 +10,7 @@
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/profile/loss_advice.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/columns.hpp>
@@ -420,12 +421,16 @@ inline void write_sections(text_writer& out, table_input const& input,
 /// it, what went wrong, what Strata itself cost.
 inline void write_table(detail::text_writer& out, table_input const& input,
                         table_options const& options = {}) {
-  if (!options.ascii) return detail::write_sections(out, input, options);
+  std::string_view const memory = detail::memory_name(input.source);
+  bool const is_usual = memory == "HBM";
+  if (!options.ascii && is_usual) return detail::write_sections(out, input, options);
   std::string text;
   {
     detail::text_writer wide(text);
     detail::write_sections(wide, input, options);
   }
+  if (!is_usual) text = detail::with_memory_name(text, memory);
+  if (!options.ascii) return out.write(text);
   detail::write_ascii(out, text);
 }
 
