@@ -381,6 +381,7 @@ void write_causes(inner::json_writer& json, explanation const& all) {
       json.text("column", value.column);
       json.number("value", value.value);
       json.text("unit", value.unit);
+      json.text("text", value.text);
       json.end_object();
     }
     json.end_array();

@@ -493,6 +493,52 @@ TEST_CASE("findings say what the step becomes without one of them") {
   CHECK(findings[1].predicted_step_ns == doctest::Approx(283'500));
 }
 
+TEST_CASE("what gains nothing alone gains with the first cause") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
+    p.wait();
+  });
+  answer const step(p);
+  std::vector<finding> findings(2);
+  findings[0].part = finding_part::launches;
+  findings[1].part = finding_part::kernels;
+  double const costs[] = {200'000, 50'000};
+  for (std::size_t i = 0; i < 2; ++i) {
+    findings[i].row = 1;
+    findings[i].cost_ns_per_step = costs[i];
+    findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
+  }
+  fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(made.causes == 0);  // one cause alone is not several
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(155'000));
+  CHECK(std::isnan(findings[0].with_first_ns));
+  CHECK(findings[1].leaves_step(step.steps.mean_ns));
+  CHECK(findings[1].with_first_ns == doctest::Approx(105'000));  // 100 kernels of half a us
+}
+
+TEST_CASE("the first causes together gain what each of them gains, and no more than they cost") {
+  program p;
+  p.run(4, [&] {
+    p.kernels(p.a, 4, 100 * us);
+    p.kernels(p.b, 4, 100 * us);
+    p.wait();
+  });
+  answer const step(p);
+  std::vector<finding> findings(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    findings[i].part = finding_part::kernels;
+    findings[i].row = i + 1;
+    findings[i].cost_ns_per_step = 200'000;
+    findings[i].ranges.push_back({"", i + 1, 200'000, finding_part::kernels});
+  }
+  double const now = step.steps.mean_ns;
+  fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
+  REQUIRE(made.causes == 2);
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 200'000));
+  CHECK(made.step_ns == doctest::Approx(now - 400'000));
+}
+
 TEST_CASE("a cause in several ranges goes in all of them at once") {
   program p;
   std::uint32_t const ranges[] = {p.a, p.b, p.node(0, "c"), p.node(0, "d"), p.node(0, "e")};
