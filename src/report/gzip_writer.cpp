@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t window = std::size_t{32} << 10;  // how far back a match may be
 constexpr std::size_t longest_match = 258;
-constexpr std::size_t shortest_match = 6;
+constexpr std::size_t shortest_match = 8;
 constexpr std::size_t end_of_block = 256;
 constexpr std::size_t all_literals = 286;
 constexpr std::size_t all_distances = 30;
@@ -209,7 +209,7 @@ struct gzip_writer::state {
   std::array<char, window + step + padding> text{};  // what was compressed, then what will be
   std::size_t begin = 0;                             // of what will be
   std::size_t end = 0;
-  // By six bytes where they were last and before, counted from one in `text`.
+  // By eight bytes where they were last and before, counted from one in `text`.
   struct places {
     std::uint32_t last;
     std::uint32_t before;
@@ -239,8 +239,7 @@ struct gzip_writer::state {
   }
 
   std::size_t place_of(std::size_t at) const noexcept {
-    return static_cast<std::size_t>((load(&text[at]) << 16) * 0x9E3779B97F4A7C15u >>
-                                    (64 - table_bits));
+    return static_cast<std::size_t>(load(&text[at]) * 0x9E3779B97F4A7C15u >> (64 - table_bits));
   }
 
   void compress() {

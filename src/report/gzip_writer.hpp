@@ -16,7 +16,7 @@ namespace detail {
 /// Compresses text of rows that are much alike, as gzip. It needs no library: a program that
 /// compiles src links nothing more, and nothing of a zlib comes into one that is injected.
 /// Requires: finish() at the end. Threads: one at a time. Errors: those of `out`; without memory it
-/// throws. Cost: 1 MB; for a trace a third of the time of zlib at its fastest.
+/// throws. Cost: 1 MB; for a trace two thirds of the time of zlib at its fastest.
 /// Source: RFC 1951, RFC 1952
 class gzip_writer {
  public:

@@ -21,10 +21,10 @@ namespace detail {
 class page_uses {
  public:
   page_uses(report_input const& input, trace_labels const& labels)
-      : tracks_(use_tracks::make_tracks(
+      : tracks_(make_use_tracks(
             input,
-            range_projection::project_ranges(
-                input.source, [&](std::uint32_t node) { return labels.has_own_row(node); }),
+            project_ranges(input.source,
+                           [&](std::uint32_t node) { return labels.has_own_row(node); }),
             busy_detail::exact)) {}
 
   /// From `begin` to `end`: pieces of the same use, or means of equal parts where they are many.

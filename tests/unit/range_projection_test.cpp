@@ -26,7 +26,7 @@ struct projected_sample : sample::maker {
   /// `name begin-end at depth on stream`, in the order of begins.
   std::vector<std::string> lines() const {
     vec<detail::projected_range> all =
-        detail::range_projection::project_ranges(made, [](std::uint32_t) { return true; });
+        detail::project_ranges(made, [](std::uint32_t) { return true; });
     all.sort([](auto const& a, auto const& b) {
       if (a.stream != b.stream) return a.stream < b.stream;
       return a.begin != b.begin ? a.begin < b.begin : a.depth < b.depth;
