@@ -93,6 +93,23 @@ for recording in recordings:
         told = ran(0, "trace", recording, "--out", f"one.{name}").stderr
         that(told.endswith(f"strata trace: wrote one.{name}\n"), f"trace does not say where it wrote: {told}")
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
+# Of several runs in one folder: one file, in which each has processes of its own and its place by the time of day.
+shutil.rmtree("ranks", ignore_errors=True)
+alone = []
+for number, recording in enumerate(recordings[:2]):
+    pathlib.Path(f"ranks/rank{number}").mkdir(parents=True)
+    shutil.copy(recording, f"ranks/rank{number}/profile.strata")
+    ran(0, "trace", recording, "--out", "one.json")
+    alone.append(json.loads(pathlib.Path("one.json").read_text(encoding="utf-8")))
+ran(0, "trace", "ranks", "--out", "joined.json")
+joined = json.loads(pathlib.Path("joined.json").read_text(encoding="utf-8"))
+that(joined["baseTimeNanoseconds"] == min(each["baseTimeNanoseconds"] for each in alone), "the runs do not begin with the first")
+for each in alone:
+    first = next(e for e in each["traceEvents"] if e["ph"] == "X")
+    shift = (each["baseTimeNanoseconds"] - joined["baseTimeNanoseconds"]) / 1e3
+    found = [e for e in joined["traceEvents"] if e["ph"] == "X" and e["name"] == first["name"] and abs(e["ts"] - first["ts"] - shift) < 0.002]
+    that(found, f"a run is not where its time is: {first}")
+that(len(joined["traceEvents"]) == sum(len(each["traceEvents"]) for each in alone), "events are missing")
 for name in ("one.pftrace", "one.perfetto-trace"):
     told = ran(2, "trace", recordings[0], "--out", name).stderr
     that("trace.json.gz" in told and told.count("\n") == 1 and not pathlib.Path(name).exists(), f"an old format: {told}")
