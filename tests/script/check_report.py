@@ -45,7 +45,7 @@ def out(name):
 
 
 # What a program recorded is reported as the program did it. Its recording has pieces before its report.
-table = re.findall(r'\{report_format::\w+,\s+"(\w+)",[^}]*?(?:"([\w.-]+)"|nullptr)\}',
+table = re.findall(r'\{report_format::\w+,\s+"([\w.]+)",[^}]*?(?:"([\w.-]+)"|nullptr)\}',
                    (root / "include/strata/session/report_formats.hpp").read_text(encoding="utf-8"))
 formats = "+".join(name for name, _ in table)
 first, again = out("first"), out("again")
@@ -132,7 +132,7 @@ for words in (("explain", killed, "--json"), ("trace", killed, "--out", here / "
     that(done.returncode in (0, 3) and "strata: It " not in done.stderr, f"{words}: {done.returncode}: {done.stderr}")
 that(done.stderr.count(cut) == 2, f"compare does not say that its sides are cut: {done.stderr}")
 traced = json.loads((here / "killed.json").read_text())["traceEvents"]
-that(sum(event.get("cat") == "range" for event in traced) > 5, "the timeline of a killed program has no ranges")
+that(sum(event.get("cat") == "user_annotation" for event in traced) > 5, "the timeline of a killed program has no ranges")
 
 # What it refuses, in a sentence.
 bytes_of = (first / "profile.strata").read_bytes()
