@@ -173,27 +173,36 @@ class step_predictor {
     cause.cost_ns_per_step = std::max(cause.cost_ns_per_step, gain) * own;
   }
 
-  /// The step without all of these. Requires: each has a prediction. Units: ns; NaN where it is
+  /// The step without all of these: no more goes than the idle time, without what recording adds,
+  /// and what causes of the GPU take. Requires: each has a prediction. Units: ns; NaN where it is
   /// unknown.
   double without(std::vector<finding const*> const& causes) {
     std::vector<what_if> changes;
-    double most = 0.0;
-    double alone = 0.0;  // the most that one of them gains
-    bool is_all_of_host = true;
+    double of_gpu = 0.0;   // what the causes that are not the host's take
+    double of_idle = 0.0;  // the idle time, if one of them is the host's
+    double alone = 0.0;    // the most that one of them gains
+    double const own = steps_.own_idle_part();
     for (finding const* const cause : causes) {
       for (what_if const& change : changes_of(*cause, folded_, steps_)) add_change(changes, change);
-      most += most_gain(*cause, steps_);
+      if (is_of_host(*cause))
+        of_idle = idle_ns() * own;
+      else
+        of_gpu += cause->cost_ns_per_step;
       alone = std::max(alone, cause->gain_ns(steps_.usual_ns()));
-      is_all_of_host = is_all_of_host && is_of_host(*cause);
     }
     double const then = replay_.step_ns(changes);
     if (!(then >= 0.0)) return not_a_number;
-    double const own = is_all_of_host ? steps_.own_idle_part() : 1.0;
-    double const gain = std::min(steps_.mean_ns - then, most) * own;
+    double const replayed = (steps_.mean_ns - then) * (of_gpu > 0.0 ? 1.0 : own);
+    double const gain = std::min(replayed, of_idle + of_gpu);
     return std::max(0.0, steps_.usual_ns() - std::max(alone, gain));
   }
 
  private:
+  double idle_ns() const noexcept {
+    double idle = 0.0;
+    for (idle_time const& time : steps_.idle) idle += time.ns;
+    return idle;
+  }
   /// Idle time that recording adds is nobody's gain.
   double own_part(finding const& cause) const noexcept {
     return is_of_host(cause) ? steps_.own_idle_part() : 1.0;

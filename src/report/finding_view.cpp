@@ -69,28 +69,31 @@ std::string prediction_of(finding_view const& view, steps_summary const& steps) 
 struct column_words {
   std::string_view column;
   std::string_view words;
+  std::string_view word = {};  // of a count: for one
 };
 constexpr column_words words_of_columns[] = {
     {"gpu_idle_ns", "GPU idle"},
-    {"gaps", "idle gaps"},
-    {"kernels_self", "kernels of its own"},
+    {"gaps", "idle gaps", "idle gap"},
+    {"kernels_self", "kernels of its own", "kernel of its own"},
     {"gpu_kernel_self_ns", "in its own kernels"},
     {"launch_self_ns", "in its own launches"},
     {"launch_ns", "in launch calls"},
-    {"synchronizations", "waits of the host"},
-    {"allocations", "allocations"},
+    {"synchronizations", "waits of the host", "wait of the host"},
+    {"allocations", "allocations", "allocation"},
     {"allocated_bytes", "allocated"},
     {"gpu_copy_self_ns", "in its own copies"},
-    {"copies_self", "copies"},
+    {"copies_self", "copies", "copy"},
     {"h2d_bytes", "copied to the GPU"},
     {"d2h_bytes", "copied from the GPU"},
     {"pinned_ns", "from pinned memory"},
     {"migrated_bytes_h2d", "migrated to the GPU"},
     {"migrated_bytes_d2h", "migrated to the host"},
-    {"gpu_page_faults", "page faults of the GPU"},
+    {"gpu_page_faults", "page faults of the GPU", "page fault of the GPU"},
     {"migration_ns", "in migrations"},
-    {"blocks_mean", "blocks of a launch"},
-    {"multiprocessors", "SMs"},
+    {"blocks_mean", "blocks of a launch", "block of a launch"},
+    {"blocks_median", "blocks of a launch", "block of a launch"},
+    {"blocks_at_a_time", "blocks at a time", "block at a time"},
+    {"multiprocessors", "SMs", "SM"},
 };
 
 /// As people read it: thousands in groups, times and bytes in their unit.
@@ -113,7 +116,10 @@ std::string evidence_text(finding_evidence const& value) {
       std::find_if(std::begin(words_of_columns), std::end(words_of_columns),
                    [&](column_words const& entry) { return entry.column == value.column; });
   bool const has_words = found != std::end(words_of_columns);
-  if (has_words && value.unit.empty()) return value_text(value) + " " + std::string(found->words);
+  if (has_words && value.unit.empty()) {
+    std::string const words(value.value == 1.0 ? found->word : found->words);
+    return value_text(value) + " " + words;
+  }
   return std::string(has_words ? found->words : value.column) + " " + value_text(value);
 }
 

@@ -517,6 +517,30 @@ TEST_CASE("what gains nothing alone gains with the first cause") {
   CHECK(findings[1].with_first_ns == doctest::Approx(105'000));  // 100 kernels of half a us
 }
 
+TEST_CASE("idle time that recording adds is nobody's gain, also beside a cause of the GPU") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
+    p.wait();
+  });
+  answer const step(p);
+  steps_summary steps = step.steps;
+  steps.unrecorded_ns = 200'000;
+  REQUIRE(steps.is_slowed());
+  std::vector<finding> findings(2);
+  findings[0].part = finding_part::launches;
+  findings[1].part = finding_part::kernels;
+  double const costs[] = {200'000, 50'000};
+  for (std::size_t i = 0; i < 2; ++i) {
+    findings[i].row = 1;
+    findings[i].cost_ns_per_step = costs[i];
+    findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
+  }
+  predict_steps(findings, step.source, step.tree, steps);
+  // The step without recording is 100 us of kernels and 100 us of idle time.
+  CHECK(findings[1].with_first_ns == doctest::Approx(200'000 - 100'000 - 50'000).epsilon(0.02));
+}
+
 TEST_CASE("the first causes together gain what each of them gains, and no more than they cost") {
   program p;
   p.run(4, [&] {
