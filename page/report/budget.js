@@ -34,16 +34,6 @@ const busyKinds = {
     helps: fewerTurns,
     paint: "var(--c4)",
   },
-  "tensor memory": {
-    means: "accumulators of an SM",
-    helps: "fewer reads of accumulators; larger tiles",
-    paint: "var(--c4)",
-  },
-  TMA: {
-    means: "bulk copies of an SM",
-    helps: "fewer, larger boxes",
-    paint: "var(--c9)",
-  },
   L1: {
     means: "cache of an SM",
     helps: "neighbouring addresses; reuse in registers",
@@ -198,7 +188,7 @@ const findingParts = {
   copy: "copies",
   copies: "copies",
 };
-/** Idle time of launches is of "launches"; busy time of short kernels is none: no launch makes it. */
+/** Idle time of launches is of "launches"; busy time of short kernels is none of it. */
 const findingPart = part => {
   if (part.what === "launch") return part.isIdle ? "launches" : "kernels";
   return findingParts[part.what] || (part.isIdle ? "" : "kernels");

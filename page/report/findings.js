@@ -110,14 +110,16 @@ function aboutFindings(list) {
   const blind = answer.undecided.length;
   const run = answer.checks - blind;
   const nothing = data.traced
-    ? some(run, "check", "checks") + " found nothing" + (blind ? "; " + blind + " could not run." : ".")
+    ? some(run, "check", "checks") + " found nothing"
+      + (blind ? "; " + blind + " could not run." : ".")
     : "No check of the host times found anything; most checks look at the GPU's.";
   const found = "One cause each, over all its ranges, by what the " + unit
     + " gains without it. What is predicted is the best case.";
   const more = answer.findings_left_out
     ? count(answer.findings_left_out) + " more are in findings.json."
     : "";
-  return [list.length ? found : nothing, answer.together.prediction, more].filter(Boolean).join(" ");
+  const sentences = [list.length ? found : nothing, answer.together.prediction, more];
+  return sentences.filter(Boolean).join(" ");
 }
 
 function findings() {
@@ -131,7 +133,10 @@ function findings() {
       ? folding(count(rest.length) + " more, which gain less", findingList(rest, openFindings))
       : null,
     others.length
-      ? folding(some(others.length, "finding", "findings") + " without a gain alone", findingList(others, list.length))
+      ? folding(
+          some(others.length, "finding", "findings") + " without a gain alone",
+          findingList(others, list.length)
+        )
       : null,
     undecidedRules());
   listeners.push(markFindings);

@@ -28,9 +28,10 @@ struct evidence_view {
 /// A finding as every output shows it. It refers to the finding.
 struct finding_view {
   finding const* found = nullptr;
-  std::string place;          ///< "block[*]/mlp/up and 4 more ranges"; "" is the whole step
-  std::string title;          ///< what is wrong, one sentence without its full stop
-  std::string gain;           ///< "1.20 ms (13.9 %)", "up to 1.20 ms"; "" where it gains nothing
+  std::string place;  ///< "block[*]/mlp/up and 4 more ranges"; "" is the whole step
+  std::string title;  ///< what is wrong, one sentence without its full stop
+  std::string
+      gain;  ///< "1.20 ms a step (13.9 %)", "up to 1.20 ms a step"; "" where it gains nothing
   std::string prediction;     ///< the step without this cause, a sentence; "" of a doubt
   std::string next;           ///< what to record to learn more; "" where nothing would tell
   double cost_of_step = 0.0;  ///< a fraction
@@ -48,8 +49,8 @@ finding_view view_of(finding const& found, steps_summary const& steps);
 /// In the order of the table.
 std::vector<finding_view> view_findings(findings_table const& table, steps_summary const& steps);
 
-/// "Fixing findings 1 to 3 together: 1.20 ms (62.1 % shorter)."; "" where nothing is predicted of
-/// several together.
+/// "Without findings 1 to 3 together, the step would take 1.20 ms (62.1 % shorter)."; "" where
+/// nothing is predicted of several together.
 std::string together_text(fixed_together const& together, steps_summary const& steps);
 
 }  // namespace detail
