@@ -14,7 +14,7 @@
 
 STRATA_BEGIN
 namespace detail {
-namespace {
+namespace gzip {  // not anonymous: gzip_writer::state has members of these types
 
 constexpr std::size_t window = std::size_t{32} << 10;  // how far back a match may be
 constexpr std::size_t longest_match = 258;
@@ -189,7 +189,8 @@ std::uint64_t load(char const* from) noexcept {
   return value;
 }
 
-}  // namespace
+}  // namespace gzip
+using namespace gzip;
 
 struct gzip_writer::state {
   explicit state(text_writer& to) : out(to) {

@@ -29,7 +29,7 @@
 STRATA_BEGIN
 
 namespace detail {
-namespace {
+namespace trace_parts {  // not anonymous: joined_trace::state has members of these types
 
 // ---- words: those of PyTorch's profiler, which the readers know ----
 
@@ -746,7 +746,8 @@ class trace_document {
 /// device's process for that of the device.
 constexpr std::uint32_t host_process(std::uint32_t run) noexcept { return 1000 * (run + 1); }
 
-}  // namespace
+}  // namespace trace_parts
+using namespace trace_parts;
 }  // namespace detail
 
 trace_summary write_trace(detail::text_writer& out, table_input const& input,

@@ -93,7 +93,7 @@ class Comparison(check_page.Page):
         self.expect(is_named, f"{most} changed most: {said}")
         if step["before_steps"] and step["after_steps"]:
             times = self.run(f"[time({step['before_ms']} * 1e6), time({step['after_ms']} * 1e6)]")
-            self.expect(said.startswith(("The step ", "A step takes ")) and headline[1:] in said.split("\n")[0], f"the step: {said}")
+            self.expect(said.startswith(("The step ", "A step takes ", "No change: ")) and headline[1:] in said.split("\n")[0], f"the step: {said}")
             self.expect(f" {times[0]} before and {times[1]} after (medians)" in said, f"the times of the step: {said}")
             self.expect(any(near(each, factor(step["before_ms"], step["after_ms"])) for each in self.texts("#headline dd")), "the factor of the step")
         else:

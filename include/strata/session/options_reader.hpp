@@ -315,10 +315,10 @@ class options_reader {
     if (value.empty()) return wrong(given, row.takes);
     options_->counters.clear();
     options_->cpu_counters.clear();
-    for (std::string_view item; take(value, item);) {
-      bool const of_cpu = item == "cpu" || item.substr(0, 4) == "cpu_";
+    for (std::string_view counted; take(value, counted);) {
+      bool const of_cpu = counted == "cpu" || counted.substr(0, 4) == "cpu_";
       std::string& list = of_cpu ? options_->cpu_counters : options_->counters;
-      add_part(list, item, "+");
+      add_part(list, counted, "+");
     }
     if (!options_->counters.empty()) options_->trace = true;  // the CPU's need none
   }

@@ -80,13 +80,13 @@ class gpu_names {
 
   /// The nearest names of chips and products: "RTX5090 (GB202)".
   static vec<std::string> nearest(std::string_view text) {
-    nearest_names near(joined(words_of(text)));
+    nearest_names closest(joined(words_of(text)));
     for (gpu_chip const& chip : gpu_chips) {
-      near.consider(chip.name);
+      closest.consider(chip.name);
       std::string_view rest = chip.products;
-      while (!rest.empty()) near.consider(take_until(rest, " "));
+      while (!rest.empty()) closest.consider(take_until(rest, " "));
     }
-    vec<std::string> found = near.best();
+    vec<std::string> found = closest.best();
     for (std::string& name : found) {
       gpu_chip const* const chip = find(name);
       if (chip != nullptr && chip->name != name) name += " (" + std::string(chip->name) + ")";
