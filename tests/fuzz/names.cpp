@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       break;
     case 4:
       (void)text_of([&](auto& out) {
-        trace_options how;
+        strata::trace_options how;
         how.compressed = true;
         (void)write_trace(out, input, how);
       });

@@ -223,10 +223,10 @@ class chip_metrics {
     }
     text += "; it knows";
     for (std::string const& name : known) text += ' ' + name;
-    vec<std::string> const near = gpu_names::nearest(chip);
-    for (std::size_t i = 0; i < near.size(); ++i)
-      text += (i == 0 ? "; did you mean " : i + 1 == near.size() ? " or " : ", ") + near[i];
-    if (!near.empty()) text += '?';
+    vec<std::string> const alike = gpu_names::nearest(chip);
+    for (std::size_t i = 0; i < alike.size(); ++i)
+      text += (i == 0 ? "; did you mean " : i + 1 == alike.size() ? " or " : ", ") + alike[i];
+    if (!alike.empty()) text += '?';
     return {errc::bad_argument, std::move(text)};
   }
 
