@@ -56,5 +56,5 @@ refused = {names[i].decode(): open_chip(cupti, names[i].decode())[0] for i in ra
 refused = {chip: answer for chip, answer in refused.items() if answer}
 seen = f"{count} listed, refused {refused}"
 print(seen)
-sys.exit(0 if refused and set(refused.values()) == {27} else 1)
+sys.exit(0 if count == 36 and len(refused) == 17 and set(refused.values()) == {27} else 1)
 PY
