@@ -3,8 +3,8 @@
 #
 # Guess: with HTA_DISABLE_NS_ROUNDING=1, by which HTA keeps times of less than a microsecond, the time by kind of kernel
 # (get_gpu_kernel_breakdown) adds up to the time of the kernels, as compute time does in get_temporal_breakdown.
-# Behaviour: the breakdown cuts each stretch between two events to whole microseconds. 1,000 kernels of 1.9 us are 1,900 us
-# in the one table and 1,000 us in the other.
+# Behaviour: the breakdown cuts each stretch between two events to whole microseconds. 1,000 kernels of 1.9 us are
+# 1,900 us in the one table and 1,000 us in the other.
 # Seen: temporal 1900.0 us, breakdown 1000 us
 set -eu
 folder=$(mktemp -d)
@@ -15,11 +15,11 @@ cd "$folder"
 HTA_DISABLE_NS_ROUNDING=1 "$folder/v/bin/python" -W ignore - <<'PY'
 import json, logging, sys
 logging.disable(logging.CRITICAL)
-events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 9, "tid": 9, "ts": 5000.5 * i, "dur": 5000.5, "args": {}}
-          for i in range(2)]
+events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 9, "tid": 9, "ts": 5000.5 * i,
+           "dur": 5000.5, "args": {}} for i in range(2)]
 for i in range(1000):
-    events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": 4.0 * i + 0.5, "dur": 1.0,
-                   "args": {"correlation": i + 1}})
+    events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9,
+                   "ts": 4.0 * i + 0.5, "dur": 1.0, "args": {"correlation": i + 1}})
     events.append({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 4.0 * i + 2, "dur": 1.9,
                    "args": {"device": 0, "stream": 7, "correlation": i + 1}})
 json.dump({"traceEvents": events}, open("trace.json", "w"))

@@ -20,7 +20,8 @@ for how, separators in (("with a blank", (", ", ": ")), ("without", (",", ":")))
     os.mkdir(how)
     for rank in range(2):
         with open(f"{how}/{rank}.json", "w") as file:
-            json.dump({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": []}, file, separators=separators)
+            trace = {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": []}
+            json.dump(trace, file, separators=separators)
     found[how] = sorted(get_trace_files(how))
 print(", ".join(f"{how} {ranks}" for how, ranks in found.items()))
 sys.exit(0 if found == {"with a blank": [0, 1], "without": [0]} else 1)

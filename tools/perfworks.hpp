@@ -27,8 +27,8 @@ class perfworks {
   using code = strata::detail::cupti::result;
 
  public:
-  /// Lets `library` answer by the libnvperf_host.so beside it, where libcupti itself answers
-  /// nothing for want of a driver. Leaves it as it is where that is not so, or fails.
+  /// Lets `library` answer by the libnvperf_host.so beside it, where libcupti itself needs a driver
+  /// to answer. Leaves it as it is where it needs none, or where that library cannot be opened.
   static bool stand_in(strata::detail::profiler_library& library) {
     std::string const folder = library.path.substr(0, library.path.rfind('/') + 1);
     if (!library.needs_driver || !get().open(folder)) return false;

@@ -68,13 +68,6 @@ void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
   }
 }
 
-/// Whether a range launches its kernels in graphs, many at a time.
-bool launches_graphs(rule_context const& run, std::size_t row) noexcept {
-  device_work const& work = run.rows[row].self;
-  constexpr std::uint64_t many = 4;  // kernels by launch; chosen
-  return work.launches > 0 && work.kernels > many * work.launches;
-}
-
 char const* in_whole(rule_context const& run) noexcept {
   return run.in.steps.from_steps ? " a step" : " in the run";
 }
@@ -122,7 +115,7 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   for (idle_time const& idle : run.in.steps.idle) {
     bool const is_seen = idle.cause == cause && run.is_worth(idle.ns);
     if (!is_seen || !is_in_place(run, idle.row, scope)) continue;
-    if (cause == idle_cause::launch && launches_graphs(run, idle.row)) continue;
+    if (cause == idle_cause::launch && launches_graphs(run.rows[idle.row].self)) continue;
     idle_work const work = work_beside(run, idle);
     all.add(work);
     candidate seen = run.candidate_of(idle.row, sure * idle.ns);

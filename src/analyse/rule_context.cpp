@@ -42,6 +42,11 @@ cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
 
 }  // namespace
 
+bool launches_graphs(device_work const& own) noexcept {
+  constexpr std::uint64_t many = 4;  // kernels by launch; chosen
+  return own.launches > 0 && own.kernels > many * own.launches;
+}
+
 bool is_preempted(cpu_of_step const& cpu) noexcept {
   constexpr double least_taken = 1.0;  // a step; chosen
   constexpr double fewest = 3.0;       // steps; chosen

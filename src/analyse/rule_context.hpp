@@ -180,6 +180,9 @@ inline bool is_collective(kernel_row const& kernel) noexcept {
   return static_cast<bool>(kernel.collective);
 }
 
+/// Whether a range's own work launches its kernels in graphs, many at a time.
+bool launches_graphs(device_work const& own) noexcept;
+
 /// Whether other threads take the CPU of the one that drives the steps, in half of them or more: of
 /// a few steps the rule `slow-step` reports it.
 bool is_preempted(cpu_of_step const& cpu) noexcept;

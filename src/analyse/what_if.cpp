@@ -109,14 +109,19 @@ inline void add_change(std::vector<what_if>& changes, what_if const& more) {
   if (change->copies < noticed) change->copies = 0.0;
 }
 
+/// The idle time of a step, of all causes.
+double idle_ns(steps_summary const& steps) noexcept {
+  double sum = 0.0;
+  for (idle_time const& time : steps.idle) sum += time.ns;
+  return sum;
+}
+
 double most_gain(finding const& cause, steps_summary const& steps) noexcept {
   double const cost = cause.cost_ns_per_step;
   for (finding_range const& range : cause.ranges)
     if (range.part != finding_part::host_work && range.part != finding_part::allocations)
       return cost;
-  double idle = 0.0;
-  for (idle_time const& time : steps.idle) idle += time.ns;
-  return std::max(cost, idle);
+  return std::max(cost, idle_ns(steps));
 }
 
 /// Whether a cause is idle time of the device for what the host does.
@@ -185,7 +190,7 @@ class step_predictor {
     for (finding const* const cause : causes) {
       for (what_if const& change : changes_of(*cause, folded_, steps_)) add_change(changes, change);
       if (is_of_host(*cause))
-        of_idle = idle_ns() * own;
+        of_idle = idle_ns(steps_) * own;
       else
         of_gpu += cause->cost_ns_per_step;
       alone = std::max(alone, cause->gain_ns(steps_.usual_ns()));
@@ -198,11 +203,6 @@ class step_predictor {
   }
 
  private:
-  double idle_ns() const noexcept {
-    double idle = 0.0;
-    for (idle_time const& time : steps_.idle) idle += time.ns;
-    return idle;
-  }
   /// Idle time that recording adds is nobody's gain.
   double own_part(finding const& cause) const noexcept {
     return is_of_host(cause) ? steps_.own_idle_part() : 1.0;

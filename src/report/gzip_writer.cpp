@@ -200,15 +200,14 @@ struct gzip_writer::state {
 
   static constexpr std::size_t step = std::size_t{128} << 10;  // compressed at a time
   static constexpr std::size_t most_tokens = std::size_t{32} << 10;
-  static constexpr std::size_t padding = 8;  // that a word at the end may read
   static constexpr int table_bits = 14;
 
   text_writer& out;
   checksum check;
   std::uint64_t size = 0;
   symbol_ranges ranges;
-  std::array<char, window + step + padding> text{};  // what was compressed, then what will be
-  std::size_t begin = 0;                             // of what will be
+  std::array<char, window + step> text{};  // what was compressed, then what will be
+  std::size_t begin = 0;                   // of what will be
   std::size_t end = 0;
   // By eight bytes where they were last and before, counted from one in `text`.
   struct places {

@@ -17,6 +17,7 @@
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/table.hpp>
 #include "../analyse/device_peaks.hpp"
+#include "../analyse/rule_context.hpp"
 #include "answer_json.hpp"
 #include "page_budget.hpp"
 #include "page_files.hpp"
@@ -299,11 +300,9 @@ class page_writer {
     }
   }
 
-  /// Whether any range launches its kernels in CUDA graphs, many at a time.
-  bool launches_graphs() const noexcept {
-    constexpr std::uint64_t many = 4;  // kernels by launch, as in the rules
+  bool any_launches_graphs() const noexcept {
     for (range_row const& row : input_.folded)
-      if (row.self.launches > 0 && row.self.kernels > many * row.self.launches) return true;
+      if (launches_graphs(row.self)) return true;
     return false;
   }
 
@@ -312,7 +311,7 @@ class page_writer {
     write_environment(json_, source);
     json_.line();
     json_.boolean("traced", source.traced);
-    json_.boolean("launches_graphs", launches_graphs());
+    json_.boolean("launches_graphs", any_launches_graphs());
     json_.boolean("has_steps", source.has_steps);
     json_.text("sort", row_order_names[static_cast<std::size_t>(input_.sort)]);
     json_.text("trace_file", input_.trace_file);

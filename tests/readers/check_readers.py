@@ -78,7 +78,8 @@ def quietly(function, *arguments, **named):
 
 def check_hta(name, files, wanted):
     """Idle, compute and other time of the GPU; time by kind of kernel; kernels and the ranges around them."""
-    analysis = quietly(TraceAnalysis, trace_files=files, trace_dir=str(pathlib.Path(files[0]).parent), include_last_profiler_step=True)
+    analysis = quietly(TraceAnalysis, trace_files=files, trace_dir=str(pathlib.Path(files[0]).parent),
+                       include_last_profiler_step=True)
     rows = quietly(analysis.get_temporal_breakdown, visualize=False).to_dict("records")
     for rank, row in enumerate(rows):
         busy = row["compute_time(us)"] + row["non_compute_time(us)"]
@@ -174,7 +175,8 @@ def told(path, events, recording):
         "busy_us": busy, "span_us": span,
         "kernels_us": covered([(e["ts"], e["ts"] + e["dur"]) for e in kernels])[0],
         "strata_busy_us": profile["ranges"][0]["gpu_busy_ns"] / 1e3,
-        "launched": sum(e["args"]["correlation"] in calls for e in work), "gpu_ranges": len({e["name"] for e in events if e.get("cat") == "gpu_user_annotation"}),
+        "launched": sum(e["args"]["correlation"] in calls for e in work),
+        "gpu_ranges": len({e["name"] for e in events if e.get("cat") == "gpu_user_annotation"}),
         "steps": [e["args"]["step"] for e in steps], "step_us": answer["step_ns"] / 1e3, "without_first": "left out" in answer["step"],
         "use": {device: covered(clipped([e for e in kernels if e["args"]["device"] == device]))[0] / (end - begin)
                 for device in {e["args"]["device"] for e in kernels}},

@@ -92,7 +92,8 @@ def read(path):
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 FIRST_WORDS = 4
 # Texts that are no messages, or have entries of another kind: PTX; metrics, of which `strata metrics` prints all; rules, which
-# check_findings.py compares with docs/reference/findings.md; columns, which unit.columns_test does; the page, which explains itself; codes and losses, see below.
+# check_findings.py compares with docs/reference/findings.md; columns, which unit.columns_test does; the page, which explains
+# itself; codes and losses, see below.
 EXEMPT = {
     "ceiling_kernels.hpp", "columns.hpp", "metric_catalogue.hpp", "metric_rates.hpp", "gpu_chips.hpp", "rules.hpp",
     "doubt_rules.cpp", "idle_rules.cpp", "kernel_rules.cpp", "step_rules.cpp",

@@ -39,8 +39,7 @@ constexpr errc errc_of(cupti::result code) noexcept { return cupti::meaning_of(c
 struct profiler_library : cupti_file {
   cupti::profiler::table api;
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
-  bool needs_driver =
-      false;  // it answers nothing about chips for want of one, and `problem` says so
+  bool needs_driver = false;  // it needs one to answer about chips, and `problem` says so
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <fix>".
   [[nodiscard]] std::string describe(char const* call, cupti::result code) const {
