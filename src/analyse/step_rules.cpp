@@ -8,6 +8,7 @@
 #include "rules.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -79,13 +80,16 @@ class later_steps {
         apart += (ns_of(*steps_[i]) < ns_of(*steps_[j])) == grows ? 1 : 0;
     return static_cast<double>(apart) >= nearly_all * static_cast<double>(third * third);
   }
-  /// Whether the thread computes more, or waits.
-  std::string cpu_of_drift(std::size_t third, double factor) const {
+  /// Whether the thread computes more, or waits: a step grows by `grown_ns`, `factor` times.
+  std::string cpu_of_drift(std::size_t third, double factor, double grown_ns) const {
     double const early = cpu_ns(0, third);
     double const late = cpu_ns(size() - third, size());
     if (!(early > 0.0) || !(late > 0.0)) return {};
+    constexpr double explained = 0.1;  // of what the step grows by; chosen
     double const grown = late / early;
-    if (factor > 1.0 ? grown > 1.0 + 0.8 * (factor - 1.0) : grown < 1.0 - 0.8 * (1.0 - factor))
+    bool const is_as_much =
+        factor > 1.0 ? grown > 1.0 + 0.8 * (factor - 1.0) : grown < 1.0 - 0.8 * (1.0 - factor);
+    if (is_as_much && std::abs(late - early) >= explained * std::abs(grown_ns))
       return ", as does the CPU time of their thread";
     return factor > 1.0 ? ", in which their thread waits, or has no CPU" : "";
   }
@@ -226,7 +230,7 @@ rule_result steps_drift(rule_context const& run) {
   candidate seen = run.candidate_of_step(
       cost, (grows ? "Steps grow over the run: " : "Steps get shorter over the run: ") +
                 time_text(early) + " in its first third, " + time_text(late) + " in its last" +
-                later.cpu_of_drift(third, late / early));
+                later.cpu_of_drift(third, late / early, late - early));
   if (shrinks) seen.advice = "leave out what warms up with warmup=: the mean step is of both";
   seen.prove("first_third_ns", early, "ns");
   seen.prove("last_third_ns", late, "ns");

@@ -185,6 +185,12 @@ TEST_CASE("steps-drift: steps grow, or get shorter") {
   INFO(b.all());
   REQUIRE(b.find("steps-drift") != nullptr);
   CHECK(has(b.find("steps-drift")->title, "in which their thread waits, or has no CPU"));
+  // It grows as many times, from microseconds: they are not what makes the step longer.
+  for (std::size_t i = 0; i < waits.made.steps.size(); ++i)
+    waits.made.steps[i].cpu_ns = 1'000 + 200 * static_cast<std::int64_t>(i);
+  answer const sleeps(waits.made);
+  REQUIRE(sleeps.find("steps-drift") != nullptr);
+  CHECK(has(sleeps.find("steps-drift")->title, "in which their thread waits, or has no CPU"));
   is_silent(of_host(growing(30, 1.15)).made);
   is_silent(of_host(growing(10, 2.5)).made);  // few
   answer const c(of_host(growing(30, 0.5)).made);
