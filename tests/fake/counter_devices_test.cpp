@@ -356,7 +356,6 @@ TEST_CASE("a session that ends while a stream captures gives all devices back to
 
 TEST_CASE("kernels= counts the kernels of the current device") {
   counting_on s(2, hbm_read, "kernels=both");
-  fake_profiler_set_weight("smsp__warps_launched.sum", 1.0 / 32);
   run_steps(3, split_model);
   profile const& p = s.profile();
   fake::no_problem(p);

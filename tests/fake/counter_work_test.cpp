@@ -4,6 +4,7 @@
 #include <strata/collect/counters/kernel_counters.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <string>
+#include <thread>
 #include "analyse/ledger.hpp"
 
 #include "counter_run.hpp"
@@ -46,27 +47,23 @@ void attention() {
 }
 
 struct kernels_of_attention : counting {
-  kernels_of_attention() : counting(hbm_read, "kernels=att*") {
-    fake_profiler_set_weight(strata::detail::kernel_regions::mark, 1.0 / 32);
-  }
+  kernels_of_attention() : counting(hbm_read, "kernels=att*") {}
 };
 
 }  // namespace
 
 TEST_CASE("single kernels of a range, by name") {
   kernels_of_attention s;
-  SUBCASE("counted between push and pop") {}
-  SUBCASE("counted outside as well") { fake_profiler_count_kernels_anywhere(1); }
   run_steps(3, attention);
   profile const& p = s.profile();
   fake::no_problem(p);
-  REQUIRE(p.counters(strata::counter_set::gpu_kernels).names.size() == 2);
+  REQUIRE(p.counters(strata::counter_set::gpu_kernels).names.size() == 1);
   CHECK(p.counters(strata::counter_set::gpu_kernels).names[0] == hbm_read);
-  CHECK(of_kernel(p, "attention", "scores")[0] == 32 * 8);
-  CHECK(of_kernel(p, "attention", "values")[0] == 32 * 8);
-  CHECK(of_kernel(p, "attention/inner", "softmax")[0] == 32 * 5);
+  CHECK(of_kernel(p, "attention", "scores") == strata::vec<double>{32 * 8});
+  CHECK(of_kernel(p, "attention", "values") == strata::vec<double>{32 * 8});
+  CHECK(of_kernel(p, "attention/inner", "softmax") == strata::vec<double>{32 * 2});
   CHECK(of_kernel(p, "other", "outside").empty());
-  CHECK(p.counters(strata::counter_set::gpu_kernels).kernels.size() == 3);
+  CHECK(p.counters(strata::counter_set::gpu_kernels).kernels.size() == 4);  // softmax in two grids
   strata::call_tree const tree(p);
   auto const rows = strata::make_kernel_table(p, tree);
   auto const table = strata::make_kernel_counter_table(p, tree, rows);
@@ -76,19 +73,53 @@ TEST_CASE("single kernels of a range, by name") {
   CHECK(counted(p).total("attention", hbm_read) == 32 * 21);  // by range, as ever
 }
 
-TEST_CASE("kernels that cannot be joined give a sentence and no values") {
+TEST_CASE("kernels of all threads are counted, in the range that they belong to") {
+  counting s(hbm_read, "kernels=all");
+  run_steps(4, [] {
+    {
+      STRATA_RANGE("backward");
+      std::thread([] { launch_blocks(4, "adopted"); }).join();
+    }
+    launch_blocks(1, "outside");
+  });
+  profile const& p = s.profile();
+  fake::no_problem(p);
+  CHECK(of_kernel(p, "backward", "adopted") == strata::vec<double>{32 * 4});
+  strata::counter_set const& kernels = p.counters(strata::counter_set::gpu_kernels);
+  CHECK(kernels.kernels.size() == 2);
+  for (strata::counted_kernel const& each : kernels.kernels) CHECK(each.launches_max == 1);
+}
+
+TEST_CASE("of many launches of a kernel some are counted, and stand for the others") {
+  int const launches = 3000;
+  std::size_t const before = fake_profiler_pushes();
+  {
+    counting s(std::string(hbm_read) + "+sm__inst_issued.sum", "kernels=loop");
+    run_steps(5, [] {
+      STRATA_RANGE("loop");
+      for (int i = 0; i < launches; ++i) launch_blocks(2, "same");
+    });
+    profile const& p = s.profile();
+    fake::no_problem(p);
+    CHECK(of_kernel(p, "loop", "same") == strata::vec<double>{64.0 * launches, 64.0 * launches});
+    CHECK(fake_profiler_pushes() - before < 1300);
+  }
+}
+
+TEST_CASE("a graph beside kernels is not counted by kernel, and spoils nothing") {
   kernels_of_attention s;
   fake_kernel const kernel;
   fake_graph_t const graph = fake_graph_create();
   (void)fake_graph_create_node(graph, &kernel);
   fake_graph_t const executable = fake_graph_clone(graph);
-  run_steps(3, [&] {
+  run_steps(4, [&] {
     STRATA_RANGE("attention");
     launch_blocks(8, "a");
     (void)fake_graph_launch(executable, 7);
   });
-  fake::one_problem(s.profile(), "cannot be joined for certain");
-  CHECK(s.profile().counters(strata::counter_set::gpu_kernels).kernels.empty());
+  fake::no_problem(s.profile());
+  CHECK(s.profile().counters(strata::counter_set::gpu_kernels).kernels.size() == 1);
+  CHECK(of_kernel(s.profile(), "attention", "a") == strata::vec<double>{32 * 8});
 }
 
 TEST_CASE(
@@ -212,7 +243,6 @@ TEST_CASE("presets beside graphs lose what instruments kernels, and nothing else
 
 TEST_CASE("single kernels beside graphs: the sentence once, and no step for what is left out") {
   graph_program s(std::string(hbm_read) + '+' + sass, "kernels=att*");
-  fake_profiler_set_weight(strata::detail::kernel_regions::mark, 1.0 / 32);
   run_steps(5, [&] {
     attention();
     (void)fake_graph_launch(s.executable, 7);
@@ -222,7 +252,7 @@ TEST_CASE("single kernels beside graphs: the sentence once, and no step for what
   strata::counter_set const& kernels = p.counters(strata::counter_set::gpu_kernels);
   REQUIRE(kernels.left_out.size() == 1);
   CHECK(kernels.left_out[0].key == sass);
-  CHECK(of_kernel(p, "attention", "scores")[0] == 32 * 8);
+  CHECK(of_kernel(p, "attention", "scores") == strata::vec<double>{32 * 8});
 }
 
 TEST_CASE("the byte ledger works beside graphs") {

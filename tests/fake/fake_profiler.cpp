@@ -23,23 +23,12 @@ void profile_kernel(state& s, fake_kernel const& kernel) {
   for (int i = 0; i < 3; ++i) threads *= double(kernel.grid[i]) * double(kernel.block[i]);
   for (auto& each : p.objects) {
     profiler_object& object = *each.second;
-    bool const anywhere = object.by_kernel && p.kernels_anywhere;
     if (object.context != context_handle_of(kernel.context)) continue;
-    if (!object.started || !(object.open || anywhere) || object.ignored) continue;
+    if (!object.started || !object.open || object.ignored) continue;
     profiler_config const& config = p.configs[object.config - 1];
-    if (object.by_kernel) {
-      if (object.ranges.size() == object.room) {
-        ++object.dropped;
-        continue;
-      }
-      object.at = object.ranges.size();
-      object.ranges.push_back({std::to_string(object.at), {}, {}});
-      object.ranges.back().values.resize(config.names.size());
-      for (std::size_t i = 0; i < config.passes; ++i) object.ranges.back().passes.insert(i);
-    }
     profiled_range& range = object.ranges[object.at];
     for (std::size_t i = 0; i < config.names.size(); ++i) {
-      bool const counts = object.by_kernel || config.pass_of[i] == object.pass;
+      bool const counts = config.pass_of[i] == object.pass;
       if (!counts || (blind && is_sass(config.names[i]))) continue;
       auto const weight = p.weights.find(config.names[i]);
       range.values[i] += threads * (weight == p.weights.end() ? 1.0 : weight->second);
@@ -54,7 +43,7 @@ bool serialises_kernels(std::uint32_t context) {
     if (object.context != context_handle_of(context) || !object.started) continue;
     std::vector<std::string> const& names = p.configs[object.config - 1].names;
     bool const instruments = std::any_of(names.begin(), names.end(), is_sass);
-    if ((instruments && object.open) || object.by_kernel) return true;
+    if (instruments && object.open) return true;
   }
   return false;
 }
@@ -108,9 +97,6 @@ void fake_profiler_set_full(fake_full how, int count_pushes) {
     p.full = how;
     p.count_pushes = count_pushes != 0;
   });
-}
-void fake_profiler_count_kernels_anywhere(int on) {
-  with_profiler([&](fake::profiler_state& p) { p.kernels_anywhere = on != 0; });
 }
 void fake_profiler_set_chip(std::size_t device, char const* chip) {
   with_profiler([&](fake::profiler_state& p) { p.chips[device] = chip; });

@@ -32,8 +32,6 @@ FAKE_EXPORT void fake_profiler_fail(char const* function, std::size_t first, std
                                     int code);
 /// `count_pushes`: the room is one of pushes in a pass, not of names.
 FAKE_EXPORT void fake_profiler_set_full(fake_full how, int count_pushes);
-/// Kernels that are counted one by one are counted outside of push and pop as well.
-FAKE_EXPORT void fake_profiler_count_kernels_anywhere(int on);
 /// What cuptiDeviceGetChipName says of a device; GH100 until it is told.
 FAKE_EXPORT void fake_profiler_set_chip(std::size_t device, char const* chip);
 /// The next DecodeData drops the last ranges.

@@ -142,8 +142,8 @@ FAKE_EXPORT result cuptiRangeProfilerSetConfig(api::set_config_params* params) {
   if (config == 0) c.fail("of what is no configuration", result::invalid_parameter);
   if (!fake::read_head(params->counter_data, params->counter_data_size, head))
     c.fail("with an image that was not initialised", result::invalid_parameter);
-  if (params->range == api::range_mode::user && params->replay == api::replay_mode::kernel)
-    c.fail("with kernel replay of user ranges", result::invalid_operation);
+  if (params->range != api::range_mode::user || params->replay != api::replay_mode::user)
+    c.fail("with other ranges or another replay than the user's", result::invalid_operation);
   if (params->nesting_levels != 1 || params->min_nesting_level != 1 ||
       params->target_nesting_level != 1 || params->pass_index != 0)
     c.fail("with other levels than one", result::invalid_parameter);
@@ -162,7 +162,6 @@ FAKE_EXPORT result cuptiRangeProfilerSetConfig(api::set_config_params* params) {
   object->image_size = params->counter_data_size;
   object->room = c.p.room = params->max_ranges_per_pass;
   object->pass = 0;
-  object->by_kernel = params->range == api::range_mode::automatic;
   object->ranges.clear();
   return result::success;
 }
@@ -193,7 +192,7 @@ FAKE_EXPORT result cuptiRangeProfilerStop(api::stop_params* params) {
     misuse(c.s, "cuptiRangeProfilerStop in a range");
   object->started = object->open = false;
   std::size_t const passes = c.p.configs[object->config - 1].passes;
-  object->pass = object->by_kernel ? passes : object->pass + 1;  // kernels were replayed
+  ++object->pass;
   ++c.p.passes;
   params->pass_index = object->pass;
   params->target_nesting_level = 1;
@@ -213,10 +212,6 @@ FAKE_EXPORT result cuptiRangeProfilerPushRange(api::push_range_params* params) {
     c.fail("without a fit name", result::invalid_parameter);
   if (!c.go) return c.code;
   ++c.p.pushes;
-  if (object->by_kernel) {
-    object->open = true;
-    return result::success;
-  }
   std::size_t at = 0;
   while (at < object->ranges.size() && object->ranges[at].name != name) ++at;
   bool const room = c.p.count_pushes ? object->pushes < object->room : at < object->room;

@@ -49,7 +49,6 @@ struct profiler_object {
   std::size_t room = 0;
   std::size_t config = 0;  // position + 1
   bool spoiled = false;    // by a second SetConfig
-  bool by_kernel = false;  // automatic ranges: each kernel between push and pop is one
   bool started = false;
   bool open = false;     // a range is pushed
   bool ignored = false;  // and there was no room for it
@@ -89,7 +88,6 @@ struct profiler_settings {
   std::map<std::string, scripted_failure> failures;
   fake_full full = fake_full::drop;
   bool count_pushes = false;
-  bool kernels_anywhere = false;
   std::size_t drop = 0;
   std::map<std::size_t, std::string> chips;  // by device
   bool supported = true;

@@ -13,31 +13,13 @@
 namespace kernel_counters_test {
 
 using namespace counter_test;
-using strata::detail::kernel_regions;
+using strata::detail::kernel_launches;
+using strata::detail::launch_shape;
 
 namespace {
 
-char const* const mark = kernel_regions::mark;
-
-/// A thread in ranges that launches kernels by name.
-struct choice {
-  kernel_regions regions;
-  detail::recorder& recorder = detail::recorder::instance();
-  detail::thread_recorder* own = recorder.of_this_thread();
-
-  explicit choice(vec<std::string> const& patterns) { regions.choose(patterns); }
-
-  void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch,
-              std::uint32_t warps = 1) {
-    detail::cupti::launch_kernel_params params{nullptr, {warps, 1, 1}, {32, 1, 1}, 0, nullptr};
-    detail::cupti::api_data call{};
-    call.function_params = &params;
-    call.function_name = "cuLaunchKernel";
-    call.symbol_name = kernel;
-    regions.enter(node, regions.contains(node));
-    regions.add(kind, call);
-  }
-};
+launch_shape const one_block{{1, 1, 1}, {32, 1, 1}};
+launch_shape const two_blocks{{2, 1, 1}, {32, 1, 1}};
 
 /// The node of `outer/inner`, made by a listener that only counts.
 std::uint32_t node_of(char const* outer, char const* inner) {
@@ -49,108 +31,91 @@ std::uint32_t node_of(char const* outer, char const* inner) {
 
 }  // namespace
 
-TEST_CASE("kernels belong to regions that match, or lie below one") {
+TEST_CASE("kernels belong to ranges that match, or lie below one") {
   std::uint32_t const inner = node_of("attention", "softmax");
   std::uint32_t const other = node_of("mlp", "gelu");
-  choice f({"att*"});
-  CHECK(f.regions.contains(inner));
-  CHECK_FALSE(f.regions.contains(other));
-  CHECK_FALSE(f.regions.contains(root_node));
-  CHECK_FALSE(f.regions.contains(1'000'000));
-  f.regions.begin(f.own);
-  f.launch(inner, "a");
-  f.launch(other, "b");
-  f.launch(inner, "c", api_kind::copy);  // no kernel
-  f.regions.end();
-  CHECK(f.regions.take({mark}, {{1}}).ok());  // a
-  CHECK(f.regions.contains(node_of("attention", "made later")));
-}
-
-TEST_CASE("sums by range and kernel, the largest of maxima") {
-  std::uint32_t const inner = node_of("attention", "softmax");
-  choice f({"softmax"});
-  f.regions.begin(f.own);
-  for (char const* kernel : {"a", "b", "a"}) f.launch(inner, kernel);
-  f.regions.end();
-  f.launch(inner, "late");
-  vec<std::string> const names{"dram__bytes.sum", "dram__bytes.sum.peak_sustained", mark};
-  REQUIRE(f.regions.take(names, {{1, 8, 1}, {10, 8, 1}, {2, 8, 1}}).ok());
-  // A second step counts other metrics and launches one more.
-  f.regions.begin(f.own);
-  for (char const* kernel : {"a", "b", "a", "b"}) f.launch(inner, kernel);
-  REQUIRE(f.regions.take({"l1tex__t_sectors.sum", mark}, {{3, 1}, {4, 1}, {5, 1}, {6, 1}}).ok());
-  profile p;
-  p.kernel_names.push_back({"b"});
-  f.regions.copy_to(p);
-  REQUIRE(p.counters(counter_set::gpu_kernels).kernels.size() == 2);
-  REQUIRE(p.counters(counter_set::gpu_kernels).names.size() == 5);
-  counted_kernel const& a = p.counters(counter_set::gpu_kernels).kernels[0];
-  CHECK(p.kernel_names[a.name - 1].mangled == "a");
-  CHECK(a.node == inner);
-  CHECK(a.launches_min == 2);
-  CHECK(a.launches_max == 2);
-  CHECK(a.values == vec<double>{3, 8, 2, 8, 2});
-  counted_kernel const& b = p.counters(counter_set::gpu_kernels).kernels[1];
-  CHECK(b.name == 1);
-  CHECK(b.launches_min == 1);
-  CHECK(b.launches_max == 2);
-}
-
-TEST_CASE("CUPTI's own kernels are told by their size") {
-  std::uint32_t const inner = node_of("attention", "softmax");
-  for (std::size_t own : {0u, 1u, 2u}) {
-    choice f({"softmax"});
-    f.regions.begin(f.own);
-    f.launch(inner, "a", api_kind::launch, 64);
-    f.launch(inner, "b", api_kind::launch, 8);
-    vec<vec<double>> kernels{{5, 64}, {7, 8}};
-    kernels.insert(kernels.begin() + static_cast<std::ptrdiff_t>(own), {99, 1});
-    REQUIRE(f.regions.take({"dram__bytes.sum", mark}, kernels).ok());
-    profile p;
-    f.regions.copy_to(p);
-    REQUIRE(p.counters(counter_set::gpu_kernels).kernels.size() == 2);
-    CHECK(p.counters(counter_set::gpu_kernels).kernels[0].values[0] == 5);
-    CHECK(p.counters(counter_set::gpu_kernels).kernels[1].values[0] == 7);
+  kernel_launches chosen;
+  chosen.choose({"att*"});
+  CHECK(chosen.add(inner, "a", one_block) == 0);
+  CHECK(chosen.add(other, "b", one_block) == kernel_launches::not_chosen);
+  CHECK(chosen.add(root_node, "c", one_block) == kernel_launches::not_chosen);
+  CHECK(chosen.add(1'000'000, "d", one_block) == kernel_launches::not_chosen);
+  CHECK(chosen.add(node_of("attention", "made later"), "a", one_block) == 1);
+  for (char const* everything : {"all", "*"}) {
+    kernel_launches all;
+    all.choose({everything});
+    CHECK(all.add(root_node, "c", one_block) == 0);
+    CHECK(all.add(other, "b", one_block) == 1);
   }
 }
 
-TEST_CASE("what was launched outside of the regions may be counted too, and is left out") {
-  std::uint32_t const inner = node_of("attention", "softmax");
-  std::uint32_t const other = node_of("mlp", "gelu");
-  choice f({"softmax"});
-  f.regions.begin(f.own);
-  f.launch(other, "x", api_kind::launch, 8);
-  f.launch(inner, "a", api_kind::launch, 8);
-  REQUIRE(f.regions.take({"dram__bytes.sum", mark}, {{1, 8}, {2, 8}}).ok());
-  profile p;
-  f.regions.copy_to(p);
-  REQUIRE(p.counters(counter_set::gpu_kernels).kernels.size() == 1);
-  CHECK(p.counters(counter_set::gpu_kernels).kernels[0].values[0] == 2);
+TEST_CASE("a kernel is another one by range, name, grid or block, but not by a range's index") {
+  detail::recorder_state& state = detail::recorder::instance().state();
+  std::uint32_t const name = state.names.intern("layer", "layer");
+  std::uint32_t const first = state.nodes.child(root_node, name, 0);
+  std::uint32_t const second = state.nodes.child(root_node, name, 1);
+  kernel_launches chosen;
+  chosen.choose({"layer"});
+  CHECK(chosen.add(first, "a", one_block) == 0);
+  CHECK(chosen.add(second, "a", one_block) == 0);
+  CHECK(chosen.add(first, "a", two_blocks) == 1);
+  CHECK(chosen.add(first, "a", {{1, 1, 1}, {64, 1, 1}}) == 2);
+  CHECK(chosen.add(first, "b", one_block) == 3);
+  CHECK(chosen.launches_of(0) == 2);
+  CHECK(chosen.launches() == 5);
+  chosen.begin_pass();
+  CHECK(chosen.launches_of(0) == 0);
+  CHECK(chosen.size() == 4);
 }
 
-TEST_CASE("what cannot be joined is refused and said") {
-  std::uint32_t const inner = node_of("attention", "softmax");
-  choice f({"softmax"});
-  f.regions.begin(f.own);
-  f.launch(inner, "a");
-  status const uncertain = f.regions.take({"dram__bytes.sum", mark}, {{1, 1}, {2, 1}});
-  CHECK(uncertain.code() == errc::not_supported);
-  CHECK(uncertain.message().find("2 kernels for 1 launches") != std::string::npos);
-  CHECK_FALSE(f.regions.take({"dram__bytes.sum", mark}, {{1, 2}}).ok());  // of another size
-  CHECK_FALSE(f.regions.take({"dram__bytes.sum", mark}, {}).ok());
-  CHECK_FALSE(f.regions.take({"dram__bytes.sum"}, {{1}}).ok());  // nothing to tell it by
-  f.regions.begin(f.own);
-  f.launch(inner, nullptr, api_kind::graph_launch);
-  CHECK_FALSE(f.regions.take({"dram__bytes.sum", mark}, {{1, 1}}).ok());
-  f.regions.begin(f.own);
-  detail::thread_recorder::current() = nullptr;  // another thread
-  f.launch(inner, "a");
-  detail::thread_recorder::current() = f.own;
-  CHECK(f.regions.take({"dram__bytes.sum", mark}, {{1, 1}}).message().find("another thread") !=
-        std::string::npos);
+TEST_CASE("a launch that was counted stands for those of other indices") {
+  detail::recorder_state& state = detail::recorder::instance().state();
+  std::uint32_t const name = state.names.intern("layer", "layer");
+  kernel_launches chosen;
+  chosen.choose({"layer"});
+  for (std::int64_t i = 0; i < 3; ++i)
+    chosen.add(state.nodes.child(root_node, name, i), "a", one_block);
+  chosen.end_pass();
   profile p;
-  f.regions.copy_to(p);
-  CHECK(p.counters(counter_set::gpu_kernels).kernels.empty());
+  chosen.copy_to(p, {"dram__bytes.sum"}, {{0, 0, 20}}, {2});
+  counter_set const& set = p.counters(counter_set::gpu_kernels);
+  REQUIRE(set.kernels.size() == 3);
+  for (counted_kernel const& each : set.kernels) {
+    CHECK(each.launches_max == 1);
+    CHECK(each.values == vec<double>{10});
+  }
+  CHECK(set.kernels[2].node == state.nodes.child(root_node, name, 2));
+}
+
+TEST_CASE("counted launches stand for the others of their kernel") {
+  std::uint32_t const inner = node_of("attention", "softmax");
+  kernel_launches chosen;
+  chosen.choose({"softmax"});
+  for (int pass = 0; pass < 2; ++pass) {
+    chosen.begin_pass();
+    for (int i = 0; i < 4; ++i) CHECK(chosen.add(inner, "a", one_block) == 0);
+    for (int i = 0; i < 1 + pass; ++i) CHECK(chosen.add(inner, "b", one_block) == 1);
+    chosen.end_pass();
+  }
+  profile p;
+  p.kernel_names.push_back({"b"});
+  chosen.copy_to(p, {"dram__bytes.sum", "lts__t_bytes.sum", "dram__bytes.sum.peak_sustained"},
+                 {{0, 0, 10}, {0, 1, 7}, {0, 2, 8}, {1, 0, 5}}, {1, 1024, 1});
+  counter_set const& set = p.counters(counter_set::gpu_kernels);
+  REQUIRE(set.kernels.size() == 2);
+  REQUIRE(set.names.size() == 3);
+  counted_kernel const& a = set.kernels[0];
+  CHECK(p.kernel_names[a.name - 1].mangled == "a");
+  CHECK(a.node == inner);
+  CHECK(a.launches_min == 4);
+  CHECK(a.launches_max == 4);
+  CHECK(a.values == vec<double>{40, 7, 8});  // of one launch of four, of all, and a constant
+  counted_kernel const& b = set.kernels[1];
+  CHECK(b.name == 1);
+  CHECK(b.launches_min == 1);
+  CHECK(b.launches_max == 2);
+  CHECK(b.values[0] == 10);
+  CHECK(std::isnan(b.values[1]));
 }
 
 TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durations") {

@@ -140,7 +140,7 @@ class device_counting {
     if (ranges_.passes_done() < ranges_.passes()) {
       add_missing("counters", ranges_.passes_done(), ranges_.passes());
     } else if (stage_ == stage::kernels) {
-      add_missing("kernels=", kernels_.steps_done(), kernels_.steps());
+      add_missing("kernels=", kernels_.passes_done(), kernels_.passes());
     }
   }
 
@@ -208,6 +208,12 @@ class device_counting {
   }
 
   void end() {
+    if (stage_ == stage::kernels && kernels_.kernels() != 0)
+      problem_log::say(sentence("kernels=: counted ")
+                       << kernels_.kernels() << " different kernels of "
+                       << kernels_.launches_of_step() << " launches one by one, in "
+                       << kernels_.passes_done()
+                       << (kernels_.passes_done() == 1 ? " step" : " steps"));
     stage_ = stage::done;
     kernels_.close();
   }

@@ -8,6 +8,7 @@
 #include <strata/base/progress_line.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/counters/counted_passes.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
@@ -78,72 +79,6 @@ class launching_ranges {
   std::size_t pushes_ = 0;
 };
 
-/// What was counted so far, one configuration after the other. The last one may be counted anew:
-/// what is there of it is valid until then.
-class counter_readout {
- public:
-  /// Adds what the devices counted in the last steps, as many as the configuration has passes.
-  /// Errors: those of the devices; of several devices all or nothing is taken.
-  status take(device_profilers& devices, metric_config& config, std::size_t steps_done) {
-    forget_last();
-    auto const first = static_cast<std::uint32_t>(names_.size());
-    names_.insert(names_.end(), config.names().begin(), config.names().end());
-    auto const steps = static_cast<std::uint32_t>(config.passes());
-    origins_.resize(names_.size(), {static_cast<std::uint32_t>(steps_done) - steps, steps});
-    return devices.read(config, [&](std::uint32_t node, vec<double> const& values) {
-      for (std::size_t i = 0; i < values.size(); ++i)
-        values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
-    });
-  }
-
-  /// The last configuration, of this many names, is counted anew.
-  void repeat(std::size_t names) {
-    again_ = names;
-    std::size_t const kept = names_.size() - names;
-    values_again_ = 0;
-    while (values_again_ < values_.size() &&
-           values_[values_.size() - values_again_ - 1].counter >= kept)
-      ++values_again_;
-  }
-
-  /// Whether the formats that were counted are all that the tensor cores worked on.
-  bool tensor_work_is_explained() const { return tensor_work(names_, values_).is_explained(); }
-
-  /// Counters that need not be counted, since they are 0: in each range that has the tensor cores'
-  /// cycles, of the same passes.
-  void take_zeros(vec<std::string> const& counters) {
-    std::size_t const cycles = names_.index_of(tensor_cycles);
-    if (cycles >= names_.size()) return;
-    std::size_t const counted = values_.size();
-    for (std::string const& counter : counters) {
-      auto const position = static_cast<std::uint32_t>(names_.size());
-      names_.push_back(counter);
-      origins_.push_back(counter_origin(origins_[cycles]));
-      for (std::size_t i = 0; i < counted; ++i)
-        if (values_[i].counter == cycles) values_.push_back({values_[i].node, position, 0.0});
-    }
-  }
-
-  void copy_to(counter_set& set) const {
-    set.names = names_;
-    set.values = values_;
-    set.origins = origins_;
-  }
-
- private:
-  void forget_last() {
-    values_.resize(values_.size() - std::exchange(values_again_, std::size_t{0}));
-    names_.resize(names_.size() - std::exchange(again_, std::size_t{0}));
-    origins_.resize(names_.size());
-  }
-
-  vec<std::string> names_;
-  vec<counter_origin> origins_;  // of the names
-  vec<counter_value> values_;
-  std::size_t again_ = 0;         // names, the last ones, that are counted anew,
-  std::size_t values_again_ = 0;  // and their values
-};
-
 }  // namespace detail
 
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
@@ -153,10 +88,10 @@ class counter_readout {
 /// counted. Devices: all that this thread used in the timed steps and that have the chip of the
 /// current one; their counts are added up. Cost: a counted step is slower, since the device drains
 /// at range ends; neither its times nor its device activity are recorded.
-class counter_collector : public detail::pass_driver {
+class counter_collector : public detail::counted_passes {
  public:
   counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
-      : pass_driver(trace, trial) {}
+      : counted_passes(trace, trial) {}
   ~counter_collector() {
     close();
     trace_.unwatch(this);
@@ -214,9 +149,7 @@ class counter_collector : public detail::pass_driver {
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
   status open(std::string_view request, vec<status>& problems) {
-    refusal_ = open_plan(request, detail::device_profilers::which::all, problems);
-    for (std::size_t config = 0; config < plan_.configs.size(); ++config)
-      if (!plan_.is_conditional(config)) passes_ += plan_.configs[config].passes();
+    refusal_ = open_passes(request, detail::device_profilers::which::all, problems);
     return refusal_;
   }
   /// Kernels are counted after the ranges.
@@ -227,9 +160,7 @@ class counter_collector : public detail::pass_driver {
   status const& refusal() const noexcept { return refusal_; }
   void refuse(status why) { refusal_ = std::move(why); }
 
-  /// How many steps count.
-  std::size_t passes() const noexcept { return passes_; }
-  /// And a step before them in which launches are tried.
+  /// How many steps count, and a step before them in which launches are tried.
   std::size_t steps() const noexcept {
     bool is_own = !trial_.passed() && !plan_.configs.empty();
     for (std::size_t i = 0; is_own && i < plan_.configs.size() && !plan_.instruments(i); ++i)
@@ -237,10 +168,6 @@ class counter_collector : public detail::pass_driver {
     is_own = is_own && plan_.instruments(plan_.configs.size() - 1);
     return passes_ + (is_own ? 1 : 0);
   }
-  std::size_t passes_done() const noexcept { return passes_done_; }
-  /// What each range launched in each pass that counted.
-  vec<counted_work> const& work() const noexcept { return work_.passes(); }
-
   /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
   /// until the pass is stopped.
   status begin_pass() noexcept {
@@ -292,10 +219,7 @@ class counter_collector : public detail::pass_driver {
     if (done()) return {};
     detail::capture_guard::exclusive const alone;
     status problem;
-    if (!begin([this] { return prepare(); }, how_to_launch(), static_cast<bool>(alone), problem))
-      return problem;
-    if (progress_.live())
-      progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
+    if (!begin_pass_of_plan(how_to_launch(), static_cast<bool>(alone), problem)) return problem;
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
@@ -304,59 +228,11 @@ class counter_collector : public detail::pass_driver {
     return {};
   }
 
-  status take_pass() {
-    if (stage_ != stage::stopped) return {};
-    detail::capture_guard::exclusive const alone;
-    if (attempt_.dropped || !alone) {
-      drop();
-      return after_drop();
-    }
-    stage_ = stage::none;
-    skipped_.count = 0;
-    if (attempt_.is_trial) {
-      work_.end(false);
-      leave_waiting_work_alone();
-      return {};
-    }
-    if (done()) return {};
-    if (!attempt_.outcome) return give_up(attempt_.outcome);
-    if (attempt_.met_other_device) {
-      (void)give_notice(
-          {errc::not_supported,
-           "counters: the thread that drives the steps used a device in a counting step that it "
-           "had not used before: that device is not counted; use it in the timed steps too"});
-    }
-    work_.end(true);
-    ++passes_done_;
-    ++passes_together_;
-    if (!attempt_.complete) return {};
-    status const read = values_.take(plan_.devices, plan_.configs[config_index_++], passes_done_);
-    configured_ = false;
-    if (!read.ok()) return give_up(read);
-    if (plan_.devices.should_repeat()) return repeat();
-    passes_together_ = 0;
-    if (!plan_.devices.problem().ok()) problems_.push_back(plan_.devices.problem());
-    choose_formats();
-    return {};
-  }
-
-  status prepare() {
-    status ready = start();
-    if (!ready.ok() && passes_done_ == 0 && plan_.devices.several()) {
-      (void)give_notice({ready.code(), ready.message() + "; the current device alone is counted"});
-      plan_.devices.leave_out_others();
-      configured_ = false;
-      ready = start();
-    }
-    return ready;
-  }
-  status start() {
-    launching_ = detail::launching_ranges(detail::recorder::instance());
-    status ready;
-    if (!configured_)
-      ready = plan_.devices.configure(plan_.configs[config_index_], expected_ranges());
-    configured_ = ready.ok();
-    return ready.ok() ? plan_.devices.start() : ready;
+  std::size_t room() noexcept override {
+    launching_ = detail::launching_ranges();
+    (void)detail::if_memory_allows(
+        [this] { launching_ = detail::launching_ranges(detail::recorder::instance()); });
+    return expected_ranges();
   }
 
   /// One pass over a body; an exception that leaves it ends the pass, which does not count.
@@ -368,27 +244,6 @@ class counter_collector : public detail::pass_driver {
     (void)begin_pass();
     stop_at_end const guard{this};
     run(body);
-  }
-
-  /// Makes the last passes again, with room for all ranges. What was read is valid until then.
-  status repeat() {
-    values_.repeat(plan_.configs[--config_index_].names().size());
-    forget_passes();
-    return {};
-  }
-  /// Those that belong together.
-  void forget_passes() noexcept {
-    passes_done_ -= std::exchange(passes_together_, std::size_t{0});
-    work_.forget_from(static_cast<std::uint32_t>(passes_done_));
-  }
-
-  /// A pass that broke off takes those with it that CUPTI needs with it.
-  void drop() noexcept override {
-    if (stage_ != stage::stopped) return;
-    pass_driver::drop();
-    work_.end(false);
-    forget_passes();
-    configured_ = false;
   }
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
@@ -412,20 +267,6 @@ class counter_collector : public detail::pass_driver {
     return seen == 0 ? 1024 : seen + seen / 4 + 32;
   }
 
-  /// Leaves out what would break the program's CUDA graphs.
-  void leave_graphs_alone() {
-    if (configured_ || done() || !trace_.saw_graphs()) return;
-    passes_ -= plan_.leave_graphs_alone(config_index_, problems_);
-  }
-
-  /// Leaves out what would have the program's launches wait for work that waits for the program.
-  void leave_waiting_work_alone() {
-    if (done() || !plan_.instruments(config_index_) || why_not_wait().empty()) return;
-    forget_passes();
-    configured_ = false;
-    skipped_.count = 0;
-    passes_ -= leave_waits_alone(config_index_, problems_);
-  }
   /// Before launches wait they are tried: beside a pass that counts bytes, which the trial does not
   /// change, or else in a step of its own.
   launches how_to_launch() const noexcept {
@@ -435,19 +276,6 @@ class counter_collector : public detail::pass_driver {
     bool const is_needed = tries_for_kernels_ || plan_.instruments(count - 1);
     bool const counts_bytes = !plan_.is_of_multiprocessors(config_index_);
     return is_needed && counts_bytes && !trial_.passed() ? launches::wait_tried : launches::go_on;
-  }
-
-  /// Passes by the formats of the tensor cores that explain nothing more.
-  void choose_formats() {
-    while (!done() && plan_.is_conditional(config_index_)) {
-      detail::metric_config const& config = plan_.configs[config_index_];
-      if (!values_.tensor_work_is_explained()) {
-        passes_ += config.passes();
-        return;
-      }
-      values_.take_zeros(config.names());
-      ++config_index_;
-    }
   }
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
@@ -480,19 +308,8 @@ class counter_collector : public detail::pass_driver {
     return problems_.size() == before ? status{} : problems_.back();
   }
 
-  status give_notice(status what) {
-    problems_.push_back(what);
-    return what;
-  }
-
   detail::launching_ranges launching_;
-  detail::counter_readout values_;
-  detail::pass_fingerprint work_;
   status refusal_;
-  std::size_t passes_ = 0;
-  std::size_t passes_done_ = 0;
-  std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
-  bool configured_ = false;
   bool tries_for_kernels_ = false;
   bool followed_ = true;  // the launches of every pass
 };

@@ -252,6 +252,11 @@ class pass_driver {
     drop();
   }
 
+  /// A call that launches, in the thread that makes it, while a pass tries launches or has them
+  /// wait. Threads: any; the caller does not hold the mutex.
+  virtual void launch_begins(gated_call const&) noexcept {}
+  virtual void launch_ended(gated_call const&) noexcept {}
+
   /// A stopped pass does not count.
   virtual void drop() noexcept {
     if (stage_ != stage::stopped) return;
@@ -297,6 +302,10 @@ class pass_driver {
   void leave() noexcept {
     if (std::exchange(attempt_.pushed, false)) plan_.devices.pop();
     held_.reset();
+  }
+  /// Of a thread other than the pass's too: whether something may be pushed.
+  bool may_push() const noexcept {
+    return stage_ == stage::counting && !attempt_.dropped && !end_.asked;
   }
   /// Whether the pass may continue in another range. Else it does not count: a device does not come
   /// to an end, or a capture is open.
@@ -372,7 +381,6 @@ class pass_driver {
   std::size_t config_index_ = 0;  // of the plan's configurations
   skipped_steps skipped_;
   std::size_t given_up_ = 0;       // passes in which a device did not come to an end
-  bool counts_kernels_ = false;    // one by one
   bool by_hand_ = false;           // the program drives the passes
   atomic<bool> runs_once_{false};  // what is counted cannot be tried before
   stage stage_ = stage::none;
@@ -385,9 +393,12 @@ class pass_driver {
     bool const trusted = self.runs_once_.load() && call.waits == cupti::stream_wait::none;
     if (self.launches_wait_.load() && !trusted && !self.trial_.knows(call)) self.leave_before(call);
     self.trial_.begins(call);
+    self.launch_begins(call);
   }
   static void call_ended(void* context, gated_call const& call) noexcept {
-    static_cast<pass_driver*>(context)->trial_.ended(call);
+    auto& self = *static_cast<pass_driver*>(context);
+    self.launch_ended(call);
+    self.trial_.ended(call);
   }
   static launch_gate::keeper const& gate() noexcept {
     static launch_gate::keeper const only{&call_begins, &call_ended};
@@ -408,10 +419,8 @@ class pass_driver {
         plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
     if (is_counted && launches_wait_.load()) {
       if (!attempt_.dropped) drop_for(pause_outcome::new_work);
-      bool const may_stop = counts_kernels_ && trace_.await_launch();
       capture_guard::exclusive const alone;
       if (alone) leave();
-      if (alone && may_stop) end_session();
       launches_wait_.store(false);
       trial_.begin();
     }

@@ -103,10 +103,10 @@ class device_profilers {
   }
 
   /// As range_profiler::configure, on each.
-  status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
+  status configure(metric_config& config, std::size_t most_ranges) {
     return on_all([&](profiled_context& profiled) {
       profiled.worked.clear();
-      return profiled.profiler.configure(profiled.its(config), most_ranges, by_kernel);
+      return profiled.profiler.configure(profiled.its(config), most_ranges);
     });
   }
   /// Starts all or none.

@@ -2,20 +2,22 @@
 #ifndef STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 #define STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 
+#include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/progress_line.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/collect/counters/counted_passes.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
@@ -34,192 +36,175 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The ranges whose kernels are counted one by one, what they launch in a step, in order, and the
-/// sums by range and kernel (of maxima and of the device's constants: the largest). Threads: the
-/// one that drives the steps; `add` comes from any, one call at a time.
-class kernel_regions {
+/// The different kernels of the chosen ranges: by range without its index, name, grid and block.
+/// Launches of one of them do the same work, so that a few stand for all. Threads: one call at a
+/// time.
+class kernel_launches {
  public:
-  /// Patterns of range names; what lies below them belongs to them.
-  void choose(vec<std::string> patterns) { patterns_ = std::move(patterns); }
+  static constexpr std::uint32_t not_chosen = ~std::uint32_t{0};
 
-  bool contains(std::uint32_t node) {
-    if (node >= known_.size()) learn();
-    return node < known_.size() && known_[node];
+  /// Patterns of range names; what lies below them belongs to them. `all` and `*` are also the
+  /// kernels in no range.
+  void choose(vec<std::string> patterns) {
+    patterns_ = std::move(patterns);
+    everything_ = patterns_.contains("all") || patterns_.contains("*");
   }
 
-  /// Begins a step of the thread with this recorder.
-  void begin(thread_recorder const* counted) {
-    launches_.clear();
-    foreign_ = 0;
-    counted_ = counted;
-  }
-  /// The thread is in this range now, inside a region or not.
-  void enter(std::uint32_t node, bool inside) noexcept {
-    node_.store(inside ? node : no_reference, memory_order_relaxed);
-  }
-  /// One call into the driver.
-  void add(api_kind kind, cupti::api_data const& call) {
-    if (counted_ == nullptr || (kind != api_kind::launch && kind != api_kind::graph_launch)) return;
-    std::uint32_t const node = node_.load(memory_order_relaxed);
-    if (thread_recorder::current() != counted_) {
-      ++foreign_;
-      return;
-    }
-    if (kind == api_kind::graph_launch) {
-      launches_.push_back({node, "[graph]", 0.0});
-    } else {
-      char const* const name = call.symbol_name == nullptr ? "" : call.symbol_name;
-      launches_.push_back({node, name, launch_shape::read(call).warps()});
-    }
-  }
-  void end() noexcept { counted_ = nullptr; }
-
-  /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
-  /// own.
-  static constexpr char const* mark = "smsp__warps_launched.sum";
-
-  /// Takes what CUPTI counted for one kernel after the other, in the order of `names`, one of which
-  /// is the mark. Errors: not_supported where launches and kernels cannot be joined for certain:
-  /// nothing is taken.
-  status take(vec<std::string> const& names, vec<vec<double>> const& kernels) {
-    if (foreign_ != 0) {
-      return {errc::not_supported,
-              "kernels=: another thread launched kernels while single kernels were counted, so "
-              "counts cannot be distinguished; choose a range in which one thread works"};
-    }
-    // CUPTI was seen to count what lies outside of push and pop as well, so all launches are tried
-    // before those inside.
-    vec<std::size_t> places = places_of(names, kernels);
-    if (places.size() != launches_.size() || kernels.size() != launches_.size()) {
-      launches_.keep_if(is_inside);
-      places = places_of(names, kernels);
-    }
-    if (places.size() != launches_.size()) {
-      return {errc::not_supported, sentence("kernels=: CUPTI counted ")
-                                       << kernels.size() << " kernels for " << launches_.size()
-                                       << " launches, which cannot be joined for certain: choose a "
-                                          "range without CUDA graphs"};
-    }
-    std::size_t const first = names_.size();
-    names_.insert(names_.end(), names.begin(), names.end());
-    flat_map<key, std::uint64_t> counts;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (!is_inside(launches_[i])) continue;
-      key const kernel{launches_[i].node, launches_[i].name};
-      add_values(sums_[kernel], names, first, kernels[places[i]], ++counts[kernel] > 1);
-    }
-    counts.for_each([this](key const& kernel, std::uint64_t launches) {
-      entry& sums = sums_[kernel];
-      sums.launches_min = sums.launches_max == 0 ? launches : smaller(sums.launches_min, launches);
-      sums.launches_max = larger(sums.launches_max, launches);
-    });
-    return {};
+  void begin_pass() noexcept {
+    for (kernel& each : kernels_) each.launches = 0;
+    for (place& each : places_) each.launches = 0;
+    launches_ = 0;
   }
 
-  /// Adds the sums to a profile that has its kernels.
-  void copy_to(profile& target) const {
-    flat_map<std::string, std::uint32_t> numbers;
+  /// A launch in this pass. Returns: the number of its kernel; not_chosen outside of the ranges.
+  std::uint32_t add(std::uint32_t node, std::string_view name, launch_shape const& shape) {
+    if (node >= ranges_.size()) learn();
+    if (node >= ranges_.size() || !ranges_[node].chosen) return not_chosen;
+    fnv1a hash;
+    hash.add(ranges_[node].path);
+    hash.add(name);
+    for (std::uint32_t const n : shape.grid) hash.add(std::uint64_t{n});
+    for (std::uint32_t const n : shape.block) hash.add(std::uint64_t{n});
+    std::uint64_t const key = hash.value() == numbers_.nothing ? 0 : hash.value();
+    std::uint32_t const* const known = numbers_.find(key);
+    std::uint32_t const number = known == nullptr ? new_kernel(key, name) : *known;
+    ++kernels_[number].launches;
+    ++place_of(number, node).launches;
+    ++launches_;
+    return number;
+  }
+
+  /// A pass ends that counts.
+  void end_pass() noexcept {
+    for (place& each : places_) {
+      each.min = is_counted_ ? smaller(each.min, each.launches) : each.launches;
+      each.max = larger(each.max, each.launches);
+    }
+    for (kernel& each : kernels_) each.max = larger(each.max, each.launches);
+    is_counted_ = true;
+  }
+
+  /// Different kernels, and launches in this pass so far.
+  std::size_t size() const noexcept { return kernels_.size(); }
+  std::uint64_t launches() const noexcept { return launches_; }
+  std::uint64_t launches_of(std::uint32_t number) const noexcept {
+    return kernels_[number].launches;
+  }
+
+  /// Adds values of the kernels, by number, to a profile that has its kernels. `counted`: by
+  /// counter, how many launches of a kernel were counted in a pass at most.
+  void copy_to(profile& target, vec<std::string> const& counters, vec<counter_value> const& values,
+               vec<std::uint64_t> const& counted) const {
+    flat_map<std::string, std::uint32_t> names;
     for (std::size_t i = 0; i < target.kernel_names.size(); ++i)
-      numbers[target.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
+      names[target.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
     counter_set& set = target.add_counters(counter_set::gpu_kernels);
-    set.names = names_;
-    sums_.for_each([&](key const& kernel, entry const& sums) {
-      std::uint32_t& name = numbers[kernel.second];
+    set.names = counters;
+    vec<vec<double>> of_launch(kernels_.size());
+    for (vec<double>& each : of_launch)
+      each.resize(counters.size(), std::numeric_limits<double>::quiet_NaN());
+    for (counter_value const& value : values) {
+      if (value.node >= kernels_.size()) continue;
+      bool const adds_up = combine_of(counters[value.counter]) == metric_combine::sum;
+      std::uint64_t const launches =
+          adds_up ? smaller(kernels_[value.node].max, counted[value.counter]) : 1;
+      of_launch[value.node][value.counter] = value.value / static_cast<double>(launches);
+    }
+    for (place const& each : places_) {
+      kernel const& what = kernels_[each.kernel];
+      std::uint32_t& name = names[what.name];
       if (name == 0) {
-        target.kernel_names.push_back({kernel.second});
+        target.kernel_names.push_back({what.name});
         name = static_cast<std::uint32_t>(target.kernel_names.size());
       }
-      counted_kernel made{kernel.first, name, sums.launches_min, sums.launches_max, sums.values};
-      made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
+      counted_kernel made{each.node, name, each.min, each.max, of_launch[each.kernel]};
+      for (std::size_t i = 0; i < counters.size(); ++i)
+        if (combine_of(counters[i]) == metric_combine::sum)
+          made.values[i] *= static_cast<double>(each.max);
       set.kernels.push_back(std::move(made));
-    });
+    }
   }
 
  private:
-  struct launch {
-    std::uint32_t node;
+  struct kernel {
     std::string name;
-    double warps;  // 0: unknown
+    std::uint64_t launches = 0;  // in this pass
+    std::uint64_t max = 0;       // in a pass
   };
-  static bool is_inside(launch const& which) noexcept { return which.node != no_reference; }
-  struct entry {
-    std::uint64_t launches_min = 0;
-    std::uint64_t launches_max = 0;
-    vec<double> values;
+  /// A range, with its index, that launches a kernel.
+  struct place {
+    std::uint32_t kernel;
+    std::uint32_t node;
+    std::uint64_t launches = 0;  // in this pass
+    std::uint64_t min = 0;
+    std::uint64_t max = 0;
   };
-  using key = pair<std::uint32_t, std::string>;
+  struct range {
+    bool chosen;
+    std::uint64_t path;  // hash of the names from the outermost on, without indices
+  };
 
-  /// Which kernel each launch became; fewer than launches where that is not certain.
-  vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
-    auto const marked = names.index_of(mark);
-    auto const fits = [&](std::size_t which, std::size_t kernel) {
-      return marked < kernels[kernel].size() &&
-             !(kernels[kernel][marked] < launches_[which].warps) &&
-             !(kernels[kernel][marked] > launches_[which].warps);
-    };
-    // The first kernels that fit, and the last ones: where they are not the same, some launch could
-    // be either of two.
-    vec<std::size_t> first;
-    for (std::size_t k = 0; k < kernels.size() && first.size() < launches_.size(); ++k) {
-      if (fits(first.size(), k)) first.push_back(k);
-    }
-    vec<std::size_t> last(launches_.size());
-    std::size_t left = launches_.size();
-    for (std::size_t k = kernels.size(); k-- > 0 && left > 0;) {
-      if (fits(left - 1, k)) last[--left] = k;
-    }
-    if (first.size() != launches_.size() || left != 0 || first != last) first.clear();
-    return first;
+  std::uint32_t new_kernel(std::uint64_t key, std::string_view name) {
+    auto const number = static_cast<std::uint32_t>(kernels_.size());
+    kernels_.push_back({std::string(name)});
+    numbers_[key] = number;
+    return number;
   }
 
-  static void add_values(entry& sums, vec<std::string> const& names, std::size_t first,
-                         vec<double> const& values, bool again) {
-    sums.values.resize(first + names.size(), std::numeric_limits<double>::quiet_NaN());
-    for (std::size_t k = 0; k < names.size() && k < values.size(); ++k) {
-      double& sum = sums.values[first + k];
-      bool const largest = combine_of(names[k]) == metric_combine::maximum;
-      if (!again) {
-        sum = values[k];
-      } else {
-        sum = largest ? larger(sum, values[k]) : sum + values[k];
-      }
+  place& place_of(std::uint32_t number, std::uint32_t node) {
+    std::size_t& known = place_numbers_[std::uint64_t{number} << 32 | node];
+    if (known == 0) {
+      places_.push_back({number, node});
+      known = places_.size();
     }
+    return places_[known - 1];
   }
 
   void learn() {
     recorder_state& state = recorder::instance().state();
     vec<node_table::node> const nodes = state.nodes.nodes();
     vec<std::string> const texts = state.names.texts();
-    for (std::size_t i = known_.size(); i < nodes.size(); ++i) {
-      bool inside = i != root_node && nodes[i].parent < i && known_[nodes[i].parent];
-      for (std::string const& pattern : patterns_)
-        inside = inside || (i != root_node && matches(texts[nodes[i].name], pattern));
-      known_.push_back(inside);
+    for (std::size_t i = ranges_.size(); i < nodes.size(); ++i) {
+      bool const is_root = i == root_node || nodes[i].parent >= i;
+      range made{everything_, 0};
+      if (!is_root) {
+        range const& around = ranges_[nodes[i].parent];
+        std::string const& name = texts[nodes[i].name];
+        fnv1a hash;
+        hash.add(around.path);
+        hash.add(std::uint64_t{nodes[i].name});
+        made.path = hash.value();
+        made.chosen = made.chosen || around.chosen;
+        for (std::string const& pattern : patterns_)
+          made.chosen = made.chosen || matches(name, pattern);
+      }
+      ranges_.push_back(made);
     }
   }
 
   vec<std::string> patterns_;
-  vec<bool> known_;  // by node: inside a region
-  thread_recorder const* counted_ = nullptr;
-  atomic<std::uint32_t> node_{no_reference};
-  vec<launch> launches_;
-  std::uint64_t foreign_ = 0;
-  vec<std::string> names_;
-  flat_map<key, entry> sums_;
+  bool everything_ = false;
+  vec<range> ranges_;  // by node
+  vec<kernel> kernels_;
+  vec<place> places_;
+  number_map<std::uint32_t> numbers_;      // of kernels, by hash
+  number_map<std::size_t> place_numbers_;  // from 1 on, by kernel and node
+  std::uint64_t launches_ = 0;
+  bool is_counted_ = false;  // a pass was
 };
 
 }  // namespace detail
 
-/// Hardware counters of single kernels within chosen ranges: CUPTI saves the device's memory,
-/// replays each kernel until all is counted, and restores it. Exact and slow: for one range of a
-/// step, not for a run. One step counts what can be counted together. Threads: the one that drives
-/// the steps.
-class kernel_counter_collector : public detail::pass_driver {
+/// Hardware counters of single kernels within chosen ranges, in live steps: CUPTI counts a range
+/// around a launch, the device has nothing else to do meanwhile, and nothing is replayed. Each step
+/// is one pass. Counting in the multiprocessors costs about 1 ms a launch, in memory 0.05 ms (H200,
+/// CUDA 13.0), so that of each different kernel a few launches are counted, and stand for the rest.
+/// Launches of all threads are counted, in the range that they belong to. Threads: the one that
+/// drives the steps. Devices: the one of the current context.
+class kernel_counter_collector : public detail::counted_passes {
  public:
   kernel_counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
-      : pass_driver(trace, trial) {
-    counts_kernels_ = true;
-  }
+      : counted_passes(trace, trial) {}
   ~kernel_counter_collector() {
     close();
     trace_.unwatch(this);
@@ -228,45 +213,48 @@ class kernel_counter_collector : public detail::pass_driver {
   /// Plans the counters of `request` for kernels in ranges with these names (`*`, `?`) and below
   /// them. Requires: no counter_collector is open. Errors: as counter_collector::open.
   status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
-    regions_.choose(std::move(ranges));
-    status planned = open_plan(request, detail::device_profilers::which::current, problems);
-    for (detail::metric_config& config : plan_.configs) {
-      vec<std::string> names = config.names();
-      if (!names.contains(detail::kernel_regions::mark))
-        names.emplace_back(detail::kernel_regions::mark);
-      if (planned.ok()) planned = plan_.host.configure(names, config);
-    }
-    return planned;
+    launches_.choose(std::move(ranges));
+    return open_passes(request, detail::device_profilers::which::current, problems);
   }
 
-  /// How many steps the counting takes.
-  std::size_t steps() const noexcept { return plan_.configs.size(); }
-  std::size_t steps_done() const noexcept { return taken_; }
-
-  /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
-  /// counting steps saw. Neither times nor device activity are recorded meanwhile.
+  /// Begins to count kernels, with room for those that earlier counting steps saw. Neither times
+  /// nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) noexcept {
     return as_memory_allows([&] { return begin_counting(seen); });
   }
   /// Ends the step and takes what was counted.
   status end_step() noexcept {
-    return as_memory_allows([this] { return take_step(); });
+    return as_memory_allows([this] {
+      stop();
+      bool const counts = stage_ == stage::stopped && !attempt_.dropped && !attempt_.is_trial;
+      if (counts) launches_.end_pass();
+      return take_pass();
+    });
   }
 
   /// Adds what was counted to a profile that has its kernels.
   void copy_to(profile& target) const {
     if (plan_.set.metrics.empty()) return;
-    regions_.copy_to(target);
+    target.losses.counter_ranges_lost += plan_.devices.lost();
+    launches_.copy_to(target, values_.names(), values_.values(), counted_);
     counter_set& set = target.add_counters(counter_set::gpu_kernels);
     set.metrics = plan_.set;
     set.left_out = plan_.left_out;
   }
 
+  /// What a step has, once one was counted: different kernels, and launches.
+  std::size_t kernels() const noexcept { return launches_.size(); }
+  std::uint64_t launches_of_step() const noexcept { return launches_.launches(); }
+
  private:
+  // Pushes in a pass: about 0.1 s (H200, CUDA 13.0).
+  static constexpr std::size_t most_in_memory = 1024;
+  static constexpr std::size_t most_in_multiprocessors = 96;
+
   status begin_counting(vec<counted_work> const& seen) {
     await_own_streams();
     end_last();
-    if (!done() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(config_index_, problems_);
+    leave_graphs_alone();
     if (done()) return {};
     std::string const why = why_not_wait();
     if (!why.empty()) {
@@ -275,97 +263,127 @@ class kernel_counter_collector : public detail::pass_driver {
                           << why
                           << ", since each launch would wait for its kernel: leave kernels= out"});
     }
+    note_seen(seen);
     detail::capture_guard::exclusive const alone;
-    auto const start = [&] {
-      status const ready =
-          plan_.devices.configure(plan_.configs[config_index_], expected(seen), true);
-      return ready.ok() ? plan_.devices.start() : ready;
-    };
     status problem;
-    launches const how = trial_.passed() ? launches::wait : launches::are_tried;
-    if (!begin(start, how, static_cast<bool>(alone), problem)) return problem;
-    if (progress_.live())
-      progress_.show(detail::progress_line::of_pass(chip(), taken_ + 1, steps()));
-    detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
-    if (!attempt_.is_trial) regions_.begin(own);
-    if (!trace_.watch(&launched, &moved, this)) {
-      end_last();
-      return give_up(
-          {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});
-    }
-    move(own == nullptr ? root_node : own->node());
-    return {};
+    if (!begin_pass_of_plan(trial_.passed() ? launches::wait : launches::are_tried,
+                            static_cast<bool>(alone), problem))
+      return problem;
+    launches_.begin_pass();
+    turn_.store(0);
+    if (trace_.watch(&launched, &moved, this)) return {};
+    end_last();
+    return give_up(
+        {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});
   }
 
-  status take_step() {
-    stop();
-    detail::capture_guard::exclusive const alone;
-    if (stage_ != stage::stopped) return {};
-    regions_.end();
-    if (attempt_.dropped) {
-      drop();
-      return after_drop();
-    }
-    stage_ = stage::none;
-    skipped_.count = 0;
-    if (attempt_.is_trial) return {};
-    if (!attempt_.outcome) return give_up(attempt_.outcome);
-    detail::metric_config& config = plan_.configs[config_index_++];
-    vec<vec<double>> counted;
-    status done = plan_.devices.read(
-        config, [&](std::uint32_t, vec<double> const& values) { counted.push_back(values); });
-    if (done.ok()) done = regions_.take(config.names(), counted);
-    if (!done.ok()) return give_up(done);
-    ++taken_;
-    return done;
-  }
-
-  /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
-  std::size_t expected(vec<counted_work> const& seen) {
-    std::size_t most = 0;
+  /// The most launches of an earlier counting step.
+  void note_seen(vec<counted_work> const& seen) noexcept {
     std::size_t now = 0;
     std::uint32_t pass = 0;
     for (counted_work const& work : seen) {
       if (work.pass != pass) now = 0;
       pass = work.pass;
-      most = detail::larger(most, now += work.launches);  // also outside of the regions: see take()
+      most_launches_ = detail::larger(most_launches_, now += work.launches);
     }
-    return seen.empty() ? 1024 : most + most / 4 + 32;
   }
 
-  static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
-    auto& self = *static_cast<kernel_counter_collector*>(context);
-    if (self.plan_.devices.leaves_out(call.context) || detail::capture_guard::capturing_here())
-      return;
-    if (!detail::if_memory_allows([&] { self.regions_.add(kind, call); }))
-      self.attempt_.dropped = true;
+  /// CUPTI takes 0.65 ms for each push that there is room for (H200, CUDA 13.0).
+  std::size_t room() noexcept override {
+    std::size_t const kernels = launches_.size();
+    bool const is_cheap =
+        !plan_.is_of_multiprocessors(config_index_) && !plan_.instruments(config_index_);
+    std::size_t const most = is_cheap ? most_in_memory : most_in_multiprocessors;
+    most_each_ = kernels == 0 ? 1 : detail::larger(std::size_t{1}, most / kernels);
+    std::size_t const known = kernels == 0 ? most_launches_ : kernels * most_each_;
+    std::size_t const pushes = detail::smaller(known, most_launches_);
+    return pushes == 0 ? 1024 : pushes + pushes / 4 + 32;
   }
 
-  static void moved(void* context, std::uint32_t node) noexcept {
+  static void launched(void*, api_kind, detail::cupti::api_data const&) {}
+  static void moved(void* context, std::uint32_t) noexcept {
     auto& self = *static_cast<kernel_counter_collector*>(context);
     detail::system_lock const lock(self.mutex_);
-    if (self.may_move() && !detail::if_memory_allows([&] { self.move(node); }))
-      self.attempt_.dropped = true;
+    (void)self.may_move();
   }
 
-  /// CUPTI waits for the device in every launch of a kernel that it counts, so no capture may begin
-  /// until the region ends.
-  void move(std::uint32_t node) {
-    if (attempt_.is_trial) return;
-    bool const inside = regions_.contains(node);
-    if (inside && !held_) held_.emplace();
-    attempt_.dropped = inside && !*held_;
-    if (attempt_.dropped) return held_.reset();
-    regions_.enter(node, inside);
-    if (inside) {
-      push(0);
-    } else {
-      leave();
+  void took(detail::metric_config const& config) override {
+    std::size_t const names = config.names().size();
+    counted_.resize(values_.names().size() - names);
+    counted_.resize(values_.names().size(), most_each_);
+  }
+
+  void launch_begins(detail::gated_call const& call) noexcept override {
+    if (call.waits != detail::cupti::stream_wait::none || call.call == nullptr) return;
+    if (!take_turn()) return;
+    bool is_pushed = false;
+    {
+      detail::system_lock const lock(mutex_);
+      if (may_push() && !detail::if_memory_allows([&] { is_pushed = push_launch(call); }))
+        attempt_.dropped = true;
     }
+    if (!is_pushed) turn_.store(0);
+  }
+  void launch_ended(detail::gated_call const&) noexcept override {
+    if (turn_.load() != detail::recorder::thread_id()) return;
+    {
+      detail::system_lock const lock(mutex_);
+      if (may_push()) end_launch();
+    }
+    turn_.store(0);
   }
 
-  detail::kernel_regions regions_;
-  std::size_t taken_ = 0;
+  /// One launch at a time is under way, of whichever thread: CUPTI would count another one with it.
+  /// False where the other one does not come back, as when it waits for this one.
+  bool take_turn() noexcept {
+    constexpr std::int64_t longest_ns = 1'000'000'000;
+    std::uint64_t const self = detail::recorder::thread_id();
+    detail::deadline patience(longest_ns);
+    for (unsigned turn = 0; patience.lasts(); ++turn) {
+      std::uint64_t none = 0;
+      if (turn_.compare_exchange_strong(none, self)) return true;
+      detail::wait_a_turn(turn);
+    }
+    return false;
+  }
+
+  /// Returns: whether the launch is counted.
+  bool push_launch(detail::gated_call const& call) {
+    if (call.kind != api_kind::launch || !plan_.devices.knows(call.context) ||
+        plan_.devices.leaves_out(call.context))
+      return false;
+    detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
+    char const* const name = call.call->symbol_name == nullptr ? "" : call.call->symbol_name;
+    std::uint32_t const kernel = launches_.add(own == nullptr ? root_node : own->work_node(), name,
+                                               detail::launch_shape::read(*call.call));
+    if (attempt_.is_trial || kernel == detail::kernel_launches::not_chosen ||
+        launches_.launches_of(kernel) > most_each_)
+      return false;
+    if (!trace_.await_launch()) {
+      drop_for(detail::pause_outcome::busy);
+      return false;
+    }
+    detail::capture_guard::exclusive const alone;
+    if (!alone) {
+      drop_for(detail::pause_outcome::captures);
+      return false;
+    }
+    push(kernel);
+    return true;
+  }
+
+  void end_launch() noexcept {
+    bool const ended = trace_.await_launch();
+    detail::capture_guard::exclusive const alone;
+    if (ended && alone) return leave();
+    drop_for(ended ? detail::pause_outcome::captures : detail::pause_outcome::busy);
+  }
+
+  detail::kernel_launches launches_;
+  vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
+  std::size_t most_each_ = 1;      // of the configuration under way
+  std::size_t most_launches_ = 0;  // of an earlier counting step
+  detail::atomic<std::uint64_t> turn_{0};  // the thread whose launch is under way
 };
 
 STRATA_END

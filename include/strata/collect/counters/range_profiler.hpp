@@ -76,17 +76,15 @@ class range_profiler {
   counter_images& images() noexcept { return images_; }
 
   /// Sets the counters of the next passes, with room for this many different ranges, or for those
-  /// that were seen to need it. `by_kernel`: a range is a kernel that is launched between push and
-  /// pop, replayed until all is counted. CUPTI keeps the first configuration of an object: another
-  /// one needs a new object.
-  status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
+  /// that were seen to need it. CUPTI keeps the first configuration of an object: another one needs
+  /// a new object.
+  status configure(metric_config& config, std::size_t most_ranges) {
     if (configured_) {
       close();
       status const enabled = enable();
       if (!enabled) return enabled;
     }
     configured_ = true;
-    by_kernel_ = by_kernel;
     most_ranges = pushed_.begin(most_ranges);
     cupti::profiler::counter_data_size_params size;
     size.object = object_;
@@ -112,10 +110,8 @@ class range_profiler {
     set.config_size = config_.size();
     set.counter_data = data_.data();
     set.counter_data_size = data_.size();
-    set.range =
-        by_kernel ? cupti::profiler::range_mode::automatic : cupti::profiler::range_mode::user;
-    set.replay =
-        by_kernel ? cupti::profiler::replay_mode::kernel : cupti::profiler::replay_mode::user;
+    set.range = cupti::profiler::range_mode::user;
+    set.replay = cupti::profiler::replay_mode::user;
     set.max_ranges_per_pass = most_ranges;
     return outcome("cuptiRangeProfilerSetConfig", call(library_->api.set_config, set));
   }
@@ -201,8 +197,7 @@ class range_profiler {
   }
 
   /// Hands the values of every counted range to `sink(range, values)`, in the order of the
-  /// configuration's names; kernels are numbered as they were launched. A range of which a part may
-  /// be missing is left out.
+  /// configuration's names. A range of which a part may be missing is left out.
   status read(metric_config& config, counted_sink sink) {
     cupti::profiler::decode_params decode;
     decode.object = object_;
@@ -227,11 +222,7 @@ class range_profiler {
       std::uint32_t number = 0;
       std::string_view const name = range.name == nullptr ? "" : range.name;
       bool const named = done && read_number(name.substr(0, name.find('/')), number);
-      if (by_kernel_) {
-        if (done) sink(static_cast<std::uint32_t>(i), values);
-      } else if (named && pushed_.is_whole(number)) {
-        sink(number, values);
-      }
+      if (named && pushed_.is_whole(number)) sink(number, values);
     }
     return done;
   }
@@ -334,7 +325,6 @@ class range_profiler {
   cupti::context_handle context_ = nullptr;
   cupti::profiler::range_object* object_ = nullptr;
   bool configured_ = false;
-  bool by_kernel_ = false;
   std::string chip_;
   counter_images images_;
   vec<std::uint8_t> config_;

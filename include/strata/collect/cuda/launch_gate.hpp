@@ -28,6 +28,8 @@ struct gated_call {
   std::uint64_t what = 0;
   driver::context_handle context = nullptr;
   bool done = false;  ///< it has ended, and did what it was asked for
+  api_kind kind = api_kind::none;
+  cupti::api_data const* call = nullptr;  ///< what CUPTI says of it, while it is handed over
 };
 
 /// Who looks at such calls when they begin and when they have ended, in the threads that make them:
@@ -57,6 +59,8 @@ class launch_gate {
     gated_call made;
     made.waits = waits;
     made.context = call.context;
+    made.kind = kind;
+    made.call = &call;
     fnv1a hash;
     hash.add(static_cast<std::uint64_t>(kind));
     bool const is_graph = kind == api_kind::graph_launch && call.function_params != nullptr;
