@@ -3,6 +3,7 @@
 #include "analyse/doubt_rules.cpp"
 #include "analyse/findings.cpp"
 #include "analyse/idle_rules.cpp"
+#include "analyse/kernel_ranges.cpp"
 #include "analyse/kernel_rules.cpp"
 #include "analyse/ledger.cpp"
 #include "analyse/rank_collectives.cpp"

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,9 +38,13 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   if (!said.advice.empty()) made.advice = said.advice;
   made.needs = seen.needs;
   made.part = seen.part.value_or(rule.part);
-  made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part});
+  made.ranges.push_back(
+      {made.path, made.row, made.cost_ns_per_step, made.part, std::move(seen.kernel)});
   return made;
 }
+
+/// "gelu_kernel "; "" of a whole range.
+std::string of_kernel(std::string const& kernel) { return kernel.empty() ? kernel : kernel + " "; }
 
 /// One finding of one cause in several ranges, the most expensive first. A title that only the
 /// first of them has says so; of several fixes the rule's is left. Requires: at least one.
@@ -52,7 +58,8 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
   bool const is_mixed_title =
       std::any_of(causes.begin() + 1, causes.end(),
                   [&](finding const& other) { return other.title != made.title; });
-  if (is_mixed_title) made.title += " (" + in_range(made.path) + ")";
+  if (is_mixed_title)
+    made.title += " (" + of_kernel(made.ranges.front().kernel) + in_range(made.path) + ")";
   for (std::size_t i = 1; i < causes.size(); ++i) {
     finding const& more = causes[i];
     made.cost_ns_per_step += more.cost_ns_per_step;
@@ -66,7 +73,9 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
 /// Runs the rules in their order, and turns their candidates into findings.
 class finding_judge {
  public:
-  explicit finding_judge(findings_input const& input) : run_(input) {}
+  explicit finding_judge(findings_input const& input) : run_(input) {
+    if (input.by_kernel != nullptr) by_kernel_.emplace(input.by_kernel->input);
+  }
 
   findings_table run() {
     if (run_.rows.empty()) return {};
@@ -81,13 +90,20 @@ class finding_judge {
 
  private:
   void judge(finding_rule const& rule) {
-    rule_result said = rule.look(run_);
+    bool const by_kernel = rule.by_kernel && by_kernel_.has_value();
+    rule_result said = rule.look(by_kernel ? *by_kernel_ : run_);
     double cost_ns = 0.0;
     for (candidate const& seen : said.candidates) cost_ns += seen.cost_ns;
     bool const is_expensive = run_.is_expensive(cost_ns);
     std::vector<finding> causes;
     for (candidate& seen : said.candidates) {
-      if (is_expensive || seen.part.value_or(rule.part) != finding_part::kernels) claim(seen);
+      bool const claims = is_expensive || seen.part.value_or(rule.part) != finding_part::kernels;
+      if (by_kernel) {
+        if (claims) claim(seen, by_kernel_->gains);
+        name_kernel(seen);
+      }
+      if (claims) claim(seen, run_.gains);
+      if (claims && !by_kernel && by_kernel_.has_value()) claim_of_kernels(seen);
       bool const is_doubt = !(seen.cost_ns > 0.0);
       (is_doubt ? made_.findings : causes).push_back(finding_of(rule, said, std::move(seen)));
     }
@@ -101,12 +117,37 @@ class finding_judge {
       add_undecided(rule, run_.what_decides(rule.needs));
   }
 
-  void claim(candidate const& seen) {
+  static void claim(candidate const& seen, gain_judge& gains) {
     for (time_claim const& time : seen.claims) {
       if (time.is_apart)
-        run_.gains.set_apart(time.row, time.ns);
+        gains.set_apart(time.row, time.ns);
       else
-        run_.gains.claim(time.row, time.ns);
+        gains.claim(time.row, time.ns);
+    }
+  }
+
+  /// What was seen in a row of a kernel was seen in its range.
+  void name_kernel(candidate& seen) const {
+    kernels_apart const& apart = *run_.in.by_kernel;
+    auto const path_of = [&](std::size_t row) { return run_.rows[apart.ranges[row]].path; };
+    for (finding_evidence& value : seen.evidence)
+      if (value.path == seen.path) value.path = path_of(seen.row);
+    if (!seen.of_step) seen.path = seen.row == 0 ? std::string() : path_of(seen.row);
+    seen.kernel = apart.kernels[seen.row];
+    seen.row = apart.ranges[seen.row];
+    for (time_claim& time : seen.claims) time.row = apart.ranges[time.row];
+  }
+
+  /// What a range's time is claimed of, each of its kernels has its part of.
+  void claim_of_kernels(candidate const& seen) {
+    kernels_apart const& apart = *run_.in.by_kernel;
+    for (time_claim const& time : seen.claims) {
+      double const all = run_.load(time.row).time_ns;
+      for (std::size_t row = 0; all > 0.0 && row < apart.ranges.size(); ++row) {
+        double const ns = by_kernel_->load(row).time_ns;
+        if (apart.ranges[row] == time.row && ns > 0.0)
+          by_kernel_->gains.claim(row, time.ns * std::min(1.0, ns / all));
+      }
     }
   }
 
@@ -116,6 +157,7 @@ class finding_judge {
   }
 
   rule_context run_;
+  std::optional<rule_context> by_kernel_;
   findings_table made_;
 };
 

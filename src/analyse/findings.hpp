@@ -54,6 +54,7 @@ struct finding_range {
   std::size_t row = 0;            ///< of the folded tree
   double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
   finding_part part = finding_part::none;
+  std::string kernel = {};  ///< the one of the range's that it is of; "" is the range
 };
 
 /// What is wrong, in all ranges that have it, and what it costs.
@@ -158,6 +159,15 @@ struct findings_table {
   std::vector<undecided_rule> undecided;
 };
 
+struct findings_input;
+
+/// The same run with a row for each kernel that was counted one by one (kernel_ranges.hpp).
+struct kernels_apart {
+  findings_input const& input;
+  std::vector<std::size_t> ranges;   ///< of each row, the range's row without kernels apart
+  std::vector<std::string> kernels;  ///< by row: its name; "" is a range
+};
+
 /// Everything that the rules look at; it refers to its parts.
 struct findings_input {
   profile const& source;
@@ -165,9 +175,10 @@ struct findings_input {
   vec<kernel_row> const& kernels;  ///< of the folded tree
   steps_summary const& steps;
   roofline_table const& roofline;
-  counter_table const* counters;   ///< of the rows; null where nothing was counted
-  call_tree const& tree;           ///< the folded one
-  vec<range_row> const& by_index;  ///< of the tree that is not folded
+  counter_table const* counters;             ///< of the rows; null where nothing was counted
+  call_tree const& tree;                     ///< the folded one
+  vec<range_row> const& by_index;            ///< of the tree that is not folded
+  kernels_apart const* by_kernel = nullptr;  ///< null where no kernel was counted by itself
 };
 
 /// What is wrong in a profile, by its cost; with predictions, what_if.hpp ranks it by its gain.

@@ -30,6 +30,7 @@ struct time_claim {
 struct candidate {
   std::size_t row = 0;
   std::string path;
+  std::string kernel;                ///< the one that it is of; "" is the range
   bool of_step = false;              ///< not of a range, nor of what is outside ranges
   double cost_ns = 0.0;              ///< of a step; 0: the numbers are in doubt
   std::string title;                 ///< one sentence without its full stop
@@ -61,7 +62,8 @@ struct finding_rule {
   std::string_view advice;  ///< what to try
   deciding needs;           ///< the counters without which `look` has no data
   rule_result (*look)(rule_context const&);
-  finding_part part;  ///< what of a range gets shorter without the cause
+  finding_part part;       ///< what of a range gets shorter without the cause
+  bool by_kernel = false;  ///< judges each kernel that was counted one by one
 };
 
 // Idle time of the GPU, copies and streams (idle_rules.cpp).
@@ -143,34 +145,34 @@ inline constexpr finding_rule finding_rules[] = {
      &declared_work, finding_part::kernels_below},
     {"fp64-by-accident", "FP64 by accident",
      "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower", deciding::findings,
-     &fp64_by_accident, finding_part::kernels},
+     &fp64_by_accident, finding_part::kernels, true},
     {"uncoalesced", "uncoalesced loads and stores",
      "let the threads of a warp access neighbouring addresses, or change the layout",
-     deciding::findings, &uncoalesced, finding_part::kernels},
+     deciding::findings, &uncoalesced, finding_part::kernels, true},
     {"register-spills", "register spills",
      "use fewer variables a thread, __launch_bounds__, or constant indices", deciding::findings,
-     &register_spills, finding_part::kernels},
+     &register_spills, finding_part::kernels, true},
     {"bank-conflicts", "bank conflicts", "pad or swizzle the arrays in shared memory",
-     deciding::findings, &bank_conflicts, finding_part::kernels},
+     deciding::findings, &bank_conflicts, finding_part::kernels, true},
     {"few-blocks", "too few blocks",
      "split the work into more blocks, or run several such kernels at a time", deciding::nothing,
-     &few_blocks, finding_part::kernels},
+     &few_blocks, finding_part::kernels, true},
     {"atomics", "atomics that wait for each other",
      "reduce within warps and blocks first, or spread the atomics over addresses",
-     deciding::findings, &atomics, finding_part::kernels},
+     deciding::findings, &atomics, finding_part::kernels, true},
     {"fp32-without-tensor", "FP32 products without tensor cores", "allow TF32, or use BF16",
-     deciding::findings, &fp32_without_tensor, finding_part::kernels},
+     deciding::findings, &fp32_without_tensor, finding_part::kernels, true},
     {"extra-traffic", "traffic that is not needed",
      "fuse kernels, or tile so that L2 and L1 keep what is read again", deciding::hbm,
      &extra_traffic, finding_part::kernels},
     {"tail-wave", "a last wave of few blocks",
      "choose tiles so that the blocks fill whole waves, or a persistent kernel", deciding::findings,
-     &tail_wave, finding_part::kernels},
+     &tail_wave, finding_part::kernels, true},
     {"low-occupancy", "too few warps", "use smaller tiles: fewer registers or less shared memory",
-     deciding::findings, &low_occupancy, finding_part::kernels},
+     deciding::findings, &low_occupancy, finding_part::kernels, true},
     {"latency-bound", "loads that wait",
      "keep more loads in flight: more warps, several elements a thread", deciding::findings,
-     &latency_bound, finding_part::kernels},
+     &latency_bound, finding_part::kernels, true},
     {"varying-calls", "",
      "look at the slow calls in the trace: locks, page faults, other processes", deciding::nothing,
      &varying_calls, finding_part::none},

@@ -144,6 +144,7 @@ class answer_json {
     for (finding_range const& helped : found.ranges) {
       json_.object();
       json_.text("path", name(helped.path));
+      if (!helped.kernel.empty()) json_.text("kernel", name(helped.kernel));
       if (page_ != nullptr) range(helped.row);
       json_.number("cost_ns_per_step", helped.cost_ns_per_step);
       json_.end_object();

@@ -27,7 +27,9 @@ std::string share_text(double ns, double step_ns, std::string const& more = {}) 
 }
 
 std::string place_of(finding const& found) {
-  std::string const text = console_text(found.path);
+  std::string text = console_text(found.path);
+  if (!found.ranges.empty() && !found.ranges.front().kernel.empty())
+    text = path_label(text) + " (" + console_text(found.ranges.front().kernel) + ")";
   if (found.ranges.size() < 2) return text;
   std::size_t const more = found.ranges.size() - 1;
   return path_label(text) + " and " + std::to_string(more) +

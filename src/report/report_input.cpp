@@ -4,9 +4,15 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include "../analyse/kernel_ranges.hpp"
 #include "../analyse/speed_of_light.hpp"
 #include "../analyse/what_if.hpp"
 #include "answer_text.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -35,9 +41,26 @@ void report_input::find_answer(call_tree const& folded_tree) {
   declared = make_declared_use(folded, steps, roofline);
   declared_text = declared.text();
   vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
-  findings = make_findings(
-      {source, folded, by_name, steps, roofline, gpu_counters(), folded_tree, ranges});
-  findings.together = predict_steps(findings.findings, source, folded_tree, steps);
+  findings_input input{source,   folded,         by_name,     steps,
+                       roofline, gpu_counters(), folded_tree, ranges};
+  auto const find = [&] {
+    findings = make_findings(input);
+    findings.together = predict_steps(findings.findings, source, folded_tree, steps);
+  };
+  std::optional<profile> const by_kernel = detail::kernels_as_ranges(source);
+  if (!by_kernel) return find();
+  profile_tables tables(*by_kernel);
+  table_input& finer = tables.input();
+  finer.find_steps(tables.folded());
+  roofline_table const roofs =
+      make_roofline(*by_kernel, finer.folded, finer.steps, finer.gpu_counters());
+  vec<kernel_row> const each = make_kernel_table(*by_kernel, tables.folded());
+  findings_input const apart_input{*by_kernel,      finer.folded, each,
+                                   finer.steps,     roofs,        finer.gpu_counters(),
+                                   tables.folded(), finer.ranges};
+  kernels_apart const apart = detail::rows_of_kernels(apart_input, source, folded_tree);
+  input.by_kernel = &apart;
+  find();
 }
 
 void report_input::show_limits() {

@@ -1,0 +1,128 @@
+// Kernels that were counted one by one in a range of several: each is judged by its own counts.
+#include "analyse/kernel_ranges.hpp"
+#include <doctest/doctest.h>
+#include "report/finding_view.hpp"
+#include "report/findings.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "finding_sample.hpp"
+
+namespace kernel_ranges_test {
+
+using namespace strata;
+using namespace finding_test;
+
+namespace {
+
+constexpr char const* global_loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
+
+/// Two kernels in a range: one of 1 ms that wastes seven of eight bytes of its sectors, which HBM
+/// bounds, and one that uses all of them, for 600 us.
+struct two_kernels : program {
+  two_kernels() {
+    made.kernel_names.push_back({"sound_kernel"});
+    made.kernel_names[0].mangled = "wasteful_kernel";
+    run(8, [&] {
+      in(attention, [&](std::uint32_t at) {
+        kernel_of(at, 1000 * us);
+        kernel_of(at, 600 * us).name = 2;
+      });
+      wait();
+    });
+    // A range is counted for each of them, which then becomes the counted kernel.
+    count_nothing(attention);
+    hbm(attention, 0.8);
+    use(attention, "issue", 0.05);
+    vec<double> const sound = take(attention);
+    set(attention, global_loads, 0.8 * 4.8e9 / 8);
+    vec<double> const wasteful = take(attention);
+    for (std::size_t i = 0; i < counted().names.size(); ++i) {
+      bool const adds_up = combine_of(counted().names[i]) == metric_combine::sum;
+      if (adds_up) set(attention, counted().names[i], sound[i] * 0.6 + wasteful[i]);
+    }
+    vec<double> less = sound;
+    for (std::size_t i = 0; i < less.size(); ++i)
+      if (combine_of(counted().names[i]) == metric_combine::sum) less[i] *= 0.6;
+    counter_set& kernels = made.add_counters(counter_set::gpu_kernels);
+    kernels.metrics = counted().metrics;
+    kernels.names = counted().names;
+    kernels.kernels.push_back({attention, 1, 1, 1, wasteful});
+    kernels.kernels.push_back({attention, 2, 1, 1, less});
+  }
+
+  vec<double> take(std::uint32_t where) {
+    vec<double> values(counted().names.size(), 0.0);
+    for (counter_value const& each : counted().values)
+      if (each.node == where) values[each.counter] = each.value;
+    return values;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a kernel that was counted by itself is accused, and named; the other one is not") {
+  two_kernels p;
+  answer const a(p.made);
+  INFO(a.all());
+  finding const* const found = a.find("uncoalesced");
+  REQUIRE(found != nullptr);
+  CHECK(found->path == "attention");
+  CHECK(a.input.folded[found->row].path == "attention");
+  REQUIRE(found->ranges.size() == 1);
+  CHECK(found->ranges[0].kernel == "wasteful_kernel");
+  CHECK(found->cost_ns_per_step == doctest::Approx(0.875e6).epsilon(0.01));
+  CHECK(found->predicted_step_ns == doctest::Approx(a.steps().mean_ns - 0.875e6).epsilon(0.02));
+  detail::finding_view const view = detail::view_of(*found, a.steps());
+  CHECK(view.place == "attention (wasteful_kernel)");
+  CHECK(text_of(a, true).find("\"kernel\":\"wasteful_kernel\"") != std::string::npos);
+  // Without these counts the range is judged as a whole, of which part of the bytes is used.
+  profile mixed = p.made;
+  mixed.add_counters(counter_set::gpu_kernels).kernels.clear();
+  answer const whole(mixed);
+  finding const* const of_range = whole.find("uncoalesced");
+  CHECK((of_range == nullptr || of_range->ranges[0].kernel.empty()));
+}
+
+TEST_CASE("kernels become ranges below theirs, with their work and counts, and none is twice") {
+  two_kernels p;
+  std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
+  REQUIRE(apart.has_value());
+  REQUIRE(apart->nodes.size() == p.made.nodes.size() + 2);
+  call_tree const before(p.made, folding::by_name);
+  call_tree const tree(*apart, folding::by_name);
+  range_row const& range = tree.row_of(p.attention);
+  CHECK(range.self.kernels == 0);
+  CHECK(range.total.kernels == before.row_of(p.attention).self.kernels);
+  CHECK(range.total.kernel_ns == before.row_of(p.attention).total.kernel_ns);
+  auto const first = static_cast<std::uint32_t>(p.made.nodes.size());
+  CHECK(tree.row_of(first).path == "attention/wasteful_kernel");
+  CHECK(tree.row_of(first + 1).path == "attention/sound_kernel");
+  double sums[2] = {};
+  std::size_t const bytes = p.counted().names.index_of("dram__bytes_read.sum");
+  for (counter_value const& value : p.counted().values)
+    if (value.counter == bytes) sums[0] += value.value;
+  for (counter_value const& value : apart->counters().values)
+    if (value.counter == bytes) sums[1] += value.value;
+  CHECK(sums[0] == doctest::Approx(sums[1]));
+}
+
+TEST_CASE("what is one kernel, varies or was not counted by kernel stays in its range") {
+  two_kernels p;
+  counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
+  SUBCASE("nothing counted") { kernels.kernels.clear(); }
+  SUBCASE("steps that launched different numbers") {
+    for (counted_kernel& each : kernels.kernels) each.launches_min = 0;
+  }
+  SUBCASE("one kernel") {
+    for (kernel_record& each : p.made.kernels) each.name = 1;
+  }
+  SUBCASE("a node that is not there") {
+    for (counted_kernel& each : kernels.kernels) each.node = 1000;
+  }
+  CHECK_FALSE(detail::kernels_as_ranges(p.made).has_value());
+}
+
+}  // namespace kernel_ranges_test
