@@ -116,13 +116,8 @@ class builder {
     }
   }
 
-  void move_counts(profile& made) const {
+  void move_counts(profile& made) {
     counter_set& set = made.add_counters(counter_set::gpu);
-    for (auto const& [where, sums] : counted_) {
-      for (std::size_t i = 0; i < sums.values.size(); ++i)
-        if (is_finite(sums.values[i]))
-          set.values.push_back({sums.node, static_cast<std::uint32_t>(i), sums.values[i]});
-    }
     std::map<place, double> moved;  // by node and counter
     for (auto const& [where, sums] : counted_)
       for (std::size_t i = 0; i < sums.values.size(); ++i)
@@ -130,10 +125,29 @@ class builder {
           moved[{where.first, static_cast<std::uint32_t>(i)}] += sums.values[i];
     for (counter_value& value : set.values) {
       auto const less = moved.find({value.node, value.counter});
-      if (less == moved.end() || combine_of(set.names[value.counter]) != metric_combine::sum)
-        continue;
+      std::string const& name = set.names[value.counter];
+      if (less == moved.end() || combine_of(name) != metric_combine::sum) continue;
+      if (location_of(name) == metric_location::memory && less->second > value.value)
+        scale(value.node, value.counter, value.value / less->second);
       value.value = std::max(0.0, value.value - less->second);
     }
+    for (auto const& [where, sums] : counted_)
+      for (std::size_t i = 0; i < sums.values.size(); ++i)
+        if (is_finite(sums.values[i]))
+          set.values.push_back({sums.node, static_cast<std::uint32_t>(i), sums.values[i]});
+    move_work(set);
+  }
+
+  /// At the end of what is counted L2 writes back what has changed in it, so that kernels one by
+  /// one write more to device memory than their range does in one piece (652 MB for 393 MB of a
+  /// GPT-2 step; H200, CUDA 13.0). Their parts are right, and the sum is the range's.
+  void scale(std::uint32_t node, std::uint32_t counter, double factor) {
+    for (auto at = counted_.lower_bound({node, 0}); at != counted_.end() && at->first.first == node;
+         ++at)
+      at->second.values[counter] *= factor;
+  }
+
+  void move_work(counter_set& set) const {
     std::size_t const passes = set.work.size();
     for (std::size_t i = 0; i < passes; ++i) {
       std::uint32_t const node = set.work[i].node;

@@ -109,6 +109,28 @@ TEST_CASE("kernels become ranges below theirs, with their work and counts, and n
   CHECK(sums[0] == doctest::Approx(sums[1]));
 }
 
+TEST_CASE("kernels of a range write no more to device memory than the range does") {
+  two_kernels p;
+  // One by one, each leaves L2 as it found it.
+  p.set(p.attention, "dram__bytes_read.sum", 1e9);
+  std::size_t const bytes = p.counted().names.index_of("dram__bytes_read.sum");
+  counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
+  kernels.kernels[0].values[bytes] = 3e9;
+  kernels.kernels[1].values[bytes] = 1e9;
+  std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
+  REQUIRE(apart.has_value());
+  double found[3] = {};
+  auto const first = static_cast<std::uint32_t>(p.made.nodes.size());
+  for (counter_value const& value : apart->counters().values) {
+    if (value.counter != bytes) continue;
+    if (value.node >= first) found[value.node - first] = value.value;
+    if (value.node == p.attention) found[2] = value.value;
+  }
+  CHECK(found[0] == 0.75e9);
+  CHECK(found[1] == 0.25e9);
+  CHECK(found[2] == 0.0);
+}
+
 TEST_CASE("what is one kernel, varies or was not counted by kernel stays in its range") {
   two_kernels p;
   counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
