@@ -1,6 +1,7 @@
 #include "findings.hpp"
 
 #include <strata/base/macros.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
 #include "rule_context.hpp"
 #include "rules.hpp"
@@ -44,7 +45,10 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
 }
 
 /// "gelu_kernel "; "" of a whole range.
-std::string of_kernel(std::string const& kernel) { return kernel.empty() ? kernel : kernel + " "; }
+std::string of_kernel(std::string const& kernel) {
+  constexpr std::size_t widest = 60;  // of a name with its template arguments
+  return kernel.empty() ? kernel : shortened(kernel, widest, 0) + " ";
+}
 
 /// One finding of one cause in several ranges, the most expensive first. A title that only the
 /// first of them has says so; of several fixes the rule's is left. Requires: at least one.

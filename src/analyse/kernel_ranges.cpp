@@ -4,7 +4,8 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/kernel_names.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -37,11 +38,13 @@ class builder {
   explicit builder(profile const& source) : source_(source) {}
 
   std::optional<profile> build() {
+    if (!has_all_records()) return std::nullopt;
     find_counted();
     if (counted_.empty()) return std::nullopt;
     leave_single_kernels();
     if (counted_.empty()) return std::nullopt;
     profile made = source_;
+    made.device = device_sums();  // made anew of the records
     add_ranges(made);
     move_kernels(made);
     move_counts(made);
@@ -49,6 +52,14 @@ class builder {
   }
 
  private:
+  /// Whether the kernels are there one by one, and not as sums alone.
+  bool has_all_records() const noexcept {
+    if (!source_.device.complete) return true;
+    std::uint64_t kernels = 0;
+    for (device_work const& work : source_.device.nodes) kernels += work.kernels;
+    return kernels == source_.kernels.size();
+  }
+
   /// Sums of the launches of a kernel in a range that differ in their grids.
   void find_counted() {
     counter_set const& kernels = source_.counters(counter_set::gpu_kernels);
@@ -87,11 +98,16 @@ class builder {
   }
 
   void add_ranges(profile& made) {
+    vec<kernel_row> const rows = make_kernel_table(source_, call_tree(source_));
+    vec<std::string> const names = distinct_names(rows);
     std::unordered_map<std::uint32_t, std::uint32_t> texts;  // by the kernel's name
-    for (auto& [where, sums] : counted_) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       auto const [text, is_new] =
-          texts.try_emplace(where.second, static_cast<std::uint32_t>(made.names.size()));
-      if (is_new) made.names.push_back(short_kernel_name(source_, where.second));
+          texts.try_emplace(rows[i].name, static_cast<std::uint32_t>(made.names.size()));
+      if (is_new) made.names.push_back(names[i]);
+    }
+    for (auto& [where, sums] : counted_) {
+      auto const text = texts.find(where.second);  // it is there: the range has records of it
       profile_node const& around = source_.nodes[where.first];
       sums.node = static_cast<std::uint32_t>(made.nodes.size());
       made.nodes.push_back(

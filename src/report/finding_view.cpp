@@ -3,6 +3,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/console_table.hpp>
 #include "../analyse/findings.hpp"
@@ -26,10 +27,16 @@ std::string share_text(double ns, double step_ns, std::string const& more = {}) 
   return share.empty() ? share : " (" + share + " %" + more + ")";
 }
 
+/// A kernel's name, which may be as long as its template arguments, for a sentence.
+std::string kernel_text(std::string const& name) {
+  constexpr std::size_t widest = 60;
+  return shortened(console_text(name), widest, 0);
+}
+
 std::string place_of(finding const& found) {
   std::string text = console_text(found.path);
   if (!found.ranges.empty() && !found.ranges.front().kernel.empty())
-    text = path_label(text) + " (" + console_text(found.ranges.front().kernel) + ")";
+    text = path_label(text) + " (" + kernel_text(found.ranges.front().kernel) + ")";
   if (found.ranges.size() < 2) return text;
   std::size_t const more = found.ranges.size() - 1;
   return path_label(text) + " and " + std::to_string(more) +

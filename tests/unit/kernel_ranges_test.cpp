@@ -1,6 +1,7 @@
 // Kernels that were counted one by one in a range of several: each is judged by its own counts.
 #include "analyse/kernel_ranges.hpp"
 #include <doctest/doctest.h>
+#include <strata/tables/record_sums.hpp>
 #include "report/finding_view.hpp"
 #include "report/findings.hpp"
 
@@ -51,6 +52,8 @@ struct two_kernels : program {
     kernels.names = counted().names;
     kernels.kernels.push_back({attention, 1, 1, 1, wasteful});
     kernels.kernels.push_back({attention, 2, 1, 1, less});
+    made.device = detail::sum_records(made);  // as a session makes them
+    made.device.complete = true;
   }
 
   vec<double> take(std::uint32_t where) {
@@ -141,6 +144,7 @@ TEST_CASE("what is one kernel, varies or was not counted by kernel stays in its 
   SUBCASE("one kernel") {
     for (kernel_record& each : p.made.kernels) each.name = 1;
   }
+  SUBCASE("kernels of which sums alone are left") { p.made.kernels.pop_back(); }
   SUBCASE("a node that is not there") {
     for (counted_kernel& each : kernels.kernels) each.node = 1000;
   }
