@@ -82,8 +82,8 @@ struct options {
   /// The CPU's counters by perf: `cpu` for all, or keys such as cpu_instructions joined by `+`;
   /// they count in the timed steps.
   std::string cpu_counters;
-  /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
-  /// slow.
+  /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well; `all`; `off`
+  /// for none. Empty: with the preset `findings` those of ranges with several kernels.
   vec<std::string> kernels;
   /// The file of this device's measured ceilings, which become roofs; `off` for none, empty for the
   /// one that `src/ceilings/ceilings.hpp` keeps.

@@ -84,6 +84,17 @@ class builder {
     }
     for (auto at = counted_.begin(); at != counted_.end();)
       at = at->second.is_steady ? std::next(at) : counted_.erase(at);
+    leave_incomplete(ranges);
+  }
+
+  /// The program may have ended before all was counted by kernel that was by range.
+  void leave_incomplete(counter_set const& ranges) {
+    for (counter_value const& value : ranges.values) {
+      if (!is_finite(value.value)) continue;
+      auto at = counted_.lower_bound({value.node, 0});
+      while (at != counted_.end() && at->first.first == value.node)
+        at = is_finite(at->second.values[value.counter]) ? std::next(at) : counted_.erase(at);
+    }
   }
 
   /// A range of one kernel is judged by its own counts.

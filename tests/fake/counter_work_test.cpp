@@ -106,6 +106,25 @@ TEST_CASE("of many launches of a kernel some are counted, and stand for the othe
   }
 }
 
+TEST_CASE("findings count the kernels of ranges that have several, if there are steps enough") {
+  for (char const* more : {"", "kernels=off"}) {
+    for (int const steps : {4, 40}) {
+      CAPTURE(more);
+      CAPTURE(steps);
+      counting s("findings", more);
+      run_steps(steps, attention);
+      profile const& p = s.profile();
+      bool const counts = steps == 40 && *more == '\0';
+      if (steps == 40) fake::no_problem(p);
+      CHECK(of_kernel(p, "attention", "scores").empty() == !counts);
+      CHECK(of_kernel(p, "attention", "values").empty() == !counts);
+      CHECK(of_kernel(p, "attention/inner", "softmax").empty());  // the only kernel there
+      CHECK(of_kernel(p, "other", "outside").empty());
+      for (std::string const& problem : p.problems) CHECK_FALSE(fake::says(problem, "kernels"));
+    }
+  }
+}
+
 TEST_CASE("a graph beside kernels is not counted by kernel, and spoils nothing") {
   kernels_of_attention s;
   fake_kernel const kernel;

@@ -41,7 +41,7 @@ class device_counting {
         trial_(trace),
         ranges_(trace, trial_),
         kernels_(trace, trial_) {
-    if (!wanted.kernels.empty()) ranges_.try_for_kernels();
+    if (asks_for_kernels()) ranges_.try_for_kernels();
   }
   device_counting(device_counting const&) = delete;
   device_counting& operator=(device_counting const&) = delete;
@@ -132,14 +132,15 @@ class device_counting {
     ranges_.copy_to(target);
     kernels_.copy_to(target);
     for (status const& problem : ranges_.problems()) problems_.push_back(problem);
-    for (status const& problem : kernels_.problems()) (void)keep(problem);  // ranges may have it
+    if (!is_own_choice_)
+      for (status const& problem : kernels_.problems()) (void)keep(problem);  // ranges may have it
     if (stage_ == stage::waiting && postponed_ != 0)
       problems_.push_back(ranges_.in_the_way(postponed_, postponed_by_));
     (void)keep(ranges_.hindrance());
-    (void)keep(kernels_.hindrance());
+    if (!is_own_choice_) (void)keep(kernels_.hindrance());
     if (ranges_.passes_done() < ranges_.passes()) {
       add_missing("counters", ranges_.passes_done(), ranges_.passes());
-    } else if (stage_ == stage::kernels) {
+    } else if (stage_ == stage::kernels && !is_own_choice_) {
       add_missing("kernels=", kernels_.passes_done(), kernels_.passes());
     }
   }
@@ -157,8 +158,7 @@ class device_counting {
 
   /// Tries in a step that is not timed which launches may wait.
   void begin_trial() {
-    bool const is_needed =
-        !options_.kernels.empty() || pass_plan::may_instrument(options_.counters);
+    bool const is_needed = asks_for_kernels() || pass_plan::may_instrument(options_.counters);
     if (!is_needed || trial_.passed() || trial_.failed()) return;
     static launch_gate::keeper const gate{[](void* trial, gated_call const& call) noexcept {
                                             static_cast<launch_trial*>(trial)->begins(call);
@@ -198,22 +198,48 @@ class device_counting {
 
   void end_ranges() {
     ranges_.close();
+    if (ranges_.passes_done() != ranges_.passes()) return end();
     vec<status> of_kernels;
-    bool const next = !options_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
-    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, of_kernels)))
-      return end();
+    if (!asks_for_kernels()) return count_mixed_ranges(of_kernels);
+    if (!keep(kernels_.open(options_.counters, options_.kernels, of_kernels))) return end();
     for (status const& problem : of_kernels) (void)keep(problem);  // ranges may have it
     if (kernels_.done()) return end();
     stage_ = stage::kernels;
   }
 
+  /// What the findings need of ranges of several kernels: each of these by itself. Nobody asked for
+  /// it, so what keeps it from being counted is no problem.
+  void count_mixed_ranges(vec<status>& problems) {
+    is_own_choice_ = true;
+    bool const wanted =
+        options_.kernels.empty() && asks_for(options_.counters, "findings") && trial_.passed();
+    vec<std::uint32_t> const& mixed = ranges_.mixed();
+    if (!wanted || mixed.empty() || !kernels_.open(options_.counters, mixed, problems).ok() ||
+        kernels_.done())
+      return end();
+    stage_ = stage::kernels;
+    if (!kernels_.shows_progress())
+      problem_log::say(sentence("counting the kernels of ")
+                       << mixed.size() << (mixed.size() == 1 ? " range" : " ranges")
+                       << " with several kernels one by one in the next " << kernels_.passes()
+                       << (kernels_.passes() == 1 ? " step" : " steps"));
+  }
+  bool asks_for_kernels() const noexcept {
+    vec<std::string> const& names = options_.kernels;
+    return !names.empty() && !(names.size() == 1 && names[0] == "off");
+  }
+  static bool asks_for(std::string_view request, std::string_view preset) {
+    while (!request.empty())
+      if (take_until(request, "+, \t") == preset) return true;
+    return false;
+  }
+
   void end() {
     if (stage_ == stage::kernels && kernels_.kernels() != 0)
-      problem_log::say(sentence("kernels=: counted ")
-                       << kernels_.kernels() << " different kernels of "
-                       << kernels_.launches_of_step() << " launches one by one, in "
-                       << kernels_.passes_done()
-                       << (kernels_.passes_done() == 1 ? " step" : " steps"));
+      problem_log::say(sentence("counted ") << kernels_.kernels() << " different kernels of "
+                                            << kernels_.launches_of_step()
+                                            << " launches one by one, in " << kernels_.passes_done()
+                                            << (kernels_.passes_done() == 1 ? " step" : " steps"));
     stage_ = stage::done;
     kernels_.close();
   }
@@ -233,7 +259,8 @@ class device_counting {
   trace_pause pause_;
   launch_trial trial_;
   bool saw_step_ = false;
-  atomic<bool> tries_{false};  // in this step
+  bool is_own_choice_ = false;  // to count kernels
+  atomic<bool> tries_{false};   // in this step
   counter_collector ranges_;
   kernel_counter_collector kernels_;
   std::string requested_;      // by the program

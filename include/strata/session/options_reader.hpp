@@ -391,7 +391,9 @@ class options_reader {
       {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
        "", &options_reader::counters, "presets or metrics joined by +, as in counters=hbm+l1+cpu"},
       {"kernels", "=NAME+...",
-       "with counters: the kernels of these ranges, and below them, are counted one by one; all", "",
+       "with counters: the kernels of these ranges, and below them, are counted one by one; all; "
+       "off",
+       "with findings: of ranges with several kernels",
        &options_reader::patterns<&options::kernels>, ""},
       {"ceilings", "=FILE", "measured roofs of this device, as strata ceilings keeps them; or off",
        "those of the cache", &options_reader::text<&options::ceilings>, "a file, or off"},

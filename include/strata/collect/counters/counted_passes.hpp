@@ -102,6 +102,8 @@ class counted_passes : public pass_driver {
   std::size_t passes_done() const noexcept { return passes_done_; }
   /// What each range launched in each pass that counted.
   vec<counted_work> const& work() const noexcept { return work_.passes(); }
+  /// The ranges that launched kernels of several names.
+  vec<std::uint32_t> const& mixed() const noexcept { return work_.mixed(); }
 
  protected:
   counted_passes(trace_control const& trace, launch_trial& trial) noexcept

@@ -50,6 +50,14 @@ class kernel_launches {
     everything_ = patterns_.contains("all") || patterns_.contains("*");
   }
 
+  /// These ranges themselves.
+  void choose(vec<std::uint32_t> const& nodes) {
+    for (std::uint32_t const node : nodes) {
+      if (node >= ranges_.size()) learn();
+      if (node < ranges_.size()) ranges_[node].chosen = true;
+    }
+  }
+
   void begin_pass() noexcept {
     for (kernel& each : kernels_) each.launches = 0;
     for (place& each : places_) each.launches = 0;
@@ -214,6 +222,12 @@ class kernel_counter_collector : public detail::counted_passes {
   /// them. Requires: no counter_collector is open. Errors: as counter_collector::open.
   status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
     launches_.choose(std::move(ranges));
+    return open_passes(request, detail::device_profilers::which::current, problems);
+  }
+
+  /// The same for the kernels of these ranges themselves.
+  status open(std::string_view request, vec<std::uint32_t> const& ranges, vec<status>& problems) {
+    launches_.choose(ranges);
     return open_passes(request, detail::device_profilers::which::current, problems);
   }
 

@@ -101,6 +101,7 @@ class pass_fingerprint {
     std::uint64_t const what = hash_of(kind, call.symbol_name);
     ++range.launches;
     range.what += what;
+    if (kind == api_kind::launch) note_kernel(range.node, what);
     range.shapes += hash_of(what, shape);
     range.threads += shape.threads();
   }
@@ -121,11 +122,22 @@ class pass_fingerprint {
 
   vec<counted_work> const& passes() const noexcept { return done_; }
 
+  /// The ranges that launched kernels of several names.
+  vec<std::uint32_t> const& mixed() const noexcept { return mixed_; }
+
  private:
   /// The range that the timed steps have work of the calling thread in.
   static std::uint32_t timed_node() noexcept {
     thread_recorder* const own = recorder::instance().of_this_thread();
     return own == nullptr ? root_node : own->work_node();
+  }
+
+  void note_kernel(std::uint32_t node, std::uint64_t name) {
+    std::uint64_t& first = first_kernels_[node];
+    if (first == 0) first = name;
+    if (first == name || first == several) return;
+    first = several;
+    mixed_.push_back(node);
   }
 
   counted_work& find_or_add(std::uint32_t node) {
@@ -155,11 +167,16 @@ class pass_fingerprint {
     return h ^ (h >> 33);
   }
 
+  static constexpr std::uint64_t several = ~std::uint64_t{0};
+
   std::uint32_t pass_ = 0;
   thread_recorder const* counted_ = nullptr;
   atomic<std::uint32_t> node_{root_node};
   flat_map<std::uint32_t, counted_work> ranges_;  ///< of the pass under way
   vec<counted_work> done_;
+  number_map<std::uint64_t>
+      first_kernels_;  ///< by node, of all passes: hash of the name, or `several`
+  vec<std::uint32_t> mixed_;
 };
 
 }  // namespace detail
