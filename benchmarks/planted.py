@@ -122,7 +122,7 @@ WITHOUT_COST = {"first-step"}
 # or with kernels that do the same work in the way that the finding advises.
 PAIRS = ["launch_storm", "pageable_copy", "pinned_copy", "wait_in_step", "allocation", "few_blocks", "serialised_streams",
          "cpu_work", "cpu_gap", "strided", "uncoalesced_transpose", "bank_conflicts", "conflicts_in_transpose", "fp64_by_accident", "barrier_stalls", "hot_blocks",
-         "both_branches", "unfused_chain", "host_reads", "index_arithmetic"]
+         "both_branches", "unfused_chain"]
 RUNS, WITHIN, LEAST = 5, 0.15, 10
 
 

@@ -265,18 +265,20 @@ __global__ void tiled_gemm_kernel(Value const* x, Value const* y, Value* to, int
 /// Tensor cores by tiles of 32 x 32, one of 16 x 16 for each of four warps.
 __global__ void small_tiles_kernel(__half const* x, __half const* y, float* to, int side) {
   using namespace nvcuda;
-  __shared__ __half left[32][40];
-  __shared__ __half right[32][40];
+  __shared__ alignas(16) __half left[32][40];
+  __shared__ alignas(16) __half right[32][40];
   int const top = static_cast<int>(blockIdx.y) * 32, begin = static_cast<int>(blockIdx.x) * 32;
   int const of_warp = static_cast<int>(threadIdx.x / warp);
   int const row = of_warp / 2 * 16, column = of_warp % 2 * 16;
   wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
   wmma::fill_fragment(sums, 0.0f);
   for (int k = 0; k < side; k += 32) {
-    for (int i = static_cast<int>(threadIdx.x); i < 1024; i += 128) {
-      left[i / 32][i % 32] = x[(top + i / 32) * side + k + i % 32];
-      right[i / 32][i % 32] = y[(k + i / 32) * side + begin + i % 32];
-    }
+    int const line = static_cast<int>(threadIdx.x) / 4;
+    int const eight = static_cast<int>(threadIdx.x) % 4 * 8;  // halves of 16 bytes
+    *reinterpret_cast<uint4*>(&left[line][eight]) =
+        *reinterpret_cast<uint4 const*>(&x[(top + line) * side + k + eight]);
+    *reinterpret_cast<uint4*>(&right[line][eight]) =
+        *reinterpret_cast<uint4 const*>(&y[(k + line) * side + begin + eight]);
     __syncthreads();
     for (int step = 0; step < 32; step += 16) {
       wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> l;
@@ -304,7 +306,7 @@ void barrier_stalls() {
 void dependent_chain() {
   STRATA_RANGE("scan");
   if (mended)
-    independent_kernel<16><<<multiprocessors, 512>>>(c, 16'000);
+    independent_kernel<16><<<multiprocessors, 512>>>(c, 4'000);
   else
     independent_kernel<1><<<multiprocessors, 128>>>(c, 16'000);
   wait();
@@ -331,7 +333,7 @@ void hot_blocks() {
   STRATA_RANGE("experts");
   unsigned const blocks = 80 * multiprocessors, hot = multiprocessors / 5;
   if (mended)
-    blocks_kernel<<<blocks, threads>>>(c, 1'000, 0, 1);
+    blocks_kernel<<<blocks, threads>>>(c, 200, 0, 1);
   else
     blocks_kernel<<<blocks, threads>>>(c, 100, hot, 400);
   wait();
@@ -343,7 +345,7 @@ void uneven_warps() {
 }
 void hot_line() {
   STRATA_RANGE("lookup");
-  line_kernel<<<64 * multiprocessors, threads>>>(a, c, 2'000, mended ? 1 : 0);
+  line_kernel<<<64 * multiprocessors, threads>>>(a, c, 200, mended ? 1 : 0);
   wait();
 }
 void host_reads() {

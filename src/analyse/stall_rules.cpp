@@ -66,7 +66,7 @@ rule_result occupancy_gap(rule_context const& run) {
                 percent_text(fits) + " fit: warps or blocks of " + launch_text(run, kernel) +
                 " end at different times");
         run.prove_own(seen, "achieved_occupancy", "%");
-        seen.prove("theoretical_occupancy", 100.0 * fits, "%");
+        seen.prove("registers_per_thread", kernel.registers_per_thread, "");
         return seen;
       });
 }
