@@ -332,7 +332,8 @@ class roofline_builder {
     return std::string(to_string(gpu_unit::tensor)) + " (" + formats + ")";
   }
   static void name_units(range_limit& limit, amounts const& real) {
-    limit.name = name_of(limit.roof, real.formats);
+    if (std::string named = name_of(limit.roof, real.formats); named != limit.roof)
+      limit.name = std::move(named);
     unit_times const others = limit.units.without_longest();
     if (!others.is_known() || !(limit.time_ns > 0.0)) return;
     double const ns = others.longest_ns();

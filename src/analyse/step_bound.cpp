@@ -284,7 +284,7 @@ class bound_sentence {
       return (limit.beside.empty() ? "; its limiter is " : "; its limiters are ") + limit.words();
     bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
     if (!has_use) return "; its limiter is " + limit.text;
-    return std::string("; no unit is saturated: the busiest, ") + limit.name +
+    return std::string("; no unit is saturated: the busiest, ") + limit.first_name() +
            (is_mean ? ", averages " : ", is at ") + limit.use_text();
   }
   /// The names of the kernels of a range itself, with their times.
