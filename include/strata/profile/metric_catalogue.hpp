@@ -530,7 +530,7 @@ inline constexpr metric metric_catalogue::entries[] = {
     STRATA_DETAIL_STALL("tex_throttle", "wait for the queue of L1 and texture"),
     STRATA_DETAIL_STALL("gmma", "wait for warpgroup matrix instructions (GH100)"),
     STRATA_DETAIL_STALL("no_instruction", "wait for instructions to be fetched"),
-    STRATA_DETAIL_STALL("imc_miss", "wait for constants to be fetched (before Blackwell)"),
+    STRATA_DETAIL_STALL("imc_miss", "wait for constants to be fetched"),
     STRATA_DETAIL_STALL("branch_resolving", "wait for the target of a branch"),
     STRATA_DETAIL_STALL("dispatch_stall", "wait for the dispatcher, which holds instructions back"),
     STRATA_DETAIL_STALL("sleeping", "sleep by their own instruction"),
