@@ -175,6 +175,13 @@ TEST_CASE("memory-imbalance: the busiest slice of L2, or channel of HBM, bounds"
   }
 }
 
+TEST_CASE("the busiest part of a unit adds up over launches, as the mean one does") {
+  CHECK(combine_of("sm__cycles_active.max") == combine_of("sm__cycles_active.sum"));
+  CHECK(combine_of("lts__t_sectors.max") == combine_of("lts__t_sectors.avg"));
+  CHECK(combine_of("dram__bytes.max") == combine_of("dram__bytes.avg"));
+  CHECK(combine_of("sm__cycles_elapsed.max") == metric_combine::maximum);
+}
+
 TEST_CASE("host-memory: what a kernel reads over the bus") {
   program p = one_kernel();
   double const bytes_of_link = 64.0 * kernel_ns;
