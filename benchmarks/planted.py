@@ -49,6 +49,23 @@ CASES = {
     "extra_traffic": ("findings", ["extra-traffic"]),
     "declared_work": ("findings", ["declared-work"]),
     "two_faults": ("", ["pageable-copy"]),
+    "barrier_stalls": ("findings", ["latency-bound"]),
+    "dependent_chain": ("findings", ["latency-bound"]),
+    "constant_misses": ("findings", ["latency-bound"]),
+    "instruction_misses": ("findings", ["latency-bound"]),
+    "sleeping": ("findings+stalls", ["latency-bound"]),
+    "hot_blocks": ("findings", ["sm-imbalance"]),
+    "uneven_warps": ("findings", ["occupancy-gap"]),
+    "hot_line": ("findings", ["memory-imbalance"]),
+    "host_reads": ("findings", ["host-memory"]),
+    "both_branches": ("findings", ["divergence"]),
+    "unfused_chain": ("findings", ["unfused"]),
+    "conversions_in_loop": ("findings", ["conversions"]),
+    "index_arithmetic": ("findings", ["integer-work"]),
+    "naive_gemm": ("findings", ["fp32-without-tensor"]),
+    "half_gemm": ("findings", ["fp16-without-tensor"]),
+    "double_gemm": ("findings", ["fp64-without-tensor"]),
+    "small_tiles": ("findings", ["small-tiles"]),
     "sound_triad": ("findings", []),
     "sound_fma": ("findings", []),
     "sound_ahead": ("", []),
@@ -104,7 +121,8 @@ WITHOUT_COST = {"first-step"}
 # Cases that `planted CASE STEPS mended` mends as the finding assumes: without the launches' cost, copies, waits or host work,
 # or with kernels that do the same work in the way that the finding advises.
 PAIRS = ["launch_storm", "pageable_copy", "pinned_copy", "wait_in_step", "allocation", "few_blocks", "serialised_streams",
-         "cpu_work", "cpu_gap", "strided", "uncoalesced_transpose", "bank_conflicts", "conflicts_in_transpose", "fp64_by_accident"]
+         "cpu_work", "cpu_gap", "strided", "uncoalesced_transpose", "bank_conflicts", "conflicts_in_transpose", "fp64_by_accident", "barrier_stalls", "hot_blocks",
+         "both_branches", "unfused_chain"]
 RUNS, WITHIN, LEAST = 5, 0.15, 10
 
 

@@ -5,8 +5,8 @@ const limits = new Map(answer.limits.map(limit => [limit.range, limit]));
 
 /** What limits a range: `HBM at 87 % of its peak`, `launch`; "" where nothing says it. */
 function limitOf(row) {
-  const {limiter, kind, unit: name, ...spent} = limits.get(row.folded) || {limiter: ""};
-  if (kind !== "unit") return limiter;
+  const {limiter, kind, unit: name, names, ...spent} = limits.get(row.folded) || {limiter: ""};
+  if (kind !== "unit" || names) return limiter;
   const use = Math.min(100, 100 * spent.time_at_roof_ns / spent.time_ns);
   return name + " at " + use.toFixed(0) + " % of its peak";
 }
@@ -21,8 +21,8 @@ function useOf(row) {
 
 /** The limiter without its use, where that has a column of its own. */
 function limiterOf(row) {
-  const {limiter, kind, unit: name} = limits.get(row.folded) || {limiter: ""};
-  return kind === "unit" && !none(useOf(row)) ? name : limiter;
+  const {limiter, kind, unit: name, names} = limits.get(row.folded) || {limiter: ""};
+  return kind === "unit" && !none(useOf(row)) ? names || name : limiter;
 }
 
 /** What would help a range, in the words of the budget; "" where nothing says what limits it. */

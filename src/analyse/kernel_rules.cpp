@@ -9,6 +9,7 @@
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
 #include "gains.hpp"
+#include "kernel_look.hpp"
 #include "occupancy.hpp"
 #include "roofline.hpp"
 #include "rule_context.hpp"
@@ -29,58 +30,6 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
-/// Whether kernels of a range ran side by side: few blocks of one leave SMs to the others.
-bool has_overlap(rule_context const& run, std::size_t row) noexcept {
-  auto const busy = static_cast<double>(run.rows[row].gpu_busy_ns);
-  constexpr double overlapping = 1.2;  // of the busy time; chosen
-  return static_cast<double>(run.rows[row].total.kernel_ns) > overlapping * busy;
-}
-
-/// Mean time of a kernel that latency, too few blocks or a last wave can be blamed for: what is
-/// shorter is bound by its launch and its ramp. Units: ns. Chosen.
-constexpr double shortest_kernel = 10'000.0;
-
-/// A kernel whose units are all used less is far from every limit, whatever it computes.
-/// Source: attention kernels use 0.41 to 0.55 of a unit at best, softmax and norms 0.7 (ncu,
-/// H200).
-constexpr double far_use = 1.0 / 3.0;
-
-/// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
-/// Chosen.
-constexpr double most_explained = 0.3;
-
-bool is_explained(gain_judge const& gains, std::size_t row) noexcept {
-  return gains.unexplained(row) < 1.0 - most_explained;
-}
-
-/// Whether it stands for the kernels of many names, for whose sums there was no room.
-bool is_many(kernel_row const& kernel) noexcept { return kernel.mangled == other_kernels; }
-
-double mean_duration(rule_context const& run, kernel_row const& kernel) noexcept {
-  return detail::mean_duration(kernel, run.in.steps);
-}
-
-/// The part of the SMs that a kernel's blocks reach. Launches of other grids count by their time:
-/// many small ones beside a large one leave few SMs idle.
-double filled_by(rule_context const& run, kernel_row const& kernel) noexcept {
-  double const by_launch = kernel.blocks_mean / run.multiprocessors;
-  if (kernel.blocks_min == kernel.blocks_max) return by_launch;
-  double const by_time = gpu_fill_in_step(kernel, run.in.steps) / kernel.sm_utilisation;
-  return is_finite(by_time) ? std::max(by_launch, by_time) : by_launch;
-}
-
-/// The kernel that takes nearly all of a range's own time, for which its counts stand; null where
-/// the kernels differ.
-kernel_row const* kernel_of(rule_context const& run, std::size_t row) noexcept {
-  constexpr double nearly_all = 0.8;  // of the time; chosen
-  for (kernel_row const& kernel : run.in.kernels) {
-    if (kernel.path_id != run.rows[row].path_id || is_many(kernel)) continue;
-    double const all = run.own_ns_per_step(row, static_cast<double>(run.rows[row].self.kernel_ns));
-    if (ns_in_step(kernel, run.rows[row], run.in.steps) >= nearly_all * all) return &kernel;
-  }
-  return nullptr;
-}
-
 /// Whether the blocks suffice to draw all that device memory gives, and no count of this kernel
 /// says whether they do. Source: a product of a token with 134 MB of weights moves 4.77 TB/s by
 /// 96 blocks (H200); by its attributes 38 suffice.
@@ -98,32 +47,6 @@ bool may_fill_memory(rule_context const& run, std::size_t row, kernel_row const&
 bool is_chain(rule_context const& run, std::size_t row, kernel_row const& kernel) noexcept {
   constexpr double few_warps = 2.0;
   return run.load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= few_warps;
-}
-
-/// Looks at each range whose own kernels are worth it, are no collectives, and were counted in the
-/// work that was timed: a fix that replaces the work gains whatever was counted. Without data where
-/// `key` has no value in any. `look(row, ns)`: the cause in a range whose own kernels take `ns` of
-/// a step, if it has it.
-template <class Look>
-rule_result look_at_counted(rule_context const& run, std::string_view key, Look const& look) {
-  rule_result made;
-  made.has_data = false;
-  for (std::size_t row = 0; row < run.rows.size(); ++row) {
-    double const ns = run.load(row).time_ns;
-    bool const is_seen = run.is_judged(row) && run.rows[row].self.kernels != 0 && run.is_worth(ns);
-    if (!is_seen || !is_finite(run.own(row, key))) continue;
-    made.has_data = true;
-    if (!run.is_timed_work(row, counter_scope::self) || run.is_of_collectives(row)) continue;
-    if (std::optional<candidate> seen = look(row, ns)) made.candidates.push_back(std::move(*seen));
-  }
-  return made;
-}
-
-/// The part of a whole, from 0 to 1; 0 where it is unknown.
-double part_of(double part, double whole) noexcept {
-  double const share = part / whole;
-  if (!is_finite(share)) return 0.0;
-  return std::max(0.0, std::min(1.0, share));
 }
 
 /// The part of the kernels' time in which accesses to memory wait behind each other. With the
@@ -180,79 +103,11 @@ fix_of_kernels coalescing(rule_context const& run, std::size_t row, double moved
   return fix;
 }
 
-/// Matrix products: multiply-adds on operands from memory, far more of them than HBM limits.
-bool is_product(rule_context const& run, std::size_t row, double flops) noexcept {
-  // FLOP by byte of L1 and shared memory; chosen: polynomials have more.
-  constexpr double reuse = 60.0;
-  constexpr double nearly_all = 0.9;  // of the FLOP; chosen
-  double const operands =
-      32.0 * run.own_or_0(row, "l1_sectors") + run.own_or_0(row, "shared_load_bytes");
-  return 2.0 * run.own_or_0(row, "ffma") > nearly_all * flops && flops < reuse * operands;
-}
-
 /// The least time of a range's own kernels at the nearest roof, where that is another one; 0
 /// where it is this one.
 double other_limit_ns(rule_context const& run, std::size_t row, std::string_view roof) noexcept {
   range_limit const& limit = run.load(row);
   return limit.roof == roof ? 0.0 : limit.roof_ns / reachable_use(limit.roof);
-}
-
-/// Waves that so many blocks of a kernel are; 0 where the device is unknown.
-double waves_of(rule_context const& run, kernel_row const& kernel, double blocks) noexcept {
-  double const room = run.multiprocessors * residency_of(kernel, run.sm).blocks;
-  return room > 0.0 ? blocks / room : 0.0;
-}
-/// The same of a mean launch.
-double waves_of(rule_context const& run, kernel_row const& kernel) noexcept {
-  return waves_of(run, kernel, kernel.blocks_mean);
-}
-
-/// How many waves of blocks a launch has, and how far the last one leaves SMs idle.
-struct last_wave {
-  double waves = 0.0;
-  double idle = 0.0;  ///< the part of the time in which SMs wait for the last wave
-};
-
-/// `full`: the part of `waves` that is certain; what is beyond it begins no wave.
-last_wave last_wave_of(double waves, double full = 1.0) noexcept {
-  return {waves, waves > 0.0 ? 1.0 - waves / std::ceil(full * waves) : 0.0};
-}
-
-/// Where launches have other grids, the mean of their blocks may have part of a wave that no
-/// launch has: their median has to have it, too, and the shorter wait counts.
-last_wave last_wave_of(rule_context const& run, kernel_row const& kernel) noexcept {
-  constexpr double exact = 0.99;  // the median may be 0.8 % more blocks than a launch had
-  last_wave const mean = last_wave_of(waves_of(run, kernel));
-  if (kernel.blocks_min == kernel.blocks_max) return mean;
-  double const blocks = static_cast<double>(kernel.blocks_median);
-  last_wave const median = last_wave_of(waves_of(run, kernel, blocks), exact);
-  return median.idle < mean.idle ? median : mean;
-}
-
-/// Looks at each range whose kernel waits: no unit is used much, and no other cause explains it. Of
-/// ranges of several kernels below a use of `most` the most expensive is left to `kernels=`.
-/// `look(row, ns, kernel)`: the cause in a range in whose time nearly all is this kernel's.
-template <class Look>
-rule_result look_at_waiting(rule_context const& run, double most, Look const& look) {
-  std::size_t mixed = 0;
-  bool has_data = false;
-  rule_result made =
-      look_at_counted(run, "issue_ns", [&](std::size_t row, double ns) -> std::optional<candidate> {
-        range_limit const& load = run.load(row);
-        if (!load.units.are_whole()) return std::nullopt;
-        has_data = true;
-        if (load.fraction() >= latency_use || is_explained(run.gains, row)) return std::nullopt;
-        kernel_row const* const kernel = kernel_of(run, row);
-        if (kernel != nullptr && mean_duration(run, *kernel) >= shortest_kernel)
-          return look(row, ns, *kernel);
-        bool const is_most_expensive = mixed == 0 || ns > run.load(mixed).time_ns;
-        bool const is_mixed = kernel == nullptr && run.is_expensive(ns) && load.fraction() < most;
-        if (is_mixed && is_most_expensive) mixed = row;
-        return std::nullopt;
-      });
-  made.has_data = has_data;
-  if (mixed != 0) made.open.push_back(run.what_decides(deciding::findings, mixed));
-  return made;
 }
 
 }  // namespace
@@ -414,42 +269,6 @@ rule_result atomics(rule_context const& run) {
       });
 }
 
-rule_result fp32_without_tensor(rule_context const& run) {
-  // The part of the TF32 roof that cuBLAS reaches: 0.80 at 4,096 x 4,096 (H200, CUDA 13.0).
-  constexpr double library_use = 0.75;
-  constexpr double least_use = 0.1;  // of the tensor cores, and of FP32's peak; chosen
-  constexpr double few = 0.05;       // of the FLOP; chosen
-  return look_at_counted(
-      run, "flop_fp32", [&](std::size_t row, double ns) -> std::optional<candidate> {
-        double const flops = run.own(row, "flop_fp32");
-        double const fp32_ns = run.at_roof_ns(flops, "FP32");
-        double const hbm_ns = run.at_roof_ns(run.own_or_0(row, "hbm_bytes"), "HBM");
-        // The pipe's instructions are no proof: a kernel without products has some on an H200.
-        double const tensor = run.tensor_flops(row, counter_scope::self);
-        if (!is_product(run, row, flops) || tensor >= few * flops || !(fp32_ns > hbm_ns))
-          return std::nullopt;
-        if (run.load(row).use(gpu_unit::tensor) > least_use || !(fp32_ns > least_use * ns))
-          return std::nullopt;
-        double const tensor_ns = run.at_roof_ns(flops, "TF32 tensor") / library_use;
-        if (!is_finite(tensor_ns)) return std::nullopt;
-        double const faster =
-            run.in.roofline.rate_of("TF32 tensor") / run.in.roofline.rate_of("FP32");
-        fix_of_kernels const fix = fix_of_kernels().replaces_all(
-            std::max(tensor_ns, hbm_ns / reachable_use(gpu_unit::hbm)));
-        double const gain = run.gains.gain(row, fix);
-        if (!run.is_worth(gain)) return std::nullopt;
-        candidate seen = run.candidate_of_kernels(
-            row, gain,
-            std::string("An FP32 matrix product runs at ") + percent_text(fp32_ns / ns) +
-                " of FP32 peak; the unused tensor cores have " + amount_text(faster) +
-                " times that peak in TF32");
-        seen.prove("flop_fp32", flops, "FLOP");
-        run.prove_own(seen, "ffma", "instructions");
-        run.prove_use(seen, gpu_unit::tensor);
-        return seen;
-      });
-}
-
 /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.
 rule_result fp64_by_accident(rule_context const& run) {
   constexpr double conversions_by_operation = 0.25;  // chosen
@@ -572,33 +391,6 @@ rule_result low_occupancy(rule_context const& run) {
         run.prove_own(seen, "achieved_occupancy", "%");
         seen.prove("registers_per_thread", kernel.registers_per_thread, "");
         seen.prove("shared_bytes", shared, "B");
-        return seen;
-      });
-}
-
-rule_result latency_bound(rule_context const& run) {
-  constexpr double told_stall = 20.0;  // %, of the warps; chosen
-  return look_at_waiting(
-      run, far_use, [&](std::size_t row, double ns, kernel_row const&) -> std::optional<candidate> {
-        if (run.load(row).fraction() >= far_use) return std::nullopt;
-        double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(ns));
-        if (!run.is_worth(gain)) return std::nullopt;
-        std::string title = std::string("No hardware limit is near: ") +
-                            std::string(run.load(row).roof) + " is used most, at " +
-                            percent_text(run.load(row).fraction()) + "; instructions issue in " +
-                            percent_text(run.load(row).use(gpu_unit::issue)) + " of the slots";
-        std::string_view const stall = longest_stall(run.in.counters, row, counter_scope::self);
-        if (!stall.empty()) title += "; warps most often " + stall_text(stall);
-        candidate seen = run.candidate_of_kernels(row, gain, std::move(title));
-        run.prove_use(seen, gpu_unit::issue);
-        run.prove_own(seen, "achieved_occupancy", "%");
-        seen.needs = "counters=stalls";
-        for (metric const& stalled : metric_list()) {
-          if (stall_of(stalled.key()).empty()) continue;
-          double const share = run.own(row, stalled.key());
-          if (share > told_stall) seen.prove(stalled.key(), share, "%");
-          if (is_finite(share)) seen.needs = {};
-        }
         return seen;
       });
 }

@@ -13,6 +13,7 @@
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
 #include "speed_of_light.hpp"
+#include "stalls.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -54,6 +55,7 @@ class roofline_builder {
     double compute_ns = 0.0;  ///< of the operations at their own roofs
     double least_ns = 0.0;    ///< and at what is possible
     std::string_view pipe;    ///< the one with the longest part
+    std::string formats;      ///< of the tensor cores where they are several: "BF16, TF32"
     unit_times units;
   };
 
@@ -185,9 +187,27 @@ class roofline_builder {
       tensor_least_ns += flops / format_roof->limit * 1e9;
       if (tensor_ns > longest) made.pipe = format.roof;
     }
+    made.formats = formats_of(row, scope, tensor_ns);
     made.compute_ns = larger(made.compute_ns, tensor_ns);
     made.least_ns = larger(made.least_ns, tensor_least_ns);
     return made;
+  }
+
+  /// The formats that the tensor cores work on for a good part of their time, in the order of the
+  /// table; empty where that is one.
+  std::string formats_of(std::size_t row, counter_scope scope, double tensor_ns) const {
+    constexpr double good_part = 0.1;  // chosen
+    std::string formats;
+    std::size_t count = 0;
+    for (tensor_format const& format : tensor_formats) {
+      double const ns =
+          counted_value(counters_, row, format.key, scope) / table_.rate_of(format.roof) * 1e9;
+      if (!(ns > 0.0) || ns < good_part * tensor_ns) continue;
+      std::string_view const name = format.roof.substr(0, format.roof.find(' '));
+      if (++count > 1) formats += ", ";
+      formats += name;
+    }
+    return count > 1 ? formats : std::string();
   }
 
   /// How many devices worked on a range at a time, on average. A roof is one device's; work and
@@ -301,17 +321,34 @@ class roofline_builder {
       above_roof = above_roof || limit.roof_ns > slack * time;
     }
     if (above_roof && time > 0.0) limit.kind = limiter::above_roof;
+    name_units(limit, real);
     return limit;
   }
 
+  /// The tensor cores by their formats where they are several, any other unit or roof by its name.
+  static std::string name_of(std::string_view roof, std::string const& formats) {
+    bool const is_tensor = roof == to_string(gpu_unit::tensor) || ends_with(roof, " tensor");
+    if (!is_tensor || formats.empty()) return std::string(roof);
+    return std::string(to_string(gpu_unit::tensor)) + " (" + formats + ")";
+  }
+  static void name_units(range_limit& limit, amounts const& real) {
+    if (std::string named = name_of(limit.roof, real.formats); named != limit.roof)
+      limit.name = std::move(named);
+    unit_times const others = limit.units.without_longest();
+    if (!others.is_known() || !(limit.time_ns > 0.0)) return;
+    double const ns = others.longest_ns();
+    if (limit.roof_ns - ns > used_as_much * limit.time_ns) return;
+    limit.beside = name_of(others.longest_name(), real.formats);
+    limit.beside_ns = ns;
+  }
   /// The limiter in words.
   void describe(std::size_t position, range_limit& limit) const {
     if (!limit.is_above_roof()) limit.kind = limiter_of(position, limit);
     limit.text = to_string(limit.kind);
-    if (limit.kind == limiter::unit)
-      limit.text = sentence(limit.roof) << ' ' << limit.percent_text();
+    if (limit.kind == limiter::unit) limit.text = limit.names_with_use();
     if (limit.kind != limiter::latency) return;
-    limit.stall = longest_stall(counters_, position, counter_scope::total);
+    stall_share const most = longest_stall(counters_, position, counter_scope::total);
+    if (most.stall != nullptr && most.part >= most.uncounted) limit.stall = most.stall->name;
     if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
   }
   /// Host time of a range in calls that wait for the GPU, and in those that copy, which mostly do.

@@ -85,6 +85,9 @@ struct range_limit {
   limiter kind = limiter::unknown;
   unit_times units;             ///< of a step
   std::string_view stall = {};  ///< of latency, what most warps wait for: `short_scoreboard`; or ""
+  std::string name = {};        ///< in words where `roof` is not: tensor cores with their formats
+  std::string beside = {};      ///< the name of a unit that is used as much (`used_as_much`), or ""
+  double beside_ns = 0.0;       ///< a step's time at the peak of that one
 
   /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
   /// differ a little, and by how much work is too much `is_above_roof` says.
@@ -94,6 +97,26 @@ struct range_limit {
   /// "87 %", and "87 % of its peak".
   std::string percent_text() const { return detail::fixed_string(100.0 * fraction(), 0) + " %"; }
   std::string use_text() const { return percent_text() + " of its peak"; }
+  /// "HBM", "tensor (BF16, TF32)".
+  std::string first_name() const { return name.empty() ? std::string(roof) : name; }
+  /// "HBM", "L1 with shared memory and tensor (BF16, TF32)".
+  std::string names() const {
+    return beside.empty() ? first_name() : first_name() + " and " + beside;
+  }
+  /// "HBM 87 %", "L1 with shared memory 95 % and tensor 93 %".
+  std::string names_with_use() const {
+    std::string const first = first_name() + " " + percent_text();
+    return beside.empty() ? first : first + " and " + beside + " " + beside_text();
+  }
+  /// "HBM, at 87 % of its peak", "L1, at 95 % of its peak, and tensor, at 93 %".
+  std::string words() const {
+    std::string const first = first_name() + ", at " + use_text();
+    return beside.empty() ? first : first + ", and " + beside + ", at " + beside_text();
+  }
+  /// "93 %" of the second unit.
+  std::string beside_text() const {
+    return detail::fixed_string(100.0 * detail::smaller(1.0, beside_ns / time_ns), 0) + " %";
+  }
   bool is_above_roof() const noexcept { return kind == limiter::above_roof; }
   double use(gpu_unit unit) const noexcept {
     if (!(time_ns > 0.0) || !detail::is_finite(units[unit])) return 0.0;

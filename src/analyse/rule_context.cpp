@@ -166,7 +166,7 @@ candidate rule_context::candidate_of_kernels(std::size_t row, double gain_ns,
   return made;
 }
 
-void rule_context::prove_own(candidate& made, char const* key, char const* unit) const {
+void rule_context::prove_own(candidate& made, std::string_view key, std::string_view unit) const {
   made.prove(key, own(made.row, key), unit);
 }
 

@@ -84,7 +84,7 @@ class rule_context {
   /// Of a range's own kernels, whose time no later rule gains again.
   candidate candidate_of_kernels(std::size_t row, double gain_ns, std::string title = {}) const;
   /// Evidence: a counted value of the range's own kernels.
-  void prove_own(candidate& made, char const* key, char const* unit) const;
+  void prove_own(candidate& made, std::string_view key, std::string_view unit) const;
   /// Evidence: the use of a unit.
   void prove_use(candidate& made, gpu_unit unit) const;
 

@@ -85,10 +85,29 @@ rule_result register_spills(rule_context const& run);
 rule_result bank_conflicts(rule_context const& run);
 rule_result few_blocks(rule_context const& run);
 rule_result atomics(rule_context const& run);
-rule_result fp32_without_tensor(rule_context const& run);
 rule_result extra_traffic(rule_context const& run);
 rule_result tail_wave(rule_context const& run);
 rule_result low_occupancy(rule_context const& run);
+
+// Of these, matrix products (product_rules.cpp).
+rule_result fp32_without_tensor(rule_context const& run);
+rule_result fp16_without_tensor(rule_context const& run);
+rule_result fp64_without_tensor(rule_context const& run);
+rule_result small_tiles(rule_context const& run);
+
+// Instructions that good code would not need (instruction_rules.cpp).
+rule_result conversions(rule_context const& run);
+rule_result divergence(rule_context const& run);
+rule_result unfused(rule_context const& run);
+rule_result integer_work(rule_context const& run);
+
+// Work that is not spread evenly (balance_rules.cpp).
+rule_result host_memory(rule_context const& run);
+rule_result sm_imbalance(rule_context const& run);
+rule_result memory_imbalance(rule_context const& run);
+
+// What warps wait for (stall_rules.cpp).
+rule_result occupancy_gap(rule_context const& run);
 rule_result latency_bound(rule_context const& run);
 
 // Steps as a whole, and calls that vary (step_rules.cpp).
@@ -146,6 +165,12 @@ inline constexpr finding_rule finding_rules[] = {
     {"fp64-by-accident", "FP64 by accident",
      "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower", deciding::findings,
      &fp64_by_accident, finding_part::kernels, true},
+    {"conversions", "conversions between formats",
+     "convert once and not at each use, convert two values by one instruction, or keep one format",
+     deciding::findings, &conversions, finding_part::kernels, true},
+    {"host-memory", "host memory that kernels read",
+     "copy it to the GPU once, ahead of the kernel (cudaMemcpyAsync), and read it there",
+     deciding::findings, &host_memory, finding_part::kernels, true},
     {"uncoalesced", "uncoalesced loads and stores",
      "let the threads of a warp access neighbouring addresses, or change the layout",
      deciding::findings, &uncoalesced, finding_part::kernels, true},
@@ -162,15 +187,47 @@ inline constexpr finding_rule finding_rules[] = {
      deciding::findings, &atomics, finding_part::kernels, true},
     {"fp32-without-tensor", "FP32 products without tensor cores", "allow TF32, or use BF16",
      deciding::findings, &fp32_without_tensor, finding_part::kernels, true},
+    {"fp16-without-tensor", "FP16 products without tensor cores",
+     "use a library's product (cuBLAS), wmma or mma.sync instead of __hfma2", deciding::findings,
+     &fp16_without_tensor, finding_part::kernels, true},
+    {"fp64-without-tensor", "FP64 products without tensor cores",
+     "use a library's product (cuBLAS): tensor cores do FP64 too; or FP32 where that suffices",
+     deciding::findings, &fp64_without_tensor, finding_part::kernels, true},
+    {"small-tiles", "tiles that are too small",
+     "use larger tiles a block and a warp (128 x 128, 64 x 64), or operands from shared memory by "
+     "warpgroup products",
+     deciding::findings, &small_tiles, finding_part::kernels, true},
+    {"divergence", "threads that do not work",
+     "let the threads of a warp take the same branch: sort or group the work, and give idle "
+     "threads some",
+     deciding::findings, &divergence, finding_part::kernels, true},
+    {"unfused", "multiplications and additions that are not fused",
+     "compile without -fmad=false, and write a * b + c or fma() instead of __fmul_rn and __fadd_rn",
+     deciding::findings, &unfused, finding_part::kernels, true},
+    {"integer-work", "integer instructions",
+     "compute addresses once a loop, divide by constants or powers of two, use 32-bit indices",
+     deciding::findings, &integer_work, finding_part::kernels, true},
     {"extra-traffic", "traffic that is not needed",
      "fuse kernels, or tile so that L2 and L1 keep what is read again", deciding::hbm,
      &extra_traffic, finding_part::kernels},
     {"tail-wave", "a last wave of few blocks",
      "choose tiles so that the blocks fill whole waves, or a persistent kernel", deciding::findings,
      &tail_wave, finding_part::kernels, true},
+    {"sm-imbalance", "blocks of unequal length",
+     "give blocks equal work: split the long ones, start them first, or let blocks fetch work from "
+     "a counter",
+     deciding::findings, &sm_imbalance, finding_part::kernels, true},
+    {"memory-imbalance", "one part of the memory that all use",
+     "spread the addresses: pad strides that are powers of two, and let blocks begin at different "
+     "places",
+     deciding::findings, &memory_imbalance, finding_part::kernels, true},
     {"low-occupancy", "too few warps", "use smaller tiles: fewer registers or less shared memory",
      deciding::findings, &low_occupancy, finding_part::kernels, true},
-    {"latency-bound", "loads that wait",
+    {"occupancy-gap", "warps that end early",
+     "give the warps of a block, and the blocks, equal work; use smaller blocks, which leave room "
+     "sooner",
+     deciding::findings, &occupancy_gap, finding_part::kernels, true},
+    {"latency-bound", "warps that wait",
      "keep more loads in flight: more warps, several elements a thread", deciding::findings,
      &latency_bound, finding_part::kernels, true},
     {"varying-calls", "",

@@ -77,6 +77,10 @@ inline constexpr double bound_use = 0.8;
 /// Source: the classes of Nsight Compute's speed-of-light rule.
 inline constexpr double latency_use = 0.6;
 
+/// Two units whose uses are no further apart are both the limit. Chosen: parts of the time, as
+/// counters of two runs differ.
+inline constexpr double used_as_much = 0.03;
+
 /// The time that the work of a range takes of each unit at its peak.
 /// Units: ns; NaN where it was not counted.
 class unit_times {
@@ -114,6 +118,16 @@ class unit_times {
     gpu_unit const named = longest();
     bool const is_of_both = named == gpu_unit::shared && longest_ns() > (*this)[named];
     return is_of_both ? std::string_view("L1 with shared memory") : to_string(named);
+  }
+  /// Those beside the one that takes the longest: L1 and its data path for shared memory are one.
+  unit_times without_longest() const noexcept {
+    unit_times others = *this;
+    gpu_unit const first = longest();
+    if (first == gpu_unit::count) return others;
+    others[first] = detail::not_a_number;
+    if (first == gpu_unit::shared) others[gpu_unit::l1] = detail::not_a_number;
+    if (first == gpu_unit::l1) others[gpu_unit::shared] = detail::not_a_number;
+    return others;
   }
   bool is_known() const noexcept { return longest() != gpu_unit::count; }
   /// Whether the units were counted that bound most kernels. Without one of them a kernel that it
@@ -159,23 +173,6 @@ inline std::string_view stall_of(std::string_view key) noexcept {
   return key.substr(stall_prefix.size(), key.size() - stall_prefix.size() - stall_suffix.size());
 }
 
-/// What most warps of a row wait for, as the metrics name it; empty where stalls were not counted.
-inline std::string_view longest_stall(counter_table const* counters, std::size_t row,
-                                      counter_scope scope) {
-  std::string_view found;
-  double most = 0.0;
-  for (metric const& stall : metric_list()) {
-    std::string_view const key = stall.key();
-    std::string_view const name = stall_of(key);
-    bool const could_issue = name == "selected" || name == "not_selected";
-    if (name.empty() || could_issue) continue;
-    double const share = counted_value(counters, row, key, scope);
-    if (!is_finite(share) || share <= most) continue;
-    most = share;
-    found = name;
-  }
-  return found;
-}
 /// `short_scoreboard` as Nsight Compute writes it: "short scoreboard".
 inline std::string stall_name(std::string_view stall) {
   std::string name(stall);

@@ -281,11 +281,10 @@ class bound_sentence {
   static std::string limiter_text(range_limit const& limit, bool is_mean) {
     if (limit.text.empty()) return {};
     if (limit.kind == limiter::unit)
-      return std::string("; its limiter is ") + std::string(limit.roof) + ", at " +
-             limit.use_text();
+      return (limit.beside.empty() ? "; its limiter is " : "; its limiters are ") + limit.words();
     bool const has_use = limit.kind == limiter::latency && !limit.roof.empty();
     if (!has_use) return "; its limiter is " + limit.text;
-    return std::string("; no unit is saturated: the busiest, ") + std::string(limit.roof) +
+    return std::string("; no unit is saturated: the busiest, ") + limit.first_name() +
            (is_mean ? ", averages " : ", is at ") + limit.use_text();
   }
   /// The names of the kernels of a range itself, with their times.

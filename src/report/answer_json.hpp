@@ -232,6 +232,7 @@ class answer_json {
     bool const is_unit = limit.kind == limiter::unit;
     json_.text("kind", is_unit ? "unit" : to_string(limit.kind));
     if (is_unit) json_.text("unit", limit.roof);
+    if (is_unit && limit.names() != limit.roof) json_.text("names", limit.names());
     if (!limit.stall.empty()) json_.text("stall", limit.stall);
   }
 

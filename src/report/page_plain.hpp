@@ -113,7 +113,7 @@ class page_plain {
     if (row >= input_.roofline.limits.size()) return {};
     range_limit const& limit = input_.roofline.limits[row];
     if (limit.kind != limiter::unit) return limit.text;
-    return sentence(limit.roof) << ' ' << limit.use_text();
+    return limit.beside.empty() ? limit.first_name() + " " + limit.use_text() : limit.text;
   }
   void write_cell(std::string_view text) {
     out_.write("<td>");

@@ -27,7 +27,7 @@ inline row_limit shown_limit(range_limit const& limit) {
   if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.is_above_roof())
     return shown;
   shown.use_percent = 100.0 * limit.fraction();
-  if (limit.kind == limiter::unit) shown.limiter = limit.roof;
+  if (limit.kind == limiter::unit) shown.limiter = limit.names();
   return shown;
 }
 

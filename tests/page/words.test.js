@@ -14,6 +14,8 @@ const page = load(
     "helpOf", "useOf", "folded", "findingParts"],
   {...data, answer: {...data.answer, limits: [
     {range: 3, limiter: "HBM 80 %", kind: "unit", unit: "HBM", time_ns: 10, time_at_roof_ns: 8},
+    {range: 5, limiter: "L1 95 % and tensor 93 %", kind: "unit", unit: "L1",
+      names: "L1 and tensor", time_ns: 100, time_at_roof_ns: 95},
     {range: 4, limiter: "latency: wait", kind: "latency", time_ns: 10, time_at_roof_ns: 4},
   ]}});
 
@@ -74,6 +76,8 @@ test("a limiter and its use are two columns, as on the console", () => {
   assert.strictEqual(page.useOf(of(3)), 80);
   assert.strictEqual(page.limiterOf(of(4)), "latency: wait");
   assert.strictEqual(page.useOf(of(4)), 40);
+  assert.strictEqual(page.useOf(of(5)), 95);
+  assert.strictEqual(page.limiterOf(of(5)), "L1 and tensor");
   assert.strictEqual(page.useOf(of(2)), null);
   assert.strictEqual(page.limiterOf(of(2)), "");
 });
@@ -82,6 +86,7 @@ test("in a sentence a limiter has its use, of what it is a part, and what helps"
   const of = place => ({...page.folded.rows[place], folded: place});
   assert.strictEqual(page.limitOf(of(3)), "HBM at 80 % of its peak");
   assert.strictEqual(page.limitOf(of(4)), "latency: wait");
+  assert.strictEqual(page.limitOf(of(5)), "L1 95 % and tensor 93 %");
   assert.strictEqual(page.limitOf(of(2)), "");
   assert.strictEqual(page.helpOf(of(3)), page.busyKinds.HBM.helps);
   assert.strictEqual(page.helpOf(of(4)), page.busyKinds.latency.helps);

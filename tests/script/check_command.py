@@ -344,7 +344,7 @@ that(len(headers) > 70, f"headers in the code: {headers}")
 for word in headers:
     has_topic(word, "the code")
 rules = "".join((root / "src/analyse" / name).read_text(encoding="utf-8")
-                for name in ("doubt_rules.cpp", "idle_rules.cpp", "kernel_rules.cpp", "step_rules.cpp", "rule_context.cpp"))
+                for name in [path.name for path in (root / "src/analyse").glob("*_rules.cpp")] + ["rule_context.cpp"])
 for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
 for word in """rules, Without this cause, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,

@@ -184,7 +184,10 @@ TEST_CASE("the number of a limiter is that of the unit with its name") {
   one.set("shared_ns", 0.74e6);
   CHECK(one.text() == "L1 with shared memory 76 %");
   one.set("hbm_ns", 0.77e6);
-  CHECK(one.text() == "HBM 77 %");
+  CHECK(one.text() == "HBM 77 % and L1 with shared memory 76 %");
+  one.columns.pop_back();
+  one.set("hbm_ns", 0.80e6);
+  CHECK(one.text() == "HBM 80 %");
   one = one_range();
   one.set("shared_ns", 0.74e6);
   CHECK(one.text() == "shared memory 74 %");

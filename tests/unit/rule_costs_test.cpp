@@ -687,8 +687,7 @@ TEST_CASE("latency-bound: stalls that were counted need no more counters, howeve
   p.count_only("findings+tensor+stalls");
   for (std::string const& name : p.counted().names)
     if (all.names.index_of(name) == all.names.size()) p.set(p.attention, name, 0);
-  p.set(p.attention, "smsp__warps_active.sum", 1000);
-  p.set(p.attention, "smsp__warps_issue_stalled_barrier.sum", 150);
+  p.set(p.attention, "smsp__warps_issue_stalled_barrier.sum", 0.15 * 132 * 1e6 * 32);
   answer const a(p.made);
   REQUIRE(a.find("latency-bound") != nullptr);
   CHECK(a.find("latency-bound")->needs.empty());

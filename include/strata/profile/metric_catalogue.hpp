@@ -47,7 +47,7 @@ struct metric_catalogue {
    lv::sm, combine::sum},                                                                        \
   {                                                                                              \
     "stall_" NAME "_share [%] = 100 * stall_" NAME                                               \
-    " / scheduler_warps: share of warps that " MEANING,                                          \
+    " / warps_active: share of warps that " MEANING,                                             \
         lv::sm, combine::ratio                                                                   \
   }
 
@@ -78,6 +78,12 @@ inline constexpr metric metric_catalogue::entries[] = {
      lv::hbm, combine::sum},
     {"hbm_bytes [B] = hbm_read_bytes + hbm_write_bytes: bytes moved to and from device memory",
      lv::hbm, combine::sum},
+    {"hbm_channel_bytes_max [B] = dram__bytes.max: bytes of the channel of device memory that "
+     "moves "
+     "the most",
+     lv::hbm, combine::sum},
+    {"hbm_channel_bytes_mean [B] = dram__bytes.avg: bytes of the mean channel of device memory",
+     lv::hbm, combine::sum},
     {"hbm_cycles [cycles] = dram__cycles_elapsed.avg: cycles of the memory clock while the range "
      "ran",
      lv::hbm, combine::sum},
@@ -91,6 +97,11 @@ inline constexpr metric metric_catalogue::entries[] = {
     {"l2_bytes [B] = lts__t_bytes.sum: bytes requested from L2 by all units", lv::l2, combine::sum},
     {"l2_sectors [sectors] = lts__t_sectors.sum: sectors of 32 B requested from L2", lv::l2,
      combine::sum},
+    {"l2_slice_sectors_max [sectors] = lts__t_sectors.max: sectors of the slice of L2 that serves "
+     "the most",
+     lv::l2, combine::sum},
+    {"l2_slice_sectors_mean [sectors] = lts__t_sectors.avg: sectors of the mean slice of L2",
+     lv::l2, combine::sum},
     {"l2_read_sectors [sectors] = lts__t_sectors_op_read.sum: sectors read from L2", lv::l2,
      combine::sum},
     {"l2_write_sectors [sectors] = lts__t_sectors_op_write.sum: sectors written to L2", lv::l2,
@@ -187,6 +198,9 @@ inline constexpr metric metric_catalogue::entries[] = {
 
     {"sm_active_cycles [cycles] = sm__cycles_active.sum: cycles with a warp in the SM, all SMs",
      lv::sm, combine::sum},
+    {"sm_active_cycles_max [cycles] = sm__cycles_active.max: cycles with a warp in the SM that has "
+     "the most of them",
+     lv::sm, combine::sum},
     {"warps_active [warp cycles] = sm__warps_active.sum: warps in flight, summed over cycles and "
      "SMs",
      lv::sm, combine::sum},
@@ -233,6 +247,25 @@ inline constexpr metric metric_catalogue::entries[] = {
      "the tensor cores",
      lv::sm, combine::sum},
 
+    {"warp_instructions [instructions] = smsp__sass_inst_executed.sum: instructions of warps, "
+     "exact",
+     lv::sm, combine::sum},
+    {"thread_instructions [instructions] = smsp__sass_thread_inst_executed.sum: instructions of "
+     "threads that had not left the branch",
+     lv::sm, combine::sum},
+    {"predicated_on_instructions [instructions] = smsp__sass_thread_inst_executed_pred_on.sum: "
+     "instructions of threads whose predicate let them work",
+     lv::sm, combine::sum},
+    {"threads_per_instruction [threads] = predicated_on_instructions / warp_instructions: threads "
+     "of a warp that work in a mean instruction: 32 without branches",
+     lv::sm, combine::ratio},
+    {"integer_instructions [instructions] = "
+     "smsp__sass_thread_inst_executed_op_integer_pred_on.sum: integer instructions of threads",
+     lv::sm, combine::sum},
+    {"conversion_instructions [instructions] = "
+     "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum: conversions between formats, of "
+     "threads",
+     lv::sm, combine::sum},
     {"global_load_instructions [instructions] = smsp__sass_inst_executed_op_global_ld.sum: "
      "warp-wide global loads, exact",
      lv::sm, combine::sum},
@@ -497,6 +530,12 @@ inline constexpr metric metric_catalogue::entries[] = {
     STRATA_DETAIL_STALL("tex_throttle", "wait for the queue of L1 and texture"),
     STRATA_DETAIL_STALL("gmma", "wait for warpgroup matrix instructions (GH100)"),
     STRATA_DETAIL_STALL("no_instruction", "wait for instructions to be fetched"),
+    STRATA_DETAIL_STALL("imc_miss", "wait for constants to be fetched"),
+    STRATA_DETAIL_STALL("branch_resolving", "wait for the target of a branch"),
+    STRATA_DETAIL_STALL("dispatch_stall", "wait for the dispatcher, which holds instructions back"),
+    STRATA_DETAIL_STALL("sleeping", "sleep by their own instruction"),
+    STRATA_DETAIL_STALL("drain", "have ended but wait for their stores"),
+    STRATA_DETAIL_STALL("misc", "wait for something that has no name"),
     STRATA_DETAIL_STALL("not_selected", "could issue, but another was chosen"),
     STRATA_DETAIL_STALL("selected", "issue"),
 
@@ -562,7 +601,9 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "stall_long_scoreboard_share stall_short_scoreboard_share stall_barrier_share "
      "stall_membar_share stall_wait_share stall_math_pipe_throttle_share stall_lg_throttle_share "
      "stall_mio_throttle_share stall_tex_throttle_share stall_gmma_share "
-     "stall_no_instruction_share stall_not_selected_share stall_selected_share"},
+     "stall_no_instruction_share stall_imc_miss_share stall_branch_resolving_share "
+     "stall_dispatch_stall_share stall_sleeping_share stall_drain_share stall_misc_share "
+     "stall_not_selected_share stall_selected_share"},
     {"occupancy", "warps in flight, issue rate, instructions a cycle",
      "achieved_occupancy issue_rate eligible_warps instructions_per_cycle"},
     {"limits", "how near each unit is to its peak, as Nsight Compute's speed of light",
@@ -574,9 +615,14 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "limits l2_sectors l2_atomic_sectors l1_sectors l1_global_load_sectors "
      "l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
-     "shared_load_bytes shared_store_bytes sm_active_cycles tensor_active_cycles "
-     "achieved_occupancy lsu_instructions xu_instructions ffma flop_fp32 flop_fp64 flop_fp16 "
-     "flop "
+     "shared_load_bytes shared_store_bytes sm_active_cycles sm_active_cycles_max "
+     "l2_slice_sectors_max l2_slice_sectors_mean hbm_channel_bytes_max hbm_channel_bytes_mean "
+     "l2_host_sectors tensor_active_cycles achieved_occupancy lsu_instructions "
+     "xu_instructions warp_instructions thread_instructions predicated_on_instructions "
+     "integer_instructions conversion_instructions fp64_peak_per_cycle stall_long_scoreboard_share "
+     "stall_short_scoreboard_share stall_barrier_share stall_wait_share "
+     "stall_no_instruction_share stall_imc_miss_share fadd fmul ffma dadd dmul dfma hfma "
+     "flop_fp32 flop_fp64 flop_fp16 flop "
      "tensor_bf16 "
      "tensor_fp16 "
      "tensor_tf32 tensor_fp8 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop fp32_peak_per_second "

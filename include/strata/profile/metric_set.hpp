@@ -310,8 +310,19 @@ inline metric_level level_of(std::string_view cupti_name) noexcept {
   return metric_level::device;
 }
 
+namespace detail {
+
+/// Of the busiest SM, slice or channel, which the analysis compares with the mean one: as that is a
+/// sum over launches, so is this.
+inline bool is_of_busiest_part(std::string_view cupti_name) noexcept {
+  return is_one_of(cupti_name, "sm__cycles_active.max lts__t_sectors.max dram__bytes.max");
+}
+
+}  // namespace detail
+
 /// How values of a CUPTI name combine, by its rollup: counts add up, what CUPTI divided does not.
 inline metric_combine combine_of(std::string_view cupti_name) noexcept {
+  if (detail::is_of_busiest_part(cupti_name)) return metric_combine::sum;
   if (detail::ends_with(cupti_name, ".sum") || detail::ends_with(cupti_name, ".avg")) {
     return metric_combine::sum;
   }

@@ -1,0 +1,190 @@
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include "gains.hpp"
+#include "kernel_look.hpp"
+#include "occupancy.hpp"
+#include "roofline.hpp"
+#include "rule_context.hpp"
+#include "rules.hpp"
+#include "speed_of_light.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// The rules of instructions that good code would not need: of threads that do not work, of
+// additions that are not fused, of addresses and of conversions.
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+constexpr double warp_threads = 32.0;
+
+/// The units that a warp instruction takes time of, whatever its threads do.
+constexpr gpu_unit instruction_units[] = {gpu_unit::fma, gpu_unit::alu, gpu_unit::fp64,
+                                          gpu_unit::xu,  gpu_unit::adu, gpu_unit::issue};
+
+bool is_instruction_unit(gpu_unit unit) noexcept {
+  return std::find(std::begin(instruction_units), std::end(instruction_units), unit) !=
+         std::end(instruction_units);
+}
+
+/// Whether instructions bound the kernels: one of their units is the busiest, and no limit of
+/// latency is meant.
+bool is_bound_by_instructions(rule_context const& run, std::size_t row) noexcept {
+  range_limit const& load = run.load(row);
+  return load.units.are_whole() && load.fraction() >= latency_use &&
+         is_instruction_unit(load.units.longest());
+}
+
+/// The part of a kernel's time that its instructions may take where no unit is near a limit: what
+/// is no wait for memory.
+double part_of_instructions(rule_context const& run, std::size_t row) noexcept {
+  double const memory = run.own_or_0(row, "stall_long_scoreboard_share") / 100.0;
+  return std::max(0.0, 1.0 - memory);
+}
+
+/// Additions and multiplications of a format, and the unit that does them.
+struct unfused_format {
+  std::string_view name, add, mul, fused;
+  gpu_unit unit;
+};
+constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
+                                              {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
+
+}  // namespace
+
+rule_result divergence(rule_context const& run) {
+  constexpr double most_threads = 24.0;  // of 32: from here down Nsight Compute warns, too
+  constexpr double tensor_kernel = 0.2;  // use; chosen: one thread issues for all
+  return look_at_counted(
+      run, "warp_instructions", [&](std::size_t row, double ns) -> std::optional<candidate> {
+        double const instructions = run.own(row, "warp_instructions");
+        double const active = run.own(row, "thread_instructions") / instructions;
+        double const working = run.own(row, "predicated_on_instructions") / instructions;
+        range_limit const& load = run.load(row);
+        if (!(working > 0.0) || working > most_threads || !load.units.are_whole() ||
+            load.use(gpu_unit::tensor) > tensor_kernel)
+          return std::nullopt;
+        double const left = working / warp_threads;
+        fix_of_kernels fix;
+        for (gpu_unit const unit : instruction_units) fix.leaves(unit, left);
+        kernel_row const* const kernel = kernel_of(run, row);
+        bool const is_long = kernel != nullptr && mean_duration(run, *kernel) >= shortest_kernel;
+        if (load.fraction() < far_use && is_long)
+          fix.ends_waits(ns * part_of_instructions(run, row) * (1.0 - left));
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        bool const by_branches = active <= most_threads;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            amount_text(working) + " of 32 threads work in a mean instruction: " +
+                (by_branches ? "the threads of a warp take different branches, or end early"
+                             : "predicates switch the others off"));
+        run.prove_own(seen, "warp_instructions", "instructions");
+        run.prove_own(seen, "thread_instructions", "instructions");
+        run.prove_own(seen, "predicated_on_instructions", "instructions");
+        return seen;
+      });
+}
+
+rule_result unfused(rule_context const& run) {
+  constexpr double few_fused = 0.1;   // of the pairs: a compiler that may fuse leaves more; chosen
+  constexpr double least_part = 0.5;  // of the instructions; chosen
+  return look_at_counted(
+      run, "warp_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
+        if (!is_bound_by_instructions(run, row)) return std::nullopt;
+        for (unfused_format const& format : unfused_formats) {
+          double const adds = run.own_or_0(row, format.add);
+          double const muls = run.own_or_0(row, format.mul);
+          double const fused = run.own_or_0(row, format.fused);
+          double const pairs = std::min(adds, muls);
+          double const all = run.own_or_0(row, "predicated_on_instructions");
+          if (!(pairs > 0.0) || fused > few_fused * pairs || adds + muls < least_part * all)
+            continue;
+          fix_of_kernels fix;
+          fix.leaves(format.unit, 1.0 - pairs / (adds + muls + fused));
+          fix.leaves(gpu_unit::issue, 1.0 - part_of(pairs, all));
+          double const gain = run.gains.gain(row, fix);
+          if (!run.is_worth(gain)) continue;
+          candidate seen = run.candidate_of_kernels(
+              row, gain,
+              std::string(format.name) +
+                  " additions and multiplications are not fused: " + amount_text(adds) + " and " +
+                  amount_text(muls) + " of threads beside " + amount_text(fused) + " fused ones");
+          run.prove_own(seen, format.add, "instructions");
+          run.prove_own(seen, format.mul, "instructions");
+          run.prove_own(seen, format.fused, "instructions");
+          return seen;
+        }
+        return std::nullopt;
+      });
+}
+
+rule_result conversions(rule_context const& run) {
+  constexpr double mostly = 0.5;  // of the pipe's instructions; chosen
+  // As in fp64-by-accident: of 128 lanes that schedulers fill in a cycle this pipe has 16.
+  constexpr double issue_by_conversion = 16.0 / 128.0;
+  return look_at_counted(
+      run, "conversion_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
+        range_limit const& load = run.load(row);
+        double const converting = run.own(row, "conversion_instructions") / warp_threads;
+        double const part = part_of(converting, run.own(row, "xu_instructions"));
+        if (load.units.longest() != gpu_unit::xu || load.fraction() < latency_use || part < mostly)
+          return std::nullopt;
+        fix_of_kernels fix;
+        fix.leaves(gpu_unit::xu, 1.0 - part);
+        double const issued = part * issue_by_conversion * load.units[gpu_unit::xu];
+        fix.leaves(gpu_unit::issue, 1.0 - part_of(issued, load.units[gpu_unit::issue]));
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "Conversions between formats are " + percent_text(part) +
+                " of what the pipe for them (XU) does, and it is used for " +
+                percent_text(load.use(gpu_unit::xu)) + " of the time");
+        run.prove_own(seen, "conversion_instructions", "instructions");
+        run.prove_own(seen, "xu_instructions", "instructions");
+        return seen;
+      });
+}
+
+rule_result integer_work(rule_context const& run) {
+  constexpr double mostly = 0.6;  // of the instructions; chosen
+  // Of HBM: what moves less computes with integers, and what moves more is near its limit; chosen.
+  constexpr double least_memory = 0.05;
+  constexpr double most_memory = 0.5;
+  return look_at_counted(
+      run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
+        if (!is_bound_by_instructions(run, row)) return std::nullopt;
+        double const all = run.own(row, "predicated_on_instructions");
+        double const part = part_of(run.own(row, "integer_instructions"), all);
+        double const memory = run.load(row).use(gpu_unit::hbm);
+        if (part < mostly || memory < least_memory || memory > most_memory) return std::nullopt;
+        // Good code has an integer instruction for each other one.
+        double const left = 2.0 * (1.0 - part);
+        fix_of_kernels fix;
+        for (gpu_unit const unit : {gpu_unit::issue, gpu_unit::alu, gpu_unit::fma, gpu_unit::xu})
+          fix.leaves(unit, left);
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            percent_text(part) +
+                " of the instructions are integer ones (addresses, divisions), and " +
+                std::string(run.load(row).roof) + " is used for " + run.load(row).percent_text() +
+                " of the time, device memory for " + percent_text(memory));
+        run.prove_own(seen, "integer_instructions", "instructions");
+        run.prove_own(seen, "predicated_on_instructions", "instructions");
+        return seen;
+      });
+}
+
+}  // namespace detail
+STRATA_END

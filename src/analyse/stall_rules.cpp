@@ -1,0 +1,108 @@
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include "gains.hpp"
+#include "kernel_look.hpp"
+#include "occupancy.hpp"
+#include "roofline.hpp"
+#include "rule_context.hpp"
+#include "rules.hpp"
+#include "speed_of_light.hpp"
+#include "stalls.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+// The rules of kernels that no unit bounds: what their warps wait for, and why few are in flight.
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+/// Such kernels have few warps by design, which wait for each other.
+bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept {
+  constexpr double least = 0.2;  // use; chosen
+  return run.load(row).use(gpu_unit::tensor) > least;
+}
+
+/// "; warps most often wait at a block barrier (barrier), 62 % of their time".
+std::string stall_clause(stall_share const& most) {
+  if (most.stall == nullptr) return {};
+  if (most.part < most.uncounted) return "; most of what warps wait for was not counted";
+  return "; warps most often " + stall_text(most.stall->name) + ", " + percent_text(most.part) +
+         " of their time";
+}
+
+/// The part of the kernels' time that ends with the wait. Without that wait each warp is ready
+/// sooner by its share; what was not counted may be all of it.
+double part_of_wait(stall_share const& most) noexcept {
+  return most.stall == nullptr || most.part < most.uncounted ? 1.0 : most.part;
+}
+
+}  // namespace
+
+rule_result occupancy_gap(rule_context const& run) {
+  constexpr double few = 0.5;  // of the warps that fit; chosen
+  return look_at_waiting(
+      run, far_use,
+      [&](std::size_t row, double ns, kernel_row const& kernel) -> std::optional<candidate> {
+        if (run.load(row).fraction() >= far_use || is_tensor_kernel(run, row)) return std::nullopt;
+        double const fits = residency_of(kernel, run.sm).occupancy;
+        double const flown = run.own(row, "achieved_occupancy") / 100.0;
+        // Blocks that one wave does not fill leave room by their number.
+        double const filled = std::min(1.0, waves_of(run, kernel));
+        if (!(flown < few * fits * filled)) return std::nullopt;
+        double const gain =
+            run.gains.gain(row, fix_of_kernels().ends_waits(ns * (1.0 - flown / (fits * filled))));
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            percent_text(flown) + " of the warps that an SM holds are in flight, where " +
+                percent_text(fits) + " fit: warps or blocks of " + launch_text(run, kernel) +
+                " end at different times");
+        run.prove_own(seen, "achieved_occupancy", "%");
+        seen.prove("registers_per_thread", kernel.registers_per_thread, "");
+        return seen;
+      });
+}
+
+rule_result latency_bound(rule_context const& run) {
+  constexpr double told_stall = 20.0;  // %, of the warps; chosen
+  constexpr double much = 0.4;         // of the warps' time; chosen
+  return look_at_waiting(
+      run, far_use,
+      [&](std::size_t row, double ns, kernel_row const& kernel) -> std::optional<candidate> {
+        stall_share const most = longest_stall(run.in.counters, row, counter_scope::self);
+        bool const is_told = most.stall != nullptr && most.part >= most.uncounted;
+        bool const is_fault = is_told && most.stall->is_fault && most.part >= much;
+        range_limit const& load = run.load(row);
+        if (load.fraction() >= far_use && (!is_fault || is_tensor_kernel(run, row)))
+          return std::nullopt;
+        double const gain =
+            run.gains.gain(row, fix_of_kernels().ends_waits(ns * part_of_wait(most)));
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "No hardware limit is near: " + std::string(load.roof) + " is used most, at " +
+                load.percent_text() + stall_clause(most) + "; the kernel is " +
+                launch_text(run, kernel));
+        if (is_told) seen.advice = most.stall->advice;
+        run.prove_use(seen, gpu_unit::issue);
+        run.prove_own(seen, "achieved_occupancy", "%");
+        if (!is_told) seen.needs = "counters=findings+stalls";
+        for (metric const& stalled : metric_list()) {
+          if (stall_of(stalled.key()).empty()) continue;
+          double const share = run.own(row, stalled.key());
+          if (share > told_stall) seen.prove(stalled.key(), share, "%");
+        }
+        return seen;
+      });
+}
+
+}  // namespace detail
+STRATA_END

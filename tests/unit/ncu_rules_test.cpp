@@ -1,0 +1,415 @@
+// The rules that stand for those of Nsight Compute (docs/reference/ncu-rules.md): a fault, and a
+// sound kernel beside it. One kernel of 1 ms a step; unless a case says more, issue slots are used
+// by 25 %, device memory by 20 %, and half of the warps that fit are in flight.
+#include <doctest/doctest.h>
+#include "analyse/rules.hpp"
+#include "analyse/speed_of_light.hpp"
+#include "analyse/stalls.hpp"
+#include "report/findings.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "finding_sample.hpp"
+
+namespace ncu_rules_test {
+
+using namespace strata;
+using namespace finding_test;
+
+namespace {
+
+constexpr double kernel_ns = 1e6;
+constexpr double reachable = 0.9;
+constexpr double warps = 132 * 1e6 * 32;  // in flight, over the cycles: half of those that fit
+
+constexpr double above(double part) { return kernel_ns * (1.0 - part / reachable); }
+doctest::Approx exactly(double ns) { return doctest::Approx(ns).epsilon(1e-6); }
+
+/// 0 where the rule is silent.
+double cost_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? 0.0 : found->cost_ns_per_step;
+}
+
+std::string title_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? std::string() : found->title;
+}
+
+bool has(std::string const& text, std::string_view part) {
+  INFO(text);
+  bool const found = text.find(part) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
+/// Of 1,000,000 instructions of warps so many threads have not left the branch, and so many work.
+void threads(program& p, double active, double working) {
+  p.set(p.attention, "smsp__sass_inst_executed.sum", 1e6);
+  p.set(p.attention, "smsp__sass_thread_inst_executed.sum", active * 1e6);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_pred_on.sum", working * 1e6);
+}
+
+constexpr char const* integers = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum";
+constexpr char const* converting = "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
+constexpr char const* shared_loads = "smsp__sass_data_bytes_mem_shared_op_ld.sum";
+
+std::string op(char const* name) {
+  return std::string("smsp__sass_thread_inst_executed_op_") + name + "_pred_on.sum";
+}
+std::string stalled(std::string_view name) {
+  return "smsp__warps_issue_stalled_" + std::string(name) + ".sum";
+}
+
+/// A kernel of which all stalls were counted.
+program with_all_stalls() {
+  program p = one_kernel();
+  counter_set const some = p.counted();
+  p.count_only("findings+tensor+stalls");
+  for (std::string const& name : p.counted().names)
+    if (some.names.index_of(name) == some.names.size()) p.set(p.attention, name, 0);
+  return p;
+}
+
+}  // namespace
+
+// --- threads that do not work ---
+
+TEST_CASE("divergence: half of the threads of a warp leave half of the issue slots") {
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.99);
+  threads(p, 16, 16);
+  answer(p.made).first_is("divergence", "attention");
+  CHECK(cost_of(p.made, "divergence") == exactly(above(0.99 / 2)));
+  has(title_of(p.made, "divergence"),
+      "16 of 32 threads work in a mean instruction: the threads of a "
+      "warp take different branches");
+  threads(p, 32, 16);
+  has(title_of(p.made, "divergence"), "predicates switch the others off");
+}
+
+TEST_CASE("divergence: from 24 threads down, not of tensor cores, nor what memory bounds") {
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.9);
+  threads(p, 24, 24);
+  CHECK(cost_of(p.made, "divergence") > 0.0);
+  threads(p, 31, 24.1);
+  CHECK(cost_of(p.made, "divergence") == 0.0);
+  threads(p, 16, 16);
+  p.use(p.attention, "tensor", 0.21);
+  CHECK(cost_of(p.made, "divergence") == 0.0);
+  p.use(p.attention, "tensor", 0.0);
+  p.use(p.attention, "issue", 0.5);
+  p.hbm(p.attention, 0.85);
+  answer(p.made).is_silent();
+}
+
+TEST_CASE("divergence: where no unit is near, its instructions take what is no wait for memory") {
+  program p = one_kernel();
+  threads(p, 1, 1);
+  CHECK(cost_of(p.made, "divergence") == exactly(above(0.2 * 0.9 / 0.8)));  // HBM's part stays
+  answer(p.made).first_is("divergence", "attention");
+  p.set(p.attention, stalled("long_scoreboard"), 0.8 * warps);
+  CHECK(cost_of(p.made, "divergence") == exactly(0.25 / 0.8 * 31 / 32 * kernel_ns));
+}
+
+// --- imbalance ---
+
+namespace {
+
+/// SMs have a warp for this part of the time of the busiest one.
+program unbalanced(double part, std::uint32_t blocks = 10'560) {  // 10 waves
+  program p = one_kernel(blocks);
+  p.set(p.attention, "sm__cycles_active.sum", 132 * 1e6 * part);
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * part * 32);
+  p.set(p.attention, "sm__cycles_active.max", 1e6);
+  return p;
+}
+
+/// The busiest slice or channel moves so many times what the mean one does.
+program hot(char const* counter, double times) {
+  program p = one_kernel();
+  p.set(p.attention, std::string(counter) + ".max", times * 1000);
+  p.set(p.attention, std::string(counter) + ".avg", 1000);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("sm-imbalance: the SMs that wait for the longest blocks") {
+  CHECK(cost_of(unbalanced(0.6).made, "sm-imbalance") == exactly(0.4 * kernel_ns));
+  CHECK(cost_of(unbalanced(0.19).made, "sm-imbalance") == exactly(above(0.25)));
+  answer(unbalanced(0.19).made).first_is("sm-imbalance", "attention");
+  has(title_of(unbalanced(0.19).made, "sm-imbalance"),
+      "SMs have work for 19 % of the time of the busiest one: the blocks of work: 10,560 blocks of "
+      "256 threads, 32 registers a thread, 8 blocks an SM, take unequal time");
+  CHECK(cost_of(unbalanced(0.79).made, "sm-imbalance") > 0.0);
+  CHECK(cost_of(unbalanced(0.81).made, "sm-imbalance") == 0.0);
+}
+
+TEST_CASE("sm-imbalance: few blocks and a last wave are causes of their own") {
+  CHECK(cost_of(unbalanced(0.76, 100).made, "sm-imbalance") == 0.0);    // of 132 SMs
+  CHECK(cost_of(unbalanced(0.65, 1'400).made, "sm-imbalance") == 0.0);  // 1.3 waves
+  program p = unbalanced(0.5);
+  p.hbm(p.attention, 0.7);  // memory is near its limit all the same
+  CHECK(cost_of(p.made, "sm-imbalance") == 0.0);
+}
+
+TEST_CASE("memory-imbalance: the busiest slice of L2, or channel of HBM, bounds") {
+  for (char const* const counter : {"lts__t_sectors", "dram__bytes"}) {
+    CAPTURE(counter);
+    bool const is_l2 = counter[0] == 'l';
+    double const use = is_l2 ? 0.2 * 0.48 : 0.2;  // of the mean one
+    double const times = is_l2 ? 8.0 : 4.0;
+    program const p = hot(counter, times);
+    answer(p.made).first_is("memory-imbalance", "attention");
+    double const bound = std::min(1.0, use * times / 0.8);
+    CHECK(cost_of(p.made, "memory-imbalance") ==
+          exactly(std::min(above(0.25), bound * (1.0 - 1.0 / times) * kernel_ns)));
+    CHECK(cost_of(hot(counter, 0.6 / use - 0.1).made, "memory-imbalance") == 0.0);
+    CHECK(cost_of(hot(counter, 1.4).made, "memory-imbalance") == 0.0);
+  }
+}
+
+TEST_CASE("the busiest part of a unit adds up over launches, as the mean one does") {
+  CHECK(combine_of("sm__cycles_active.max") == combine_of("sm__cycles_active.sum"));
+  CHECK(combine_of("lts__t_sectors.max") == combine_of("lts__t_sectors.avg"));
+  CHECK(combine_of("dram__bytes.max") == combine_of("dram__bytes.avg"));
+  CHECK(combine_of("sm__cycles_elapsed.max") == metric_combine::maximum);
+}
+
+TEST_CASE("host-memory: what a kernel reads over the bus") {
+  program p = one_kernel();
+  double const bytes_of_link = 64.0 * kernel_ns;
+  p.set(p.attention, "lts__t_sectors_aperture_sysmem.sum", 0.5 * bytes_of_link / 32);
+  CHECK(cost_of(p.made, "host-memory") == exactly(0.5 * kernel_ns));
+  answer(p.made).first_is("host-memory", "attention");
+  p.set(p.attention, "lts__t_sectors_aperture_sysmem.sum", 0.29 * bytes_of_link / 32);
+  CHECK(cost_of(p.made, "host-memory") == 0.0);
+}
+
+// --- instructions ---
+
+TEST_CASE("conversions: the time of their pipe") {
+  program p = one_kernel();
+  p.use(p.attention, "xu", 0.9);
+  p.set(p.attention, converting, 0.8 * 0.9e6 * 32);
+  CHECK(cost_of(p.made, "conversions") == exactly(kernel_ns * (1.0 - 0.2 / 0.8)));
+  answer(p.made).first_is("conversions", "attention");
+  p.set(p.attention, converting, 0.4 * 0.9e6 * 32);  // most are exp and sin
+  answer(p.made).is_silent();
+  p.set(p.attention, converting, 0.8 * 0.5e6 * 32);
+  p.use(p.attention, "xu", 0.5);  // no limit
+  CHECK(cost_of(p.made, "conversions") == 0.0);
+}
+
+TEST_CASE("unfused: pairs of additions and multiplications take two turns") {
+  for (bool const is_double : {false, true}) {
+    CAPTURE(is_double);
+    program p = one_kernel();
+    p.use(p.attention, is_double ? "fp64" : "fma", 0.9);
+    p.use(p.attention, "issue", 0.5);
+    threads(p, 32, 32);
+    p.set(p.attention, op(is_double ? "dadd" : "fadd"), 14e6);
+    p.set(p.attention, op(is_double ? "dmul" : "fmul"), 14e6);
+    CHECK(cost_of(p.made, "unfused") == exactly(std::min(0.5 * kernel_ns, above(0.45))));
+    answer(p.made).first_is("unfused", "attention");
+    p.set(p.attention, op(is_double ? "dfma" : "ffma"), 2e6);  // a compiler that fuses
+    CHECK(cost_of(p.made, "unfused") == 0.0);
+    p.set(p.attention, op(is_double ? "dfma" : "ffma"), 0);
+    p.set(p.attention, op(is_double ? "dmul" : "fmul"), 0);  // sums alone
+    answer(p.made).is_silent();
+  }
+}
+
+TEST_CASE("integer-work: addresses beside memory that waits, no hashes in registers") {
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.9);
+  threads(p, 32, 32);
+  p.set(p.attention, integers, 0.8 * 32e6);
+  answer(p.made).first_is("integer-work", "attention");
+  CHECK(cost_of(p.made, "integer-work") == exactly(above(0.9 * 0.4)));
+  p.set(p.attention, integers, 0.59 * 32e6);
+  answer(p.made).is_silent();
+  p.set(p.attention, integers, 0.8 * 32e6);
+  p.hbm(p.attention, 0.0);
+  answer(p.made).is_silent();
+  p.hbm(p.attention, 0.55);
+  answer(p.made).is_silent();
+}
+
+// --- products ---
+
+namespace {
+
+/// A product at this part of the peak of a format that reads from shared memory.
+program product(char const* fused, double peak, double part, double shared_bytes) {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.01);
+  p.set(p.attention, op(fused), part * peak * kernel_ns);
+  p.set(p.attention, shared_loads, shared_bytes);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("fp32-without-tensor: the worst product is one, too") {
+  program p = product("ffma", 33500, 0.03, 1e9);
+  answer(p.made).first_is("fp32-without-tensor", "attention");
+  has(title_of(p.made, "fp32-without-tensor"), "An FP32 matrix product runs at 3 % of FP32 peak");
+  // A function of single values: each is read once, from L2.
+  program each = product("ffma", 33500, 0.03, 0.0);
+  CHECK(cost_of(each.made, "fp32-without-tensor") == 0.0);
+  // A matrix by a vector, whose weights are in L2.
+  program vector = product("ffma", 33500, 0.03, 8.1e9);
+  vector.set(vector.attention, "lts__t_bytes.sum", 4e9);
+  CHECK(cost_of(vector.made, "fp32-without-tensor") == 0.0);
+}
+
+TEST_CASE("fp16-without-tensor: products of packed halves, no constants") {
+  program p = product("hfma", 33500, 0.4, 5e9);
+  p.l1(p.attention, 0.0, 0.72 * program::l1_peak * kernel_ns);
+  answer(p.made).first_is("fp16-without-tensor", "attention");
+  has(title_of(p.made, "fp16-without-tensor"),
+      "An FP16 matrix product runs at 40 % of FP16 peak; the unused tensor cores have 7.4 times "
+      "that peak in FP16");
+  CHECK(cost_of(p.made, "fp16-without-tensor") ==
+        exactly(kernel_ns * (1.0 - 0.4 * 134.0 / 989.0 / 0.75)));
+  p = product("hfma", 33500, 0.009, 5e9);
+  CHECK(cost_of(p.made, "fp16-without-tensor") == 0.0);
+  p = product("hfma", 33500, 0.1, 5e9);
+  p.set(p.attention, op("ffma"), 33500 * 0.5 * kernel_ns);  // an FP32 product beside
+  CHECK(cost_of(p.made, "fp16-without-tensor") == 0.0);
+}
+
+TEST_CASE("fp64-without-tensor: tensor cores do FP64, where they are faster") {
+  program p = product("dfma", 16750, 0.8, 5e9);
+  p.use(p.attention, "fp64", 0.8);
+  answer(p.made).first_is("fp64-without-tensor", "attention");
+  double const faster = 989000.0 / 16.0 / 33500.0;
+  CHECK(cost_of(p.made, "fp64-without-tensor") == exactly(kernel_ns * (1.0 - 0.8 / faster / 0.75)));
+  p.set(p.attention, "sm__ops_path_tensor_src_fp64.sum.peak_sustained", 33500);
+  CHECK(cost_of(p.made, "fp64-without-tensor") == 0.0);
+}
+
+TEST_CASE("small-tiles: bytes of L1 beside what tiles of 128 x 128 need") {
+  auto const tiled = [](double tensor) {
+    program p = one_kernel();
+    p.l1(p.attention, 0.0, 0.72 * program::l1_peak * kernel_ns);
+    p.use(p.attention, "tensor", tensor);
+    p.set(p.attention, "sm__ops_path_tensor_src_bf16_dst_fp32.sum", tensor * 989e3 * kernel_ns);
+    return p;
+  };
+  program const poor = tiled(0.2);
+  answer(poor.made).first_is("small-tiles", "attention");
+  double const needed = 0.2 * 989e9 * 2.0 * 3.0 / 128.0 / (0.72 * 33e9);
+  CHECK(cost_of(poor.made, "small-tiles") == exactly(0.72 / 0.8 * (1.0 - needed) * kernel_ns));
+  answer(tiled(0.6).made).is_silent();
+  CHECK(cost_of(tiled(0.26).made, "small-tiles") == 0.0);  // less than twice as many
+}
+
+// --- what warps wait for ---
+
+TEST_CASE("occupancy-gap: fewer warps are in flight than fit") {
+  program p = one_kernel();
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.4);
+  CHECK(cost_of(p.made, "occupancy-gap") == exactly(0.6 * kernel_ns));
+  answer(p.made).first_is("occupancy-gap", "attention");
+  has(title_of(p.made, "occupancy-gap"),
+      "40 % of the warps that an SM holds are in flight, where "
+      "100 % fit");
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.51);
+  CHECK(cost_of(p.made, "occupancy-gap") == 0.0);
+}
+
+TEST_CASE("latency-bound: each stall has its own fix, and gains no more than its share") {
+  for (detail::stall_entry const& stall : detail::stall_table) {
+    CAPTURE(std::string(stall.name));
+    program p = with_all_stalls();
+    p.set(p.attention, stalled(stall.name), 0.45 * warps);
+    answer const a(p.made);
+    a.first_is("latency-bound", "attention");
+    CHECK(a.findings()[0].advice == stall.advice);
+    CHECK(a.findings()[0].needs.empty());
+    CHECK(a.findings()[0].cost_ns_per_step == exactly(0.45 * kernel_ns));
+    has(a.findings()[0].title, detail::stall_text(stall.name) + ", 45 % of their time");
+    has(a.findings()[0].title,
+        "the kernel is work: 10,000 blocks of 256 threads, 32 registers a "
+        "thread, 8 blocks an SM");
+  }
+}
+
+TEST_CASE("latency-bound: every stall that is counted has a fix") {
+  for (metric const& each : metric_list()) {
+    std::string_view const name = detail::stall_of(each.key());
+    if (name.empty() || name == "selected" || name == "not_selected") continue;
+    CAPTURE(std::string(name));
+    CHECK(detail::find_stall(name) != nullptr);
+  }
+  for (detail::stall_entry const& stall : detail::stall_table)
+    CHECK_FALSE(detail::stall_meaning(stall.name).empty());
+}
+
+TEST_CASE("latency-bound: up to 60 % of a unit only stalls that no good kernel has") {
+  auto const cost = [](char const* name, double part, double use) {
+    program p = one_kernel();
+    p.use(p.attention, "issue", use);
+    p.set(p.attention, stalled(name), part * warps);
+    p.set(p.attention, stalled("wait"), (0.98 - part) * warps);
+    return cost_of(p.made, "latency-bound");
+  };
+  CHECK(cost("barrier", 0.55, 0.3) > 0.0);
+  CHECK(cost("barrier", 0.55, 0.4) == exactly(0.55 * kernel_ns));
+  CHECK(cost("barrier", 0.55, 0.61) == 0.0);
+  CHECK(cost("barrier", 0.39, 0.4) == 0.0);
+  CHECK(cost("long_scoreboard", 0.55, 0.4) == 0.0);
+}
+
+TEST_CASE("latency-bound: where most was not counted, the run that tells is named") {
+  program p = one_kernel();
+  p.set(p.attention, stalled("barrier"), 0.3 * warps);
+  answer const a(p.made);
+  CHECK(a.find("latency-bound")->needs == "counters=findings+stalls");
+  has(a.find("latency-bound")->title, "; most of what warps wait for was not counted");
+  CHECK(a.input.roofline.limits[1].text == "latency");
+  p.set(p.attention, stalled("wait"), 0.3 * warps);
+  p.set(p.attention, stalled("barrier"), 0.36 * warps);
+  CHECK(answer(p.made).input.roofline.limits[1].text == "latency: barrier");
+}
+
+// --- words for limits ---
+
+TEST_CASE("limits: two units within three points are both named") {
+  program p = one_kernel();
+  p.l1(p.attention, 0.2 * program::l1_peak * kernel_ns, 0.746 * program::l1_peak * kernel_ns);
+  p.use(p.attention, "tensor", 0.934);
+  answer const both(p.made);
+  CHECK(both.input.roofline.limits[1].text == "L1 with shared memory 95 % and tensor 93 %");
+  has(both.input.findings.bound,
+      "its limiters are L1 with shared memory, at 95 % of its peak, and "
+      "tensor, at 93 %.");
+  CHECK(both.input.limits[1].limiter == "L1 with shared memory and tensor");
+  p.use(p.attention, "tensor", 0.91);
+  CHECK(answer(p.made).input.roofline.limits[1].text == "L1 with shared memory 95 %");
+}
+
+TEST_CASE("limits: tensor cores of several formats name these") {
+  program p = one_kernel();
+  p.use(p.attention, "tensor", 0.886);
+  p.set(p.attention, "sm__ops_path_tensor_src_bf16_dst_fp32.sum", 0.5 * 989e9);
+  CHECK(answer(p.made).input.roofline.limits[1].text == "tensor 89 %");
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.2 * 989e9);
+  CHECK(answer(p.made).input.roofline.limits[1].text == "tensor (BF16, TF32) 89 %");
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.02 * 989e9);
+  CHECK(answer(p.made).input.roofline.limits[1].text == "tensor 89 %");
+  // Without the units, the roofs of both.
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.2 * 989e9);
+  p.count_only("tensor+roofline");
+  CHECK(answer(p.made).input.roofline.limits[1].text == "tensor (BF16, TF32) 90 %");
+}
+
+}  // namespace ncu_rules_test
