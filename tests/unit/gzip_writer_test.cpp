@@ -1,7 +1,10 @@
 #include "report/gzip_writer.hpp"
 #include <doctest/doctest.h>
+#include "report/zlib_library.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -10,6 +13,11 @@
 
 #include "report_sample.hpp"
 #include "sample_profile.hpp"
+
+#if __has_include(<zlib.h>)
+#define STRATA_ZLIB_HEADER 1
+#include <zlib.h>
+#endif
 
 namespace gzip_writer_test {
 
@@ -121,9 +129,9 @@ class gzip_reader {
 };
 
 /// In parts of this size.
-std::string packed(std::string_view text, std::size_t part) {
+std::string packed(std::string_view text, std::size_t part, detail::gzip_effort effort = {}) {
   return text_of([&](detail::text_writer& out) {
-    detail::gzip_writer writer(out);
+    detail::gzip_writer writer(out, effort);
     for (; !text.empty(); text.remove_prefix(std::min(part, text.size())))
       writer.write(text.substr(0, part));
     writer.finish();
@@ -161,20 +169,31 @@ TEST_CASE("what is compressed reads back, whatever it is and in whatever parts i
   CHECK(packed(rows, 100).size() < rows.size() / 4);
 }
 
-TEST_CASE("letters as rare as codes can be long") {
-  // By the numbers of Fibonacci a code would be longer than 15 bits.
-  std::string text;
-  std::size_t before = 1, now = 1;
-  for (char letter = 'a'; letter <= 'x'; ++letter) {
-    sample::random_numbers random(static_cast<std::uint32_t>(letter));
-    for (std::size_t i = 0; i < now; ++i)
-      text.insert(text.begin() + random.below(static_cast<std::uint32_t>(text.size() + 1)), letter);
-    std::size_t const next = before + now;
-    before = now;
-    now = next;
-    if (text.size() > 30000) break;
-  }
-  CHECK(gzip_reader(packed(text, 1000)).read() == text);
+TEST_CASE("several threads write what one writes") {
+  std::string rows;
+  for (int i = 0; rows.size() < 5000000; ++i)
+    rows += "{\"ts\":" + std::to_string(i * 7919 % 100003) + "},\n";
+  std::string const alone = packed(rows, 60000, {6, 1});
+  CHECK(gzip_reader(alone).read() == rows);
+  CHECK(packed(rows, 777, {6, 3}) == alone);
+  CHECK(packed(rows, 60000, {1, 3}).size() > alone.size());
 }
+
+#if defined(STRATA_ZLIB_HEADER)
+TEST_CASE("the stream of zlib is as its header has it") {
+  using own = detail::zlib::stream;
+  CHECK(sizeof(own) == sizeof(z_stream));
+  CHECK(offsetof(own, avail_in) == offsetof(z_stream, avail_in));
+  CHECK(offsetof(own, next_out) == offsetof(z_stream, next_out));
+  CHECK(offsetof(own, avail_out) == offsetof(z_stream, avail_out));
+  CHECK(offsetof(own, allocate) == offsetof(z_stream, zalloc));
+  CHECK(offsetof(own, opaque) == offsetof(z_stream, opaque));
+  CHECK(offsetof(own, reserved) == offsetof(z_stream, reserved));
+  CHECK(detail::zlib::sync_flush == Z_SYNC_FLUSH);
+  CHECK(detail::zlib::finish == Z_FINISH);
+  CHECK(detail::zlib::deflated == Z_DEFLATED);
+  CHECK(detail::zlib::filtered == Z_FILTERED);
+}
+#endif
 
 }  // namespace gzip_writer_test
