@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "arguments.hpp"
@@ -60,7 +59,6 @@ class trace_command final : public subcommand {
   strata::trace_options options() const {
     strata::trace_options how;
     how.compressed = ends_in(".gz");
-    how.effort = {6, std::min(std::thread::hardware_concurrency(), 8u)};
     return how;
   }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 STRATA_BEGIN
@@ -41,9 +42,10 @@ struct packed_part {
   std::size_t size = 0;
 };
 
-packed_part pack(zlib::library const& zlib, part const& from, int level) {
+packed_part pack(zlib::library const& zlib, part const& from) {
   zlib::stream all{};
   auto const failed = [](int code) { return code < 0; };
+  constexpr int level = 6;
   constexpr int raw = -15;  // bits of the window, no header
   constexpr int most_memory = 9;
   if (failed(zlib.begin_deflate(&all, level, zlib::deflated, raw, most_memory, zlib::filtered,
@@ -72,11 +74,11 @@ packed_part pack(zlib::library const& zlib, part const& from, int level) {
 using namespace gzip;
 
 struct gzip_writer::state {
-  state(text_writer& to, gzip_effort wanted) : out(to), effort(wanted) {}
+  state(text_writer& to, unsigned wanted) : out(to), threads(wanted) {}
 
   zlib::library zlib;
   text_writer& out;
-  gzip_effort effort;
+  unsigned threads;
   part next;
   std::deque<std::future<packed_part>> packing;  ///< in the order of the text
   unsigned long check = 0;
@@ -97,9 +99,9 @@ struct gzip_writer::state {
     next.text.reserve(window + part_size);
     next.known = (std::min)(window, full.text.size());
     next.text.assign(full.text, full.text.size() - next.known);
-    if (effort.threads <= 1) return put(pack(zlib, full, effort.level));
-    if (packing.size() >= effort.threads) put_first();
-    auto const work = [this](part const& from) { return pack(zlib, from, effort.level); };
+    if (threads <= 1) return put(pack(zlib, full));
+    if (packing.size() >= threads) put_first();
+    auto const work = [this](part const& from) { return pack(zlib, from); };
     try {
       packing.push_back(std::async(std::launch::async, work, full));
     } catch (std::system_error const&) {  // no more threads
@@ -122,8 +124,8 @@ struct gzip_writer::state {
   }
 };
 
-gzip_writer::gzip_writer(text_writer& out, gzip_effort effort)
-    : state_(std::make_unique<state>(out, effort)) {
+gzip_writer::gzip_writer(text_writer& out, unsigned threads)
+    : state_(std::make_unique<state>(out, threads)) {
   // Deflate, no name, no time, as of no system.
   out.write(std::string_view("\x1f\x8b\x08\0\0\0\0\0\0\xff", 10));
 }
@@ -131,6 +133,10 @@ gzip_writer::gzip_writer(text_writer& out, gzip_effort effort)
 gzip_writer::~gzip_writer() = default;
 
 bool gzip_writer::has_zlib() noexcept { return zlib::library().is_whole(); }
+
+unsigned gzip_writer::spare_threads() noexcept {
+  return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
+}
 
 void gzip_writer::write(std::string_view text) { state_->add(text); }
 

@@ -128,7 +128,7 @@ std::string json_text(std::string_view text) {
 class trace_text {
  public:
   trace_text(text_writer& out, trace_options const& options) : out_(out) {
-    if (options.compressed) compressed_.emplace(out, options.effort);
+    if (options.compressed) compressed_.emplace(out);
   }
 
   trace_text& operator<<(std::string_view text) {

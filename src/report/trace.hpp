@@ -5,7 +5,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/table_input.hpp>
-#include "gzip_writer.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +17,6 @@ struct trace_options {
   std::uint64_t max_events = 2000000;  ///< the first part of a longer run is kept
   bool mangled_names = false;          ///< kernels carry theirs too
   bool compressed = false;             ///< by gzip: trace.json.gz; it takes gzip_writer::has_zlib()
-  detail::gzip_effort effort;
 };
 
 /// What a trace holds and what it does not.
