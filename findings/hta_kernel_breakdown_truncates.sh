@@ -10,7 +10,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/v"
-"$folder/v/bin/pip" install -q HolisticTraceAnalysis==0.5.0 pandas==2.3.3
+"$folder/v/bin/pip" install -q HolisticTraceAnalysis==0.5.0 pandas==2.3.3 numpy==2.4.6
 cd "$folder"
 HTA_DISABLE_NS_ROUNDING=1 "$folder/v/bin/python" -W ignore - <<'PY'
 import json, logging, sys

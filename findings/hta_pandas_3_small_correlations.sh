@@ -34,7 +34,7 @@ print(f"pandas {pandas.__version__}: correlations from 1 {outcome[0]}, from 1000
 sys.exit(0 if outcome == sys.argv[1:] else 1)
 PY
 python3 -m venv v
-v/bin/pip install -q HolisticTraceAnalysis==0.5.0 pandas==3.1.1
+v/bin/pip install -q HolisticTraceAnalysis==0.5.0 pandas==3.1.1 numpy==2.4.6
 v/bin/python -W ignore read.py TypeError read
-v/bin/pip install -q pandas==2.3.3
+v/bin/pip install -q pandas==2.3.3 numpy==2.4.6
 v/bin/python -W ignore read.py read read

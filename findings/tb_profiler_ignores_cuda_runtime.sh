@@ -10,7 +10,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/v"
-"$folder/v/bin/pip" install -q torch-tb-profiler==0.4.3 pandas==2.3.3 "setuptools<81"
+"$folder/v/bin/pip" install -q torch-tb-profiler==0.4.3 pandas==2.3.3 setuptools==80.9.0 numpy==2.4.6
 cd "$folder"
 "$folder/v/bin/python" -W ignore - <<'PY'
 import sys

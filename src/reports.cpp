@@ -12,6 +12,7 @@
 #include <strata/tables/table_input.hpp>
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
+#include "report/gzip_writer.hpp"
 #include "report/page.hpp"
 #include "report/report_input.hpp"
 #include "report/trace.hpp"
@@ -37,7 +38,7 @@ class session_reports final : public table_reports {
              "write strata_page_files.hpp by page/embed.py to a folder that -I names, and compile "
              "src again";
     if (format.made_file != nullptr)
-      take(format.made_file, [&](text_writer& out) { problem = write(format.format, out); });
+      take(file_of(format), [&](text_writer& out) { problem = write(format.format, out); });
     (void)table_reports::write_files(format, take);
     return problem;
   }
@@ -46,13 +47,21 @@ class session_reports final : public table_reports {
                    callback<void(made_reports const&)> use) {
     profile_tables tables(source);
     tables.input().sort = wanted.sort;
-    tables.input().trace_file = timeline_file(wanted);
+    tables.input().trace_file =
+        wanted.chrome_trace && !gzip_writer::has_zlib() ? plain_trace_file : timeline_file(wanted);
     report_input input(std::move(tables.input()));
     if (wants_format_of(wanted, format_source::answer)) input.find_answer(tables.folded());
     use(session_reports(input));
   }
 
  private:
+  static constexpr char const* plain_trace_file = "trace.json";
+
+  static char const* file_of(report_format_entry const& format) noexcept {
+    bool const is_plain = format.format == report_format::trace && !gzip_writer::has_zlib();
+    return is_plain ? plain_trace_file : format.made_file;
+  }
+
   /// The file of a format that has one. Returns: a sentence where something was left out.
   std::string write(report_format format, text_writer& out) const {
     switch (format) {
@@ -68,8 +77,11 @@ class session_reports final : public table_reports {
       case report_format::trace:
       case report_format::plain_trace: {
         trace_options how;
-        how.compressed = format == report_format::trace;
-        return write_trace(out, input_, how).problem;
+        how.compressed = format == report_format::trace && gzip_writer::has_zlib();
+        std::string problem = write_trace(out, input_, how).problem;
+        if (problem.empty() && format == report_format::trace && !how.compressed)
+          problem = gzip_writer::no_zlib;
+        return problem;
       }
       case report_format::table:
       case report_format::csv:

@@ -5,6 +5,7 @@
 #include <strata/base/utf8.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/table_input.hpp>
+#include "report/gzip_writer.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -34,6 +35,10 @@ class trace_command final : public subcommand {
   }
 
   exit_code run() override {
+    if (ends_in(".gz") && !strata::detail::gzip_writer::has_zlib()) {
+      out_.resize(out_.size() - 3);
+      say(strata::detail::gzip_writer::no_zlib);
+    }
     for (char const* const ending : {".perfetto-trace", ".pftrace"})
       if (ends_in(ending)) {
         report_problem(name(), out_,
@@ -90,44 +95,55 @@ class trace_command final : public subcommand {
     std::string path;
     std::int32_t rank;
     std::int64_t begin;
+
+    /// As it is called in sentences: `rank 3`, or its file.
+    std::string called() const {
+      return rank < 0 ? path : std::string(strata::detail::sentence("rank ") << rank);
+    }
   };
 
   /// Reads each recording twice, since one at a time is in memory: when all began, then what they
-  /// have.
+  /// have. What cannot be read is left out, and the exit code says so.
   exit_code join(std::vector<std::string> const& files) {
     std::vector<run_file> runs;
-    std::int64_t begin = INT64_MAX;
     for (std::string const& file : files) {
       strata::profile recorded;
-      if (!read_recording(name(), file, recorded, strata::recording_view::timeline))
-        return exit_code::unusable;
+      if (!read_recording(name(), file, recorded, strata::recording_view::timeline)) continue;
       runs.push_back({file, recorded.environment.rank, strata::trace_begin(recorded)});
-      if (runs.back().begin == 0) {
-        report_problem(
-            name(), file,
-            "It does not say when it began, so it has no place beside the others: record "
-            "it again, or name its folder alone.");
-        return exit_code::unusable;
-      }
-      begin = (std::min)(begin, runs.back().begin);
+      if (runs.back().begin != 0) continue;
+      runs.pop_back();
+      report_problem(name(), file,
+                     "It does not say when it began, so it has no place beside the others: record "
+                     "it again, or name its folder alone.");
     }
+    if (runs.empty()) return exit_code::unusable;
     std::stable_sort(runs.begin(), runs.end(),
                      [](run_file const& a, run_file const& b) { return a.rank < b.rank; });
-    bool whole = true;
+    std::size_t joined_runs = 0;
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
-      strata::joined_trace joined(out, begin, options());
+      auto const first =
+          std::min_element(runs.begin(), runs.end(),
+                           [](run_file const& a, run_file const& b) { return a.begin < b.begin; });
+      strata::joined_trace joined(out, first->begin, options());
       for (run_file const& run : runs) {
         strata::profile recorded;
-        whole = read_recording(name(), run.path, recorded, strata::recording_view::timeline);
-        if (!whole) break;
+        if (!read_recording(name(), run.path, recorded, strata::recording_view::timeline)) {
+          say(run.called() + " is not in the timeline: its recording has changed.");
+          continue;
+        }
         strata::profile_tables tables(recorded);
-        std::string whose;
-        if (run.rank >= 0) whose = strata::detail::sentence("rank ") << run.rank << ": ";
+        std::string const whose = run.rank < 0 ? std::string() : run.called() + ": ";
         say_problems(recorded, joined.add(tables.input()).problem, whose);
+        ++joined_runs;
       }
       joined.finish();
     });
-    return whole ? end(written) : exit_code::unusable;
+    exit_code const outcome = end(written);
+    if (joined_runs == files.size()) return outcome;
+    if (written)
+      say(strata::detail::sentence()
+          << joined_runs << " of " << files.size() << " recordings are in it");
+    return exit_code::unusable;
   }
 
   std::string path_;

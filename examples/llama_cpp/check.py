@@ -34,22 +34,21 @@ def number(text):
 
 
 def coverage(folder, top):
-    """For each range of this path the share of its time that the ranges directly within it take."""
+    """For each range of this name the share of its time that the ranges directly within it take."""
     with gzip.open(folder / "trace.json.gz", "rt", encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
-    ranges = [e for e in events if e.get("cat") == "user_annotation" and "path" in e["args"]]
-    ranges.sort(key=lambda e: e["ts"])
-    outer = [e for e in ranges if e["args"]["path"] == top]
-    inner = [e for e in ranges if e["args"]["path"].count("/") == top.count("/") + 1 and
-             e["args"]["path"].startswith(top + "/")]
-    shares, at = [], 0
-    for o in outer:
-        covered = 0.0
-        while at < len(inner) and inner[at]["ts"] < o["ts"] + o["dur"]:
-            covered += inner[at]["dur"]
-            at += 1
-        shares.append(covered / o["dur"])
-    return shares
+    ranges = [e for e in events if e.get("cat") == "user_annotation" and not e["name"].startswith("ProfilerStep#")]
+    ranges.sort(key=lambda e: (e["tid"], e["ts"], -e["dur"]))
+    outer, around = [], []  # of each outer one: its time and that of what is directly within it
+    for e in ranges:
+        while around and (around[-1]["tid"] != e["tid"] or around[-1]["ts"] + around[-1]["dur"] <= e["ts"]):
+            around.pop()
+        if e["name"] == top:
+            outer.append([e["dur"], 0.0])
+        elif around and around[-1]["name"] == top:
+            outer[-1][1] += e["dur"]
+        around.append(e)
+    return [covered / duration for duration, covered in outer]
 
 
 def main():

@@ -8,9 +8,12 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -57,16 +60,35 @@ class range_projection {
 
   explicit range_projection(profile const& source) : source_(source), launches_(source) {}
 
-  bool is_before(range_record const& a, range_record const& b) const noexcept {
-    if (a.node != b.node) return a.node < b.node;
-    return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
-  }
+  /// A call of a range in the order of its thread and begin.
+  struct call {
+    std::int64_t begin;
+    std::uint32_t thread;
+    std::uint32_t index;  ///< in source.ranges
+
+    bool operator<(call const& other) const noexcept {
+      return thread != other.thread ? thread < other.thread : begin < other.begin;
+    }
+  };
 
   void sort_calls() {
-    for (std::uint32_t i = 0; i < source_.ranges.size(); ++i) calls_.push_back(i);
-    calls_.sort([this](std::uint32_t a, std::uint32_t b) {
-      return is_before(source_.ranges[a], source_.ranges[b]);
-    });
+    first_call_.resize(source_.nodes.size() + 1);
+    for (range_record const& range : source_.ranges)
+      if (range.node < source_.nodes.size()) ++first_call_[range.node + 1];
+    std::partial_sum(first_call_.begin(), first_call_.end(), first_call_.begin());
+    calls_.resize(first_call_.back());
+    next_call_ = first_call_;
+    for (std::uint32_t i = 0; i < source_.ranges.size(); ++i) {
+      range_record const& range = source_.ranges[i];
+      if (range.node < source_.nodes.size())
+        calls_[next_call_[range.node]++] = {range.begin, range.thread, i};
+    }
+    for (std::size_t node = 0; node + 1 < first_call_.size(); ++node) {
+      auto const begin = calls_.begin() + first_call_[node];
+      auto const end = calls_.begin() + first_call_[node + 1];
+      if (!std::is_sorted(begin, end)) std::stable_sort(begin, end);
+    }
+    next_call_ = first_call_;
   }
 
   void collect() {
@@ -75,36 +97,44 @@ class range_projection {
       work_.push_back({record.begin, larger(record.begin, record.end), launch, record.node,
                        record.device, record.context, record.stream});
     });
-    work_.sort([](work const& a, work const& b) {
+    auto const is_before = [](work const& a, work const& b) {
       if (!on_one_stream(a, b)) {
         if (a.device != b.device) return a.device < b.device;
         return a.context != b.context ? a.context < b.context : a.stream < b.stream;
       }
       return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-    });
+    };
+    if (!std::is_sorted(work_.begin(), work_.end(), is_before))
+      std::stable_sort(work_.begin(), work_.end(), is_before);
   }
 
   static bool on_one_stream(work const& a, work const& b) noexcept {
     return a.device == b.device && a.context == b.context && a.stream == b.stream;
   }
 
-  /// The call of a node in which a launch began.
-  std::uint32_t call_of(std::uint32_t node, driver_call_record const& launch) const {
-    range_record wanted{};
-    wanted.node = node;
-    wanted.thread = launch.thread;
-    wanted.begin = launch.begin;
-    std::size_t const after = calls_.count_first(
-        [&](std::uint32_t call) { return !is_before(wanted, source_.ranges[call]); });
-    if (after == 0) return none;
-    range_record const& found = source_.ranges[calls_[after - 1]];
-    bool const is_in = found.node == node && found.thread == launch.thread &&
-                       found.begin <= launch.begin && found.end >= launch.begin;
-    return is_in ? calls_[after - 1] : none;
+  /// The call of a node in which a launch began. The launches of a stream follow each other, so it
+  /// is most often the call of the launch before, or the next one.
+  std::uint32_t call_of(std::uint32_t node, driver_call_record const& launch) {
+    auto const begin = calls_.begin() + first_call_[node];
+    auto const end = calls_.begin() + first_call_[node + 1];
+    call const wanted{launch.begin, launch.thread, none};
+    auto after = calls_.begin() + next_call_[node];
+    auto const is_it = [&] {
+      return (after == begin || !(wanted < *(after - 1))) && (after == end || wanted < *after);
+    };
+    if (!is_it() && after != end) ++after;
+    if (!is_it()) after = std::upper_bound(begin, end, wanted);
+    next_call_[node] = static_cast<std::size_t>(after - calls_.begin());
+    if (after == begin) return none;
+    call const& found = *(after - 1);
+    bool const is_in =
+        found.thread == launch.thread && source_.ranges[found.index].end >= launch.begin;
+    return is_in ? found.index : none;
   }
 
   /// The ranges around some work, the outermost first.
-  void find_levels(work const& record, driver_call_record const& launch, vec<level>& levels) const {
+  void find_levels(work const& record, driver_call_record const& launch,
+                   std::vector<level>& levels) {
     levels.clear();
     std::uint32_t node = record.node < shown_.size() ? shown_[record.node] : root_node;
     while (node != root_node && levels.size() < most_levels) {
@@ -112,8 +142,7 @@ class range_projection {
       std::uint32_t const parent = source_.nodes[node].parent;
       node = parent < node ? shown_[parent] : root_node;
     }
-    for (std::size_t i = 0; i < levels.size() / 2; ++i)
-      std::swap(levels[i], levels[levels.size() - 1 - i]);
+    std::reverse(levels.begin(), levels.end());
   }
 
   /// Ends the ranges behind the first `kept`.
@@ -126,7 +155,7 @@ class range_projection {
   }
 
   void project() {
-    vec<level> levels;
+    std::vector<level> levels;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work const& next = work_[i];
       driver_call_record const& launch = source_.launches[next.launch];
@@ -150,11 +179,13 @@ class range_projection {
 
   profile const& source_;
   launch_index launches_;
-  vec<std::uint32_t> shown_;  ///< by node: it, or the next one around it that is shown; or the root
-  vec<std::uint32_t> calls_;  ///< of source.ranges, by node, thread and begin
-  vec<work> work_;            ///< by stream and time
-  vec<projected_range> open_;
-  vec<level> open_levels_;  ///< of open_
+  std::vector<std::uint32_t> shown_;     ///< by node: it, or the next around it that is shown
+  std::vector<call> calls_;              ///< by node
+  std::vector<std::size_t> first_call_;  ///< by node, in calls_
+  std::vector<std::size_t> next_call_;   ///< by node: the one behind the call that was found last
+  std::vector<work> work_;               ///< by stream and time
+  std::vector<projected_range> open_;
+  std::vector<level> open_levels_;  ///< of open_
   vec<projected_range> projected_;
 };
 

@@ -127,8 +127,8 @@ std::string json_text(std::string_view text) {
 /// Text on its way to a file, compressed or not.
 class trace_text {
  public:
-  trace_text(text_writer& out, bool compressed) : out_(out) {
-    if (compressed) compressed_.emplace(out);
+  trace_text(text_writer& out, trace_options const& options) : out_(out) {
+    if (options.compressed) compressed_.emplace(out);
   }
 
   trace_text& operator<<(std::string_view text) {
@@ -246,14 +246,24 @@ struct trace_place {
   std::uint64_t first_arrow;  ///< no other run has the numbers from here on, 32 bits of them
 };
 
-/// Writes the events of a run. In each row what is the same in many comes first, then the numbers:
-/// it compresses best so.
+/// What all runs of a file have so far.
+struct trace_counts {
+  std::uint64_t events = 0;
+  std::uint64_t early_arrows = 0;  ///< to work that seems to begin before its call
+};
+
+/// Their numbers are above those of other arrows, and exact in a double, as readers in JavaScript
+/// have them.
+constexpr std::uint64_t first_early_arrow = std::uint64_t{1} << 52;
+
+/// Writes the events of a run. In each row what is the same in many comes first, then the numbers,
+/// and a row in the row of its range does not repeat what that one says: it compresses best so.
 class run_events {
  public:
-  run_events(trace_text& out, std::uint64_t& events, table_input const& input,
+  run_events(trace_text& out, trace_counts& counts, table_input const& input,
              trace_options const& options, trace_place const& place)
       : out_(out),
-        events_(events),
+        counts_(counts),
         input_(input),
         source_(input.source),
         options_(options),
@@ -263,15 +273,13 @@ class run_events {
         names_(input.source) {
     for (std::string const& text : labels_.texts()) quoted_.push_back(json_text(text));
     kernel_shapes_.resize(quoted_.size());
+    shown_.resize(quoted_.size());
     for (profile_device const& device : source_.environment.devices)
       multiprocessors_[device.ordinal] = device.multiprocessors;
     for (synchronization_record const& wait : source_.synchronizations)
       waits_[wait.correlation] = wait.kind;
     find_collectives();
   }
-
-  std::int64_t origin() const noexcept { return plan_.origin(); }
-  void begin_at(std::int64_t zero) noexcept { place_.zero = zero; }
 
   trace_summary write() {
     trace_summary summary;
@@ -292,6 +300,11 @@ class run_events {
   }
 
  private:
+  /// The row of a range that was written last.
+  struct shown_range {
+    std::uint32_t track = 0;
+    std::int64_t end = 0;
+  };
   /// What kernels of one name have in common most often, and its text.
   struct kernel_shape {
     std::array<std::uint32_t, 12> numbers{};
@@ -320,17 +333,24 @@ class run_events {
 
   // -- rows --
 
-  trace_text& row(std::string_view begin) {
-    if (events_++ != 0) out_ << ",";
-    return out_ << "\n" << begin;
+  trace_text& row() { return out_ << (counts_.events++ == 0 ? "\n" : ",\n"); }
+  /// `begin`: of the row, up to the kind of event.
+  trace_text& row(std::string_view begin) { return row() << begin; }
+  trace_text& slice_row(std::string_view category) {
+    return row() << slice_begin_ << category << "\",\"name\":";
   }
   void set_track(std::uint32_t process, std::uint32_t track) {
     std::uint32_t const number = process == 0 ? place_.host : place_.devices + process - 1;
     track_ = sentence("\"pid\":") << number << ",\"tid\":" << track;
+    slice_begin_ = "{\"ph\":\"X\"," + track_ + ",\"cat\":\"";
   }
-  void at(std::int64_t time) {
-    out_ << track_ << ",\"ts\":";
-    out_.microseconds(time - place_.zero);
+  void timestamp(std::int64_t ns) {
+    out_ << "\"ts\":";
+    out_.microseconds(ns - place_.zero);
+  }
+  void at(std::int64_t ns) {
+    out_ << track_ << ",";
+    timestamp(ns);
   }
   void metadata(std::string_view what, std::string_view key, std::string const& value) {
     row("{\"ph\":\"M\",\"name\":\"")
@@ -348,25 +368,39 @@ class run_events {
     metadata("thread_sort_index", "sort_index", sentence() << last_track_);
   }
 
-  /// Ends the row of a slice: an arrow that it has, then where and when it is.
+  /// Ends the row of a slice: an arrow that it has, then when it is.
   void end(trace_slice const& slice, std::string_view arrow, std::uint32_t correlation) {
-    out_ << "},";
     if (!arrow.empty()) {
       out_ << arrow << "\"bind_id\":";
-      out_.integer(static_cast<std::int64_t>(place_.first_arrow + correlation)) << ",";
+      out_.integer(static_cast<std::int64_t>(place_.first_arrow + correlation));
     }
-    at(slice.begin);
     out_ << ",\"dur\":";
-    out_.microseconds(slice.end - slice.begin) << "}";
+    out_.microseconds(slice.end - slice.begin) << ",";
+    timestamp(slice.begin);
+    out_ << "}";
   }
   void end(trace_slice const& slice) { end(slice, {}, 0); }
 
+  // -- arguments: every slice has `args`, as readers expect --
+
+  void begin_arguments() {
+    out_ << ",\"args\":{";
+    has_arguments_ = false;
+  }
+  trace_text& argument(std::string_view key) {
+    if (has_arguments_) out_ << ",";
+    has_arguments_ = true;
+    return out_ << key;
+  }
+  void end_arguments() { out_ << "}"; }
   void integer(std::string_view key, std::int64_t value) { (out_ << key).integer(value); }
+  void integer_argument(std::string_view key, std::int64_t value) { argument(key).integer(value); }
+  void step_argument(std::uint32_t step) { integer_argument("\"step\":", step); }
   void given(std::string_view key, double value) {
-    if (is_finite(value)) (out_ << key).number(value);
+    if (is_finite(value)) argument(key).number(value);
   }
   void text(std::string_view key, std::uint32_t number) {
-    if (number != 0) out_ << key << quoted_[number];
+    if (number != 0) argument(key) << quoted_[number];
   }
 
   // -- slices --
@@ -391,42 +425,52 @@ class run_events {
   }
 
   void step(step_record const& record, trace_slice const& slice) {
-    row("{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#");
-    out_.integer(record.step) << "\",\"args\":{";
-    integer("\"step\":", record.step);
+    slice_row("user_annotation") << "\"ProfilerStep#";
+    out_.integer(record.step) << "\",\"args\":{\"step\":";
+    out_.integer(record.step) << "}";
     end(slice);
   }
 
-  void range_row(std::string_view category, std::uint32_t node) {
+  void range_row(std::string_view category, std::uint32_t node, trace_slice const& slice) {
     trace_labels::range_label const& label = labels_.range(node);
-    row("{\"ph\":\"X\",\"cat\":\"") << category << "\",\"name\":" << quoted_[label.name]
-                                    << ",\"args\":{\"path\":" << quoted_[label.path];
+    slice_row(category) << quoted_[label.name];
+    if (label.path != 0) shown_[label.path] = {last_track_, slice.end};
+  }
+  /// Whether a slice lies in a row of the range that it belongs to, on its own track.
+  bool is_in_range(std::uint32_t node, trace_slice const& slice) const {
+    shown_range const& last = shown_[labels_.range(node).path];
+    return last.track == last_track_ && slice.end <= last.end;
   }
 
   void range(range_record const& record, trace_slice const& slice) {
-    range_row("user_annotation", record.node);
-    std::int64_t const index = labels_.range(record.node).index;
-    if (index != no_index) integer(",\"index\":", index);
-    if (source_.has_steps) integer(",\"step\":", record.step);
+    range_row("user_annotation", record.node, slice);
+    begin_arguments();
+    if (source_.has_steps && source_.nodes[record.node].depth <= 1) step_argument(record.step);
     if (record.attribute != no_reference && record.attribute <= source_.attributes.size())
       attributes(source_.attributes[record.attribute - 1]);
+    end_arguments();
     end(slice);
   }
   void attributes(attribute_record const& attribute) {
-    given(",\"flops\":", attribute.flops);
-    given(",\"bytes\":", attribute.bytes);
-    given(",\"tokens\":", attribute.tokens);
+    given("\"flops\":", attribute.flops);
+    given("\"bytes\":", attribute.bytes);
+    given("\"tokens\":", attribute.tokens);
     std::uint32_t const rank = (std::min)(attribute.rank, 7u);
-    for (std::uint32_t i = 0; i < rank; ++i)
-      integer(i == 0 ? ",\"shape\":[" : ",", attribute.dimensions[i]);
+    for (std::uint32_t i = 0; i < rank; ++i) {
+      if (i == 0) argument("\"shape\":[");
+      integer(i == 0 ? "" : ",", attribute.dimensions[i]);
+    }
     if (rank > 0) out_ << "]";
     if (attribute.note != no_reference && attribute.note < source_.names.size())
-      (out_ << ",\"note\":").quoted(source_.names[attribute.note]);
+      argument("\"note\":").quoted(source_.names[attribute.note]);
   }
 
   void projection(projected_range const& range, trace_slice const& slice) {
-    range_row("gpu_user_annotation", range.node);
-    if (source_.has_steps) integer(",\"step\":", range.step);
+    range_row("gpu_user_annotation", range.node, slice);
+    begin_arguments();
+    text("\"path\":", labels_.range(range.node).path);
+    if (source_.has_steps && range.depth <= 1) step_argument(range.step);
+    end_arguments();
     end(slice);
   }
 
@@ -435,45 +479,55 @@ class run_events {
     if (record.kind == api_kind::wait)
       if (synchronization_kind const* const kind = waits_.find(record.correlation))
         name = call_name(*kind);
-    row("{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"") << name << "\",\"args\":{";
-    if (std::uint32_t const path = labels_.range(record.node).path)
-      out_ << "\"range\":" << quoted_[path] << ",";
-    if ((record.flags & driver_call_record::in_capture) != 0) out_ << "\"captured\":true,";
-    integer("\"correlation\":", record.correlation);
-    end(slice, plan_.has_arrow(slice.index) ? "\"flow_out\":true," : "", record.correlation);
-    for (std::uint32_t i = 1; i <= plan_.early(slice.index); ++i)
-      early_arrow("s\"", record.correlation, i, slice.begin);
+    slice_row("cuda_runtime") << "\"" << name << "\"";
+    begin_arguments();
+    if (!is_in_range(record.node, slice)) text("\"range\":", labels_.range(record.node).path);
+    if ((record.flags & driver_call_record::in_capture) != 0) argument("\"captured\":true");
+    integer_argument("\"correlation\":", record.correlation);
+    end_arguments();
+    end(slice, plan_.has_arrow(slice.index) ? ",\"flow_out\":true," : "", record.correlation);
+    std::uint32_t const early = plan_.early(slice.index);
+    if (early == 0) return;
+    early_arrows_[slice.index] = counts_.early_arrows;
+    for (std::uint32_t i = 1; i <= early; ++i) early_arrow("s\"", slice.index, i, slice.begin);
+    counts_.early_arrows += early;
   }
 
   /// What device work knows through the call that caused it.
   void end_work(std::uint32_t correlation, trace_slice const& slice) {
     if (slice.launch != no_launch) {
       driver_call_record const& launch = source_.launches[slice.launch];
-      text(",\"range\":", labels_.range(launch.node).path);
-      if (source_.has_steps) integer(",\"step\":", launch.step);
+      if (!is_in_range(launch.node, slice)) {
+        text("\"range\":", labels_.range(launch.node).path);
+        if (source_.has_steps) step_argument(launch.step);
+      }
     }
-    integer(",\"correlation\":", correlation);
-    end(slice, slice.has_arrow ? "\"flow_in\":true," : "", correlation);
+    integer_argument("\"correlation\":", correlation);
+    end_arguments();
+    end(slice, slice.has_arrow ? ",\"flow_in\":true," : "", correlation);
     if (slice.early != 0)
-      early_arrow("f\",\"bp\":\"e\"", correlation, slice.early,
+      early_arrow("f\",\"bp\":\"e\"", slice.launch, slice.early,
                   source_.launches[slice.launch].begin);
   }
   /// One end of an arrow to work that seems to begin before its call: a viewer would refuse one
   /// that goes back in time, so it has rows of its own, at the begin of the call.
-  void early_arrow(std::string_view phase, std::uint32_t correlation, std::uint32_t number,
+  void early_arrow(std::string_view phase, std::uint32_t launch, std::uint32_t number,
                    std::int64_t time) {
+    std::uint64_t const* const before = early_arrows_.find(launch);
     row("{\"ph\":\"") << phase << ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":";
-    std::uint64_t const later = std::uint64_t{number - 1} << 44;  // above all of first_arrow
-    out_.integer(static_cast<std::int64_t>(place_.first_arrow + correlation + later)) << ",";
+    out_.integer(
+        static_cast<std::int64_t>(first_early_arrow + (before == nullptr ? 0 : *before) + number))
+        << ",";
     at(time);
     out_ << "}";
   }
 
   void kernel(kernel_record const& k, trace_slice const& slice) {
     trace_labels::kernel_label const& label = labels_.kernel(k.name);
-    row("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":")
-        << quoted_[label.name] << ",\"args\":{" << shape_text(k, label);
-    if (k.captured_by != no_node) text(",\"captured_range\":", labels_.range(k.captured_by).path);
+    slice_row("kernel") << quoted_[label.name];
+    begin_arguments();
+    argument(shape_text(k, label));
+    if (k.captured_by != no_node) text("\"captured_range\":", labels_.range(k.captured_by).path);
     if (!collective_[label.name].empty()) collective(slice, collective_[label.name]);
     end_work(k.correlation, slice);
   }
@@ -502,12 +556,8 @@ class run_events {
          << ",\"shared memory\":" << std::uint64_t{k.static_shared_bytes} + k.dynamic_shared_bytes;
     std::uint32_t const* const count = multiprocessors_.find(k.device);
     if (count != nullptr && *count != 0) {
-      std::array<char, longest_number> digits;
       double const blocks = 1.0 * k.grid_x * k.grid_y * k.grid_z / *count;
-      text << ",\"blocks per SM\":"
-           << std::string_view(
-                  digits.data(),
-                  static_cast<std::size_t>(double_text(digits.data(), blocks) - digits.data()));
+      text << ",\"blocks per SM\":" << significant(blocks);
     }
     if (label.whole != 0) text << ",\"kernel\":" << quoted_[label.whole];
     if (label.mangled != 0) text << ",\"mangled\":" << quoted_[label.mangled];
@@ -515,9 +565,9 @@ class run_events {
   }
 
   void collective(trace_slice const& slice, std::string_view operation) {
-    (out_ << ",\"Collective name\":").quoted(operation);
+    argument("\"Collective name\":").quoted(operation);
     if (slice.launch != no_launch)
-      given(",\"In msg size\":", message_bytes(source_.launches[slice.launch]));
+      given("\"In msg size\":", message_bytes(source_.launches[slice.launch]));
   }
 
   /// What NCCL's own range around a launch says of its message; NaN without one.
@@ -532,34 +582,32 @@ class run_events {
 
   void copy(copy_record const& record, trace_slice const& slice) {
     bool const is_set = record.kind == copy_kind::set;
-    row("{\"ph\":\"X\",\"cat\":\"") << (is_set ? "gpu_memset" : "gpu_memcpy") << "\",\"name\":\""
-                                    << copy_name(record.kind) << "\",\"args\":{";
-    integer("\"device\":", record.device);
-    integer(",\"context\":", record.context);
-    integer(",\"stream\":", record.stream);
+    slice_row(is_set ? "gpu_memset" : "gpu_memcpy") << "\"" << copy_name(record.kind) << "\"";
+    begin_arguments();
+    integer_argument("\"device\":", record.device);
+    integer_argument("\"context\":", record.context);
+    integer_argument("\"stream\":", record.stream);
     if (record.kind == copy_kind::peer && record.peer.device != 0) {
       std::int64_t const other = record.peer.device - 1;
       bool const receives = record.peer.receives != 0;
-      integer(",\"fromDevice\":", receives ? other : record.device);
-      integer(",\"toDevice\":", receives ? record.device : other);
+      integer_argument("\"fromDevice\":", receives ? other : record.device);
+      integer_argument("\"toDevice\":", receives ? record.device : other);
     }
-    if (record.pageable != 0) out_ << ",\"pageable\":true";
-    integer(",\"bytes\":", static_cast<std::int64_t>(record.bytes));
+    if (record.pageable != 0) argument("\"pageable\":true");
+    integer_argument("\"bytes\":", static_cast<std::int64_t>(record.bytes));
     if (slice.end > slice.begin)
-      given(",\"memory bandwidth (GB/s)\":",
+      given("\"memory bandwidth (GB/s)\":",
             static_cast<double>(record.bytes) / static_cast<double>(slice.end - slice.begin));
     end_work(record.correlation, slice);
   }
 
   void wait(synchronization_record const& record, trace_slice const& slice) {
-    row("{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"")
-        << wait_name(record.kind) << "\",\"args\":{";
+    slice_row("cuda_sync") << "\"" << wait_name(record.kind) << "\"";
+    begin_arguments();
     // HolisticTraceAnalysis takes what has a stream for work of the device.
-    if (record.stream != no_stream) {
-      integer("\"wait_on_stream\":", record.stream);
-      out_ << ",";
-    }
-    integer("\"correlation\":", record.correlation);
+    if (record.stream != no_stream) integer_argument("\"wait_on_stream\":", record.stream);
+    integer_argument("\"correlation\":", record.correlation);
+    end_arguments();
     end(slice);
   }
 
@@ -604,11 +652,11 @@ class run_events {
   template <class Value>
   void counter(std::string const& name, std::int64_t time, std::string_view unit,
                Value const& write_value) {
-    row("{\"ph\":\"C\",\"name\":") << name << ",";
-    at(time);
-    out_ << ",\"args\":{\"" << unit << "\":";
+    row("{\"ph\":\"C\",") << track_ << ",\"name\":" << name << ",\"args\":{\"" << unit << "\":";
     write_value();
-    out_ << "}}";
+    out_ << "},";
+    timestamp(time);
+    out_ << "}";
   }
   void memory() {
     std::string const name = json_text("device memory");
@@ -653,7 +701,7 @@ class run_events {
   }
 
   trace_text& out_;
-  std::uint64_t& events_;
+  trace_counts& counts_;
   table_input const& input_;
   profile const& source_;
   trace_options const& options_;
@@ -669,7 +717,11 @@ class run_events {
       messages_;
   number_map<std::uint32_t> multiprocessors_;
   number_map<synchronization_kind> waits_;  ///< by correlation
+  number_map<std::uint64_t> early_arrows_;  ///< by launch: how many there were before
   std::string track_;                       ///< of the events that follow
+  std::string slice_begin_;                 ///< of their rows
+  std::vector<shown_range> shown_;          ///< by the number of a path
+  bool has_arguments_ = false;              ///< the row, so far
   std::uint32_t last_track_ = 0;
 };
 
@@ -677,10 +729,10 @@ class run_events {
 class trace_document {
  public:
   trace_document(text_writer& out, trace_options const& options)
-      : out_(out, options.compressed), options_(options) {}
+      : out_(out, options), options_(options) {}
 
   trace_text& out() noexcept { return out_; }
-  std::uint64_t events = 0;
+  trace_counts counts;
 
   /// `source`: of the one run, else null.
   void begin(std::int64_t base, profile const* source) {
@@ -754,35 +806,19 @@ trace_summary write_trace(detail::text_writer& out, table_input const& input,
                           trace_options const& options) {
   profile const& source = input.source;
   detail::trace_document document(out, options);
-  detail::trace_place const place{0, detail::host_process(0), 0, 0};
-  detail::run_events run(document.out(), document.events, input, options, place);
-  run.begin_at(run.origin());
-  std::int64_t const began_at = source.environment.started_at_unix_ns;
-  document.begin(began_at == 0 ? 0 : began_at + run.origin(), &source);
+  detail::trace_place const place{detail::trace_origin(source), detail::host_process(0), 0, 0};
+  document.begin(trace_begin(source), &source);
+  detail::run_events run(document.out(), document.counts, input, options, place);
   trace_summary summary = run.write();
-  summary.events = document.events;
+  summary.events = document.counts.events;
   document.add_problems(source, summary, {});
   document.finish(source.environment);
   return summary;
 }
 
 std::int64_t trace_begin(profile const& source) noexcept {
-  if (source.environment.started_at_unix_ns == 0) return 0;
-  std::int64_t earliest = 0;
-  auto const consider = [&](auto const& records) {
-    for (auto const& record : records)
-      if (record.begin != lost_time) earliest = (std::min)(earliest, record.begin);
-  };
-  consider(source.steps);
-  consider(source.ranges);
-  consider(source.launches);
-  consider(source.kernels);
-  consider(source.copies);
-  consider(source.synchronizations);
-  consider(source.spans);
-  for (memory_record const& record : source.memory)
-    if (record.time != lost_time) earliest = (std::min)(earliest, record.time);
-  return source.environment.started_at_unix_ns + earliest;
+  std::int64_t const began_at = source.environment.started_at_unix_ns;
+  return began_at == 0 ? 0 : began_at + detail::trace_origin(source);
 }
 
 struct joined_trace::state {
@@ -810,10 +846,10 @@ trace_summary joined_trace::add(table_input const& input) {
   std::uint32_t const host = detail::host_process(all.runs);
   detail::trace_place const place{all.begin - environment.started_at_unix_ns, host, host + 1,
                                   std::uint64_t{all.runs} << 32};
-  std::uint64_t const before = all.document.events;
-  detail::run_events run(all.document.out(), all.document.events, input, all.options, place);
+  std::uint64_t const before = all.document.counts.events;
+  detail::run_events run(all.document.out(), all.document.counts, input, all.options, place);
   trace_summary summary = run.write();
-  summary.events = all.document.events - before;
+  summary.events = all.document.counts.events - before;
   std::string whose;
   if (environment.rank >= 0) whose = detail::sentence("rank ") << environment.rank << ": ";
   all.document.add_problems(input.source, summary, whose);

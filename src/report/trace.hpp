@@ -16,7 +16,7 @@ STRATA_BEGIN
 struct trace_options {
   std::uint64_t max_events = 2000000;  ///< the first part of a longer run is kept
   bool mangled_names = false;          ///< kernels carry theirs too
-  bool compressed = false;             ///< by gzip: trace.json.gz
+  bool compressed = false;             ///< by gzip: trace.json.gz; it takes gzip_writer::has_zlib()
 };
 
 /// What a trace holds and what it does not.

@@ -14,6 +14,7 @@
 #include "range_projection.hpp"
 #include "use_tracks.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -116,7 +117,7 @@ class trace_lanes {
 }  // namespace
 
 vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices) {
-  slices.sort();
+  if (!std::is_sorted(slices.begin(), slices.end())) std::stable_sort(slices.begin(), slices.end());
   vec<vec<trace_slice>> lanes(1);
   trace_lanes places;
   std::size_t kept = 0;
@@ -135,31 +136,26 @@ vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices) {
   return lanes;
 }
 
-trace_plan::trace_plan(table_input const& input, trace_labels const& labels,
-                       std::uint64_t max_events)
-    : input_(input),
-      labels_(labels),
-      has_arrow_(input.source.launches.size()),
-      projected_(project_ranges(input.source,
-                                [&](std::uint32_t node) { return labels.has_own_row(node); })),
-      uses_(make_use_tracks(input, projected_)) {
-  limit(max_events);
-  launch_index const launches(input.source);
-  for_each_slice([&](trace_slice const& found) {
-    if (found.begin >= cutoff_) {
-      left_out_ += found.kind == slice_kind::projection ? 0 : 1;  // no record
-      return;
-    }
-    trace_slice slice = found;
-    connect(slice, launches);
-    track_of(slice).push_back(slice);
-  });
-  tracks_.sort([](trace_track const& a, trace_track const& b) { return a.line < b.line; });
-  for (memory_point const& point : input.memory.timeline) left_out_ += point.time >= cutoff_;
-  for (span_record const& span : input.source.spans) left_out_ += span.begin >= cutoff_;
+std::int64_t trace_origin(profile const& source) noexcept {
+  std::int64_t first = 0;
+  auto const consider = [&first](auto const& records) {
+    for (auto const& record : records)
+      if (record.begin != lost_time) first = smaller(first, record.begin);
+  };
+  consider(source.steps);
+  consider(source.ranges);
+  consider(source.launches);
+  consider(source.kernels);
+  consider(source.copies);
+  consider(source.synchronizations);
+  consider(source.spans);
+  for (memory_record const& record : source.memory)
+    if (record.time != lost_time) first = smaller(first, record.time);
+  return first;
 }
 
-void trace_plan::for_each_slice(callback<void(trace_slice const&)> visit) {
+template <class Visit>
+void trace_plan::for_each_slice(Visit const& visit) {
   profile const& source = input_.source;
   without_time_ = 0;
   auto const records = [&](auto const& all, slice_kind kind, auto order) {
@@ -192,12 +188,37 @@ void trace_plan::for_each_slice(callback<void(trace_slice const&)> visit) {
           [](projected_range const& range) { return static_cast<int>(range.depth); });
 }
 
-void trace_plan::for_each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
+template <class Visit>
+void trace_plan::for_each_time(Visit const& visit) {
   for_each_slice([&](trace_slice const& slice) { visit(slice.begin, 1); });
   for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
   for (span_record const& span : input_.source.spans) visit(span.begin, 2);
   for (use_track const& track : uses_)
     for (use_track::point const& point : track.points) visit(point.time, 1);
+}
+
+trace_plan::trace_plan(table_input const& input, trace_labels const& labels,
+                       std::uint64_t max_events)
+    : input_(input),
+      labels_(labels),
+      has_arrow_(input.source.launches.size()),
+      projected_(project_ranges(input.source,
+                                [&](std::uint32_t node) { return labels.has_own_row(node); })),
+      uses_(make_use_tracks(input, projected_)) {
+  limit(max_events);
+  launch_index const launches(input.source);
+  for_each_slice([&](trace_slice const& found) {
+    if (found.begin >= cutoff_) {
+      left_out_ += found.kind == slice_kind::projection ? 0 : 1;  // no record
+      return;
+    }
+    trace_slice slice = found;
+    connect(slice, launches);
+    track_of(slice).push_back(slice);
+  });
+  tracks_.sort([](trace_track const& a, trace_track const& b) { return a.line < b.line; });
+  for (memory_point const& point : input.memory.timeline) left_out_ += point.time >= cutoff_;
+  for (span_record const& span : input.source.spans) left_out_ += span.begin >= cutoff_;
 }
 
 void trace_plan::limit(std::uint64_t max_events) {
@@ -210,7 +231,6 @@ void trace_plan::limit(std::uint64_t max_events) {
     low = time < low ? time : low;
     high = time > high ? time : high;
   });
-  earliest_ = low;
   if (total <= max_events) return;
   std::uint64_t before = 0;  // events before low
   std::uint64_t size = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;

@@ -218,6 +218,9 @@ struct trace_track {
 /// contained. Cost: O(n log n).
 vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices);
 
+/// The time 0 of a trace: the begin of the session, or of the first record before it.
+std::int64_t trace_origin(profile const& source) noexcept;
+
 /// What of a profile goes into a trace, and on which track: records with times, from the begin of
 /// the run on until the limit is reached.
 class trace_plan {
@@ -242,9 +245,6 @@ class trace_plan {
     std::uint32_t const* const count = early_.find(launch);
     return count == nullptr ? 0 : *count;
   }
-  std::int64_t earliest() const noexcept { return earliest_; }
-  /// The time 0 of a trace: the begin of the session, or of the first event before it.
-  std::int64_t origin() const noexcept { return earliest() < 0 ? earliest() : 0; }
   /// What begins here or later is left out.
   std::int64_t cutoff() const noexcept { return cutoff_; }
   std::uint64_t left_out() const noexcept { return left_out_; }
@@ -252,9 +252,11 @@ class trace_plan {
 
  private:
   /// Calls visit(slice) for each record that has times.
-  void for_each_slice(callback<void(trace_slice const&)> visit);
+  template <class Visit>
+  void for_each_slice(Visit const& visit);
 
-  void for_each_time(callback<void(std::int64_t, std::uint64_t)> visit);
+  template <class Visit>
+  void for_each_time(Visit const& visit);
 
   /// Sets the latest cutoff below which at most max_events begin, by ever finer histograms.
   void limit(std::uint64_t max_events);
@@ -274,7 +276,6 @@ class trace_plan {
   vec<trace_track> tracks_;
   flat_map<trace_track::identity, std::size_t> track_numbers_;  ///< from 1; in the order of finding
   std::size_t last_ = 0;
-  std::int64_t earliest_ = 0;
   std::int64_t cutoff_ = (std::numeric_limits<std::int64_t>::max)();
   std::uint64_t left_out_ = 0;
   std::uint64_t without_time_ = 0;

@@ -93,6 +93,23 @@ def check_hta(name, files, wanted):
     same(f"{name}: HTA, ranges on the GPU", 0 if ranges is None else len(set(ranges["name"])), wanted["gpu_ranges"])
 
 
+def check_critical_path(name, path, events):
+    """The longest path through a step that the GPU bounds is the work of that step, but for what runs beside the host."""
+    analysis = quietly(TraceAnalysis, trace_files={0: str(path)}, trace_dir=str(pathlib.Path(path).parent), include_last_profiler_step=True)
+    graph, found = quietly(analysis.critical_path_analysis, rank=0, annotation="ProfilerStep", instance_id=1)
+    if not found:
+        return failed.append(f"{name}: HTA finds no critical path")
+    step = sorted((e for e in events if e["name"].startswith("ProfilerStep#")), key=lambda e: e["ts"])[1]
+    end = step["ts"] + step["dur"]
+    launched = {e["args"]["correlation"] for e in events if e.get("cat") == "cuda_runtime" and step["ts"] <= e["ts"] < end}
+    kernels = sum(e["dur"] for e in events if e.get("cat") in WORK and e["args"]["correlation"] in launched)
+    parts = graph.get_critical_path_breakdown()
+    on_path = parts[(parts["type"] == "critical_path_operator") & (parts["bound_by"] == "gpu_compute_bound")]["duration"].sum()
+    if not 0.95 * kernels <= on_path <= kernels * (1 + LIMIT):  # the first of them run beside the host, which is longer
+        failed.append(f"{name}: HTA has {on_path} us of work on the critical path, of {kernels}")
+    return None
+
+
 def check_overlap(folder):
     """Communication beside computation: a trace with one of each, half over the other, as Strata writes them."""
     def kernel(name, number, begin, stream):
@@ -194,6 +211,8 @@ def main():
             events = json.loads(plain.read_text(encoding="utf-8"))["traceEvents"]
             wanted = told(packed, events, recording)
             check_hta(name, {0: str(packed)}, wanted)
+            if name == "gpt2-fused":
+                check_critical_path(name, packed, events)
             check_tensorboard(name, packed, folder, wanted)
             check_gpu_idle(name, plain, wanted)
             check_perfetto(name, packed, events)

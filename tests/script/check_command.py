@@ -110,6 +110,25 @@ for each in alone:
     found = [e for e in joined["traceEvents"] if e["ph"] == "X" and e["name"] == first["name"] and abs(e["ts"] - first["ts"] - shift) < 0.002]
     that(found, f"a run is not where its time is: {first}")
 that(len(joined["traceEvents"]) == sum(len(each["traceEvents"]) for each in alone), "events are missing")
+# A rank that cannot be read is named, and the others are there.
+broken = pathlib.Path("ranks/rank2/profile.strata")
+broken.parent.mkdir()
+broken.write_bytes(recordings[0].read_bytes()[:100])
+told = ran(2, "trace", "ranks", "--out", "two.json").stderr
+that("ranks/rank2/profile.strata" in told and told.endswith("wrote two.json\nstrata trace: 2 of 3 recordings are in it\n"), f"a broken rank: {told}")
+that(pathlib.Path("two.json").read_bytes() == pathlib.Path("joined.json").read_bytes(), "a broken rank changes what the others have")
+# Without zlib the timeline is there, not compressed.
+pathlib.Path("no-zlib").mkdir(exist_ok=True)
+pathlib.Path("no-zlib/libz.so.1").write_bytes(b"")
+for path in ("bare.json", "bare.json.gz"):
+    pathlib.Path(path).unlink(missing_ok=True)
+for words in (["trace", recordings[0], "--out", "bare.json.gz"], ["report", recordings[0], "--formats", "trace", "--out", "bare"]):
+    done = subprocess.run([str(program), *map(str, words)], stderr=subprocess.PIPE, universal_newlines=True, env={**environment, "LD_LIBRARY_PATH": "no-zlib"})
+    that(done.returncode == 0 and "not compressed, because libz.so.1 is not here" in done.stderr, f"without zlib: {done.stderr}")
+    that("trace.json.gz" not in done.stderr, f"without zlib there is no such file: {done.stderr}")
+ran(0, "trace", recordings[0], "--out", "one.json")
+for path in ("bare.json", "bare/trace.json"):
+    that(pathlib.Path(path).read_bytes() == pathlib.Path("one.json").read_bytes(), f"{path} is another one without zlib")
 for name in ("one.pftrace", "one.perfetto-trace"):
     told = ran(2, "trace", recordings[0], "--out", name).stderr
     that("trace.json.gz" in told and told.count("\n") == 1 and not pathlib.Path(name).exists(), f"an old format: {told}")

@@ -104,7 +104,6 @@ TEST_CASE(
     CAPTURE(each.most);
     trace_plan plan(input, labels, each.most);
     CHECK(plan.left_out() == each.left_out);
-    CHECK(plan.earliest() == 0);
   }
   CHECK(trace_plan(input, labels, 7).cutoff() == 100);
   CHECK(trace_plan(input, labels, 5).cutoff() == 50);

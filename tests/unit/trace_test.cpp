@@ -191,30 +191,60 @@ TEST_CASE("contexts are told where there are several") {
 
 TEST_CASE("arguments") {
   json const all = events(gpu_sample());
-  json range, kernel, graph;
+  json range, on_device, kernel, graph;
   for (json const& e : all) {
     if (!e.contains("args") || !e.contains("cat")) continue;
-    if (e["name"] == "attention" && range.is_null()) range = e["args"];
+    if (e["name"] == "attention" && e["cat"] == "user_annotation" && range.is_null())
+      range = e["args"];
+    if (e["name"] == "attention" && e["cat"] == "gpu_user_annotation") on_device = e["args"];
     if (e["name"] == "layernorm_kernel" && kernel.is_null()) kernel = e["args"];
     if (e["args"].contains("captured_range") && graph.is_null()) graph = e["args"];
   }
-  CHECK(range["path"] == "forward/block[0]/attention");
+  CHECK(on_device["path"] == "forward/block[1]/attention");
   CHECK(range["flops"] == 1.3e9);
   CHECK(range["shape"] == json::array({4, 64, 768}));
   CHECK(range["note"] == "causal");
   CHECK_FALSE(range.contains("tokens"));
-  CHECK(kernel["range"] == "forward/block[0]/ln1");
   CHECK(kernel["grid"] == json::array({256, 1, 1}));
   CHECK(kernel["block"] == json::array({256, 1, 1}));
   CHECK(kernel["registers per thread"] == 40);
-  CHECK(kernel["step"] == 0);
   CHECK(kernel["kernel"].get<std::string>().find("llm::layernorm_kernel<") != std::string::npos);
   CHECK_FALSE(kernel.contains("mangled"));
-  CHECK(graph["range"] == "forward/block[1]/mlp");
   CHECK(graph["captured_range"] == "forward/block[1]/attention");
   trace_options mangled;
   mangled.mangled_names = true;
   CHECK(trace_text(gpu_sample(), mangled).find("_ZN3llm16layernorm") != std::string::npos);
+}
+
+TEST_CASE("a row does not repeat what the rows around it say") {
+  auto const args_of = [](json const& all, char const* category, char const* name) {
+    std::vector<json> found;
+    for (json const& e : all)
+      if (e.contains("cat") && e["cat"] == category && e["name"] == name)
+        found.push_back(e["args"]);
+    REQUIRE_FALSE(found.empty());
+    return found;
+  };
+  report_sample s = gpu_sample();
+  json const all = events(s);
+  for (char const* category : {"user_annotation", "gpu_user_annotation"}) {
+    for (json const& args : args_of(all, category, "forward")) CHECK(args.contains("step"));
+    for (json const& args : args_of(all, category, "mlp")) CHECK_FALSE(args.contains("step"));
+  }
+  for (json const& args : args_of(all, "kernel", "layernorm_kernel")) {
+    CHECK_FALSE(args.contains("range"));
+    CHECK_FALSE(args.contains("step"));
+  }
+  for (json const& args : args_of(all, "cuda_runtime", "cudaLaunchKernel"))
+    CHECK_FALSE(args.contains("range"));
+  // A thread without ranges: what it launches counts for the range of another one.
+  std::uint32_t const node = s.source.launches[1].node;
+  for (driver_call_record& launch : s.source.launches)
+    if (launch.node == node) launch.thread = 7;
+  std::size_t told = 0;
+  for (json const& args : args_of(events(s), "cuda_runtime", "cudaLaunchKernel"))
+    told += args.contains("range");
+  CHECK(told > 0);
 }
 
 TEST_CASE("clocks that disagree by a little do not break arrows") {
@@ -232,7 +262,7 @@ TEST_CASE("clocks that disagree by a little do not break arrows") {
   for (json const& e : all) {
     if (e["ph"] != "s" && e["ph"] != "f") continue;
     CHECK(ns(e["ts"]) == s.source.launches[0].begin);
-    CHECK(e["id"] == s.source.launches[0].correlation);
+    CHECK(e["id"] == (std::uint64_t{1} << 52) + 1);
     CHECK((e["pid"] == 0) == (e["ph"] == "f"));
   }
 }
@@ -268,8 +298,11 @@ TEST_CASE(
   json const all = events(s);
   check_rules(all);
   CHECK(count(all, "name", "ln1") == 0);
-  for (json const& e : all)
-    if (e["name"] == "layernorm_kernel") CHECK(e["args"]["range"] == "forward/block[0]");
+  std::string around;
+  for (json const& e : all) {
+    if (e.contains("cat") && e["cat"] == "gpu_user_annotation") around = e["args"]["path"];
+    if (e["name"] == "layernorm_kernel") CHECK(around == "forward/block[0]");
+  }
 }
 
 TEST_CASE("a limit keeps the first part and says so") {
@@ -309,6 +342,7 @@ TEST_CASE("the words are those of PyTorch's profiler") {
   CHECK(trace_text(s).find("\"distributedInfo\": {\"rank\": 3}") != std::string::npos);
   CHECK(document["deviceProperties"][0]["name"] == "NVIDIA H100 80GB HBM3");
   std::set<std::string> calls, copies;
+  std::size_t steps = 0;
   for (json const& e : document["traceEvents"]) {
     if (e["ph"] != "X") continue;
     std::string const category = e["cat"];
@@ -324,9 +358,10 @@ TEST_CASE("the words are those of PyTorch's profiler") {
     if (category == "cuda_runtime") calls.insert(e["name"].get<std::string>());
     if (category == "gpu_memcpy" || category == "gpu_memset")
       copies.insert(e["name"].get<std::string>());
-    if (args.contains("step") && category == "user_annotation" && !args.contains("path"))
-      CHECK(e["name"] == "ProfilerStep#" + std::to_string(args["step"].get<int>()));
+    if (e["name"].get<std::string>().find("ProfilerStep#") == 0)
+      steps += e["name"] == "ProfilerStep#" + std::to_string(args["step"].get<int>());
   }
+  CHECK(steps == s.source.steps.size());
   CHECK(calls.count("cudaLaunchKernel") == 1);
   CHECK(calls.count("cudaMemcpyAsync") == 1);
   for (std::string const& name : calls) CHECK(name.find("cuda") == 0);
@@ -400,6 +435,42 @@ TEST_CASE("runs side by side: by the time of day, each in processes of its own")
   CHECK(begins[1] == begins[2]);
   first.source.environment.started_at_unix_ns = 0;
   CHECK(trace_begin(first.source) == 0);
+}
+
+TEST_CASE("the numbers of arrows are exact in JavaScript and no two are one, of 600 ranks too") {
+  report_sample s = gpu_sample(1, 1);
+  s.source.copies[0].begin = s.source.launches[0].begin - 50;  // an arrow with rows of its own
+  s.source.copies[0].end = s.source.launches[0].begin + 10;
+  std::string const text = text_of([&](detail::text_writer& out) {
+    joined_trace joined(out, trace_begin(s.source));
+    for (int run = 0; run < 600; ++run) (void)joined.add(s.input());
+    joined.finish();
+  });
+  std::set<std::uint64_t> ids;
+  std::size_t begins = 0;
+  json const all = json::parse(text)["traceEvents"];
+  for (json const& e : all) {
+    bool const has_rows = e["ph"] == "s";
+    if (!has_rows && !e.contains("flow_out")) continue;
+    ++begins;
+    auto const id = e[has_rows ? "id" : "bind_id"].get<std::uint64_t>();
+    CHECK(id < std::uint64_t{1} << 53);
+    ids.insert(id);
+  }
+  CHECK(begins >= 1200);
+  CHECK(ids.size() == begins);
+}
+
+TEST_CASE("a trace begins with the first record, whatever it is") {
+  report_sample s = gpu_sample();
+  std::int64_t const start = s.source.environment.started_at_unix_ns;
+  CHECK(trace_begin(s.source) == start);
+  s.source.memory.push_back({});
+  s.source.memory.back().time = -700;
+  CHECK(trace_begin(s.source) == start - 700);
+  s.source.ranges[0].begin = -900;
+  CHECK(trace_begin(s.source) == start - 900);
+  CHECK(json::parse(trace_text(s))["baseTimeNanoseconds"] == start - 900);
 }
 
 TEST_CASE("hostile names are valid JSON") {
