@@ -115,7 +115,7 @@ struct trial {
 void run_all(std::vector<trial>& trials) {
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> runners;
-  for (int i = 0; i < 6; ++i)
+  for (int i = 0; i < 10; ++i)
     runners.emplace_back([&] {
       for (std::size_t row = next++; row < trials.size(); row = next++) trials[row].run_all();
     });
