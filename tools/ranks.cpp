@@ -24,7 +24,6 @@
 namespace tools {
 namespace {
 
-constexpr char command_name[] = "ranks";
 constexpr std::size_t most_rows = 10;
 
 using strata::detail::console_text;
@@ -489,7 +488,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
 
 class ranks_command final : public subcommand {
  public:
-  char const* name() const override { return command_name; }
+  char const* name() const override { return "ranks"; }
   char const* about() const override { return "Show which rank of a distributed run is last"; }
   std::string details() const override {
     return "FOLDER is the out= of a run, whose folders rank0, rank1, ... have a recording or "
