@@ -24,7 +24,7 @@
 namespace tools {
 namespace {
 
-constexpr std::size_t most_rows = 10;
+constexpr std::size_t max_rows = 10;
 
 using strata::detail::console_text;
 using strata::detail::path_label;
@@ -329,7 +329,7 @@ std::string milliseconds(double ns) {
 void print_ranks(strata::rank_comparison const& made) {
   print("\n%6s %10s %10s %10s %10s %10s %10s %6s  %s\n", "rank", "step", "GPU busy", "work",
         "transfer", "wait", "late", "last", "host, device (ms a step, the latest first)");
-  std::size_t const shown = std::min(most_rows, made.ranks.size());
+  std::size_t const shown = std::min(max_rows, made.ranks.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_row const& row = made.ranks[i];
     std::string const transfer = made.has_collectives ? milliseconds(row.transfer_ns) : "-";
@@ -349,7 +349,7 @@ void print_ranges(strata::rank_comparison const& made) {
   if (made.ranges.empty()) return;
   print("\n%10s %10s %10s %9s  %s\n", "min", "median", "max", "max rank",
         "range (ms of own work a step, the largest spread first)");
-  std::size_t const shown = std::min(most_rows, made.ranges.size());
+  std::size_t const shown = std::min(max_rows, made.ranges.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_spread const& range = made.ranges[i];
     print("%10s %10s %10s %9d  %s\n", milliseconds(range.min_ns).c_str(),
@@ -372,7 +372,7 @@ void print_collectives(strata::vec<strata::rank_collective_row> const& rows) {
   if (rows.empty()) return;
   print("\n%10s %10s %10s %6s %24s  %s\n", "transfer", "wait", "longest", "rank", "message",
         "collective (ms a step, the longest first; wait: mean of the ranks)");
-  std::size_t const shown = std::min(most_rows, rows.size());
+  std::size_t const shown = std::min(max_rows, rows.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_collective_row const& row = rows[i];
     std::string what = row.operation;

@@ -84,7 +84,7 @@ void make_report_files(strata::profile const& read) {
 void explain(strata::profile const& read) {
   for (char const* const format : {"text", "markdown", "json"}) {
     std::string const text = tools::bounded_explanation(read, "a folder/x.strata", format);
-    require(text.size() <= tools::most_explained_bytes, "an explanation is bounded", text);
+    require(text.size() <= tools::max_explained_bytes, "an explanation is bounded", text);
     fuzz::check_console(text);
     if (*format != 'j') continue;
     auto const json = nlohmann::json::parse(text, nullptr, false);

@@ -77,8 +77,8 @@ class console {
       return;
     }
     if (file == STDERR_FILENO && !is_program_stderr()) return;
-    int const most_ms = hurried_.load() ? sentence_ms : patience_ms;
-    int const patience = stuck_.load() ? none_ms : most_ms;
+    int const max_ms = hurried_.load() ? sentence_ms : patience_ms;
+    int const patience = stuck_.load() ? none_ms : max_ms;
     if (!take_turn(patience)) return leave_out();
     bool whole = say_left_out(file, patience);
     whole = whole && write(file, text, size, patience);

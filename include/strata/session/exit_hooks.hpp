@@ -199,8 +199,8 @@ class exit_hooks {
   /// Whether a report fits on this thread's stack, with room to spare.
   static bool has_stack() noexcept {
 #if defined(__linux__)
-    constexpr std::size_t most_of_a_report = std::size_t{256} << 10;
-    return machine::stack_left() > most_of_a_report;
+    constexpr std::size_t max_of_a_report = std::size_t{256} << 10;
+    return machine::stack_left() > max_of_a_report;
 #else
     return true;
 #endif

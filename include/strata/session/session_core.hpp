@@ -662,7 +662,7 @@ class session_core {
       profile_.hang = std::move(hang_.report);
     }
     recorder.move_to(profile_);
-    if (stream_) profile_.cost.log_bytes += stream_->most_bytes();
+    if (stream_) profile_.cost.log_bytes += stream_->max_bytes();
     convert_times(ticks);
     profile_.end = recorder.ended_ns(ticks);
     describe_session(profile_.environment);

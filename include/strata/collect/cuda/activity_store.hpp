@@ -41,7 +41,7 @@ class activity_store {
   /// How many records wait before the older half is joined. Where a quarter of the budget is less,
   /// that many, but two full buffers of CUPTI's at least.
   static constexpr std::size_t batch = 131'072;
-  static constexpr std::size_t least_batch = 20'480;
+  static constexpr std::size_t min_batch = 20'480;
 
   activity_store(memory_budget& budget, graph_captures& captures)
       : budget_(&budget), captures_(&captures) {}
@@ -56,10 +56,10 @@ class activity_store {
     translator_.names().limit_bytes(quarter);
     translator_.clock().begin_session();
     waiting_ = {};
-    waiting_.batch = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
+    waiting_.batch = smaller(batch, larger(min_batch, quarter / sizeof(traced_kernel)));
     made_ = {};
     strays_ = {};
-    fresh_.most_bytes = 0;
+    fresh_.max_bytes = 0;
     graphs_.clear();
     sums_.begin(*budget_, translator_.other_kernels());
     room_.clear();
@@ -143,10 +143,10 @@ class activity_store {
   record_clock& clock() noexcept { return translator_.clock(); }
   /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
   void keep_for_stream(bool on) noexcept {
-    std::size_t const most_bytes = on ? 0 : fresh_.most_bytes;  // a report is made afterwards
+    std::size_t const max_bytes = on ? 0 : fresh_.max_bytes;  // a report is made afterwards
     fresh_ = {};
     fresh_.keeps = on;
-    fresh_.most_bytes = most_bytes;
+    fresh_.max_bytes = max_bytes;
   }
   /// What came since the last time finds its calls: they count as having caused work from then on.
   /// Requires: the mutex.
@@ -166,7 +166,7 @@ class activity_store {
   template <class Take>
   bool stream(profile& target, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until, Take take) {
-    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
+    fresh_.max_bytes = larger(fresh_.max_bytes, fresh_.lists.bytes());
     if (fresh_.has_long) {
       fresh_.lists.for_each_list([](auto& records) { sort_by_time(records); });
       fresh_.has_long = lose_impossible_lengths(fresh_.lists);
@@ -192,7 +192,7 @@ class activity_store {
     };
     fresh_.lists.for_each_list([&](auto& records) {
       records.keep_if([&](auto& record) {
-        if (taken < most_in_piece) return waits(record);
+        if (taken < max_in_piece) return waits(record);
         return has_more = true;
       });
     });
@@ -206,7 +206,7 @@ class activity_store {
   /// Memory of what waited at most, and of the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
-    return waiting_.most_bytes + fresh_.most_bytes + translator_.names().bytes();
+    return waiting_.max_bytes + fresh_.max_bytes + translator_.names().bytes();
   }
 
   /// Hands everything to the profile, its times in ns since the session began.
@@ -276,7 +276,7 @@ class activity_store {
   struct waiting_records {
     record_lists lists;
     std::size_t batch = activity_store::batch;
-    std::size_t most_bytes = 0;  // that waited at once
+    std::size_t max_bytes = 0;  // that waited at once
   };
 
   /// Sums of all that was joined.
@@ -325,14 +325,14 @@ class activity_store {
   };
 
   /// So that a piece needs little memory.
-  static constexpr std::size_t most_in_piece = 65'536;
+  static constexpr std::size_t max_in_piece = 65'536;
   /// What a recording that is written meanwhile has not taken yet.
   struct fresh_records {
     static constexpr std::size_t most = 262'144;
 
     record_lists lists;
     std::size_t first_name = 1;
-    std::size_t most_bytes = 0;  // that were here at once
+    std::size_t max_bytes = 0;  // that were here at once
     bool keeps = false;
     bool has_long = false;  // that lose_impossible_lengths has to look at
     std::uint64_t dropped = 0;
@@ -395,7 +395,7 @@ class activity_store {
   /// Joins and sums up the older half of what waits, or all.
   void settle(bool all) noexcept {
     record_lists& lists = waiting_.lists;
-    waiting_.most_bytes = larger(waiting_.most_bytes, lists.bytes());
+    waiting_.max_bytes = larger(waiting_.max_bytes, lists.bytes());
     if (!if_memory_allows([&] {
           lists.for_each_list([](auto& records) { sort_by_time(records); });
           (void)lose_impossible_lengths(lists);
@@ -685,11 +685,11 @@ class activity_store {
 
   /// Keeps how many multiprocessors a green context has. An id that comes again is the newest's.
   void describe_context(cupti::context_record const& from) {
-    constexpr std::size_t most_contexts = 1024;
+    constexpr std::size_t max_contexts = 1024;
     made_.contexts.keep_if([&](auto const& known) { return known.context != from.context_id; });
     bool const has_part = from.is_green != 0 && from.multiprocessors != 0 &&
                           from.multiprocessors != sums_.summing->multiprocessors(from.device_id);
-    if (!has_part || made_.contexts.size() == most_contexts) return;
+    if (!has_part || made_.contexts.size() == max_contexts) return;
     profile_context const made{from.context_id, from.device_id, from.multiprocessors};
     made_.contexts.push_back(made);
     sums_.summing->describe_context(made);

@@ -132,9 +132,9 @@ class step_patience {
 class call_steps {
  public:
   /// Threads whose launches are followed; calls of others are left out.
-  static constexpr std::size_t most_threads = 64;
+  static constexpr std::size_t max_threads = 64;
   /// Threads that may have steps of their own.
-  static constexpr std::size_t most_loops = 8;
+  static constexpr std::size_t max_loops = 8;
 
   call_steps(step_calls wanted, call_steps const* before) noexcept
       : before_(before), wanted_(wanted) {
@@ -328,8 +328,8 @@ class call_steps {
   }
 
   lane* lane_of(thread_recorder const* self) noexcept {
-    for (std::size_t i = 0; i < most_threads; ++i) {
-      std::size_t const where = (first_lane(self) + i) % most_threads;
+    for (std::size_t i = 0; i < max_threads; ++i) {
+      std::size_t const where = (first_lane(self) + i) % max_threads;
       if (threads_[where].load(memory_order_relaxed) == self) return &lanes_[where];
     }
     return nullptr;
@@ -354,8 +354,8 @@ class call_steps {
     if (in_forked_child()) return nullptr;  // locks may be held by threads that it has not
     thread_recorder const* const self = recorder::instance().of_this_thread();
     if (self == nullptr) return nullptr;
-    for (std::size_t i = 0; i < most_threads; ++i) {
-      std::size_t const where = (first_lane(self) + i) % most_threads;
+    for (std::size_t i = 0; i < max_threads; ++i) {
+      std::size_t const where = (first_lane(self) + i) % max_threads;
       thread_recorder const* nobody = nullptr;
       if (threads_[where].load(memory_order_relaxed) != nullptr) continue;
       if (!threads_[where].compare_exchange_strong(nobody, self)) continue;
@@ -493,11 +493,11 @@ class call_steps {
   atomic<bool> several_{false};    // threads, whose loops are looked at
   lane* first_ = nullptr;          // it is alone until there are several
   atomic<lane*> driver_{nullptr};  // null: no step is open
-  atomic<thread_recorder const*> threads_[most_threads];
+  atomic<thread_recorder const*> threads_[max_threads];
   lane all_;
   lane changing_;  // the driver while a step ends or begins
-  lane lanes_[most_threads];
-  loop loops_[most_loops];
+  lane lanes_[max_threads];
+  loop loops_[max_loops];
   struct alignas(64) stream_turns {
     atomic<bool> busy{false};
     atomic<bool> have_met{false};  // a call came while another one was looked at

@@ -123,7 +123,7 @@ class device_fence {
   }
 
  private:
-  static constexpr std::size_t most = capture_guard::most_contexts;
+  static constexpr std::size_t most = capture_guard::max_contexts;
 
   static driver::table const& api() noexcept { return driver_library::get().api; }
 

@@ -61,7 +61,7 @@ class period_finder {
     waited_ = true;
     position_ += weight_of_wait;
     std::uint32_t const call = mix(~what ^ (last_launch_ << 32)) & ~1u;
-    if (state_ != state::in_step) return look_at(call, &waits_[call / 2 % most_waits]);
+    if (state_ != state::in_step) return look_at(call, &waits_[call / 2 % max_waits]);
     if (call == mark_) return mark();
     return is_overdue() ? lose() : step_change::none;
   }
@@ -91,7 +91,7 @@ class period_finder {
 
  private:
   static constexpr std::size_t most_launches = 1024;
-  static constexpr std::size_t most_waits = 64;
+  static constexpr std::size_t max_waits = 64;
   static constexpr std::uint32_t fewest = 4;
   static constexpr std::uint32_t lightest = 4096;
 
@@ -213,7 +213,7 @@ class period_finder {
   std::uint32_t lost_at_ = 0;
   std::uint32_t periods_found_ = 0;
   std::uint64_t irregular_ = 0;
-  candidate waits_[most_waits];
+  candidate waits_[max_waits];
   candidate table_[most_launches];
 };
 
