@@ -218,7 +218,7 @@ struct trace_track {
 /// contained. Cost: O(n log n).
 vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices);
 
-/// What of a profile goes into a trace, and on which track: records with times, from the begin of
+/// What of a profile goes into a trace, and on which track: records with times, from the start of
 /// the run on until the limit is reached.
 class trace_plan {
  public:
@@ -243,7 +243,7 @@ class trace_plan {
     return count == nullptr ? 0 : *count;
   }
   std::int64_t earliest() const noexcept { return earliest_; }
-  /// The time 0 of a trace: the begin of the session, or of the first event before it.
+  /// The time 0 of a trace: the start of the session, or of the first event before it.
   std::int64_t origin() const noexcept { return earliest() < 0 ? earliest() : 0; }
   /// What begins here or later is left out.
   std::int64_t cutoff() const noexcept { return cutoff_; }

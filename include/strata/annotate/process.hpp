@@ -178,8 +178,8 @@ inline void hide_controls(char* text, std::size_t size) noexcept {
   }
 }
 
-/// Prints one sentence on stderr; of a very long one the begin. What is quoted in it comes from
-/// outside: a name or a path may hold anything.
+/// Prints one sentence on stderr, truncated to 4 KiB. Control characters become `?`, since a name
+/// or a path that it quotes may hold anything.
 STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
   char line[4096];
   int const length = std::snprintf(line, sizeof line, "strata: %s\n", message);
@@ -440,7 +440,7 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void want_session(process_bloc
 }
 
 /// Lets everything idle, unless a session has begun in the meantime.
-inline void settle_idle(process_block& ours) noexcept {
+inline void make_idle(process_block& ours) noexcept {
   listener const* idle = nullptr;
   {
     spin_lock const lock(ours.mutex);
@@ -510,7 +510,7 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void decide_now(process_block&
       (void)start();
     }
   }
-  settle_idle(ours);
+  make_idle(ours);
   deciding_in_this_thread() = false;
 }
 

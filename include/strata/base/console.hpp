@@ -2,9 +2,10 @@
 #ifndef STRATA_BASE_CONSOLE_HPP
 #define STRATA_BASE_CONSOLE_HPP
 
-// Text for people, on stderr. Nobody may read it: a pipe that is full, or a terminal that is held,
-// would stop the program for ever, and with it every thread that waits for the C library's lock of
-// that stream. So text goes past the stream, and what nobody takes in time is left out and counted.
+// Text for people, on stderr. The reader may be absent: a write to a full pipe or to a stopped
+// terminal would block for ever, and with it every thread that waits for the C library's lock of
+// the stream. So text is written past the stream, and text that is not taken in time is dropped and
+// counted.
 
 #include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>

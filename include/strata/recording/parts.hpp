@@ -26,7 +26,7 @@ class recording_parts {
   enum class state {
     part,     ///< there is one
     end,      ///< after the last one
-    cut,      ///< what is left is the begin of one: the program was killed meanwhile
+    cut,      ///< what is left is the start of one: the program was killed meanwhile
     unusable  ///< it was changed
   };
 

@@ -119,7 +119,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting_.lists.size() >= waiting_.batch) settle(false);
+    if (waiting_.lists.size() >= waiting_.batch) join_pending(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) {
       find_calls();
@@ -137,7 +137,7 @@ class activity_store {
   void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
   std::uint64_t work_unfinished() const noexcept { return made_.losses.work_unfinished; }
 
-  /// Excludes clear, settle and take while a whole buffer is added.
+  /// Excludes clear, join_pending and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
   record_clock& clock() noexcept { return translator_.clock(); }
@@ -213,7 +213,7 @@ class activity_store {
   void take(profile& target, clock_bridge const& bridge, tick_converter const& ticks) {
     system_lock lock(mutex_);
     if (!sums_.summing) return;
-    settle(true);
+    join_pending(true);
     launches().for_each(
         [&](driver_call_record const& launch, bool, bool kept) { sum(launch, kept); });
     auto const convert_all = [&](auto& records) {
@@ -362,7 +362,7 @@ class activity_store {
   static void convert(strata::memory_record& record, clock_bridge const& bridge,
                       tick_converter const& ticks) {
     record.time = bridge.to_ns(record.time, ticks);
-    record.reserved[0] = 0;  // of one that is streamed before it is settled
+    record.reserved[0] = 0;  // of one that is streamed before it is joined
   }
 
   /// The time in the middle of the longest list: what begins until then is joined now.
@@ -393,7 +393,7 @@ class activity_store {
   }
 
   /// Joins and sums up the older half of what waits, or all.
-  void settle(bool all) noexcept {
+  void join_pending(bool all) noexcept {
     record_lists& lists = waiting_.lists;
     waiting_.max_bytes = larger(waiting_.max_bytes, lists.bytes());
     if (!if_memory_allows([&] {
@@ -410,16 +410,16 @@ class activity_store {
     std::size_t const kernels = before(lists.kernels);
     std::size_t const copies = before(lists.copies);
     add_by_time(lists.kernels, kernels, lists.copies, copies,
-                [this](auto& record) { try_one([&] { settle_work(record); }); });
+                [this](auto& record) { try_one([&] { join_work(record); }); });
     lists.kernels.erase(lists.kernels.begin(), lists.kernels.begin() + kernels);
     lists.copies.erase(lists.copies.begin(), lists.copies.begin() + copies);
-    auto const settle_calls = [&](auto& records, auto& log) {
+    auto const join_calls = [&](auto& records, auto& log) {
       std::size_t const count = before(records);
-      for (std::size_t i = 0; i < count; ++i) try_one([&] { settle_call(records[i], log); });
+      for (std::size_t i = 0; i < count; ++i) try_one([&] { join_call(records[i], log); });
       records.erase(records.begin(), records.begin() + count);
     };
-    settle_calls(lists.memory, made_.memory);
-    settle_calls(lists.waits, made_.synchronizations);
+    join_calls(lists.memory, made_.memory);
+    join_calls(lists.waits, made_.synchronizations);
     if (newest_ != 0) retire();
     captures_->forget_updated();
   }
@@ -488,7 +488,7 @@ class activity_store {
     made.node = no_node;
     join_result const joined = join(made);
     if (!is_awaited(made, joined)) return;
-    settle_time(made);
+    check_time(made);
     vec<Record>& waiting = waiting_.lists.list_of(made);
     if (!waiting.make_room(1)) out_of_memory();
     if (joined == join_result::unknown)
@@ -498,26 +498,26 @@ class activity_store {
   }
   /// An allocation or release whose time cannot be has that of its call, which is the same. Where
   /// that is not known yet the record keeps its place among others: it comes now.
-  void settle_time(strata::memory_record& made) noexcept {
+  void check_time(strata::memory_record& made) noexcept {
     record_clock const& clock = translator_.clock();
     driver_call_record call{};
     bool const has_call = made.node != no_node && launches().find(made.correlation, call);
     bool const has_time = made.time != lost_time && !(has_call && begins_before(made, call));
     if (has_time) return;
-    made.reserved[0] = has_call ? 0 : 1;  // see settle_late_time
+    made.reserved[0] = has_call ? 0 : 1;  // see check_late_time
     made.time = has_call ? clock.time_of_call(call.begin) : clock.latest().other;
   }
   template <class Record>
-  static void settle_time(Record const&) noexcept {}
-  /// The same when the record is settled: the call may have been under way, else the time is lost.
-  void settle_late_time(strata::memory_record& made) noexcept {
+  static void check_time(Record const&) noexcept {}
+  /// The same when the record is joined: the call may have been under way, else the time is lost.
+  void check_late_time(strata::memory_record& made) noexcept {
     if (std::exchange(made.reserved[0], std::uint8_t{0}) == 0) return;
     driver_call_record call{};
     if (!launches().find(made.correlation, call)) return (void)++made_.losses.timestamps_lost;
     made.time = translator_.clock().time_of_call(call.begin);
   }
   template <class Record>
-  static void settle_late_time(Record const&) noexcept {}
+  static void check_late_time(Record const&) noexcept {}
   static bool is_awaited(traced_kernel& kernel, join_result joined) noexcept {
     if (joined == join_result::left_out) kernel.is_left_out = true;
     return joined != join_result::left_out || kernel.graph_node != 0;
@@ -527,7 +527,7 @@ class activity_store {
     return joined != join_result::left_out;
   }
 
-  void settle_work(traced_kernel& work) {
+  void join_work(traced_kernel& work) {
     join_result joined = work.is_left_out ? join_result::left_out : join(work);
     if (work.graph_node != 0 && joined != join_result::unknown) graphs_.saw(work, work.graph);
     if (joined == join_result::unknown) joined = join_by_graph(work);
@@ -549,7 +549,7 @@ class activity_store {
   static join_result join_by_graph(Record const&) noexcept {
     return join_result::unknown;
   }
-  void settle_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
+  void join_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
 
   template <class Record>
   void add_work(Record& record, vec<Record>& log, join_result joined) {
@@ -569,7 +569,7 @@ class activity_store {
   static void lose_time(Record& record) noexcept {
     record.begin = record.end = lost_time;
   }
-  static void lose_time(strata::memory_record&) noexcept {}  // see settle_time
+  static void lose_time(strata::memory_record&) noexcept {}  // see check_time
 
   /// Whether a record is of before its call, which is the one that it names.
   template <class Record>
@@ -640,13 +640,13 @@ class activity_store {
   /// Records of calls that put no work on the device: some calls are under way when the callbacks
   /// begin, and so are not known.
   template <class Record>
-  void settle_call(Record& record, vec<Record>& log) {
+  void join_call(Record& record, vec<Record>& log) {
     join_result const joined = join(record);
     if (joined == join_result::left_out) return;
     if (joined == join_result::unknown) record.node = root_node;
     if (joined == join_result::unknown && is_stray(record)) return;
     count_lost_time(record);
-    settle_late_time(record);
+    check_late_time(record);
     sums_.summing->add(record);
     keep(log, record);
   }

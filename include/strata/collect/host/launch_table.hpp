@@ -228,7 +228,7 @@ class launch_table {
     atomic<std::uint64_t> id;         // flags, kind, thread and id
   };
   struct page {
-    atomic<std::int64_t> made;  // the begin of its first call; a call that comes late reads it
+    atomic<std::int64_t> made;  // the start of its first call; a call that comes late reads it
     page* last_turn;            // the page that had the same ids before
     std::uint32_t first;        // id
     std::uint32_t term;         // of the budget
