@@ -3,8 +3,8 @@
 #include <strata/base/json_writer.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/recording.hpp>
 #include <strata/tables/table.hpp>
+#include "recording/recording.hpp"
 #include "report/answer_text.hpp"
 #include "report/findings.hpp"
 #include "report/report_input.hpp"

@@ -3,6 +3,7 @@
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/table_input.hpp>
+#include "recording/input_file.hpp"
 #include "report/report_input.hpp"
 
 #include <algorithm>

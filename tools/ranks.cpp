@@ -3,12 +3,12 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/recording.hpp>
 #include <strata/tables/json.hpp>
 #include "analyse/profile_file.hpp"
 #include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
+#include "recording/recording.hpp"
 
 #include <algorithm>
 #include <cstddef>

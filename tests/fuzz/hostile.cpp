@@ -1,10 +1,11 @@
 // A recording whose form is right and whose content is anything: it is refused by a sentence, or
 // all that the command makes of it is made. Nothing is written outside of the folder, JSON and CSV
 // are well-formed, and nothing that a recording names controls a terminal or a shell.
-#include <strata/recording.hpp>
+#include <strata/session/report_files.hpp>
 #include "analyse/compare.hpp"
 #include "analyse/ledger.hpp"
 #include "analyse/rank_comparison.hpp"
+#include "recording/recording.hpp"
 #include "report/comparison_files.hpp"
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 #include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
-#include <strata/recording/check.hpp>
+#include "recording/check.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,11 +1,13 @@
 // Device records meet the calls that caused them as they arrive; sums never stop.
+#include <strata/base/text_writer.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/recording.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
 
 #include <doctest/doctest.h>
+#include "recording/recording.hpp"
 
 #include <algorithm>
 #include <cstdint>

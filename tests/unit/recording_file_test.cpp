@@ -1,9 +1,9 @@
 // What formats=recording writes is a profile again, whatever becomes of its bytes.
-#include <strata/recording.hpp>
 #include <strata/session.hpp>
 #include <strata/session/table_reports.hpp>
 
 #include <doctest/doctest.h>
+#include "recording/recording.hpp"
 
 #include <cstddef>
 #include <cstdint>

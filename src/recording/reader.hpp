@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_READER_HPP
-#define STRATA_RECORDING_READER_HPP
+#ifndef STRATA_SRC_RECORDING_READER_HPP
+#define STRATA_SRC_RECORDING_READER_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -231,4 +230,4 @@ class recording_reader {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_READER_HPP
+#endif  // STRATA_SRC_RECORDING_READER_HPP

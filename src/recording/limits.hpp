@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_LIMITS_HPP
-#define STRATA_RECORDING_LIMITS_HPP
+#ifndef STRATA_SRC_RECORDING_LIMITS_HPP
+#define STRATA_SRC_RECORDING_LIMITS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -90,4 +89,4 @@ class recording_limits {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_LIMITS_HPP
+#endif  // STRATA_SRC_RECORDING_LIMITS_HPP

@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_CHECK_HPP
-#define STRATA_RECORDING_CHECK_HPP
+#ifndef STRATA_SRC_RECORDING_CHECK_HPP
+#define STRATA_SRC_RECORDING_CHECK_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -200,4 +199,4 @@ class recording_check {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_CHECK_HPP
+#endif  // STRATA_SRC_RECORDING_CHECK_HPP
