@@ -18,8 +18,8 @@ class pushed_ranges {
  public:
   /// A configuration begins, with room for this many different ranges, or for those that were seen
   /// to need it. Returns: the room.
-  std::size_t begin(std::size_t most_ranges) noexcept {
-    room_ = larger(most_ranges, needed_);
+  std::size_t begin(std::size_t max_ranges) noexcept {
+    room_ = larger(max_ranges, needed_);
     if (!repeating_) lost_ += refused_ + unfit_;
     repeating_ = false;
     seen_.clear();

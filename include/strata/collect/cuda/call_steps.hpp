@@ -99,7 +99,7 @@ class step_patience {
  public:
   /// Chosen: six times the 16,384 that the steps of the most uneven loop need to be found, and at
   /// some 200 bytes and 1 us a launch 20 MB and 0.1 s.
-  static constexpr std::uint32_t most_launches = 100'000;
+  static constexpr std::uint32_t max_launches = 100'000;
 
   bool lasts() const noexcept { return left_.load(memory_order_relaxed) != 0; }
   /// A step begins, or the logs have no more room.
@@ -113,7 +113,7 @@ class step_patience {
   void prolong() noexcept { left_.store(100, memory_order_relaxed); }
 
  private:
-  atomic<std::uint32_t> left_{most_launches};
+  atomic<std::uint32_t> left_{max_launches};
 };
 
 /// `step=graph`, `step=sync`, `step=auto`: begins and ends steps at calls of the program into the
@@ -444,12 +444,12 @@ class call_steps {
   /// A thread may stop to launch without an end of its own. Others' steps that pass meanwhile say
   /// so; one that waits for its turn on a processor comes back sooner.
   static bool stands_still(lane& self, lane const& driver) noexcept {
-    constexpr std::uint32_t most_steps = 16;
+    constexpr std::uint32_t max_steps = 16;
     constexpr std::int64_t longest_ns = 100'000'000;
     std::uint64_t const launches = driver.launches.load(memory_order_relaxed);
     std::int64_t const now = monotonic_ns();
     if (launches != self.still.launches) self.still = {launches, 0, now};
-    return ++self.still.steps > most_steps && now - self.still.since_ns > longest_ns;
+    return ++self.still.steps > max_steps && now - self.still.since_ns > longest_ns;
   }
 
   void note_found(period_finder const& periods) noexcept {

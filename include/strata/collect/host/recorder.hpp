@@ -378,11 +378,11 @@ class recorder {
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
   /// end).
   tick_converter converter() noexcept {
-    constexpr std::int64_t least_ns = 2'000'000;
+    constexpr std::int64_t min_ns = 2'000'000;
     moment last =
         recording() || time_.last.ticks <= time_.first.ticks ? moment(state_.clock) : time_.last;
-    for (deadline patience(2 * least_ns);
-         last.other - time_.first.other < least_ns && patience.lasts();)
+    for (deadline patience(2 * min_ns);
+         last.other - time_.first.other < min_ns && patience.lasts();)
       last = {state_.clock};
     return converter_until(last);
   }
