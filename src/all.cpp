@@ -19,6 +19,7 @@
 #include "analyse/step_rules.cpp"
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
+#include "recording/recording.cpp"
 #include "report/comparison_files.cpp"
 #include "report/finding_view.cpp"
 #include "report/findings.cpp"

@@ -7,7 +7,7 @@
 #                              other systems; beside unit, the pages in Firefox);
 #                              the ring readers (what other people open traces with; 600 MB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
-#                              tests those that make threads), and half a minute of each fuzz target, where clang has
+#                              tests those that make threads), and 12 seconds of each fuzz target, where clang has
 #                              libFuzzer: what continuous integration runs
 #   tests/run.sh --full        and the rings toolchains and readers, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
@@ -142,14 +142,14 @@ builds=()
 
 # configure NAME ARGUMENTS...: build/NAME, and remembers it in `planned`.
 planned=()
-together=ON
-if [ $full = 1 ]; then together=OFF; fi  # each file has the includes that it needs
+together=(-DSTRATA_TEST_TOGETHER=ON)
+if [ $full = 1 ]; then together=(-DCMAKE_UNITY_BUILD=OFF); fi  # each file has the includes that it needs
 configure() {
   local name=$1
   shift
   local out=$logs/$name
   rm -f "$out".*
-  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_BUILD_TESTS=ON -DSTRATA_TEST_TOGETHER=$together \
+  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_BUILD_TESTS=ON "${together[@]}" \
       -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "${nvtx[@]}" "$@" \
       >"$out.configure" 2>&1; then
     cat "$out.configure"
@@ -293,7 +293,7 @@ if [ $sanitize = 1 ]; then
   # Optimised targets take as long to compile as they run here.
   if has_libfuzzer; then
     configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer" \
-      -DSTRATA_FUZZ_SECONDS=30
+      -DSTRATA_FUZZ_SECONDS=$((full ? 60 : 12))
   fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"

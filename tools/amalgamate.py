@@ -10,8 +10,8 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[1]
 include = root / "include"
-# What users include, but for nvtx.hpp and the adapters, which need headers of others. strata.hpp is last: it brings the bodies.
-PUBLIC = ("inherit", "session", "llm", "recording", "benchmark", "strata")
+# What users include, but for nvtx.hpp and the adapters, which need headers of others. strata.hpp is last: it brings the implementation.
+PUBLIC = ("inherit", "session", "llm", "benchmark", "strata")
 OWN = re.compile(r"\s*#\s*include\s*<(strata/[\w/]+\.(?:hpp|h))>")
 CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|endif)\b")
 

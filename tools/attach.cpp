@@ -50,8 +50,8 @@ class attach_command final : public subcommand {
 #if defined(__linux__)
   exit_code run() override {
     std::string const digits = "0123456789";
-    constexpr std::size_t most_digits = 9;
-    bool const is_number = !pid_.empty() && pid_.size() <= most_digits &&
+    constexpr std::size_t max_digits = 9;
+    bool const is_number = !pid_.empty() && pid_.size() <= max_digits &&
                            pid_.find_first_not_of(digits) == pid_.npos && std::stol(pid_) > 0;
     if (!is_number) return refuse(name(), pid_, "It is no process id: a number, such as 1234.");
     std::string hidden = why_hidden();
@@ -111,8 +111,8 @@ class attach_command final : public subcommand {
   strata::options await_session() const {
     for (int tenths = 0;; ++tenths) {
       strata::options const found = session();
-      int const most_tenths = found.enabled || is_strata_run() ? 50 : 10;
-      if (tenths >= most_tenths || (found.enabled && records())) return found;
+      int const max_tenths = found.enabled || is_strata_run() ? 50 : 10;
+      if (tenths >= max_tenths || (found.enabled && records())) return found;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   }

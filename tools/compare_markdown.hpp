@@ -56,8 +56,8 @@ struct range_line {
 
 /// Whether the change of a range is more than 0 in lines of four decimals.
 inline bool is_changed(strata::compared_range const& range) {
-  constexpr double least_ms = 0.00005;
-  return range.slower || std::abs(range.change_ms()) >= least_ms;
+  constexpr double min_ms = 0.00005;
+  return range.slower || std::abs(range.change_ms()) >= min_ms;
 }
 
 /// The verdict, the ten largest changes and the notes.

@@ -3,8 +3,8 @@
 #include <strata/base/json_writer.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/recording.hpp>
 #include <strata/tables/table.hpp>
+#include "recording/recording.hpp"
 #include "report/answer_text.hpp"
 #include "report/findings.hpp"
 #include "report/report_input.hpp"
@@ -77,19 +77,19 @@ std::vector<std::string> words_of(std::string_view command) {
 /// The recorded command, each word quoted anew: nothing in a recording is run by a shell. PROGRAM
 /// where it is no plain list of words, or has what cannot be shown as it is.
 std::string program_words(std::string const& command) {
-  constexpr std::size_t most_columns = 1000;
+  constexpr std::size_t max_columns = 1000;
   std::string all;
   std::vector<std::string> const words = words_of(command);
   if (words.empty() || words.front().empty()) return "PROGRAM";
   for (std::string const& word : words) all += (all.empty() ? "" : " ") + inner::shell_word(word);
-  return is_shown_whole(all, most_columns) ? all : "PROGRAM";
+  return is_shown_whole(all, max_columns) ? all : "PROGRAM";
 }
 
 /// A file that the command line named, as a word of the next one.
 std::string file_word(std::string const& file) {
-  constexpr std::size_t most_columns = 400;
+  constexpr std::size_t max_columns = 400;
   std::string const word = inner::shell_word(file.compare(0, 1, "-") == 0 ? "./" + file : file);
-  return is_shown_whole(word, most_columns) ? word : "FILE";
+  return is_shown_whole(word, max_columns) ? word : "FILE";
 }
 
 std::string path_of(std::string_view path) { return line_of(path, 120); }
@@ -549,7 +549,7 @@ std::string bounded_explanation(strata::profile const& recorded, std::string con
     std::string const text = format == "json"       ? json_of(all)
                              : format == "markdown" ? markdown_of(all)
                                                     : text_of(all);
-    if (text.size() <= most_explained_bytes || most == 0) return text;
+    if (text.size() <= max_explained_bytes || most == 0) return text;
   }
 }
 

@@ -11,7 +11,7 @@
 namespace tools {
 
 /// The most bytes of an explanation: what people and language models read at once.
-inline constexpr std::size_t most_explained_bytes = 20'000;
+inline constexpr std::size_t max_explained_bytes = 20'000;
 /// Of the JSON: members may be added within a version; a change of meaning makes a new one.
 inline constexpr int explanation_schema_version = 1;
 
@@ -74,7 +74,7 @@ struct explanation {
   std::string next_note;          ///< whose words they are
 };
 
-/// As text, markdown or json, with as much of each list as fits in `most_explained_bytes`.
+/// As text, markdown or json, with as much of each list as fits in `max_explained_bytes`.
 std::string bounded_explanation(strata::profile const& recorded, std::string const& file,
                                 std::string const& format);
 

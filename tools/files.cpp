@@ -3,6 +3,7 @@
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/table_input.hpp>
+#include "recording/input_file.hpp"
 #include "report/report_input.hpp"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ std::string no_recording(std::string const& path) {
 /// Whether what stands for a name in C++ can be far longer than it: each reference to an earlier
 /// part may double the text.
 bool may_double(std::string const& mangled) {
-  constexpr std::size_t most_references = 12;
+  constexpr std::size_t max_references = 12;
   std::size_t references = 0;
   bool within = false;
   for (char const c : mangled) {
@@ -84,7 +85,7 @@ bool may_double(std::string const& mangled) {
       within = within && ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'));
     }
   }
-  return mangled.compare(0, 2, "_Z") == 0 && references > most_references;
+  return mangled.compare(0, 2, "_Z") == 0 && references > max_references;
 }
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -132,9 +133,9 @@ void keep_names_short(strata::profile& recorded) {
   for (strata::kernel_name& name : recorded.kernel_names) {
     if (may_double(name.mangled)) names.push_back(&name.mangled);
   }
-  constexpr int most_attempts = 3;  // after that the rest is not tried
+  constexpr int max_attempts = 3;  // after that the rest is not tried
   std::string judged;
-  for (int attempt = 0; judged.size() < names.size() && attempt < most_attempts; ++attempt) {
+  for (int attempt = 0; judged.size() < names.size() && attempt < max_attempts; ++attempt) {
     judged += judge_names(names, judged.size());
     if (judged.size() < names.size()) judged += 'n';
   }

@@ -4,8 +4,8 @@
 
 #include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
-#include <strata/recording.hpp>
 #include <strata/recording/format.hpp>
+#include "recording/recording.hpp"
 
 #include <functional>
 #include <string>

@@ -1,3 +1,3 @@
-// Strata's bodies, once in the program.
+// Strata's implementation, once in the program.
 #define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>

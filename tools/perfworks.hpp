@@ -194,7 +194,7 @@ class perfworks {
   };
   struct group_call : head {
     void* config = nullptr;
-    std::size_t most_passes = 0;  // any
+    std::size_t max_passes = 0;  // any
   };
   struct add_call : head {
     void* config = nullptr;

@@ -3,12 +3,12 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/recording.hpp>
 #include <strata/tables/json.hpp>
 #include "analyse/profile_file.hpp"
 #include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
+#include "recording/recording.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -24,8 +24,7 @@
 namespace tools {
 namespace {
 
-constexpr char command_name[] = "ranks";
-constexpr std::size_t most_rows = 10;
+constexpr std::size_t max_rows = 10;
 
 using strata::detail::console_text;
 using strata::detail::path_label;
@@ -330,7 +329,7 @@ std::string milliseconds(double ns) {
 void print_ranks(strata::rank_comparison const& made) {
   print("\n%6s %10s %10s %10s %10s %10s %10s %6s  %s\n", "rank", "step", "GPU busy", "work",
         "transfer", "wait", "late", "last", "host, device (ms a step, the latest first)");
-  std::size_t const shown = std::min(most_rows, made.ranks.size());
+  std::size_t const shown = std::min(max_rows, made.ranks.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_row const& row = made.ranks[i];
     std::string const transfer = made.has_collectives ? milliseconds(row.transfer_ns) : "-";
@@ -350,7 +349,7 @@ void print_ranges(strata::rank_comparison const& made) {
   if (made.ranges.empty()) return;
   print("\n%10s %10s %10s %9s  %s\n", "min", "median", "max", "max rank",
         "range (ms of own work a step, the largest spread first)");
-  std::size_t const shown = std::min(most_rows, made.ranges.size());
+  std::size_t const shown = std::min(max_rows, made.ranges.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_spread const& range = made.ranges[i];
     print("%10s %10s %10s %9d  %s\n", milliseconds(range.min_ns).c_str(),
@@ -373,7 +372,7 @@ void print_collectives(strata::vec<strata::rank_collective_row> const& rows) {
   if (rows.empty()) return;
   print("\n%10s %10s %10s %6s %24s  %s\n", "transfer", "wait", "longest", "rank", "message",
         "collective (ms a step, the longest first; wait: mean of the ranks)");
-  std::size_t const shown = std::min(most_rows, rows.size());
+  std::size_t const shown = std::min(max_rows, rows.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_collective_row const& row = rows[i];
     std::string what = row.operation;
@@ -489,7 +488,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
 
 class ranks_command final : public subcommand {
  public:
-  char const* name() const override { return command_name; }
+  char const* name() const override { return "ranks"; }
   char const* about() const override { return "Show which rank of a distributed run is last"; }
   std::string details() const override {
     return "FOLDER is the out= of a run, whose folders rank0, rank1, ... have a recording or "

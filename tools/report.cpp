@@ -1,8 +1,8 @@
 // strata report: every report of a recording, maybe of another machine.
 #include <strata/options.hpp>
-#include <strata/recording.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_formats.hpp>
+#include "recording/recording.hpp"
 
 #include <cstdio>
 #include <string>

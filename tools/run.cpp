@@ -56,8 +56,8 @@ unsigned long seconds_of(std::string const& text) {
   if (unit.empty() || unit == "s") scale = 1;
   if (unit == "m") scale = 60;
   if (unit == "h") scale = 3600;
-  constexpr std::size_t most_digits = 6;
-  if (digits == 0 || digits > most_digits) return 0;
+  constexpr std::size_t max_digits = 6;
+  if (digits == 0 || digits > max_digits) return 0;
   return std::stoul(text.substr(0, digits)) * scale;
 }
 
@@ -122,9 +122,9 @@ bool read_elf_header(std::istream& file, Elf64_Ehdr& head) {
 /// Whether a file is a library of this machine with what CUDA calls: the dynamic linker passes over
 /// another one, and the program would run without a word.
 bool is_library(fs::path const& path) {
-  constexpr std::size_t most_bytes = std::size_t{256} << 20;
+  constexpr std::size_t max_bytes = std::size_t{256} << 20;
   std::error_code error;
-  if (fs::file_size(path, error) > most_bytes || error) return false;
+  if (fs::file_size(path, error) > max_bytes || error) return false;
   std::ifstream file(path, std::ios::binary);
   std::ifstream self("/proc/self/exe", std::ios::binary);
   Elf64_Ehdr head{};
@@ -170,8 +170,8 @@ found_file find_library(std::string const& wish) {
 
 /// What runs a program: the file itself, or the interpreter that a script names.
 std::string binary_of(std::string path) {
-  constexpr int most_scripts = 4;  // as the kernel follows them
-  for (int i = 0; i < most_scripts; ++i) {
+  constexpr int max_scripts = 4;  // as the kernel follows them
+  for (int i = 0; i < max_scripts; ++i) {
     std::ifstream file(path, std::ios::binary);
     std::string line;
     if (file.get() != '#' || file.get() != '!' || !std::getline(file, line)) break;
@@ -219,9 +219,9 @@ bool has_musl() {
 /// A path by which glibc's loader finds a library, and that of musl does not: a program ends where
 /// musl's loads what is linked to glibc. glibc's replaces $ORIGIN by the folder of the program.
 std::string path_for_glibc(std::string const& library) {
-  constexpr int most_folders = 64;
+  constexpr int max_folders = 64;
   std::string path = "$ORIGIN";
-  for (int i = 0; i < most_folders; ++i) path += "/..";
+  for (int i = 0; i < max_folders; ++i) path += "/..";
   return path + library;
 }
 

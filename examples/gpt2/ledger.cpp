@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
-#include <strata/recording.hpp>
 #include "analyse/ledger.hpp"
+#include "recording/recording.hpp"
 
 namespace gpt2 {
 

@@ -1,3 +1,3 @@
-// The unit of a program that compiles Strata's bodies.
+// The source file of a program that compiles Strata's implementation.
 #define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>

@@ -2,7 +2,8 @@
 #ifndef STRATA_IMPLEMENTATION_HPP
 #define STRATA_IMPLEMENTATION_HPP
 
-// Every body of Strata, and the session that STRATA= starts. One source file of a program has
+// The definitions of all of Strata's functions, and the session that STRATA= starts. One source
+// file of a program has
 //
 //   #define STRATA_IMPLEMENTATION
 //   #include <strata/strata.hpp>
@@ -56,7 +57,7 @@
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 
-// The bodies of <strata/c.h>.
+// The functions of <strata/c.h>.
 
 STRATA_BEGIN
 

@@ -62,7 +62,7 @@ class nvtx_output {
   static nvtxStringHandle_t registered(std::string_view name) noexcept {
     static name_table& names = *new name_table;
     static atomic<nvtxStringHandle_t>* const handles =
-        new atomic<nvtxStringHandle_t>[name_table::most_names + 1]();
+        new atomic<nvtxStringHandle_t>[name_table::max_names + 1]();
     std::uint32_t const number = names.intern(name, other_names);
     nvtxStringHandle_t handle = handles[number].load(memory_order_acquire);
     if (handle == nullptr) {

@@ -3,7 +3,7 @@
 #define STRATA_SESSION_HPP
 
 // A session in code. This header declares it; <strata/implementation.hpp>, which one source file of
-// the program compiles, has the bodies. Reading the profile needs <strata/profile.hpp>.
+// the program compiles, has the implementation. Reading the profile needs <strata/profile.hpp>.
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -214,7 +214,7 @@ class STRATA_DETAIL_EXPORT session {
   /// the program uses CUDA, else when it begins to.
   status start();
 
-  /// Waits for the GPU, collects its records and ends; afterwards ranges idle again.
+  /// Waits for the GPU, collects its records and ends. Then ranges cost an idle range's time again.
   void stop();
 
   bool running() const noexcept;

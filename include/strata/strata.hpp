@@ -4,7 +4,7 @@
 
 // Ranges and steps: what every source file with ranges includes. It is light to compile. One source
 // file of the program defines STRATA_IMPLEMENTATION before it includes this header; that file
-// compiles all bodies. <strata/implementation.cpp> is such a file.
+// compiles the implementation. <strata/implementation.cpp> is such a file.
 
 #include <strata/range.hpp>
 

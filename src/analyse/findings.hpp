@@ -122,7 +122,7 @@ struct undecided_rule {
   std::string needs() const { return needs_as(range, ","); }
   /// The same for a shell, with the name of the range in quotes.
   std::string quoted_needs() const { return needs_as("'" + range + "'", ","); }
-  /// What to do, as the begin of a sentence.
+  /// What to do, as the start of a sentence.
   std::string how_to_decide() const {
     if (decider == deciding::no_graphs) return "switch CUDA graphs off";
     return "record with " + quoted_needs();

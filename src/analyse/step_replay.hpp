@@ -29,7 +29,7 @@ namespace detail {
 /// another stream just before. A wait, a blocking copy, an allocation or release that waits, and a
 /// launch into a full queue follow the work that ended in them.
 /// Without a change it gives the recorded times. What threads of the host wait for among themselves
-/// is not recorded: the calls of another thread keep their distance from the begin of the step.
+/// is not recorded: the calls of another thread keep their distance from the start of the step.
 class step_replay {
  public:
   step_replay(profile const& source, call_tree const& folded, steps_summary const& steps)
@@ -64,7 +64,7 @@ class step_replay {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t thread;
-    index launch;  ///< none: the begin or the end of a step
+    index launch;  ///< none: the start or the end of a step
     index row = 0;
     index gaps = 0;        ///< of the host's own work before it, the first
     index gap_count = 0;   ///< 0: what is before it is part of launching

@@ -90,7 +90,7 @@ struct ceiling_work {
   std::string text;            ///< PTX
   double of_block = 0.0;       ///< bytes or operations of a block in a round
   std::uint64_t size = 0;      ///< of what a block goes round in, a power of two
-  std::uint64_t start = 0;     ///< from the begin of a block to that of the next
+  std::uint64_t start = 0;     ///< from the start of a block to that of the next
   std::uint64_t step = 0;      ///< from a round to the next; 0: all blocks continue side by side
   std::uint64_t distance = 0;  ///< from where a copy reads to where it writes
   std::uint32_t dynamic_shared = 0;

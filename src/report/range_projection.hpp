@@ -12,7 +12,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// A call of a range on a stream of a device: from the begin of the first work that it launched
+/// A call of a range on a stream of a device: from the start of the first work that it launched
 /// there to the end of the last.
 /// Units: ns since the session began.
 struct projected_range {

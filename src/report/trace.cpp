@@ -510,7 +510,7 @@ class run_events {
                   source_.launches[slice.launch].begin);
   }
   /// One end of an arrow to work that seems to begin before its call: a viewer would refuse one
-  /// that goes back in time, so it has rows of its own, at the begin of the call.
+  /// that goes back in time, so it has rows of its own, at the start of the call.
   void early_arrow(std::string_view phase, std::uint32_t launch, std::uint32_t number,
                    std::int64_t time) {
     std::uint64_t const* const before = early_arrows_.find(launch);

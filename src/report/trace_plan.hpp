@@ -218,10 +218,10 @@ struct trace_track {
 /// contained. Cost: O(n log n).
 vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices);
 
-/// The time 0 of a trace: the begin of the session, or of the first record before it.
+/// The time 0 of a trace: the start of the session, or of the first record before it.
 std::int64_t trace_origin(profile const& source) noexcept;
 
-/// What of a profile goes into a trace, and on which track: records with times, from the begin of
+/// What of a profile goes into a trace, and on which track: records with times, from the start of
 /// the run on until the limit is reached.
 class trace_plan {
  public:

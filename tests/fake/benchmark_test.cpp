@@ -35,7 +35,7 @@ std::int64_t whole(double ns) { return static_cast<std::int64_t>(ns); }
 
 }  // namespace
 
-TEST_CASE("trials are timed from the begin of their first kernel to the end of the last") {
+TEST_CASE("trials are timed from the start of their first kernel to the end of the last") {
   fake::unscript();
   strata::benchmarks all;
   for (int round = 0; round < 2; ++round)

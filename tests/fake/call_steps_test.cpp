@@ -438,7 +438,7 @@ TEST_CASE(
 }
 
 TEST_CASE("of a long program without steps the beginning is recorded") {
-  constexpr std::uint32_t most = strata::detail::step_patience::most_launches;
+  constexpr std::uint32_t most = strata::detail::step_patience::max_launches;
   for (std::string const key : {"step=auto", "step=graph"}) {
     CAPTURE(key);
     traced s("log=1024,buffers=1024," + key + ",skip=5,active=4");

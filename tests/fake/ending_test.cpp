@@ -23,7 +23,7 @@ using endings::word;
 namespace {
 
 // What the end may take longer than without Strata, and a loaded machine's share.
-constexpr double most_seconds = 2.0;
+constexpr double max_seconds = 2.0;
 constexpr double margin_seconds = 30.0;  // on a busy machine
 
 struct state_row {
@@ -113,7 +113,7 @@ struct trial {
       CHECK(each->signal == without.signal);
       CHECK(lines_of(each->out) == lines_of(without.out));
     }
-    CHECK(longest < most_seconds + margin_seconds);
+    CHECK(longest < max_seconds + margin_seconds);
     CAPTURE(by_environment.err);
     bool const has_room = state.name != std::string("full");
     if (state.name == std::string("ended") || state.name == std::string("storm")) {
@@ -221,7 +221,7 @@ TEST_CASE("main ends by pthread_exit with each of Strata's threads: the last thr
     CHECK(ended.signal == 0);
     CHECK(ended.code == 0);
     CHECK(has(ended.out, "exit handler\n"));
-    CHECK(seconds[row] < most_seconds + margin_seconds);
+    CHECK(seconds[row] < max_seconds + margin_seconds);
   }
 }
 

@@ -24,7 +24,7 @@ namespace {
 constexpr double margin_seconds = 80.0;  // its threads work all the while, on a busy machine
 constexpr unsigned usual = test::sanitized ? 12 : 24;
 /// What a step may wait for a device that hangs, and the end for the same.
-constexpr double most_seconds = 2.0;
+constexpr double max_seconds = 2.0;
 
 struct trial {
   unsigned seed;
@@ -61,7 +61,7 @@ struct trial {
     CHECK(with.code == without.code);
     CHECK(with.signal == without.signal);
     CHECK(with.out == without.out);
-    CHECK(longer < most_seconds + margin_seconds);
+    CHECK(longer < max_seconds + margin_seconds);
     CHECK(!has(with.err, "Sanitizer"));
   }
 

@@ -84,7 +84,7 @@ TEST_CASE("times that cannot be are lost, and all else is as without them") {
   bool end_0 = false;
   SUBCASE("begin 0") { begin_0 = true; }
   SUBCASE("end 0") { end_0 = true; }
-  SUBCASE("an end before the begin") { begin = 20'000; }
+  SUBCASE("an end before the start") { begin = 20'000; }
   SUBCASE("an end after the session") { end = 3'400'000'000; }
   SUBCASE("another clock") {
     begin = -100'000'000'000'000;

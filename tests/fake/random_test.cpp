@@ -24,6 +24,7 @@
 #include <vector>
 
 #include <strata/collect/host/recorder.hpp>
+#include "../sanitizers.hpp"
 #include "fake_session.hpp"
 
 namespace random_test {
@@ -966,7 +967,8 @@ std::string program::run() {
 
 void run_seeds(std::uint32_t usual, shape how) {
   std::uint32_t first = 1;
-  std::uint32_t last = std::getenv("STRATA_TEST_FULL") == nullptr ? usual : 100 * usual;
+  std::uint32_t last = usual / (test::sanitized ? 2 : 1);
+  if (std::getenv("STRATA_TEST_FULL") != nullptr) last = 100 * usual;
   if (char const* const chosen = std::getenv("STRATA_TEST_SEEDS"))
     REQUIRE(std::sscanf(chosen, "%u-%u", &first, &last) == 2);
   for (std::uint32_t seed = first; seed <= last; ++seed) {

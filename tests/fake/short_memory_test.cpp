@@ -1,6 +1,7 @@
 // A program that runs out of memory while it is measured: whichever allocation of Strata's fails,
 // alone, with some that follow, or with all that follow, the program ends as it would have, and its
 // report is true, says what it lacks, or is missed with a sentence.
+#include "../sanitizers.hpp"
 #include "../unit/process/child.hpp"
 
 #include <nlohmann/json.hpp>
@@ -82,7 +83,7 @@ void check(char const* what, char const* options) {
   bool const full = std::getenv("STRATA_TEST_FULL") != nullptr;
   for (int const count : {1, 0, 30}) {
     texts which;
-    long const step = full ? 1 : whole.allocations / 8 + 1;
+    long const step = full ? 1 : whole.allocations / (test::sanitized ? 4 : 8) + 1;
     for (long at = 1 + (full ? 0 : count % 7); at <= whole.allocations; at += step)
       which.push_back(std::to_string(at) + ":" + std::to_string(count));
     for (std::size_t at = 0; at < which.size(); at += 20) {
@@ -157,7 +158,7 @@ TEST_CASE("memory ends while windows are reported, and while the program drives 
     for (int const count : {1, 0, -40}) {
       texts which;
       for (long at = 1 + count * count % 7; at <= whole.allocations;
-           at += full ? 1 : whole.allocations / 6 + 1)
+           at += full ? 1 : whole.allocations / (test::sanitized ? 3 : 6) + 1)
         which.push_back(std::to_string(at) + ":" + std::to_string(count));
       for (trial const& one : run_all(folder / "", each, which)) {
         CAPTURE(each[1]);

@@ -5,7 +5,7 @@
 #include "../unit/trace_reader.hpp"
 #include "fake_session.hpp"
 
-#include <strata/recording.hpp>
+#include "recording/recording.hpp"
 #include "report/trace.hpp"
 
 #include <fcntl.h>

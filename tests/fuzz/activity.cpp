@@ -3,7 +3,7 @@
 // the reports is made of it.
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/recording.hpp>
+#include "recording/recording.hpp"
 
 #include <cstddef>
 #include <cstdint>

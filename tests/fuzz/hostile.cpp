@@ -1,10 +1,11 @@
 // A recording whose form is right and whose content is anything: it is refused by a sentence, or
 // all that the command makes of it is made. Nothing is written outside of the folder, JSON and CSV
 // are well-formed, and nothing that a recording names controls a terminal or a shell.
-#include <strata/recording.hpp>
+#include <strata/session/report_files.hpp>
 #include "analyse/compare.hpp"
 #include "analyse/ledger.hpp"
 #include "analyse/rank_comparison.hpp"
+#include "recording/recording.hpp"
 #include "report/comparison_files.hpp"
 
 #include <cstddef>
@@ -84,7 +85,7 @@ void make_report_files(strata::profile const& read) {
 void explain(strata::profile const& read) {
   for (char const* const format : {"text", "markdown", "json"}) {
     std::string const text = tools::bounded_explanation(read, "a folder/x.strata", format);
-    require(text.size() <= tools::most_explained_bytes, "an explanation is bounded", text);
+    require(text.size() <= tools::max_explained_bytes, "an explanation is bounded", text);
     fuzz::check_console(text);
     if (*format != 'j') continue;
     auto const json = nlohmann::json::parse(text, nullptr, false);

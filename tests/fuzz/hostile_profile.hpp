@@ -5,7 +5,7 @@
 
 #include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
-#include <strata/recording/check.hpp>
+#include "recording/check.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class hostile_profile {
     made_.end = 1'000'000;
     made_.traced = true;
     made_.has_steps = true;
-    while (!from_.empty() && size_ < most_records) add();
+    while (!from_.empty() && size_ < max_records) add();
   }
 
   strata::profile take() {
@@ -39,7 +39,7 @@ class hostile_profile {
   }
 
  private:
-  static constexpr std::size_t most_records = 20'000;
+  static constexpr std::size_t max_records = 20'000;
 
   void add() {
     auto const what = from_.take<std::uint8_t>();
@@ -47,7 +47,7 @@ class hostile_profile {
     // Few bytes stand for many records.
     if (what >= 224) times = std::size_t{1} << (what & 15);
     auto const kind = static_cast<std::uint8_t>(times > 1 ? from_.take<std::uint8_t>() : what);
-    for (; times > 0 && size_ < most_records; --times, ++size_) add_one(kind % 28);
+    for (; times > 0 && size_ < max_records; --times, ++size_) add_one(kind % 28);
   }
 
   void add_one(unsigned kind) {

@@ -1,7 +1,7 @@
 // Any names of ranges, kernels, threads, notes and problems, through one of the writers: what is
 // read back is well-formed, and nothing of a name becomes markup, a control sequence or a further
 // row.
-#include <strata/recording.hpp>
+#include "recording/recording.hpp"
 #include "report/page.hpp"
 
 #include <cstddef>

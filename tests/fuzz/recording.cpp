@@ -1,7 +1,7 @@
 // Any bytes as the content of a recording's report, of two of its pieces, or of a piece and a
 // report: refused, or one of the reports is made of it.
-#include <strata/recording.hpp>
 
+#include "recording/recording.hpp"
 #include <cstddef>
 #include <cstdint>
 #include <string>

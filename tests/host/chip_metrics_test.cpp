@@ -69,7 +69,7 @@ std::string line_of(char const* chip, chip_metrics& host, strata::metric_preset 
   metric_set const set = host.resolve(expand_metrics(preset.name));
   CHECK(set.unknown.empty());
   std::ostringstream line;
-  pass_counts const fewest = counts_of(host, set, pass_layout::fewest_passes);
+  pass_counts const fewest = counts_of(host, set, pass_layout::min_passes);
   line << chip << ' ' << preset.name << ": passes " << fewest.always << ", apart "
        << counts_of(host, set, pass_layout::cheap_ranges_apart).always;
   if (fewest.formats > 0) line << ", of formats as needed " << fewest.formats;
@@ -137,7 +137,7 @@ TEST_CASE("what can be had in one pass everywhere") {
       CAPTURE(request);
       metric_set const set = host.resolve(expand_metrics(request));
       CHECK(set.absent.empty());
-      CHECK(passes_of(host, set, pass_layout::fewest_passes) == 1);
+      CHECK(passes_of(host, set, pass_layout::min_passes) == 1);
     }
   }
 }
@@ -154,7 +154,7 @@ TEST_CASE("every metric of the catalogue can be configured alone, or is absent")
       bool const there = set.find(each.key()) != nullptr;
       somewhere[std::string(each.key())] = somewhere[std::string(each.key())] || there;
       CHECK(there != (set.absent.size() == 1));
-      if (there) CHECK(passes_of(host, set, pass_layout::fewest_passes) >= 1);
+      if (there) CHECK(passes_of(host, set, pass_layout::min_passes) >= 1);
     }
   }
   for (auto const& each : somewhere) {
@@ -199,7 +199,7 @@ TEST_CASE("names are asked for one by one, and a bad one spoils nothing") {
   CHECK(set.unknown[1].suggestions.at(0) == "dram__bytes_read.sum");
   REQUIRE(set.find("lts__t_bytes.sum") != nullptr);
   CHECK(set.find("lts__t_bytes.sum")->unit == "byte");
-  CHECK(passes_of(host, set, pass_layout::fewest_passes) == 1);
+  CHECK(passes_of(host, set, pass_layout::min_passes) == 1);
 }
 
 TEST_CASE("properties") {

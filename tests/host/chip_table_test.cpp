@@ -92,7 +92,7 @@ std::string line_of(chip_metrics& host, std::string const& key) {
       places.insert(text_of(strata::location_of(name)));
   std::size_t passes = 0;
   strata::vec<strata::detail::metric_config> configs;
-  auto const done = host.configure(set, strata::pass_layout::fewest_passes, configs);
+  auto const done = host.configure(set, strata::pass_layout::min_passes, configs);
   INFO(done.message());
   CHECK(done.ok());
   for (auto const& config : configs) passes += config.passes();

@@ -1,7 +1,7 @@
 """One compiler against the language levels, both modes, and the flags that LLM code is built with; warnings are errors.
 
 The annotations go through all of it. The implementation is dear: the language levels see its syntax, and it is compiled
-once, without exceptions. "implementations" compiles it by each compiler, optimised, and hardened as distributions do it,
+once, without exceptions. "implementations" compiles it by each compiler, optimised and hardened as distributions do it,
 for the warnings of the optimiser and of the C library, and by nvcc. "device_programs" compiles what runs on a device alone.
 All flags are for STRATA_TEST_FULL=1."""
 import glob
@@ -63,7 +63,7 @@ def host(checks, compiler):
         llama = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", *LLAMA, *LLAMA_OWN.get(compiler, []), define]
         llmc = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", "-Wall", *LLMC, define]
         for source in (IMPLEMENTATION, PARITY):
-            for standard in STANDARDS:
+            for standard in STANDARDS if FULL or source == PARITY else STANDARDS[::2]:
                 jobs.append((f"{source.stem}, {standard} {mode}",
                              base + [f"-std={standard}", define, "-fsyntax-only", source], None))
             jobs.append((f"{source.stem}, llama.cpp's flags, {mode}", llama + ["-fsyntax-only", source], None))
@@ -101,7 +101,7 @@ def implementations(checks):
     for compiler in sorted({"g++", "clang++"} - set(compilers())):
         left_out(f"the implementation by {compiler}", "it is not here")
     builds = [(compiler, name, flags) for compiler in compilers()
-              for name, flags in (("optimised", ["-O2"]), ("hardened", hardened(3)))]
+              for name, flags in (("optimised", ["-O2"]), ("hardened", hardened(3)))[0 if FULL else 1:]]
     for compiler, name, flags in builds:
         jobs.append((f"implementation, {compiler} {name}", [compiler, f"-I{INCLUDE}", *WARNINGS, "-std=c++17", MODES["on"], *flags,
                                                             "-c", IMPLEMENTATION, "-o", f"implementation-{compiler}-{name}.o"], None))

@@ -211,8 +211,10 @@ def pkg_config(checks, prefix):
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
     reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.split()
-    for name, more in (("consumer", reports), ("tables", [])):
-        checks.succeeds(f"{name}: builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *more, *flags, "-o", name])
+    checks.all_succeed([(f"{output}: compiles", ["g++", "-std=c++17", *WARNINGS, "-c", *source, *flags, "-o", output], None)
+                        for output, source in (("reports.o", reports), ("bodies.o", [bodies]), ("main.o", [SOURCE / "main.cpp"]))])
+    for name, more in (("consumer", ["reports.o"]), ("tables", [])):
+        checks.succeeds(f"{name}: links", ["g++", "main.o", "bodies.o", *more, *flags, "-o", name])
         runs(checks, name, f"{name}: ", reports=bool(more))
 
 

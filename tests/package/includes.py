@@ -23,13 +23,10 @@ MAY_INCLUDE = {
     # An ordinary library, which nothing of include/ sees: pure functions of a profile too, and what hands them to sessions.
     "src/analyse": "base profile tables src/analyse",
     "src/report": "base profile tables src/analyse src/report",
+    "src/recording": "base profile recording session src/recording",
     "src/ceilings": "base profile collect/cuda session src/analyse src/ceilings",
-    "src": "base profile session tables src/analyse src/report src/ceilings src",
+    "src": "base profile session tables src/analyse src/recording src/report src/ceilings src",
     "adapters": "base annotate profile adapters",
-}
-# An injected library is an implementation with entry points of its own.
-MAY_INCLUDE_TOO = {
-    "adapters/injection.hpp": "collect/nvtx collect/cuda session implementation.hpp",
 }
 # What users include stands on top, and nothing else does. Each belongs to a room all the same.
 PUBLIC = {
@@ -38,7 +35,7 @@ PUBLIC = {
     "profile.hpp": "profile",
     "llm.hpp": "profile",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
-    "benchmark.hpp": "session", "recording.hpp": "session",
+    "benchmark.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
@@ -57,7 +54,7 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
 # The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
-SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|src/ceilings/|annotate/process\.hpp$|recording/input_file\.hpp$|c\.h$|tables/kernel_names\.hpp$|src/report/zlib_library\.hpp$")
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|src/ceilings/|annotate/process\.hpp$|src/recording/input_file\.hpp$|c\.h$|tables/kernel_names\.hpp$|src/report/zlib_library\.hpp$")
 
 
 def short(name):
@@ -114,7 +111,7 @@ def main():
                 graph[name].append(target)
                 checks.that((quote == "<") == target.startswith("strata/"), what + ": <strata/...>, and src/ in quotes")
                 checks.that(path_of(target).exists(), what + ", which exists")
-                may = (MAY_INCLUDE.get(room, "") + " " + MAY_INCLUDE_TOO.get(short(name), "")).split()
+                may = MAY_INCLUDE.get(room, "").split()
                 checks.that(room_of(target) in may or short(target) in may, what + f": the room {room} sees {', '.join(may)}")
             elif "/adapters/" in name:
                 continue

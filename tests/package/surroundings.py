@@ -267,7 +267,7 @@ def range_free(checks):
 
 
 # Every report of a recording.
-REPORTS = """#include <strata/recording.hpp>
+REPORTS = """#include "recording/recording.cpp"
 int main(int, char** words) {
   strata::vec<std::string> problems;
   strata::options const wanted = strata::options::parse(words[2], problems);
@@ -300,7 +300,7 @@ def fast_math(checks):
         checks.that(not uses, f"{name}: asks base/numbers.hpp, which holds under -ffast-math")
     own = pathlib.Path("report.cpp")
     own.write_text(REPORTS)
-    common = ["-std=c++17", f"-I{INCLUDE}"]
+    common = ["-std=c++17", f"-I{INCLUDE}", f"-I{ROOT / 'src'}"]
     jobs = []
     if not os.path.exists("bodies.o"):
         jobs.append(("bodies.o", [*GXX, *common, "-c", IMPLEMENTATION, "-o", "bodies.o"], None))

@@ -156,7 +156,7 @@ known_keys = rows_of["keys"] | set(re.findall(r'key == "([a-z0-9-]+)"', reader))
 everywhere = plain("\0".join(pages.values()))
 titles = {span for text in pages.values() for span in code_spans(text)} | set(re.findall(r"^#+ (.*)", "\n".join(pages.values()), re.M))
 wanted = []  # messages that need an entry: their words, whether something that differs comes before, and where they are
-speaking = sorted(p for folder in (include, src) for p in folder.rglob("*") if p.suffix in (".hpp", ".h", ".cpp") and p.name != "implementation.cpp")
+speaking = sorted(p for folder in (include, src, root / "tools/inject") for p in folder.rglob("*") if p.suffix in (".hpp", ".h", ".cpp") and p.name != "implementation.cpp")
 for path in [*speaking, root / "tools/inject/inject.cpp"]:
     texts = list(literals(path.read_text(encoding="utf-8")))
     all_texts += texts
@@ -273,7 +273,7 @@ for field, key in (("log_mb", "log"), ("buffers_mb", "buffers"), ("drain_ms", "d
         fail(NAME, f"the default of {key} is {fields[field]}")
 
 variables = set()
-for path in include.rglob("*.h*"):
+for path in (*include.rglob("*.h*"), root / "tools/inject/injection.hpp"):
     text = path.read_text(encoding="utf-8")
     variables |= set(re.findall(r'(?:getenv|variable)\("(\w+)"\)', text))
     variables |= set(re.findall(r'block_variable = "(\w+)"', text))

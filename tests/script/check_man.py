@@ -39,8 +39,8 @@ that(ran(*man).returncode != 0, "man.py without a file to write")
 that(ran(*man, copy / "strata.1").returncode == 0 and (copy / "strata.1").read_bytes() == page.read_bytes(),
      "the page of the build is not of the command and its document")
 document = copy / "docs/reference/command.md"
-document.write_text(document.read_text(encoding="utf-8").replace("It becomes the program", "It is the program"), encoding="utf-8")
-that(ran(*man, copy / "strata.1").returncode == 0 and "It is the program" in (copy / "strata.1").read_text(encoding="utf-8"),
+document.write_text(document.read_text(encoding="utf-8").replace("replaces itself by the program", "is the program"), encoding="utf-8")
+that(ran(*man, copy / "strata.1").returncode == 0 and "is the program" in (copy / "strata.1").read_text(encoding="utf-8"),
      "a change of the document is not in the page")
 
 # What it says: each subcommand with all of its options, and all exit codes.

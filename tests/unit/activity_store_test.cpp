@@ -1,11 +1,13 @@
 // Device records meet the calls that caused them as they arrive; sums never stop.
+#include <strata/base/text_writer.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/recording.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
 
 #include <doctest/doctest.h>
+#include "recording/recording.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +27,7 @@ namespace {
 
 /// More than are known at a time.
 constexpr std::uint64_t many_nodes =
-    detail::graph_captures::most_nodes * (test::sanitized ? 3 : 6) / 2;
+    detail::graph_captures::max_nodes * (test::sanitized ? 3 : 6) / 2;
 
 /// A session of the host log with calls into the driver, and a store of device records.
 struct traced_run {
@@ -356,14 +358,14 @@ TEST_CASE("nodes of destroyed graphs make room, after their last records") {
     }
   }
   CHECK(captures.refused() == 0);
-  CHECK(captures.size() < detail::graph_captures::most_nodes / 2);
+  CHECK(captures.size() < detail::graph_captures::max_nodes / 2);
   captures.await_records(false);
   CHECK(captures.size() == many_nodes % 1000);  // never destroyed
 }
 
 TEST_CASE("graph nodes beyond the limit are counted and harm none that is known") {
   detail::graph_captures captures;
-  std::uint64_t const most = detail::graph_captures::most_nodes;
+  std::uint64_t const most = detail::graph_captures::max_nodes;
   for (std::uint64_t node = 1; node <= most + 5; ++node) captures.add(node, 7);
   CHECK(captures.refused() == 5);
   captures.update(2, 1, 100);

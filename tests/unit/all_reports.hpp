@@ -2,10 +2,10 @@
 #ifndef STRATA_TESTS_UNIT_ALL_REPORTS_HPP
 #define STRATA_TESTS_UNIT_ALL_REPORTS_HPP
 
-#include <strata/recording.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
+#include "recording/recording.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/page.hpp"

@@ -1,10 +1,10 @@
 // Equal runs, drawn from the steps of the recordings in examples/report: strata compare raises no
 // alarm.
 #include <doctest/doctest.h>
-#include <strata/recording.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include "analyse/compare.hpp"
+#include "recording/recording.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,9 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/console.hpp>
+#include <strata/session/standard_error.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -17,7 +19,8 @@ using strata::detail::console;
 
 namespace {
 
-/// A pipe that takes the place of stderr.
+/// A pipe that takes the place of stderr, also where a session of another test has begun: text for
+/// people goes only to the file that was stderr then.
 struct unread_pipe {
   int ends[2] = {-1, -1};
   int before = ::dup(STDERR_FILENO);
@@ -25,9 +28,11 @@ struct unread_pipe {
   unread_pipe() {
     REQUIRE(::pipe(ends) == 0);
     REQUIRE(::dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+    strata::detail::standard_error::begin();
   }
   ~unread_pipe() {
     (void)::dup2(before, STDERR_FILENO);
+    strata::detail::standard_error::begin();
     for (int const file : {ends[0], ends[1], before})
       if (file >= 0) (void)::close(file);
   }
@@ -77,14 +82,17 @@ TEST_CASE("a long text arrives whole where somebody reads slowly") {
   unread_pipe const pipe;
   std::string const text(300'000, 'a');
   std::string read;
+  std::atomic<bool> printed{false};
   std::thread reader([&] {
-    while (read.size() < text.size()) {
+    while (!printed) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       read += pipe.drain();
     }
   });
   console::print(text.data(), text.size(), console::table_ms);
+  printed = true;
   reader.join();
+  read += pipe.drain();
   CHECK(read == text);
 }
 

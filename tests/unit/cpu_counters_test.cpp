@@ -58,8 +58,8 @@ struct opened_event {
 struct scripted_kernel {
   std::map<event_id, int> errors;
   std::uint64_t unknown_flags = 0;  // bits that it answers with EINVAL
-  std::size_t most_descriptors = 1000;
-  std::size_t most_in_group = 1000;  // one more gets EINVAL
+  std::size_t max_descriptors = 1000;
+  std::size_t max_in_group = 1000;  // one more gets EINVAL
   int paranoid = 2;
   vec<int> threads;
   int ended_thread = -1;
@@ -95,8 +95,8 @@ int fake_open(perf_attributes const& what, int thread, int leader) noexcept {
   auto const error = kernel.errors.find(id_of(what));
   if (error != kernel.errors.end()) return -error->second;
   if ((what.flags & kernel.unknown_flags) != 0) return -EINVAL;
-  if (kernel.open_now() >= kernel.most_descriptors) return -EMFILE;
-  if (leader >= 0 && kernel.group_size(leader) >= kernel.most_in_group) return -EINVAL;
+  if (kernel.open_now() >= kernel.max_descriptors) return -EMFILE;
+  if (leader >= 0 && kernel.group_size(leader) >= kernel.max_in_group) return -EINVAL;
   kernel.events.push_back({what, thread, leader});
   return static_cast<int>(kernel.events.size()) + 99;
 }
@@ -545,7 +545,7 @@ TEST_CASE_FIXTURE(fixture,
 }
 
 TEST_CASE_FIXTURE(fixture, "no descriptor left: what is open counts") {
-  kernel.most_descriptors = 3;
+  kernel.max_descriptors = 3;
   outcome const made = count("cpu", problems, [] {
     STRATA_RANGE("a");
     pass(10, {{cycles, 2}, {instructions, 3}, {branches, 4}});
@@ -581,7 +581,7 @@ TEST_CASE_FIXTURE(fixture, "older kernels: child processes too, or one thread") 
 }
 
 TEST_CASE_FIXTURE(fixture, "events that do not fit together make another group") {
-  kernel.most_in_group = 2;
+  kernel.max_in_group = 2;
   outcome const made = count("cpu", problems, [] {
     STRATA_RANGE("a");
     pass(100, {{cycles, 2}, {instructions, 3}, {branches, 4}, {branch_misses, 1}});
@@ -697,7 +697,7 @@ TEST_CASE_FIXTURE(fixture, "ranges have several observers, and one that ends lea
 
 TEST_CASE_FIXTURE(fixture, "older threads beyond the limit are told") {
   kernel.threads = {7, 8};
-  kernel.most_descriptors = 3;
+  kernel.max_descriptors = 3;
   outcome const made = count("cpu_cycles+cpu_instructions", problems, [] {
     STRATA_RANGE("a");
     pass(10, {{instructions, 5}});

@@ -1,8 +1,9 @@
 // Recordings and files of somebody else: refused at once, or read without harm.
 #include <strata/profile/metric_set.hpp>
-#include <strata/recording.hpp>
 #include <strata/session/output_directory.hpp>
+#include <strata/session/report_files.hpp>
 #include "analyse/json_reader.hpp"
+#include "recording/recording.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
-#include <strata/recording.hpp>
+#include <strata/recording/format.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/record_sums.hpp>
@@ -13,6 +13,7 @@
 #include "analyse/compare.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
+#include "recording/recording.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/page.hpp"

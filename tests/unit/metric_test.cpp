@@ -339,7 +339,7 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   auto const groups = [](char const* request, pass_layout layout) {
     return strata::group_metrics(resolve_metrics(expand_metrics(request), everything), layout);
   };
-  auto all = groups("hbm+l1+flops+links", pass_layout::fewest_passes);
+  auto all = groups("hbm+l1+flops+links", pass_layout::min_passes);
   REQUIRE(all.size() == 3);
   CHECK(all[0].location == metric_location::memory);
   CHECK(all[1].location == metric_location::device_wide);
@@ -356,31 +356,31 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   all = groups("achieved_occupancy", pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 1);
   CHECK(all[0].location == metric_location::sm);
-  all = groups("time_ns+pcie_read_bytes+nvlink_receive_bytes", pass_layout::fewest_passes);
+  all = groups("time_ns+pcie_read_bytes+nvlink_receive_bytes", pass_layout::min_passes);
   REQUIRE(all.size() == 1);
   CHECK(all[0].location == metric_location::device_wide);
   // Links refuse constants, also their own: they are counted apart, and time with them.
-  all = groups("time_ns+links", pass_layout::fewest_passes);
+  all = groups("time_ns+links", pass_layout::min_passes);
   REQUIRE(all.size() == 2);
   CHECK(all[0].location == metric_location::memory);
   CHECK(all[1].location == metric_location::device_wide);
   for (std::string const& each : all[1].counters) CHECK(each.find("peak") == std::string::npos);
-  all = groups("time_ns+flops", pass_layout::fewest_passes);
+  all = groups("time_ns+flops", pass_layout::min_passes);
   REQUIRE(all.size() == 2);
   CHECK(all[0].location == metric_location::memory);
-  all = groups("flops+fp32_peak_per_cycle", pass_layout::fewest_passes);
+  all = groups("flops+fp32_peak_per_cycle", pass_layout::min_passes);
   REQUIRE(all.size() == 2);
   CHECK(all[0].location == metric_location::memory);
-  all = groups("links+l2_peak_bytes_per_cycle", pass_layout::fewest_passes);
+  all = groups("links+l2_peak_bytes_per_cycle", pass_layout::min_passes);
   CHECK(all.size() == 2);
-  all = groups("time_ns", pass_layout::fewest_passes);
+  all = groups("time_ns", pass_layout::min_passes);
   REQUIRE(all.size() == 1);
   CHECK(all[0].counters == names{"gpu__time_duration.sum"});
-  CHECK(groups("", pass_layout::fewest_passes).empty());
+  CHECK(groups("", pass_layout::min_passes).empty());
 }
 
 TEST_CASE("what instruments kernels stands alone, in every preset") {
-  for (pass_layout const layout : {pass_layout::fewest_passes, pass_layout::cheap_ranges_apart}) {
+  for (pass_layout const layout : {pass_layout::min_passes, pass_layout::cheap_ranges_apart}) {
     for (auto const& preset : strata::preset_list()) {
       CAPTURE(preset.name);
       metric_set const set = resolve_metrics(expand_metrics(preset.name), everything);

@@ -37,7 +37,7 @@ TEST_CASE("equal texts have one number, counted from one") {
 TEST_CASE("a full table refuses by count") {
   auto const t = std::make_unique<name_table>();
   bool refused = false;
-  for (std::size_t i = 1; i < name_table::most_names; ++i)
+  for (std::size_t i = 1; i < name_table::max_names; ++i)
     (void)t->intern(std::to_string(i), "[other]", &refused);
   CHECK_FALSE(refused);
   std::uint32_t const other = t->intern("one too many", "[other]", &refused);
@@ -50,7 +50,7 @@ TEST_CASE("a full table refuses by count") {
   CHECK(t->texts()[known] == "17");  // known ones stay
   CHECK(t->intern("[other]", "[other]", &refused) == other);
   CHECK_FALSE(refused);
-  CHECK(t->texts().size() == name_table::most_names + 1);
+  CHECK(t->texts().size() == name_table::max_names + 1);
 }
 
 TEST_CASE("a long text is cut, and is one with those that begin alike") {
@@ -144,7 +144,7 @@ TEST_CASE("a thread asks for the number of a text once") {
 
 TEST_CASE("each refused text is counted, also by a thread that asked before") {
   auto const t = std::make_unique<name_table>();
-  for (std::size_t i = 1; i < name_table::most_names; ++i) (void)t->intern(std::to_string(i), "");
+  for (std::size_t i = 1; i < name_table::max_names; ++i) (void)t->intern(std::to_string(i), "");
   name_memo mine(*t);
   bool refused = false;
   for (int i = 0; i < 3; ++i) {

@@ -44,7 +44,7 @@ TEST_CASE("a node for each parent, name and index") {
 TEST_CASE("indices beyond the limit of a name are one node") {
   node_table t(deeper, other);
   bool refused = false;
-  for (std::uint32_t i = 0; i < node_table::most_indices; ++i)
+  for (std::uint32_t i = 0; i < node_table::max_indices; ++i)
     (void)t.child(root_node, 7, i, &refused);
   CHECK_FALSE(refused);
   std::uint32_t const any = t.child(root_node, 7, 1'000'000, &refused);
@@ -72,7 +72,7 @@ TEST_CASE("a full table is given up when the next session begins") {
   CHECK(t.child(root_node, 7, 12) == kept);
   CHECK(t.node_of(handle, 99) == kept);
 
-  for (std::uint32_t i = 0; i <= node_table::most_indices; ++i) (void)t.child(root_node, 7, i);
+  for (std::uint32_t i = 0; i <= node_table::max_indices; ++i) (void)t.child(root_node, 7, i);
   CHECK(t.refused().indices == 1);
   t.begin_session();
   CHECK(t.epoch() == 1);
@@ -83,7 +83,7 @@ TEST_CASE("a full table is given up when the next session begins") {
   std::uint32_t const late = t.child(1000, 8, no_index);  // a parent of the epoch before
   CHECK(t.nodes()[late].parent == root_node);
   CHECK(t.node_of(t.handle(late), 99) == late);
-  for (std::uint32_t i = 0; i < node_table::most_indices; ++i)
+  for (std::uint32_t i = 0; i < node_table::max_indices; ++i)
     (void)t.child(root_node, 7, i + 9'000);
   CHECK(t.refused().indices == 1);
 }
@@ -91,8 +91,8 @@ TEST_CASE("a full table is given up when the next session begins") {
 TEST_CASE("what is too deep is one node") {
   node_table t(deeper, other);
   std::uint32_t node = root_node;
-  for (std::uint32_t i = 0; i < node_table::most_depth; ++i) node = t.child(node, 9, no_index);
-  CHECK(t.nodes()[node].depth == node_table::most_depth);
+  for (std::uint32_t i = 0; i < node_table::max_depth; ++i) node = t.child(node, 9, no_index);
+  CHECK(t.nodes()[node].depth == node_table::max_depth);
   bool refused = false;
   std::uint32_t const below = t.child(node, 9, no_index, &refused);
   CHECK(refused);
@@ -115,8 +115,8 @@ TEST_CASE("nodes beyond the limit are one node below the root") {
     ++name;
     REQUIRE(name < 1000);
   }
-  CHECK(t->nodes().size() <= node_table::most_nodes);
-  CHECK(t->nodes().size() >= node_table::most_nodes - 2);
+  CHECK(t->nodes().size() <= node_table::max_nodes);
+  CHECK(t->nodes().size() >= node_table::max_nodes - 2);
   CHECK(t->refused().nodes == 1);
   refused = false;
   std::uint32_t const stand_in = t->child(parent, 12, 5, &refused);
@@ -128,7 +128,7 @@ TEST_CASE("nodes beyond the limit are one node below the root") {
   CHECK(t->refused().nodes == 4);  // a call counts once
   CHECK(t->refused().indices == 0);
   CHECK(t->child(stand_in, 14, 1) == stand_in);
-  CHECK(t->nodes().size() <= node_table::most_nodes);
+  CHECK(t->nodes().size() <= node_table::max_nodes);
 }
 
 TEST_CASE("threads agree on the nodes") {
@@ -168,9 +168,9 @@ TEST_CASE("a thread asks for a node once, however large the tree") {
 
 TEST_CASE("what a thread remembers is bounded, and right beyond the bound") {
   using map = strata::detail::key_numbers<detail::node_key>;
-  map known(map::most_remembered);
+  map known(map::max_remembered);
   CHECK(known.find({1, 2, 3}) == 0);
-  constexpr std::uint32_t count = 2 * map::most_remembered;
+  constexpr std::uint32_t count = 2 * map::max_remembered;
   for (std::uint32_t i = 1; i <= count; ++i) {
     known.add({i, 1, i % 7}, i);
     if (known.find({i, 1, i % 7}) != i) CHECK(known.find({i, 1, i % 7}) == i);
@@ -182,7 +182,7 @@ TEST_CASE("what a thread remembers is bounded, and right beyond the bound") {
     remembered += number != 0 ? 1 : 0;
   }
   CHECK(remembered > 0);
-  CHECK(remembered <= map::most_remembered * 3 / 4);
+  CHECK(remembered <= map::max_remembered * 3 / 4);
   CHECK(known.find({count, 1, count % 7 + 1}) == 0);
   known.clear();
   CHECK(known.find({count, 1, count % 7}) == 0);

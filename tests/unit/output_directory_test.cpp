@@ -3,6 +3,7 @@
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
+#include <strata/session/standard_error.hpp>
 #include "report/report_input.hpp"
 #include "report/trace.hpp"
 
@@ -201,16 +202,18 @@ TEST_CASE("what goes wrong while a file is written") {
 
 namespace {
 
-/// Runs with stderr going elsewhere.
+/// Runs with stderr going elsewhere, to what is stderr for a session too.
 template <class Run>
 void print_to(int file, Run run) {
   REQUIRE(file >= 0);
   std::fflush(stderr);
   int const before = dup(STDERR_FILENO);
   REQUIRE(dup2(file, STDERR_FILENO) >= 0);
+  strata::detail::standard_error::begin();
   run();
   std::fflush(stderr);
   REQUIRE(dup2(before, STDERR_FILENO) >= 0);
+  strata::detail::standard_error::begin();
   close(before);
   close(file);
 }

@@ -337,8 +337,8 @@ TEST_CASE("10,000 ranges within each other") {
     deeper += p.names[p.nodes[r.node].name] == "[deeper]";
     deepest = p.nodes[r.node].depth > deepest ? p.nodes[r.node].depth : deepest;
   }
-  CHECK(deepest == detail::node_table::most_depth + 1);
-  CHECK(deeper == 10'000 - detail::node_table::most_depth);
+  CHECK(deepest == detail::node_table::max_depth + 1);
+  CHECK(deeper == 10'000 - detail::node_table::max_depth);
   CHECK(p.losses.ranges_too_deep == deeper);
 }
 
@@ -354,16 +354,16 @@ TEST_CASE("the time of ranges beyond the depth limit is that of the outermost on
   double deeper = 0;
   std::uint64_t calls = 0;
   auto const add = [&](std::uint32_t node, double duration, std::uint64_t count) {
-    if (p.nodes[node].depth == detail::node_table::most_depth)
+    if (p.nodes[node].depth == detail::node_table::max_depth)
       above += static_cast<std::int64_t>(duration);
-    if (p.nodes[node].depth <= detail::node_table::most_depth) return;
+    if (p.nodes[node].depth <= detail::node_table::max_depth) return;
     deeper += duration;
     calls += count;
   };
   for (range_record const& r : p.ranges) add(r.node, static_cast<double>(r.end - r.begin), 1);
   for (overflow_sums const& f : p.summed_ranges)
     add(f.node, f.durations.sum(), f.durations.count());
-  CHECK(calls == times * (5'000 - detail::node_table::most_depth));
+  CHECK(calls == times * (5'000 - detail::node_table::max_depth));
   CHECK(deeper > 0);
   CHECK(deeper <= static_cast<double>(above) + 1000);
   CHECK(p.losses.ranges_too_deep == calls);
@@ -413,7 +413,7 @@ TEST_CASE("pushes that nobody pops take a bounded memory") {
   CHECK(p.losses.pops_without_push == 0);
   CHECK(p.losses.ranges_left_open == 0);
   CHECK(calls_of(p).at("within") == 1);
-  CHECK(p.losses.ranges_too_deep == most - detail::node_table::most_depth + 2);
+  CHECK(p.losses.ranges_too_deep == most - detail::node_table::max_depth + 2);
 }
 
 TEST_CASE("a range leaves errno alone") {

@@ -374,10 +374,10 @@ TEST_CASE("records of one time do not wait for others") {
   store_run run(1 << 20);
   std::uint32_t const id = run.launch();
   constexpr std::uint32_t batches = 5;
-  for (std::uint32_t i = 0; i < batches * detail::activity_store::least_batch; ++i)
+  for (std::uint32_t i = 0; i < batches * detail::activity_store::min_batch; ++i)
     run.add(kernel_of(id, 7, 9));
   // A batch of records waits at most, and some more.
-  CHECK(run.store.bytes_beyond_budget() < 2 * detail::activity_store::least_batch * 128);
+  CHECK(run.store.bytes_beyond_budget() < 2 * detail::activity_store::min_batch * 128);
   CHECK(run.take().losses.uncorrelated == 0);
 }
 

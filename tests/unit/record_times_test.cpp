@@ -1,7 +1,6 @@
 // Times of device records that no run can have are counted as lost, and spoil nothing else.
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/recording.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 
@@ -16,6 +15,7 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "recording/recording.hpp"
 
 #include "../sanitizers.hpp"
 #include "all_reports.hpp"

@@ -24,7 +24,7 @@ using sample::step_end;
 
 namespace {
 
-constexpr double most_percent = 100.0;
+constexpr double max_percent = 100.0;
 
 /// The number that ends before a place of a text; less than 0 where none does.
 double number_before(std::string const& text, std::size_t end) {
@@ -143,7 +143,7 @@ void check_shares(report_input const& input, counts& seen) {
   CAPTURE(table);
   for (double const share : console_shares(table)) {
     ++seen.console;
-    CHECK(share <= most_percent);
+    CHECK(share <= max_percent);
   }
   std::string const found = text_of([&](detail::text_writer& out) { write_findings(out, input); });
   for (char const* key : {"part", "cost_of_step"})
@@ -154,17 +154,17 @@ void check_shares(report_input const& input, counts& seen) {
   for (double const share :
        csv_shares(text_of([&](detail::text_writer& out) { write_ranges_csv(out, input); }))) {
     ++seen.csv;
-    CHECK(share <= most_percent);
+    CHECK(share <= max_percent);
   }
   for (double const share :
        csv_shares(text_of([&](detail::text_writer& out) { write_kernels_csv(out, input); }))) {
     ++seen.csv;
-    CHECK(share <= most_percent);
+    CHECK(share <= max_percent);
   }
   for (counter_tables const& each : input.counters)
     for (double const share : csv_shares(text_of(
              [&](detail::text_writer& out) { write_counters_wide_csv(out, input, each.ranges); })))
-      CHECK(share <= most_percent);
+      CHECK(share <= max_percent);
 }
 
 void check_rows(strata::vec<range_row> const& rows) {

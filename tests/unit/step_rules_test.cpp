@@ -122,13 +122,13 @@ TEST_CASE("preempted: it names the cause of calls that vary, unless these take f
   // Every fifth step takes 2 ms more.
   std::vector<double> steps = even(40);
   for (std::size_t i = 4; i < steps.size(); i += 5) steps[i] += 2000.0;
-  auto const with = [&](double least_cpu) {
+  auto const with = [&](double min_cpu) {
     program p = of_host(steps, 1.0, 0, 2);
     for (step_record& step : p.made.steps) {
       std::int64_t const ns = step.end - step.begin;
       bool const is_long = ns > 2'000'000;
       step.cpu_ns =
-          is_long ? static_cast<std::int64_t>(least_cpu * static_cast<double>(ns)) : ns * 90 / 100;
+          is_long ? static_cast<std::int64_t>(min_cpu * static_cast<double>(ns)) : ns * 90 / 100;
     }
     return p;
   };

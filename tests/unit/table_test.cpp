@@ -441,7 +441,7 @@ TEST_CASE("memory by purpose has a table where the program named one") {
       text,
       "other               2   1.50 MiB   512 KiB     2.00 MiB  3.00 MiB     1.00 MiB    25.0"));
   CHECK_FALSE(has(text, "never"));
-  CHECK(has(text, "At the peak, 2.50 ms after the begin, 4.00 MiB were in use."));
+  CHECK(has(text, "At the peak, 2.50 ms after the start, 4.00 MiB were in use."));
   CHECK(has(table(s, 60), "Allocated and"));
 }
 

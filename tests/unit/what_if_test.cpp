@@ -322,7 +322,7 @@ TEST_CASE("launches that wait in a full queue follow the device") {
   CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(12'750).epsilon(0.02));
 }
 
-TEST_CASE("another thread keeps its distance from the begin of the step") {
+TEST_CASE("another thread keeps its distance from the start of the step") {
   program p;
   p.run(4, [&] {
     p.compute(p.b, 100 * us);

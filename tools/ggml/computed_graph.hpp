@@ -64,7 +64,7 @@ class computed_graph {
   enum class pass : unsigned char { plan, planned, launch };
 
   /// Nodes that are fused with the one before them, or idle, are not asked about.
-  static constexpr int most_skipped = 64;
+  static constexpr int max_skipped = 64;
 
   /// Whether the graph is launched before all of it was planned: its first node comes again, which
   /// is not a source that the operation asks about.
@@ -82,7 +82,7 @@ class computed_graph {
 
   /// Whether the node comes next: an operation may ask about its sources, which came before.
   bool advance(ggml_tensor const* node) {
-    for (int i = next_; i < count_ && i < next_ + most_skipped; ++i) {
+    for (int i = next_; i < count_ && i < next_ + max_skipped; ++i) {
       if (nodes_[i] != node) continue;
       next_ = i + 1;
       return true;

@@ -5,7 +5,7 @@
 // (LD_PRELOAD, as strata run does), which do the work. README.md has how to build and use it.
 
 // Brings the implementation, so it comes first.
-#include <strata/adapters/injection.hpp>
+#include "../inject/injection.hpp"
 
 #include <strata/range.hpp>
 

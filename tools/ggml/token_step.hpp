@@ -21,14 +21,14 @@ struct graph_work {
   /// Source: the rows that llama.cpp takes from the table of tokens first, and those of the last
   /// node, which is the output.
   static graph_work read(ggml_cgraph* graph) {
-    constexpr std::int64_t most_sequences = 256;  // llama.cpp's own limit
+    constexpr std::int64_t max_sequences = 256;  // llama.cpp's own limit
     ggml_tensor* const* const nodes = ggml_graph_nodes(graph);
     int const count = ggml_graph_n_nodes(graph);
     graph_work found;
     for (int i = 0; i < count; ++i) {
       if (nodes[i]->op != GGML_OP_GET_ROWS) continue;
       found.tokens = nodes[i]->ne[1];
-      found.decodes = found.tokens <= most_sequences && nodes[count - 1]->ne[1] == found.tokens;
+      found.decodes = found.tokens <= max_sequences && nodes[count - 1]->ne[1] == found.tokens;
       break;
     }
     return found;

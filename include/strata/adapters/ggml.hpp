@@ -147,9 +147,9 @@ class ggml_flow {
     before_ = key;
     position_ = position;
     double const flops = ggml_work::flops_of(node);
-    if (work_.empty() || flops > most_flops_) {  // the part that works most names the piece
+    if (work_.empty() || flops > max_flops_) {  // the part that works most names the piece
       named_ = position;
-      most_flops_ = flops;
+      max_flops_ = flops;
     }
     work_.add(node);
     ggml_ends::what const known = ends.known(key);
@@ -237,7 +237,7 @@ class ggml_flow {
   ggml_label label_;
   ggml_part position_;
   ggml_part named_;
-  double most_flops_ = 0;
+  double max_flops_ = 0;
   ggml_work work_;
   phases part_;
   phases piece_;

@@ -66,7 +66,7 @@ struct listener {
 
 /// Copies that differ in this share nothing.
 inline constexpr std::uint32_t process_abi = STRATA_DETAIL_PROCESS_ABI;
-inline constexpr std::size_t most_copies = 64;
+inline constexpr std::size_t max_copies = 64;
 
 /// How the program's NVTX calls come to Strata, if they do.
 enum class nvtx_source : unsigned char { none, cupti, injection };
@@ -121,7 +121,7 @@ struct process_block {
   atomic<process_phase> phase{process_phase::running};
   atomic<unsigned long> owner{0};              // the process that has started a session
   atomic<void (*)()> report_at_exit{nullptr};  // for who is destroyed before the exit handlers end
-  atomic<listener const*>* slots[most_copies] = {};
+  atomic<listener const*>* slots[max_copies] = {};
   std::size_t slot_count = 0;
   bool decided = false;           // the listener is chosen; else the next range chooses it
   char const* request = nullptr;  // the text of STRATA when the first range read it
@@ -178,8 +178,8 @@ inline void hide_controls(char* text, std::size_t size) noexcept {
   }
 }
 
-/// Prints one sentence on stderr; of a very long one the begin. What is quoted in it comes from
-/// outside: a name or a path may hold anything.
+/// Prints one sentence on stderr, truncated to 4 KiB. Control characters become `?`, since a name
+/// or a path that it quotes may hold anything.
 STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
   char line[4096];
   int const length = std::snprintf(line, sizeof line, "strata: %s\n", message);
@@ -311,7 +311,7 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline process_block& block() noexcep
   if (!adopted_block.compare_exchange_strong(expected, found, memory_order_acq_rel))
     return *expected;
   spin_lock lock(found->mutex);
-  if (found->slot_count < most_copies) {
+  if (found->slot_count < max_copies) {
     found->slots[found->slot_count++] = &listener_slot;
     if (found->decided) listener_slot.store(found->installed, memory_order_release);
   } else {
@@ -340,11 +340,11 @@ STRATA_DETAIL_OF_MODULE inline lent_functions lent{};
 /// The module is unloaded, or the process ends: takes back what the block has of it. Where another
 /// thread has the block's lock for long, a child was forked meanwhile.
 __attribute__((destructor(101), used, visibility("hidden"))) inline void leave_block() noexcept {
-  constexpr unsigned most_turns = 100;
+  constexpr unsigned max_turns = 100;
   process_block* const ours = adopted_block.load(memory_order_acquire);
   if (ours == nullptr || ours == &own_block) return;
   for (unsigned turn = 0; !ours->mutex.try_lock(); ++turn) {
-    if (turn == most_turns) return;
+    if (turn == max_turns) return;
     wait_a_turn(turn);
   }
   for (std::size_t i = 0; i < ours->slot_count; ++i)
@@ -440,7 +440,7 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void want_session(process_bloc
 }
 
 /// Lets everything idle, unless a session has begun in the meantime.
-inline void settle_idle(process_block& ours) noexcept {
+inline void make_idle(process_block& ours) noexcept {
   listener const* idle = nullptr;
   {
     spin_lock const lock(ours.mutex);
@@ -484,9 +484,9 @@ inline bool read_request(process_block& ours) noexcept {
 /// constructor of a library that it is loading. Each thread waits once.
 STRATA_DETAIL_OF_MODULE inline bool take_decision(process_block& ours) noexcept {
   // A heuristic: 5 s in turns of 0.2 ms at least. CUDA starts in less on all but large machines.
-  constexpr unsigned most_turns = 25'000;
+  constexpr unsigned max_turns = 25'000;
   static thread_local bool in_vain = false;
-  for (unsigned turn = 0; turn < (in_vain ? 1 : most_turns); ++turn) {
+  for (unsigned turn = 0; turn < (in_vain ? 1 : max_turns); ++turn) {
     if (ours.decision_mutex.try_lock()) return true;
     wait_a_turn(turn);
   }
@@ -510,7 +510,7 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void decide_now(process_block&
       (void)start();
     }
   }
-  settle_idle(ours);
+  make_idle(ours);
   deciding_in_this_thread() = false;
 }
 

@@ -2,9 +2,10 @@
 #ifndef STRATA_BASE_CONSOLE_HPP
 #define STRATA_BASE_CONSOLE_HPP
 
-// Text for people, on stderr. Nobody may read it: a pipe that is full, or a terminal that is held,
-// would stop the program for ever, and with it every thread that waits for the C library's lock of
-// that stream. So text goes past the stream, and what nobody takes in time is left out and counted.
+// Text for people, on stderr. The reader may be absent: a write to a full pipe or to a stopped
+// terminal would block for ever, and with it every thread that waits for the C library's lock of
+// the stream. So text is written past the stream, and text that is not taken in time is dropped and
+// counted.
 
 #include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
@@ -77,8 +78,8 @@ class console {
       return;
     }
     if (file == STDERR_FILENO && !is_program_stderr()) return;
-    int const most_ms = hurried_.load() ? sentence_ms : patience_ms;
-    int const patience = stuck_.load() ? none_ms : most_ms;
+    int const max_ms = hurried_.load() ? sentence_ms : patience_ms;
+    int const patience = stuck_.load() ? none_ms : max_ms;
     if (!take_turn(patience)) return leave_out();
     bool whole = say_left_out(file, patience);
     whole = whole && write(file, text, size, patience);

@@ -250,7 +250,7 @@ class key_numbers {
 
  public:
   /// The size of a thread's own map.
-  static constexpr std::size_t most_remembered = std::size_t{1} << 16;
+  static constexpr std::size_t max_remembered = std::size_t{1} << 16;
 
   explicit key_numbers(std::size_t most = ~std::size_t{0}) noexcept : most_(most) {}
   key_numbers(key_numbers const&) = delete;
@@ -350,8 +350,8 @@ struct text_key {
 /// Where long texts are cut, those beyond `longest` bytes that begin alike are equal. Threads: any.
 class name_table {
  public:
-  static constexpr std::size_t most_names = 65'536;
-  static constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  static constexpr std::size_t max_names = 65'536;
+  static constexpr std::size_t max_bytes = std::size_t{64} << 20;
   static constexpr std::size_t longest = 1'000;
 
   enum class long_texts { kept, cut };
@@ -373,7 +373,7 @@ class name_table {
     system_lock lock(mutex_);
     ++asked_;
     if (std::uint32_t const known = numbers_.find({text})) return known;
-    if (texts_.size() < most_names && bytes_ + text.size() <= limit_bytes_) {
+    if (texts_.size() < max_names && bytes_ + text.size() <= limit_bytes_) {
       if (std::uint32_t const made = add(text)) return made;
     }
     refused_.fetch_add(1, memory_order_relaxed);
@@ -390,10 +390,10 @@ class name_table {
     return texts_[number];
   }
 
-  /// From now on the texts may have so many bytes, or `most_bytes` where that is less.
+  /// From now on the texts may have so many bytes, or `max_bytes` where that is less.
   void limit_bytes(std::size_t bytes) noexcept {
     system_lock lock(mutex_);
-    limit_bytes_ = bytes < least_limit ? least_limit : bytes < most_bytes ? bytes : most_bytes;
+    limit_bytes_ = bytes < min_limit ? min_limit : bytes < max_bytes ? bytes : max_bytes;
   }
   /// The memory of all texts, with their places in the lists.
   std::size_t bytes() const noexcept {
@@ -423,7 +423,7 @@ class name_table {
   }
 
  private:
-  static constexpr std::size_t least_limit = std::size_t{1} << 20;
+  static constexpr std::size_t min_limit = std::size_t{1} << 20;
   /// In the vector, in the map of numbers that is half full, and around a block of memory.
   static constexpr std::size_t bytes_of_place =
       sizeof(std::string_view) + 2 * (sizeof(text_key) + 8) + 16;
@@ -461,7 +461,7 @@ class name_table {
   key_numbers<text_key> numbers_;
   vec<std::string_view> texts_;
   std::size_t bytes_ = 0;
-  std::size_t limit_bytes_ = most_bytes;
+  std::size_t limit_bytes_ = max_bytes;
   std::uint64_t asked_ = 0;
   atomic<std::uint64_t> refused_{0};
 };
@@ -492,7 +492,7 @@ class name_memo {
   }
 
   name_table* names_;
-  key_numbers<text_key> known_{key_numbers<text_key>::most_remembered};
+  key_numbers<text_key> known_{key_numbers<text_key>::max_remembered};
 };
 
 }  // namespace detail

@@ -46,9 +46,9 @@
   "compile include/strata/implementation.cpp (C++17) into it (CMake: link "                    \
   "strata::implementation), or run the program under libstrata_inject.so"
 
-// What was not given or measured is NaN, and a report is the same whatever flags its bodies were
-// built with. LLM code often has -ffast-math or -Ofast, which take it that no number is NaN and
-// that sums have no order: the namespaces of all bodies switch that off for themselves.
+// An amount that was not given or measured is NaN. LLM code is often built with -ffast-math or
+// -Ofast, which assume that no number is NaN and reorder sums. Strata's namespaces switch both off
+// for themselves, so that a report does not depend on these flags.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #define STRATA_DETAIL_FAST_MATH 1

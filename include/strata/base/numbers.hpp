@@ -74,12 +74,12 @@ inline std::int64_t whole_part(double const& value) noexcept {
 }
 
 /// Measured parts add up to this much more than their whole: clocks, rounding.
-inline constexpr double most_of_whole = 1.0005;
+inline constexpr double max_of_whole = 1.0005;
 
 /// A part of a whole, from 0 to 1; NaN without a whole, and where the part is larger: the two are
 /// not of the same work, and no reader could use such a share.
 inline double share_of(double const& part, double const& whole) noexcept {
-  if (!is_positive(whole) || !is_finite(part) || part > most_of_whole * whole) return not_a_number;
+  if (!is_positive(whole) || !is_finite(part) || part > max_of_whole * whole) return not_a_number;
   return smaller(part / whole, 1.0);
 }
 

@@ -94,7 +94,7 @@ class open_ranges {
   static constexpr std::int64_t no_begin = -1;
 
   /// Threads: any. Hands what is open to `sink(node, begin)`, the outermost first and at most 64;
-  /// the begin is no_begin where this session did not record it. Of a thread that continues
+  /// the start is no_begin where this session did not record it. Of a thread that continues
   /// meanwhile these are of no one moment.
   template <class Sink>
   void for_each(std::uint32_t session, Sink sink) const {

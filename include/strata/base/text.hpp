@@ -39,8 +39,8 @@ inline constexpr std::size_t longest_fixed = 344;
 /// The one instantiation of std::to_chars for integers: each adds 1.2 KB of code. The base is 10 or
 /// more.
 inline char* digits_text(char* out, std::uint64_t value, int base = 10) noexcept {
-  constexpr std::size_t most_digits = 20;
-  return std::to_chars(out, out + most_digits, value, base).ptr;
+  constexpr std::size_t max_digits = 20;
+  return std::to_chars(out, out + max_digits, value, base).ptr;
 }
 
 template <class Integer>

@@ -49,7 +49,7 @@ void add_by_time(vec<First>& a, std::size_t count_a, vec<Second>& b, std::size_t
 /// step for each level that was not busy yet.
 class subtree_sweep {
  public:
-  static constexpr std::size_t most_devices = 64;
+  static constexpr std::size_t max_devices = 64;
   static constexpr std::uint32_t deepest = 1024;
 
   explicit subtree_sweep(subtree_sums& sums) noexcept : sums_(&sums) {}
@@ -134,7 +134,7 @@ class subtree_sweep {
     }
     std::size_t index = 0;
     while (index < sums_->devices.size() && sums_->devices[index].device != on) ++index;
-    if (index == most_devices) return index - 1;
+    if (index == max_devices) return index - 1;
     if (index == devices_.size())
       add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
     return index;
@@ -169,7 +169,7 @@ struct summing_losses {
 /// Threads: one at a time.
 class device_summing {
  public:
-  static constexpr std::size_t most_devices = subtree_sweep::most_devices;
+  static constexpr std::size_t max_devices = subtree_sweep::max_devices;
 
   explicit device_summing(device_sums& sums)
       : sums_(&sums), by_node_(sums.by_node), by_family_(sums.by_family) {
@@ -219,11 +219,11 @@ class device_summing {
 
   /// How many multiprocessors a device has, for the use that its kernels make of it.
   void describe_device(std::uint32_t device, std::uint32_t multiprocessors) noexcept {
-    if (device < most_devices) multiprocessors_[device] = multiprocessors;
+    if (device < max_devices) multiprocessors_[device] = multiprocessors;
   }
 
   std::uint32_t multiprocessors(std::uint32_t device) const noexcept {
-    return device < most_devices ? multiprocessors_[device] : 0;
+    return device < max_devices ? multiprocessors_[device] : 0;
   }
   /// A context whose work may use a part of the device only.
   void describe_context(profile_context const& context) {
@@ -471,7 +471,7 @@ class device_summing {
   number_map<std::uint32_t> names_;     ///< by node and name: position + 1
   number_map<allocation> live_;         ///< by address
   number_map<std::uint32_t> contexts_;  ///< multiprocessors of those that have a part
-  std::uint32_t multiprocessors_[most_devices] = {};
+  std::uint32_t multiprocessors_[max_devices] = {};
   memory_budget* budget_ = nullptr;
   std::uint32_t other_names_ = ~std::uint32_t{0};  ///< no kernel has this name
   summing_losses losses_;

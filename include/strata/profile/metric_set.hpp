@@ -95,7 +95,7 @@ class formula {
 
   /// Requires: a value for each of inputs(), NaN where there is none.
   double value(double const* inputs) const noexcept {
-    double stack[most_depth];
+    double stack[max_depth];
     std::size_t top = 0;
     for (step const& next : steps_) {
       if (next.what == step::number) {
@@ -133,7 +133,7 @@ class formula {
   };
   static constexpr std::size_t longest = 4096;  ///< the catalogue's have a few hundred bytes
   static constexpr unsigned deepest = 64;       ///< brackets within brackets
-  static constexpr std::size_t most_depth = 16;
+  static constexpr std::size_t max_depth = 16;
 
   void skip() noexcept {
     while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
@@ -147,7 +147,7 @@ class formula {
   }
 
   void push(char what, double value = 0.0) {
-    good_ = good_ && ++depth_ <= most_depth;
+    good_ = good_ && ++depth_ <= max_depth;
     steps_.push_back({what, value});
   }
 
@@ -421,7 +421,7 @@ struct metric_set {
 
 /// Whether counters of the SMs and of L1 get passes of their own.
 enum class pass_layout : unsigned char {
-  fewest_passes,      ///< whatever fits together is counted together
+  min_passes,         ///< whatever fits together is counted together
   cheap_ranges_apart  ///< memory counters apart from the SMs': one pass more, far cheaper ranges
 };
 
@@ -440,7 +440,7 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
   bool const has_cycles = names.contains(detail::tensor_cycles);
   for (location const where :
        {location::memory, location::sm, location::device_wide, location::sass}) {
-    bool const joins = where == location::sm && layout == pass_layout::fewest_passes;
+    bool const joins = where == location::sm && layout == pass_layout::min_passes;
     vec<std::string> conditional;
     for (std::string const& name : names) {
       if (location_of(name) != where) continue;

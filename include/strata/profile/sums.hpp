@@ -62,7 +62,7 @@ class duration_statistics {
   std::size_t growth(std::int64_t duration) const noexcept {
     std::size_t const capacity = histogram_.capacity();
     std::size_t const wanted = wanted_size(bucket(duration), bucket(duration));
-    if (wanted <= capacity || wanted <= least_capacity) return 0;
+    if (wanted <= capacity || wanted <= min_capacity) return 0;
     std::size_t const grown = 2 * capacity;
     return ((grown < wanted ? wanted : grown) - capacity) * sizeof(std::uint64_t);
   }
@@ -124,7 +124,7 @@ class duration_statistics {
  private:
   friend struct detail::recorded_fields;  // a recording keeps all of it
 
-  static constexpr std::size_t least_capacity = 4;  // of a vec
+  static constexpr std::size_t min_capacity = 4;  // of a vec
   static constexpr std::uint32_t one_an_octave = 6;
   static constexpr std::uint32_t all_in_one = 12;
 

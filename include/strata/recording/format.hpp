@@ -517,7 +517,7 @@ inline void end_recording(text_writer& out, profile const& source,
 
 }  // namespace detail
 
-/// Writes all that a profile has, for read_recording of <strata/recording.hpp>.
+/// Writes all that a profile has, for read_recording() of src/recording/recording.hpp.
 inline void write_recording(detail::text_writer& out, profile const& source) {
   detail::begin_recording(out);
   detail::end_recording(out, source);

@@ -100,7 +100,7 @@ class record_patience {
  public:
   explicit record_patience(std::int64_t ms) noexcept
       : patience_ns_(ms * 1'000'000),
-        whole_(most_patiences * patience_ns_),
+        whole_(max_patiences * patience_ns_),
         next_(patience_ns_),
         seen_(delivered()) {}
 
@@ -112,7 +112,7 @@ class record_patience {
   }
 
  private:
-  static constexpr std::int64_t most_patiences = 60;
+  static constexpr std::int64_t max_patiences = 60;
 
   static std::uint64_t delivered() noexcept { return activity_collector::instance().delivered(); }
 

@@ -199,8 +199,8 @@ class exit_hooks {
   /// Whether a report fits on this thread's stack, with room to spare.
   static bool has_stack() noexcept {
 #if defined(__linux__)
-    constexpr std::size_t most_of_a_report = std::size_t{256} << 10;
-    return machine::stack_left() > most_of_a_report;
+    constexpr std::size_t max_of_a_report = std::size_t{256} << 10;
+    return machine::stack_left() > max_of_a_report;
 #else
     return true;
 #endif
@@ -310,14 +310,14 @@ class exit_hooks {
   static bool await_report() noexcept {
     constexpr std::int64_t patience_ns = 1'500'000'000;
     // A thread that waits for a spin_mutex, which this one may hold, computes a little: 2 %.
-    std::int64_t const least_ns = locks_of_this_thread() == 0 ? 0 : patience_ns / 10;
+    std::int64_t const min_ns = locks_of_this_thread() == 0 ? 0 : patience_ns / 10;
     std::int64_t seen = 0;
     deadline patience(patience_ns);
     for (unsigned turn = 0; phase().load() != process_phase::reported; ++turn) {
       wait_a_turn(turn);
       std::int64_t const computed = computed_ns();
       bool const over = !patience.lasts();
-      bool const goes_on = computed - seen > least_ns || (over && !waits_for_lock());
+      bool const goes_on = computed - seen > min_ns || (over && !waits_for_lock());
       if (over && !goes_on) return false;
       if (goes_on) seen = computed;
       if (goes_on) patience = deadline(patience_ns);

@@ -45,7 +45,7 @@ class growing_file {
       return begun;
     }
     std::uint64_t const room = directory_.room();
-    kept_room_ = room / 2 < most_kept_room ? room / 2 : most_kept_room;
+    kept_room_ = room / 2 < max_kept_room ? room / 2 : max_kept_room;
     out_.emplace(file_);
     begin_recording(*out_);
     quiet_writes const quiet;
@@ -130,7 +130,7 @@ class growing_file {
  private:
   /// Bytes of the disk that this file leaves to the smaller ones, which are written at the end. A
   /// heuristic: tables, findings and profile.json rarely have more.
-  static constexpr std::uint64_t most_kept_room = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t max_kept_room = std::uint64_t{64} << 20;
 
   /// The report that begins there is whole: from now on it is read, and not the pieces alone.
   void mark_finished([[maybe_unused]] std::uint64_t report_begin) {

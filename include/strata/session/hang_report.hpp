@@ -125,16 +125,16 @@ class hang_finder {
     std::string const begin = whose.empty() ? "  " : "  " + whose + ", ";
     std::size_t lines = 0;
     for (hung_range const& open : hang.ranges) {
-      if (++lines > most_lines) break;
+      if (++lines > max_lines) break;
       std::string line = sentence(begin) << "thread " << open.thread << " is in " << open.path;
       if (open.open_ns >= 0) line += ", for " + seconds(open.open_ns);
       say(line.c_str());
     }
     if (hang.ranges.empty()) say((begin + "no range is open").c_str());
-    if (lines > most_lines) say((begin + "and in more ranges, which are not listed").c_str());
+    if (lines > max_lines) say((begin + "and in more ranges, which are not listed").c_str());
     lines = 0;
     for (hung_work const& work : hang.work) {
-      if (++lines > most_lines) break;
+      if (++lines > max_lines) break;
       std::string const line = sentence(begin)
                                << "on the GPU: " << work.calls
                                << (work.calls == 1 ? " call " : " calls ") << in_range(work.path)
@@ -145,7 +145,7 @@ class hang_finder {
   }
 
  private:
-  static constexpr std::size_t most_lines = 40;
+  static constexpr std::size_t max_lines = 40;
   /// How long the program's own exit handlers may take, after main has ended.
   static constexpr double end_ns = 5e9;
 

@@ -112,7 +112,7 @@ class metric_lister : metric_lines {
   void add_preset(metric_preset const& preset) {
     metric_set const set = host_.resolve(expand_metrics(preset.name));
     text_ += sentence(padded(preset.name, name_width))
-             << padded(passes(set, pass_layout::fewest_passes), 8)
+             << padded(passes(set, pass_layout::min_passes), 8)
              << padded(passes(set, pass_layout::cheap_ranges_apart), 7) << preset.meaning << '\n';
     for (absent_metric const& metric : set.absent) {
       text_ += sentence("    without ") << metric.key << ": " << metric.reason << '\n';

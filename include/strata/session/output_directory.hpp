@@ -52,7 +52,7 @@ class output_directory {
     std::string const parent = parent_of(path);
     open_folder const folder(parent);
     if (folder.error() != 0) return failure(path, folder.error());
-    for (int number = first; number - first < most_runs; ++number) {
+    for (int number = first; number - first < max_runs; ++number) {
       number_ = number;
       path_ = path + (numbered      ? three_digits(number)
                       : number == 1 ? std::string()
@@ -235,7 +235,7 @@ class output_directory {
   static constexpr char const* fix = "; choose another place with STRATA=...,out=DIRECTORY";
 
  private:
-  static constexpr int most_runs = 10'000;
+  static constexpr int max_runs = 10'000;
 
   /// A file of the directory itself: its name leads nowhere else.
   int open_part(std::string const& name, std::FILE*& file) const {

@@ -98,7 +98,7 @@ class recording_stream {
   bool complete(profile const& reported) { return file_.complete(reported); }
   growing_file const& file() const noexcept { return file_; }
   /// Memory of a piece, at most: in no budget.
-  std::uint64_t most_bytes() const noexcept { return most_bytes_; }
+  std::uint64_t max_bytes() const noexcept { return max_bytes_; }
 
  private:
   static constexpr char const* no_thread =
@@ -282,7 +282,7 @@ class recording_stream {
     recorded_fields::visit_streamed(records, made_);
     if (records.sum == 0 && !describes_) return;
     learn();
-    most_bytes_ = larger(most_bytes_, records.sum);
+    max_bytes_ = larger(max_bytes_, records.sum);
     profile_piece piece{made_, std::exchange(describes_, false), left_out()};
     if (!file_.write(piece)) return set_streaming(false);
     written_.attributes += made_.attributes.size();
@@ -297,7 +297,7 @@ class recording_stream {
   profile made_;           // the piece that is written next
   bool describes_ = true;  // that piece has the environment
   bool has_devices_ = false;
-  std::uint64_t most_bytes_ = 0;
+  std::uint64_t max_bytes_ = 0;
   /// What was written.
   struct written_part {
     profile places;  // nodes and names

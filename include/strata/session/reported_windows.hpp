@@ -54,7 +54,7 @@ class reported_windows {
     return state_.load(memory_order_acquire) == state::idle && watch_.was_touched();
   }
 
-  /// At the begin of a step: whether every= has a window begin with it. Steps are counted from 0
+  /// At the start of a step: whether every= has a window begin with it. Steps are counted from 0
   /// again after 2^32 of them.
   bool is_due(std::uint32_t step) noexcept {
     if (steps_.period == 0) return false;

@@ -218,7 +218,7 @@ inline status missing_call_steps(std::string_view step, call_steps_seen const& s
   text << ", so that there are no steps";
   if (recorded == without_steps::all) text << ": the whole run is shown";
   if (recorded == without_steps::beginning)
-    text << ": the beginning is shown, of " << step_patience::most_launches << " launches at most"
+    text << ": the beginning is shown, of " << step_patience::max_launches << " launches at most"
          << ", and what follows was not recorded";
   bool const has_data = recorded != without_steps::nothing;
   if (has_data && never_counted) text << ", without counters";

@@ -82,8 +82,8 @@ class session_core {
     return problems_.short_of_memory("this session did not begin");
   }
 
-  /// Ends collecting and brings in what is under way; afterwards ranges idle again. What memory is
-  /// too short for is left out.
+  /// Ends collecting and takes in the records under way. Then ranges are idle again. Records for
+  /// which memory is short are left out.
   void stop() {
     if (!running()) return;
     guest const as_guest;
@@ -662,7 +662,7 @@ class session_core {
       profile_.hang = std::move(hang_.report);
     }
     recorder.move_to(profile_);
-    if (stream_) profile_.cost.log_bytes += stream_->most_bytes();
+    if (stream_) profile_.cost.log_bytes += stream_->max_bytes();
     convert_times(ticks);
     profile_.end = recorder.ended_ns(ticks);
     describe_session(profile_.environment);

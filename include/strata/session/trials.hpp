@@ -52,7 +52,7 @@ struct benchmark_result {
   std::string name;
   benchmark_options how;
   bool by_device =
-      false;  ///< from the begin of its first work on the device to the end of the last
+      false;  ///< from the start of its first work on the device to the end of the last
   /// By two events of the driver, each after a wait for the context: with what launches and the
   /// wait take.
   bool by_events = false;

@@ -237,7 +237,7 @@ inline constexpr column<range_row> range_columns_list[] = {
      "time in which a kernel or copy of the range ran; overlapping work counts once",
      traced<&range_row::gpu_busy_ns>},
     {"span_ns", "ns",
-     "time from the begin of a call to the later of its end and the end of its last GPU work, "
+     "time from the start of a call to the later of its end and the end of its last GPU work, "
      "summed over the calls; empty if the timeline is incomplete",
      [](column_cell const& to, range_row const& row) {
        bool const is_whole = to.input.source.traced && to.input.source.has_whole_timeline();

@@ -312,7 +312,7 @@ class console_table {
       l.indent = l.width < l.natural && 2 * l.deepest > most_indent(l) ? 1 : 2;
   }
 
-  /// What is left of a column that is too narrow has room for the begin and the end of a name.
+  /// What is left of a column that is too narrow has room for the start and the end of a name.
   static std::size_t most_indent(layout const& l) noexcept {
     return l.width - smaller(l.width / 2, std::size_t{10});
   }

@@ -109,7 +109,7 @@ class name_cutter {
     }
   }
 
-  /// How much at the begin the names have in common.
+  /// How much at the start the names have in common.
   static std::size_t difference(vec<std::string> const& whole, vec<std::size_t> const& among) {
     std::string_view const first = whole[among[0]];
     std::size_t same = first.size();

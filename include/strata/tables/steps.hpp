@@ -270,7 +270,7 @@ class steps_builder {
     steps_.sort([](step_times const& a, step_times const& b) { return a.step < b.step; });
   }
 
-  /// Steps whose work continues after the host left them are measured on the device: from the begin
+  /// Steps whose work continues after the host left them are measured on the device: from the start
   /// of a step's first work to that of the next one's. The last step of a window has no next one:
   /// it lasts as long as its work, and the idle time that usually lies between two steps.
   void find_period() {
@@ -404,7 +404,7 @@ class steps_builder {
     }
   }
 
-  /// The device was idle from `until` to the begin of this work, as far as that is in its step.
+  /// The device was idle from `until` to the start of this work, as far as that is in its step.
   void add_gap(host_timeline const& host, step_work const& work, std::int64_t until) {
     step_times const& step = steps_[work.step];
     // A period on the device ends with the next one's first work: the gap before it belongs to it.

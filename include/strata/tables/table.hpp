@@ -338,7 +338,7 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
   table.write(out, options.color);
   write_paragraph(out, {},
                   sentence("Device memory by the purpose it was allocated for. At the peak, ")
-                      << time_text(static_cast<double>(memory.peak_at)) << " after the begin, "
+                      << time_text(static_cast<double>(memory.peak_at)) << " after the start, "
                       << bytes_text(peak) << " were in use."
                       << (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
                   usable_width(options), {}, false);

@@ -16,14 +16,14 @@ using namespace strata;
 using namespace recording_test;
 
 TEST_CASE("steps beyond the limit are counted and have a part in the median") {
-  constexpr std::size_t beyond = detail::step_log::most_kept / 10;
+  constexpr std::size_t beyond = detail::step_log::max_kept / 10;
   recording all;
-  for (std::size_t i = 0; i < detail::step_log::most_kept + beyond; ++i) {
+  for (std::size_t i = 0; i < detail::step_log::max_kept + beyond; ++i) {
     STRATA_STEP();
   }
   profile p = all.profile();
-  CHECK(p.steps.size() == detail::step_log::most_kept);
-  CHECK(p.steps.back().step == detail::step_log::most_kept - 1);
+  CHECK(p.steps.size() == detail::step_log::max_kept);
+  CHECK(p.steps.back().step == detail::step_log::max_kept - 1);
   REQUIRE(p.summed_steps.count() == beyond);
   CHECK(p.losses.steps_summed == beyond);
   double ns = 0;
@@ -49,7 +49,7 @@ TEST_CASE("threads beyond the limit are one thread, and lose nothing" *
 }
 
 TEST_CASE("a session has room for its own nodes and indices, whatever came before") {
-  std::int64_t const most = detail::node_table::most_indices;
+  std::int64_t const most = detail::node_table::max_indices;
   auto const fill = [&](std::int64_t from, std::size_t nodes) {
     for (std::size_t i = 0; i < nodes;) {
       STRATA_RANGE("part", static_cast<std::int64_t>(i) / most);
@@ -65,7 +65,7 @@ TEST_CASE("a session has room for its own nodes and indices, whatever came befor
   REQUIRE(s.start().ok());
   STRATA_RANGE("open");
   range_handle const before = current();
-  fill(0, detail::node_table::most_nodes);
+  fill(0, detail::node_table::max_nodes);
   CHECK(s.profile().losses.nodes_refused > 0);
 
   REQUIRE(s.start().ok());
@@ -106,14 +106,14 @@ TEST_CASE("a million names and a million indices") {
     scoped_range const r(name);
   }
   profile const& p = all.profile();
-  CHECK(p.names.size() <= detail::name_table::most_names + 1);
-  CHECK(p.nodes.size() <= detail::node_table::most_nodes);
+  CHECK(p.names.size() <= detail::name_table::max_names + 1);
+  CHECK(p.nodes.size() <= detail::node_table::max_nodes);
   // Names, nodes and the sums by node stay: they are counted, not cut.
   std::uint64_t const nodes = p.nodes.size() * std::uint64_t{256};
   std::uint64_t const names = p.names.size() * std::uint64_t{128};
   CHECK(p.cost.log_bytes <= (8u << 20) + nodes + names);
-  CHECK(p.losses.names_refused >= million - detail::name_table::most_names);
-  CHECK(p.losses.indices_refused == million - detail::node_table::most_indices);
+  CHECK(p.losses.names_refused >= million - detail::name_table::max_names);
+  CHECK(p.losses.indices_refused == million - detail::node_table::max_indices);
   call_counts const counts = calls_of(p);
   CHECK(counts.at("[other names]") == p.losses.names_refused);
   CHECK(counts.at("name 0000000") == 1);
@@ -124,7 +124,7 @@ TEST_CASE("a million names and a million indices") {
 
 TEST_CASE("refused names are counted call by call") {
   recording all;
-  for (std::size_t i = 0; i <= detail::name_table::most_names; ++i) {
+  for (std::size_t i = 0; i <= detail::name_table::max_names; ++i) {
     scoped_range const r("more " + std::to_string(i));
   }
   for (int i = 0; i < 10; ++i) {

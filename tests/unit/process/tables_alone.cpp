@@ -1,8 +1,8 @@
 // A program with include/ alone: what it writes, what it leaves to the command, and that the
 // recording has all of it.
-#include <strata/recording.hpp>
 
 #include <algorithm>
+#include "recording/recording.hpp"
 
 #include "child.hpp"
 

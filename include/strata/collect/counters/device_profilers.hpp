@@ -103,10 +103,10 @@ class device_profilers {
   }
 
   /// As range_profiler::configure, on each.
-  status configure(metric_config& config, std::size_t most_ranges) {
+  status configure(metric_config& config, std::size_t max_ranges) {
     return on_all([&](profiled_context& profiled) {
       profiled.worked.clear();
-      return profiled.profiler.configure(profiled.its(config), most_ranges);
+      return profiled.profiler.configure(profiled.its(config), max_ranges);
     });
   }
   /// Starts all or none.

@@ -18,17 +18,17 @@ class pushed_ranges {
  public:
   /// A configuration begins, with room for this many different ranges, or for those that were seen
   /// to need it. Returns: the room.
-  std::size_t begin(std::size_t most_ranges) noexcept {
-    room_ = larger(most_ranges, needed_);
+  std::size_t begin(std::size_t max_ranges) noexcept {
+    room_ = larger(max_ranges, needed_);
     if (!repeating_) lost_ += refused_ + unfit_;
     repeating_ = false;
     seen_.clear();
-    names_ = most_pushes_ = 0;
+    names_ = max_pushes_ = 0;
     unfit_ = refused_ = 0;
     return room_;
   }
   void begin_pass() noexcept { pushes_ = refused_now_ = 0; }
-  void end_pass() noexcept { most_pushes_ = larger(most_pushes_, pushes_); }
+  void end_pass() noexcept { max_pushes_ = larger(max_pushes_, pushes_); }
 
   /// Returns: false where there is no memory to know the range by; it is not counted then.
   bool push(std::uint32_t range) noexcept {
@@ -61,7 +61,7 @@ class pushed_ranges {
   /// and CUPTI does not tell (H200, CUDA 13.0).
   void note_dropped(std::size_t ranges) noexcept {
     unfit_ += ranges;
-    if (most_pushes_ > room_) unfit_ = larger(unfit_, std::uint64_t{most_pushes_ - room_});
+    if (max_pushes_ > room_) unfit_ = larger(unfit_, std::uint64_t{max_pushes_ - room_});
   }
 
   /// Whether CUPTI refused every range of the pass.
@@ -75,12 +75,12 @@ class pushed_ranges {
 
   /// Whether the passes had more ranges than room: they should be made again, after another
   /// `begin`, which makes the room. Not for ever: a program may have new ranges in every step.
-  bool should_repeat() const noexcept { return is_full() && repeats_ < most_repeats; }
+  bool should_repeat() const noexcept { return is_full() && repeats_ < max_repeats; }
   /// They will be.
   void repeat() noexcept {
     ++repeats_;
     repeating_ = true;
-    if (is_full()) needed_ = larger(2 * room_, most_pushes_ + 32);
+    if (is_full()) needed_ = larger(2 * room_, max_pushes_ + 32);
   }
   /// They will not.
   void accept() noexcept { repeats_ = 0; }
@@ -96,7 +96,7 @@ class pushed_ranges {
   std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
 
  private:
-  static constexpr unsigned most_repeats = 2;
+  static constexpr unsigned max_repeats = 2;
 
   /// What is known of a range's pushes.
   struct use {
@@ -111,7 +111,7 @@ class pushed_ranges {
   std::size_t needed_ = 0;       // that were seen
   std::size_t names_ = 0;        // different ranges
   std::size_t pushes_ = 0;       // of this pass
-  std::size_t most_pushes_ = 0;  // of a pass
+  std::size_t max_pushes_ = 0;   // of a pass
   std::size_t refused_now_ = 0;  // of this pass
   std::uint64_t refused_ = 0;
   std::uint64_t unfit_ = 0;

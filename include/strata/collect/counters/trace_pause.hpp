@@ -74,7 +74,7 @@ class trace_pause {
   }
   /// Waits in a pass until they have. Requires: no exclusive scope, which holds up graph calls.
   bool await_pass() const { return trace_.await_pass == nullptr || trace_.await_pass(); }
-  /// What was not done when that was not so.
+  /// Why a wait for the devices or for the pass failed; empty if none did.
   std::string in_the_way() const {
     return trace_.in_the_way == nullptr ? std::string() : trace_.in_the_way();
   }

@@ -201,7 +201,7 @@ class perf_group {
     std::size_t const bytes = (3 + size_) * sizeof words[0];
     long got = system.read(descriptors_[0], words, bytes);
     // A thread that ends gives its events back one by one, and meanwhile there is no sum.
-    for (int i = 0; got == -ECHILD && i < most_waits; ++i) {
+    for (int i = 0; got == -ECHILD && i < max_waits; ++i) {
       yield_thread();
       got = system.read(descriptors_[0], words, bytes);
     }
@@ -220,7 +220,7 @@ class perf_group {
   std::size_t size() const noexcept { return size_; }
 
  private:
-  static constexpr int most_waits = 1000;
+  static constexpr int max_waits = 1000;
 
   bool is_ours(perf_system const& system, std::size_t which) const noexcept {
     return system.number(descriptors_[which]) == numbers_[which];

@@ -130,7 +130,7 @@ class activity_collector {
     if (!alone) return detail::pause_outcome::captures;
     detail::pause_outcome const waited = detail::device_fence::wait_for_all(goes_on);
     if (waited != detail::pause_outcome::paused) return waited;
-    detail::device_fence::settle();
+    detail::device_fence::synchronize_all();
     await_records();
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }

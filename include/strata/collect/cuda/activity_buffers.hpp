@@ -370,10 +370,9 @@ class activity_buffers {
       dropped_.fetch_add(dropped, memory_order_relaxed);
   }
 
-  static void request(std::uint8_t** buffer, std::size_t* size,
-                      std::size_t* most_records) noexcept {
+  static void request(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept {
     activity_buffers& self = instance();
-    *most_records = 0;
+    *max_records = 0;
     *buffer = self.pool_.take(!self.library_->takes_null_buffers());
     *size = *buffer == nullptr ? 0 : buffer_pool::buffer_bytes;
     if (*buffer == nullptr) self.refused_.fetch_add(1, memory_order_relaxed);

@@ -41,7 +41,7 @@ class activity_store {
   /// How many records wait before the older half is joined. Where a quarter of the budget is less,
   /// that many, but two full buffers of CUPTI's at least.
   static constexpr std::size_t batch = 131'072;
-  static constexpr std::size_t least_batch = 20'480;
+  static constexpr std::size_t min_batch = 20'480;
 
   activity_store(memory_budget& budget, graph_captures& captures)
       : budget_(&budget), captures_(&captures) {}
@@ -56,10 +56,10 @@ class activity_store {
     translator_.names().limit_bytes(quarter);
     translator_.clock().begin_session();
     waiting_ = {};
-    waiting_.batch = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
+    waiting_.batch = smaller(batch, larger(min_batch, quarter / sizeof(traced_kernel)));
     made_ = {};
     strays_ = {};
-    fresh_.most_bytes = 0;
+    fresh_.max_bytes = 0;
     graphs_.clear();
     sums_.begin(*budget_, translator_.other_kernels());
     room_.clear();
@@ -119,7 +119,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting_.lists.size() >= waiting_.batch) settle(false);
+    if (waiting_.lists.size() >= waiting_.batch) join_pending(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) {
       find_calls();
@@ -137,16 +137,16 @@ class activity_store {
   void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
   std::uint64_t work_unfinished() const noexcept { return made_.losses.work_unfinished; }
 
-  /// Excludes clear, settle and take while a whole buffer is added.
+  /// Excludes clear, join_pending and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
   record_clock& clock() noexcept { return translator_.clock(); }
   /// From now on, or no more, records are kept for `stream`. Requires: the mutex.
   void keep_for_stream(bool on) noexcept {
-    std::size_t const most_bytes = on ? 0 : fresh_.most_bytes;  // a report is made afterwards
+    std::size_t const max_bytes = on ? 0 : fresh_.max_bytes;  // a report is made afterwards
     fresh_ = {};
     fresh_.keeps = on;
-    fresh_.most_bytes = most_bytes;
+    fresh_.max_bytes = max_bytes;
   }
   /// What came since the last time finds its calls: they count as having caused work from then on.
   /// Requires: the mutex.
@@ -166,7 +166,7 @@ class activity_store {
   template <class Take>
   bool stream(profile& target, clock_bridge const& bridge, tick_converter const& ticks,
               std::int64_t until, Take take) {
-    fresh_.most_bytes = larger(fresh_.most_bytes, fresh_.lists.bytes());
+    fresh_.max_bytes = larger(fresh_.max_bytes, fresh_.lists.bytes());
     if (fresh_.has_long) {
       fresh_.lists.for_each_list([](auto& records) { sort_by_time(records); });
       fresh_.has_long = lose_impossible_lengths(fresh_.lists);
@@ -192,7 +192,7 @@ class activity_store {
     };
     fresh_.lists.for_each_list([&](auto& records) {
       records.keep_if([&](auto& record) {
-        if (taken < most_in_piece) return waits(record);
+        if (taken < max_in_piece) return waits(record);
         return has_more = true;
       });
     });
@@ -206,14 +206,14 @@ class activity_store {
   /// Memory of what waited at most, and of the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
-    return waiting_.most_bytes + fresh_.most_bytes + translator_.names().bytes();
+    return waiting_.max_bytes + fresh_.max_bytes + translator_.names().bytes();
   }
 
   /// Hands everything to the profile, its times in ns since the session began.
   void take(profile& target, clock_bridge const& bridge, tick_converter const& ticks) {
     system_lock lock(mutex_);
     if (!sums_.summing) return;
-    settle(true);
+    join_pending(true);
     launches().for_each(
         [&](driver_call_record const& launch, bool, bool kept) { sum(launch, kept); });
     auto const convert_all = [&](auto& records) {
@@ -276,7 +276,7 @@ class activity_store {
   struct waiting_records {
     record_lists lists;
     std::size_t batch = activity_store::batch;
-    std::size_t most_bytes = 0;  // that waited at once
+    std::size_t max_bytes = 0;  // that waited at once
   };
 
   /// Sums of all that was joined.
@@ -325,14 +325,14 @@ class activity_store {
   };
 
   /// So that a piece needs little memory.
-  static constexpr std::size_t most_in_piece = 65'536;
+  static constexpr std::size_t max_in_piece = 65'536;
   /// What a recording that is written meanwhile has not taken yet.
   struct fresh_records {
     static constexpr std::size_t most = 262'144;
 
     record_lists lists;
     std::size_t first_name = 1;
-    std::size_t most_bytes = 0;  // that were here at once
+    std::size_t max_bytes = 0;  // that were here at once
     bool keeps = false;
     bool has_long = false;  // that lose_impossible_lengths has to look at
     std::uint64_t dropped = 0;
@@ -362,7 +362,7 @@ class activity_store {
   static void convert(strata::memory_record& record, clock_bridge const& bridge,
                       tick_converter const& ticks) {
     record.time = bridge.to_ns(record.time, ticks);
-    record.reserved[0] = 0;  // of one that is streamed before it is settled
+    record.reserved[0] = 0;  // of one that is streamed before it is joined
   }
 
   /// The time in the middle of the longest list: what begins until then is joined now.
@@ -393,9 +393,9 @@ class activity_store {
   }
 
   /// Joins and sums up the older half of what waits, or all.
-  void settle(bool all) noexcept {
+  void join_pending(bool all) noexcept {
     record_lists& lists = waiting_.lists;
-    waiting_.most_bytes = larger(waiting_.most_bytes, lists.bytes());
+    waiting_.max_bytes = larger(waiting_.max_bytes, lists.bytes());
     if (!if_memory_allows([&] {
           lists.for_each_list([](auto& records) { sort_by_time(records); });
           (void)lose_impossible_lengths(lists);
@@ -410,16 +410,16 @@ class activity_store {
     std::size_t const kernels = before(lists.kernels);
     std::size_t const copies = before(lists.copies);
     add_by_time(lists.kernels, kernels, lists.copies, copies,
-                [this](auto& record) { try_one([&] { settle_work(record); }); });
+                [this](auto& record) { try_one([&] { join_work(record); }); });
     lists.kernels.erase(lists.kernels.begin(), lists.kernels.begin() + kernels);
     lists.copies.erase(lists.copies.begin(), lists.copies.begin() + copies);
-    auto const settle_calls = [&](auto& records, auto& log) {
+    auto const join_calls = [&](auto& records, auto& log) {
       std::size_t const count = before(records);
-      for (std::size_t i = 0; i < count; ++i) try_one([&] { settle_call(records[i], log); });
+      for (std::size_t i = 0; i < count; ++i) try_one([&] { join_call(records[i], log); });
       records.erase(records.begin(), records.begin() + count);
     };
-    settle_calls(lists.memory, made_.memory);
-    settle_calls(lists.waits, made_.synchronizations);
+    join_calls(lists.memory, made_.memory);
+    join_calls(lists.waits, made_.synchronizations);
     if (newest_ != 0) retire();
     captures_->forget_updated();
   }
@@ -488,7 +488,7 @@ class activity_store {
     made.node = no_node;
     join_result const joined = join(made);
     if (!is_awaited(made, joined)) return;
-    settle_time(made);
+    check_time(made);
     vec<Record>& waiting = waiting_.lists.list_of(made);
     if (!waiting.make_room(1)) out_of_memory();
     if (joined == join_result::unknown)
@@ -498,26 +498,26 @@ class activity_store {
   }
   /// An allocation or release whose time cannot be has that of its call, which is the same. Where
   /// that is not known yet the record keeps its place among others: it comes now.
-  void settle_time(strata::memory_record& made) noexcept {
+  void check_time(strata::memory_record& made) noexcept {
     record_clock const& clock = translator_.clock();
     driver_call_record call{};
     bool const has_call = made.node != no_node && launches().find(made.correlation, call);
     bool const has_time = made.time != lost_time && !(has_call && begins_before(made, call));
     if (has_time) return;
-    made.reserved[0] = has_call ? 0 : 1;  // see settle_late_time
+    made.reserved[0] = has_call ? 0 : 1;  // see check_late_time
     made.time = has_call ? clock.time_of_call(call.begin) : clock.latest().other;
   }
   template <class Record>
-  static void settle_time(Record const&) noexcept {}
-  /// The same when the record is settled: the call may have been under way, else the time is lost.
-  void settle_late_time(strata::memory_record& made) noexcept {
+  static void check_time(Record const&) noexcept {}
+  /// The same when the record is joined: the call may have been under way, else the time is lost.
+  void check_late_time(strata::memory_record& made) noexcept {
     if (std::exchange(made.reserved[0], std::uint8_t{0}) == 0) return;
     driver_call_record call{};
     if (!launches().find(made.correlation, call)) return (void)++made_.losses.timestamps_lost;
     made.time = translator_.clock().time_of_call(call.begin);
   }
   template <class Record>
-  static void settle_late_time(Record const&) noexcept {}
+  static void check_late_time(Record const&) noexcept {}
   static bool is_awaited(traced_kernel& kernel, join_result joined) noexcept {
     if (joined == join_result::left_out) kernel.is_left_out = true;
     return joined != join_result::left_out || kernel.graph_node != 0;
@@ -527,7 +527,7 @@ class activity_store {
     return joined != join_result::left_out;
   }
 
-  void settle_work(traced_kernel& work) {
+  void join_work(traced_kernel& work) {
     join_result joined = work.is_left_out ? join_result::left_out : join(work);
     if (work.graph_node != 0 && joined != join_result::unknown) graphs_.saw(work, work.graph);
     if (joined == join_result::unknown) joined = join_by_graph(work);
@@ -549,7 +549,7 @@ class activity_store {
   static join_result join_by_graph(Record const&) noexcept {
     return join_result::unknown;
   }
-  void settle_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
+  void join_work(strata::copy_record& copied) { add_work(copied, made_.copies, join(copied)); }
 
   template <class Record>
   void add_work(Record& record, vec<Record>& log, join_result joined) {
@@ -569,7 +569,7 @@ class activity_store {
   static void lose_time(Record& record) noexcept {
     record.begin = record.end = lost_time;
   }
-  static void lose_time(strata::memory_record&) noexcept {}  // see settle_time
+  static void lose_time(strata::memory_record&) noexcept {}  // see check_time
 
   /// Whether a record is of before its call, which is the one that it names.
   template <class Record>
@@ -640,13 +640,13 @@ class activity_store {
   /// Records of calls that put no work on the device: some calls are under way when the callbacks
   /// begin, and so are not known.
   template <class Record>
-  void settle_call(Record& record, vec<Record>& log) {
+  void join_call(Record& record, vec<Record>& log) {
     join_result const joined = join(record);
     if (joined == join_result::left_out) return;
     if (joined == join_result::unknown) record.node = root_node;
     if (joined == join_result::unknown && is_stray(record)) return;
     count_lost_time(record);
-    settle_late_time(record);
+    check_late_time(record);
     sums_.summing->add(record);
     keep(log, record);
   }
@@ -685,11 +685,11 @@ class activity_store {
 
   /// Keeps how many multiprocessors a green context has. An id that comes again is the newest's.
   void describe_context(cupti::context_record const& from) {
-    constexpr std::size_t most_contexts = 1024;
+    constexpr std::size_t max_contexts = 1024;
     made_.contexts.keep_if([&](auto const& known) { return known.context != from.context_id; });
     bool const has_part = from.is_green != 0 && from.multiprocessors != 0 &&
                           from.multiprocessors != sums_.summing->multiprocessors(from.device_id);
-    if (!has_part || made_.contexts.size() == most_contexts) return;
+    if (!has_part || made_.contexts.size() == max_contexts) return;
     profile_context const made{from.context_id, from.device_id, from.multiprocessors};
     made_.contexts.push_back(made);
     sums_.summing->describe_context(made);

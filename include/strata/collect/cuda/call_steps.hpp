@@ -99,7 +99,7 @@ class step_patience {
  public:
   /// Chosen: six times the 16,384 that the steps of the most uneven loop need to be found, and at
   /// some 200 bytes and 1 us a launch 20 MB and 0.1 s.
-  static constexpr std::uint32_t most_launches = 100'000;
+  static constexpr std::uint32_t max_launches = 100'000;
 
   bool lasts() const noexcept { return left_.load(memory_order_relaxed) != 0; }
   /// A step begins, or the logs have no more room.
@@ -113,7 +113,7 @@ class step_patience {
   void prolong() noexcept { left_.store(100, memory_order_relaxed); }
 
  private:
-  atomic<std::uint32_t> left_{most_launches};
+  atomic<std::uint32_t> left_{max_launches};
 };
 
 /// `step=graph`, `step=sync`, `step=auto`: begins and ends steps at calls of the program into the
@@ -132,9 +132,9 @@ class step_patience {
 class call_steps {
  public:
   /// Threads whose launches are followed; calls of others are left out.
-  static constexpr std::size_t most_threads = 64;
+  static constexpr std::size_t max_threads = 64;
   /// Threads that may have steps of their own.
-  static constexpr std::size_t most_loops = 8;
+  static constexpr std::size_t max_loops = 8;
 
   call_steps(step_calls wanted, call_steps const* before) noexcept
       : before_(before), wanted_(wanted) {
@@ -328,8 +328,8 @@ class call_steps {
   }
 
   lane* lane_of(thread_recorder const* self) noexcept {
-    for (std::size_t i = 0; i < most_threads; ++i) {
-      std::size_t const where = (first_lane(self) + i) % most_threads;
+    for (std::size_t i = 0; i < max_threads; ++i) {
+      std::size_t const where = (first_lane(self) + i) % max_threads;
       if (threads_[where].load(memory_order_relaxed) == self) return &lanes_[where];
     }
     return nullptr;
@@ -354,8 +354,8 @@ class call_steps {
     if (in_forked_child()) return nullptr;  // locks may be held by threads that it has not
     thread_recorder const* const self = recorder::instance().of_this_thread();
     if (self == nullptr) return nullptr;
-    for (std::size_t i = 0; i < most_threads; ++i) {
-      std::size_t const where = (first_lane(self) + i) % most_threads;
+    for (std::size_t i = 0; i < max_threads; ++i) {
+      std::size_t const where = (first_lane(self) + i) % max_threads;
       thread_recorder const* nobody = nullptr;
       if (threads_[where].load(memory_order_relaxed) != nullptr) continue;
       if (!threads_[where].compare_exchange_strong(nobody, self)) continue;
@@ -444,12 +444,12 @@ class call_steps {
   /// A thread may stop to launch without an end of its own. Others' steps that pass meanwhile say
   /// so; one that waits for its turn on a processor comes back sooner.
   static bool stands_still(lane& self, lane const& driver) noexcept {
-    constexpr std::uint32_t most_steps = 16;
+    constexpr std::uint32_t max_steps = 16;
     constexpr std::int64_t longest_ns = 100'000'000;
     std::uint64_t const launches = driver.launches.load(memory_order_relaxed);
     std::int64_t const now = monotonic_ns();
     if (launches != self.still.launches) self.still = {launches, 0, now};
-    return ++self.still.steps > most_steps && now - self.still.since_ns > longest_ns;
+    return ++self.still.steps > max_steps && now - self.still.since_ns > longest_ns;
   }
 
   void note_found(period_finder const& periods) noexcept {
@@ -493,11 +493,11 @@ class call_steps {
   atomic<bool> several_{false};    // threads, whose loops are looked at
   lane* first_ = nullptr;          // it is alone until there are several
   atomic<lane*> driver_{nullptr};  // null: no step is open
-  atomic<thread_recorder const*> threads_[most_threads];
+  atomic<thread_recorder const*> threads_[max_threads];
   lane all_;
   lane changing_;  // the driver while a step ends or begins
-  lane lanes_[most_threads];
-  loop loops_[most_loops];
+  lane lanes_[max_threads];
+  loop loops_[max_loops];
   struct alignas(64) stream_turns {
     atomic<bool> busy{false};
     atomic<bool> have_met{false};  // a call came while another one was looked at

@@ -96,7 +96,7 @@ class thread_contexts {
 /// CUDA 13.0, cuptiRangeProfilerStop with four threads that make graphs). Threads: any.
 class capture_guard {
  public:
-  static constexpr std::size_t most_contexts = 64;
+  static constexpr std::size_t max_contexts = 64;
   /// How long our calls wait for captures, in ns. A capture of a step of work takes less; one that
   /// takes longer costs passes of counting, not the program's time: it is not waited for again.
   static constexpr std::int64_t patience = 100'000'000;
@@ -260,18 +260,18 @@ class capture_guard {
     bool captures;
     bool is_long = false;  // a wait for it ended before it did
   };
-  static constexpr std::size_t most_entries = 256;
+  static constexpr std::size_t max_entries = 256;
 
   struct process_state {
     system_mutex mutex;  // of what is not atomic
     atomic<bool> open{false};
     std::size_t known = 0;
     std::size_t unknown = 0;  // captures beyond the room
-    entry entries[most_entries] = {};
+    entry entries[max_entries] = {};
     std::uintptr_t inside = 0;  // the thread that has an exclusive scope
     std::size_t depth = 0;      // how many
     std::size_t waiting = 0;    // threads that wait for one
-    atomic<driver::context_handle> contexts[most_contexts] = {};
+    atomic<driver::context_handle> contexts[max_contexts] = {};
   };
   STRATA_DETAIL_HOT_CODE
   static process_state& state() noexcept {
@@ -297,7 +297,7 @@ class capture_guard {
   // With the mutex held.
   static void put_in(entry const& made) noexcept {
     process_state& all = state();
-    if (all.known < most_entries) {
+    if (all.known < max_entries) {
       all.entries[all.known++] = made;
     } else {
       all.unknown += made.captures;

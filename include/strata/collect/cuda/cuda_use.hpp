@@ -87,10 +87,10 @@ class cuda_use {
 
 #if defined(__linux__)
   static void begin_fork() noexcept {
-    constexpr unsigned most_turns = 200;  // some 30 ms
+    constexpr unsigned max_turns = 200;  // some 30 ms
     facts& all = instance();
     all.forks.fetch_add(1);
-    for (unsigned turn = 0; all.looking.load() != 0 && turn < most_turns; ++turn) wait_a_turn(turn);
+    for (unsigned turn = 0; all.looking.load() != 0 && turn < max_turns; ++turn) wait_a_turn(turn);
   }
   static void end_fork() noexcept { instance().forks.fetch_sub(1); }
   static void end_fork_in_child() noexcept {

@@ -116,14 +116,14 @@ class device_fence {
 
   /// Waits for all contexts, where there is nothing to wait for: CUPTI then has the times of
   /// graphs' kernels. Requires: as add_all, and that the fence is reached.
-  static void settle() noexcept {
+  static void synchronize_all() noexcept {
     auto* const call = api().context_synchronize;
     if (call != nullptr)
       capture_guard::for_each_context([call](driver::context_handle) { (void)call(); });
   }
 
  private:
-  static constexpr std::size_t most = capture_guard::most_contexts;
+  static constexpr std::size_t most = capture_guard::max_contexts;
 
   static driver::table const& api() noexcept { return driver_library::get().api; }
 
@@ -164,7 +164,7 @@ class device_fence {
 /// cuStreamQuery, which adds nothing to a stream, in a moment without a capture.
 class launch_streams {
  public:
-  /// More are not told apart: their work is other streams' work.
+  /// More are not distinguished: their work is other streams' work.
   static constexpr std::size_t most = 64;
 
   /// The last launch into a stream.

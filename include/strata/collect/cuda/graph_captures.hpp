@@ -22,7 +22,7 @@ namespace detail {
 /// followed, and counted. What is known is charged to a budget, if there is one. Threads: any.
 class graph_captures {
  public:
-  static constexpr std::size_t most_nodes = std::size_t{1} << 20;
+  static constexpr std::size_t max_nodes = std::size_t{1} << 20;
 
   explicit graph_captures(memory_budget* budget = nullptr) noexcept : budget_(budget) {}
 
@@ -57,7 +57,7 @@ class graph_captures {
     } else if (present->range != range) {
       if (!remember(node, *present)) ++refused_;
       *present = {range, now};
-      if (formers_.size() - forgettable_formers_ >= most_nodes / 2) forget_former();
+      if (formers_.size() - forgettable_formers_ >= max_nodes / 2) forget_former();
     }
   }
 
@@ -117,7 +117,7 @@ class graph_captures {
   }
 
  private:
-  static constexpr std::size_t kept_destroyed = most_nodes / 8;
+  static constexpr std::size_t kept_destroyed = max_nodes / 8;
 
   struct capture {
     std::uint32_t range = no_node;
@@ -144,7 +144,7 @@ class graph_captures {
   bool set(std::uint64_t graph_node, std::uint32_t range) noexcept {
     if (graph_node == 0) return false;
     bool const is_new = nodes_.find(graph_node) == nullptr;
-    if (is_new && (nodes_.size() >= most_nodes || !has_room())) {
+    if (is_new && (nodes_.size() >= max_nodes || !has_room())) {
       ++refused_;
       return false;
     }

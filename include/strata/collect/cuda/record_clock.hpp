@@ -38,7 +38,7 @@ class record_clock {
     bool const was_set = clock_.close_gap() || was_set_back;
     sample.other = clock_.continued(sample.other);
     if (was_set && has_read_) {
-      eras_ = smaller(eras_ + 1, most_eras);
+      eras_ = smaller(eras_ + 1, max_eras);
       for (std::size_t i = eras_ - 1; i > 0; --i) era_[i] = era_[i - 1];
       era_[0].since = latest_.other - tolerance;
     }
@@ -92,7 +92,7 @@ class record_clock {
     std::int64_t offset;  // to the continued clock
     std::int64_t since;   // by the continued clock
   };
-  static constexpr std::size_t most_eras = 4;
+  static constexpr std::size_t max_eras = 4;
 
   static bool move(std::int64_t& begin, std::int64_t& end, std::int64_t offset) noexcept {
     begin += offset;
@@ -108,7 +108,7 @@ class record_clock {
   }
 
   continued_clock clock_;
-  era era_[most_eras] = {{1, INT64_MAX, 0, 0}, {}, {}, {}};  // the last one first
+  era era_[max_eras] = {{1, INT64_MAX, 0, 0}, {}, {}, {}};  // the last one first
   std::size_t eras_ = 1;
   bool has_read_ = false;
   std::int64_t begun_ = 0;  // the session

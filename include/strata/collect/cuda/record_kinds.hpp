@@ -185,7 +185,7 @@ class staged_copies {
   /// Which devices reach each other. Requires: CUDA is initialised. Threads: one that may call the
   /// driver.
   void look(driver_library const& driver) noexcept {
-    auto const count = static_cast<std::uint32_t>(smaller(driver.device_count, int{most_devices}));
+    auto const count = static_cast<std::uint32_t>(smaller(driver.device_count, int{max_devices}));
     for (std::uint32_t source = 0; source < count; ++source)
       for (std::uint32_t destination = 0; destination < count; ++destination)
         apart_[source][destination] =
@@ -217,8 +217,8 @@ class staged_copies {
   }
 
  private:
-  static constexpr std::uint32_t most_devices = 16;
-  static constexpr std::size_t most_copies = 64;
+  static constexpr std::uint32_t max_devices = 16;
+  static constexpr std::size_t max_copies = 64;
 
   /// The first record of a copy.
   struct half {
@@ -234,7 +234,7 @@ class staged_copies {
     return device < 255 ? static_cast<std::uint8_t>(device + 1) : std::uint8_t{0};
   }
   bool is_apart(std::uint32_t from, std::uint32_t destination) const noexcept {
-    return from < most_devices && destination < most_devices && apart_[from][destination];
+    return from < max_devices && destination < max_devices && apart_[from][destination];
   }
   static bool is_same(half const& a, half const& b) noexcept {
     bool const is_other_half = a.between != 0 || b.between != 0 || a.receives != b.receives;
@@ -249,12 +249,12 @@ class staged_copies {
       copy.peer.again = 1;
       return &first;
     }
-    firsts_[next_++ % most_copies] = own;
+    firsts_[next_++ % max_copies] = own;
     return nullptr;
   }
 
-  bool apart_[most_devices][most_devices] = {};
-  half firsts_[most_copies];
+  bool apart_[max_devices][max_devices] = {};
+  half firsts_[max_copies];
   std::size_t next_ = 0;
 };
 

@@ -98,18 +98,18 @@ class launch_table {
     std::uint64_t last = last_page_.load(memory_order_acquire);
     if (i > last) return;
     std::uint64_t const newest = newest_page_.load(memory_order_acquire);
-    std::uint64_t const fresh = (newest - stream_page_) % most_pages;
+    std::uint64_t const fresh = (newest - stream_page_) % max_pages;
     std::uint64_t const recent = fresh < slack / page_launches ? slack / page_launches : fresh;
     if (!all && (newest < last || i + recent < last)) {  // ids may have begun anew
-      i = newest + most_pages - recent;
-      last = newest + most_pages;
+      i = newest + max_pages - recent;
+      last = newest + max_pages;
     }
     stream_page_ = newest;
     for (bool is_whole = true; i <= last; ++i) {
-      page* turn = page_of(static_cast<std::uint32_t>(i % most_pages * page_launches));
+      page* turn = page_of(static_cast<std::uint32_t>(i % max_pages * page_launches));
       for (; turn != nullptr; turn = turn->last_turn)
         if (!stream_page(*turn, take) && std::exchange(is_whole, false))
-          stream_page_ = i % most_pages;
+          stream_page_ = i % max_pages;
     }
   }
   /// Threads: as find. Offers this call, if it is here and was not taken. Returns: false where it
@@ -199,12 +199,12 @@ class launch_table {
     for (page* const made : pages_)
       if (made->used) put_away(made);
     beyond_.clear();
-    first_page_.store(most_pages, memory_order_release);
+    first_page_.store(max_pages, memory_order_release);
     last_page_.store(0, memory_order_release);
   }
 
  private:
-  static constexpr std::size_t most_pages = (std::uint64_t{1} << 32) / page_launches;
+  static constexpr std::size_t max_pages = (std::uint64_t{1} << 32) / page_launches;
   /// Ticks between a call and one with the same id that is another call: 2^32 calls, of 50 ns or
   /// more, take 2^37 ns. The driver's calls within one of the runtime have one id too, and are less
   /// apart than this, which is 23 s of a TSC of 3 GHz, even where modules are loaded in between.
@@ -219,7 +219,7 @@ class launch_table {
     vec<offered_call> calls;
     std::uint64_t dropped = 0;
   };
-  static constexpr std::size_t most_overdue = 32 * page_launches;
+  static constexpr std::size_t max_overdue = 32 * page_launches;
 
   struct slot {
     atomic<std::int64_t> begin;
@@ -228,7 +228,7 @@ class launch_table {
     atomic<std::uint64_t> id;         // flags, kind, thread and id
   };
   struct page {
-    atomic<std::int64_t> made;  // the begin of its first call; a call that comes late reads it
+    atomic<std::int64_t> made;  // the start of its first call; a call that comes late reads it
     page* last_turn;            // the page that had the same ids before
     std::uint32_t first;        // id
     std::uint32_t term;         // of the budget
@@ -255,7 +255,7 @@ class launch_table {
   }
 
   void keep_overdue(driver_call_record const& call, bool has_worked) {
-    if (overdue_.calls.size() < most_overdue && overdue_.calls.make_room(1)) {
+    if (overdue_.calls.size() < max_overdue && overdue_.calls.make_room(1)) {
       overdue_.calls.push_back({call, has_worked, true});
     } else {
       ++overdue_.dropped;
@@ -325,7 +325,7 @@ class launch_table {
     spin_lock const lock(mutex_);
     std::uint32_t const id = launch.correlation;
     if (directory_.load(memory_order_relaxed) == nullptr) {
-      void* const made = std::calloc(most_pages, sizeof(page*));
+      void* const made = std::calloc(max_pages, sizeof(page*));
       if (made == nullptr) return nullptr;
       directory_.store(static_cast<atomic<page*>*>(made), memory_order_release);
     }
@@ -351,8 +351,8 @@ class launch_table {
     if (before != nullptr) beyond_.keep_if([before](page const* other) { return other != before; });
     if (!kept) beyond_.push_back(made);
     std::uint64_t const newest = newest_page_.load(memory_order_relaxed);
-    bool const is_late = (newest - index) % most_pages < slack / page_launches;
-    if (!is_late || first_page_.load(memory_order_relaxed) == most_pages)
+    bool const is_late = (newest - index) % max_pages < slack / page_launches;
+    if (!is_late || first_page_.load(memory_order_relaxed) == max_pages)
       newest_page_.store(index, memory_order_release);
     if (index < first_page_.load(memory_order_relaxed))
       first_page_.store(index, memory_order_release);
@@ -427,7 +427,7 @@ class launch_table {
 
   memory_budget* budget_;
   atomic<atomic<page*>*> directory_{nullptr};  // by id / page_launches
-  atomic<std::uint64_t> first_page_{most_pages};
+  atomic<std::uint64_t> first_page_{max_pages};
   atomic<std::uint64_t> last_page_{0};
   atomic<std::uint64_t> newest_page_{0};
   mutable spin_mutex mutex_;

@@ -38,9 +38,9 @@ struct node_key {
 /// a stand-in node. The number of a node is valid in its epoch. Threads: any.
 class node_table {
  public:
-  static constexpr std::size_t most_nodes = 262'144;
-  static constexpr std::uint32_t most_indices = 4'096;
-  static constexpr std::uint32_t most_depth = 128;
+  static constexpr std::size_t max_nodes = 262'144;
+  static constexpr std::uint32_t max_indices = 4'096;
+  static constexpr std::uint32_t max_depth = 128;
 
   struct node {
     std::uint32_t parent;
@@ -68,7 +68,7 @@ class node_table {
   /// root are given up, and another epoch begins.
   void begin_session() noexcept {
     system_lock lock(mutex_);
-    if (was_full_ || nodes_.size() > most_nodes / 2) forget();
+    if (was_full_ || nodes_.size() > max_nodes / 2) forget();
     charge(nodes_.size());
   }
   /// Nobody follows the program's ranges from now on, until a session begins.
@@ -146,7 +146,7 @@ class node_table {
 
   std::uint32_t child_or_stand_in(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                                   std::uint64_t*& reason) {
-    if (nodes_[parent].depth >= most_depth) {
+    if (nodes_[parent].depth >= max_depth) {
       std::uint32_t const deeper = nodes_[parent].name == deeper_name_
                                        ? parent
                                        : find_or_add(parent, deeper_name_, no_index, reason);
@@ -156,7 +156,7 @@ class node_table {
     if (index == no_index || index == any_index) return find_or_add(parent, name, index, reason);
     std::uint32_t const family = find_or_add(parent, name, no_index, reason);
     if (reason != nullptr) return family;  // a stand-in
-    if (nodes_[family].indices >= most_indices) {
+    if (nodes_[family].indices >= max_indices) {
       std::uint32_t const any = find_or_add(parent, name, any_index, reason);
       if (reason == nullptr) reason = &refusals_.indices;
       return any;
@@ -171,7 +171,7 @@ class node_table {
                             std::uint64_t*& reason) {
     if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
     bool const is_other = parent == root_node && name == other_name_;
-    if (!is_other && (nodes_.size() + 1 >= most_nodes || !has_room())) {
+    if (!is_other && (nodes_.size() + 1 >= max_nodes || !has_room())) {
       std::uint32_t const other = find_or_add(root_node, other_name_, no_index, reason);
       reason = &refusals_.nodes;
       return other;
@@ -187,7 +187,7 @@ class node_table {
   bool has_room() noexcept { return nodes_.make_room(2) && numbers_.make_room(2); }
 
   static constexpr std::uint32_t node_bits = 18;
-  static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
+  static_assert(max_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
 
   memory_budget* budget_;
   atomic<std::uint64_t> term_{0};
@@ -223,7 +223,7 @@ class child_memo {
   }
 
   node_table* nodes_;
-  key_numbers<node_key> known_{key_numbers<node_key>::most_remembered};
+  key_numbers<node_key> known_{key_numbers<node_key>::max_remembered};
 };
 
 /// Where a thread is in the tree of ranges: the node of its innermost open range, and the term of

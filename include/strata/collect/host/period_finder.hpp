@@ -61,7 +61,7 @@ class period_finder {
     waited_ = true;
     position_ += weight_of_wait;
     std::uint32_t const call = mix(~what ^ (last_launch_ << 32)) & ~1u;
-    if (state_ != state::in_step) return look_at(call, &waits_[call / 2 % most_waits]);
+    if (state_ != state::in_step) return look_at(call, &waits_[call / 2 % max_waits]);
     if (call == mark_) return mark();
     return is_overdue() ? lose() : step_change::none;
   }
@@ -90,8 +90,8 @@ class period_finder {
   std::uint64_t irregular() const noexcept { return irregular_; }
 
  private:
-  static constexpr std::size_t most_launches = 1024;
-  static constexpr std::size_t most_waits = 64;
+  static constexpr std::size_t max_launches = 1024;
+  static constexpr std::size_t max_waits = 64;
   static constexpr std::uint32_t fewest = 4;
   static constexpr std::uint32_t lightest = 4096;
 
@@ -113,7 +113,7 @@ class period_finder {
   static bool are_near(std::uint32_t a, std::uint32_t b) noexcept {
     return a < b ? b - a <= b / 16 : a - b <= a / 16;
   }
-  candidate& launches_of(std::uint32_t call) noexcept { return table_[call / 2 % most_launches]; }
+  candidate& launches_of(std::uint32_t call) noexcept { return table_[call / 2 % max_launches]; }
   bool is_overdue() const noexcept {
     return position_ - last_mark_ > period_ + period_ / 16 + weight_of_launch;
   }
@@ -213,8 +213,8 @@ class period_finder {
   std::uint32_t lost_at_ = 0;
   std::uint32_t periods_found_ = 0;
   std::uint64_t irregular_ = 0;
-  candidate waits_[most_waits];
-  candidate table_[most_launches];
+  candidate waits_[max_waits];
+  candidate table_[max_launches];
 };
 
 }  // namespace detail

@@ -498,13 +498,13 @@ class recorded_periods {
 /// The steps of a session: the first ones one by one, the others in sums. Threads: one at a time.
 class step_log {
  public:
-  static constexpr std::size_t most_kept = 1'000'000;
+  static constexpr std::size_t max_kept = 1'000'000;
   /// Steps that wait to be streamed.
-  static constexpr std::size_t most_fresh = 65'536;
+  static constexpr std::size_t max_fresh = 65'536;
 
   void clear() noexcept {
     kept_.clear();
-    room_ = most_kept;
+    room_ = max_kept;
     summed_ = {};
   }
   std::size_t size() const noexcept {
@@ -550,7 +550,7 @@ class step_log {
 
   /// Keeps a step for `stream`. Returns: false where there is no room.
   bool add_fresh(step_record const& step) noexcept {
-    if (fresh_.size() >= most_fresh || !fresh_.make_room(1)) return false;
+    if (fresh_.size() >= max_fresh || !fresh_.make_room(1)) return false;
     fresh_.push_back(step);
     return true;
   }
@@ -566,7 +566,7 @@ class step_log {
 
  private:
   vec<step_record> kept_;
-  std::size_t room_ = most_kept;
+  std::size_t room_ = max_kept;
   duration_statistics summed_;
   vec<step_record> fresh_;
 };

@@ -41,7 +41,7 @@ class step_usage {
   std::int64_t begin(Clock const& clock, std::int64_t now, std::uint64_t thread,
                      bool wanted) noexcept {
     thread_ = thread;
-    bool const is_cheap = last_ >= least_steps * cost_;
+    bool const is_cheap = last_ >= min_steps * cost_;
     // A reading that was interrupted once looks expensive: it is tried again.
     if (!is_cheap) cost_ -= cost_ / 16 + 1;
     taken_ = wanted && is_cheap && read(before_);
@@ -69,7 +69,7 @@ class step_usage {
     std::uint32_t involuntary = 0;
   };
   /// The two readings take less than a hundredth of a step as long as the last one.
-  static constexpr std::int64_t least_steps = 256;
+  static constexpr std::int64_t min_steps = 256;
 
   static bool read(usage& made) noexcept {
 #if defined(__linux__) && defined(RUSAGE_THREAD)
@@ -111,7 +111,7 @@ class recorder {
   static constexpr std::uint32_t longest_ms = 5'000;
 
   /// Ranges that left the logs and wait to be streamed.
-  static constexpr std::int64_t most_overdue_bytes = std::int64_t{24} << 20;
+  static constexpr std::int64_t max_overdue_bytes = std::int64_t{24} << 20;
 
   static recorder& instance() {
     static recorder& only = of_process();
@@ -182,17 +182,17 @@ class recorder {
   /// Looks for it, and begins it. Returns: whether nobody waits any more. Threads: any, but in no
   /// range or step: looking takes the lock of the dynamic loader, which a thread may have that
   /// waits for that range. A thread waits once for steps in others, so many ms.
-  bool look(std::uint32_t most_ms = longest_ms) noexcept {
+  bool look(std::uint32_t max_ms = longest_ms) noexcept {
     static thread_local bool in_vain = false;
     if (!waiting_.on.load(memory_order_acquire)) return true;
     if (!waiting_.what.has_come()) return false;
-    bool const over = between_steps(in_vain ? 0 : most_ms, [this] {
+    bool const over = between_steps(in_vain ? 0 : max_ms, [this] {
       waiting_.begins.store(true);
       if (waiting_.on.load()) waiting_.what.begin(waiting_.what.context);
       end_waiting();
       waiting_.begins.store(false);
     });
-    in_vain = !over && most_ms != 0;
+    in_vain = !over && max_ms != 0;
     return over;
   }
   /// It is not waited for any more. Returns: false where it began, and did not come back for so
@@ -268,7 +268,7 @@ class recorder {
   /// From now on, or no more, steps are kept for `stream`, and ranges that leave the full logs.
   void set_streaming(bool on) noexcept {
     own_lock const lock(mutex_);
-    state_.stream_budget.set(on ? most_overdue_bytes : 0);
+    state_.stream_budget.set(on ? max_overdue_bytes : 0);
     state_.stream_dropped.store(0, memory_order_relaxed);
     state_.streaming.store(on, memory_order_relaxed);
     steps_.forget_fresh();
@@ -378,11 +378,11 @@ class recorder {
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
   /// end).
   tick_converter converter() noexcept {
-    constexpr std::int64_t least_ns = 2'000'000;
+    constexpr std::int64_t min_ns = 2'000'000;
     moment last =
         recording() || time_.last.ticks <= time_.first.ticks ? moment(state_.clock) : time_.last;
-    for (deadline patience(2 * least_ns);
-         last.other - time_.first.other < least_ns && patience.lasts();)
+    for (deadline patience(2 * min_ns);
+         last.other - time_.first.other < min_ns && patience.lasts();)
       last = {state_.clock};
     return converter_until(last);
   }

@@ -72,7 +72,7 @@ class shared_period {
   period_finder const& periods() const noexcept { return periods_; }
 
  private:
-  static constexpr std::int32_t most_trust = 8;
+  static constexpr std::int32_t max_trust = 8;
 
   STRATA_DETAIL_HOT_CODE
   void note(void const* caller) noexcept {
@@ -98,8 +98,8 @@ class shared_period {
     set_trust(is_like ? now + 1 : now - 2);
   }
   void set_trust(std::int32_t wanted) noexcept {
-    std::int32_t const least = smaller(wanted, most_trust);
-    trust_.store(larger(least, -most_trust), memory_order_relaxed);
+    std::int32_t const least = smaller(wanted, max_trust);
+    trust_.store(larger(least, -max_trust), memory_order_relaxed);
   }
 
   period_finder periods_;

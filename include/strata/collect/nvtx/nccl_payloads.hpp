@@ -66,14 +66,14 @@ class nccl_payloads {
   STRATA_DETAIL_COLD static void add(nvtx_domain const* domain,
                                      nvtx::schema const* schema) noexcept {
     if (schema == nullptr || schema->entries == nullptr || !is_nccl(domain)) return;
-    if (schema->id < nvtx::first_schema || schema->id - nvtx::first_schema >= most_schemas) return;
+    if (schema->id < nvtx::first_schema || schema->id - nvtx::first_schema >= max_schemas) return;
     for (std::size_t i = 0; i < schema->entry_count; ++i) {
       nvtx::schema_entry const& entry = schema->entries[i];
       bool const is_number = entry.type == nvtx::uint64_entry || entry.type == nvtx::size_entry;
       bool const is_placed = i == 0 || entry.offset != 0;
       if (!is_number || !is_placed || entry.flags != 0 || entry.name == nullptr) continue;
       if (std::string_view(entry.name).find("[bytes]") == std::string_view::npos) continue;
-      if (entry.offset >= most_offset) continue;
+      if (entry.offset >= max_offset) continue;
       place_of(schema->id).store(static_cast<std::uint8_t>(entry.offset + 1));
       return;
     }
@@ -86,7 +86,7 @@ class nccl_payloads {
       return not_a_number;
     auto const* const all =
         reinterpret_cast<nvtx::payload_data const*>(static_cast<std::uintptr_t>(event->payload));
-    for (std::int32_t i = 0; i < smaller(event->reserved, most_payloads); ++i) {
+    for (std::int32_t i = 0; i < smaller(event->reserved, max_payloads); ++i) {
       std::size_t const offset = offset_in(all[i]);
       if (offset == nowhere || all[i].data == nullptr) continue;
       std::uint64_t bytes = 0;
@@ -97,9 +97,9 @@ class nccl_payloads {
   }
 
  private:
-  static constexpr std::size_t most_schemas = 64;
-  static constexpr std::int32_t most_payloads = 16;
-  static constexpr std::size_t most_offset = 128;
+  static constexpr std::size_t max_schemas = 64;
+  static constexpr std::int32_t max_payloads = 16;
+  static constexpr std::size_t max_offset = 128;
   static constexpr std::size_t nowhere = ~std::size_t{0};
 
   /// Of NCCL's schemas, by their numbers.
@@ -114,14 +114,14 @@ class nccl_payloads {
     return domain != nullptr && domain->name == "NCCL";
   }
   static atomic<std::uint8_t>& place_of(std::uint64_t schema) noexcept {
-    static atomic<std::uint8_t> places[most_schemas];  // of the bytes, and 1
+    static atomic<std::uint8_t> places[max_schemas];  // of the bytes, and 1
     return places[schema - nvtx::first_schema];
   }
   /// By the schema, where CUPTI or an injection heard of it. CUPTI calls back for no schemas: then
   /// by the layouts that NCCL has had, the bytes first (2.18 to 2.22), or behind the communicator.
   static std::size_t offset_in(nvtx::payload_data const& payload) noexcept {
     std::uint64_t const number = payload.schema - nvtx::first_schema;
-    if (number >= most_schemas) return nowhere;
+    if (number >= max_schemas) return nowhere;
     constexpr std::size_t word = sizeof(std::uint64_t);
     std::size_t offset = place_of(payload.schema).load();
     if (offset != 0) {

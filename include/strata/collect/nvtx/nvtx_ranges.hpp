@@ -272,8 +272,8 @@ class nvtx_name {
 /// since ranges may be open in it. Threads: any.
 class nvtx_registry {
  public:
-  static constexpr std::size_t most_strings = 65'536;
-  static constexpr std::size_t most_domains = 4'096;
+  static constexpr std::size_t max_strings = 65'536;
+  static constexpr std::size_t max_domains = 4'096;
 
   static nvtx_registry& instance() {
     static auto* const only = static_cast<nvtx_registry*>(
@@ -285,7 +285,7 @@ class nvtx_registry {
   STRATA_DETAIL_COLD nvtx_domain* domain(std::string_view name) noexcept {
     system_lock lock(mutex_);
     if (nvtx_domain** const known = domains_.find(name)) return *known;
-    if (domains_.size() >= most_domains) return nullptr;
+    if (domains_.size() >= max_domains) return nullptr;
     nvtx_domain* made = nullptr;
     (void)if_memory_allows([&] {
       owned<nvtx_domain> fresh(new nvtx_domain{std::string(name), name == own_domain});
@@ -299,7 +299,7 @@ class nvtx_registry {
   STRATA_DETAIL_COLD nvtx_string* string(nvtx_name const& name) noexcept {
     system_lock lock(mutex_);
     if (nvtx_string** const known = strings_.find(name.full())) return *known;
-    if (strings_.size() >= most_strings) return nullptr;
+    if (strings_.size() >= max_strings) return nullptr;
     nvtx_string* made = nullptr;
     (void)if_memory_allows([&] {
       owned<nvtx_string> fresh(new nvtx_string);
@@ -410,13 +410,13 @@ struct indexed_name {
 
 /// Splits the number off the end of a text.
 inline indexed_name split_index(std::string_view text) noexcept {
-  constexpr std::size_t most_digits = 9;
+  constexpr std::size_t max_digits = 9;
   std::size_t const tail = !text.empty() && text.back() == ']' ? 1 : 0;
   std::size_t const end = text.size() - tail;
   std::size_t first = end;
   std::int64_t index = 0;
   std::int64_t digit_value = 1;
-  while (first > 0 && end - first < most_digits && is_digit(text[first - 1])) {
+  while (first > 0 && end - first < max_digits && is_digit(text[first - 1])) {
     --first;
     index += (text[first] - '0') * digit_value;
     digit_value *= 10;

@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_INPUT_FILE_HPP
-#define STRATA_RECORDING_INPUT_FILE_HPP
+#ifndef STRATA_SRC_RECORDING_INPUT_FILE_HPP
+#define STRATA_SRC_RECORDING_INPUT_FILE_HPP
 
 // A file that somebody names as a recording or a profile. It may be anything: what has no end, what
 // waits for a writer and what is another kind of file is refused before it is read.
@@ -172,4 +171,4 @@ class input_file {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_INPUT_FILE_HPP
+#endif  // STRATA_SRC_RECORDING_INPUT_FILE_HPP

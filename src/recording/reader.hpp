@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_READER_HPP
-#define STRATA_RECORDING_READER_HPP
+#ifndef STRATA_SRC_RECORDING_READER_HPP
+#define STRATA_SRC_RECORDING_READER_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -42,7 +41,7 @@ class recording_reader {
   }
 
  private:
-  static constexpr std::size_t most_keys = 4096;
+  static constexpr std::size_t max_keys = 4096;
   static constexpr unsigned deepest = 16;
 
   template <class Object>
@@ -119,10 +118,10 @@ class recording_reader {
 
   /// Words of a record, and how many records: eight words take a byte at least.
   bool read_shape(std::size_t& words, std::size_t& count) {
-    constexpr std::uint64_t most_words = 1024;
+    constexpr std::uint64_t max_words = 1024;
     std::uint64_t const size = number();
     std::uint64_t const all = number();
-    if (!good_ || size == 0 || size > most_words || all > rest_.size() / ((size + 7) / 8))
+    if (!good_ || size == 0 || size > max_words || all > rest_.size() / ((size + 7) / 8))
       return good_ = false;
     words = static_cast<std::size_t>(size);
     count = static_cast<std::size_t>(all);
@@ -150,7 +149,7 @@ class recording_reader {
   bool read_key() {
     std::uint64_t const which = number();
     if (which == 0 || !good_) return false;
-    if (which == keys_.size() + 1 && which <= most_keys) keys_.push_back(read_text());
+    if (which == keys_.size() + 1 && which <= max_keys) keys_.push_back(read_text());
     good_ = good_ && which <= keys_.size();
     if (good_) key_ = keys_[static_cast<std::size_t>(which) - 1];
     return good_;
@@ -231,4 +230,4 @@ class recording_reader {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_READER_HPP
+#endif  // STRATA_SRC_RECORDING_READER_HPP

@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_LIMITS_HPP
-#define STRATA_RECORDING_LIMITS_HPP
+#ifndef STRATA_SRC_RECORDING_LIMITS_HPP
+#define STRATA_SRC_RECORDING_LIMITS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -49,14 +48,14 @@ class recording_limits {
     look(made.memory);
     for (migration_record const& moved : made.migrations)  // former kinds, not shown, have none
       if (moved.kind <= migration_kind::gpu_faults) highest = larger(highest, moved.device);
-    return highest < most_devices && made.environment.devices.size() <= most_devices;
+    return highest < max_devices && made.environment.devices.size() <= max_devices;
   }
 
   /// Leaves out sets of counters whose tables would have too many cells, and says so.
   void drop_counters(profile& made) const {
     vec<counter_set> kept;
     for (counter_set& set : made.counter_sets) {
-      if (allows(set, made.nodes.size()) && kept.size() < most_sets) {
+      if (allows(set, made.nodes.size()) && kept.size() < max_sets) {
         kept.push_back(std::move(set));
         continue;
       }
@@ -71,14 +70,14 @@ class recording_limits {
   }
 
  private:
-  static constexpr std::uint32_t most_devices = 1'024;
-  static constexpr std::size_t most_sets = 8;       ///< a session makes three
-  static constexpr std::size_t most_names = 4'096;  ///< counters, or metrics, of a set
+  static constexpr std::uint32_t max_devices = 1'024;
+  static constexpr std::size_t max_sets = 8;       ///< a session makes three
+  static constexpr std::size_t max_names = 4'096;  ///< counters, or metrics, of a set
 
   bool allows(counter_set const& set, std::size_t nodes) const {
     std::size_t const metrics = set.metrics.metrics.size();
     std::size_t const absent = set.metrics.absent.size() + set.metrics.unknown.size();
-    if (set.names.size() > most_names || metrics + absent > most_names) return false;
+    if (set.names.size() > max_names || metrics + absent > max_names) return false;
     std::uint64_t const columns = set.names.size() + 2 * metrics + set.passes_done + 2;
     return columns * (nodes + set.kernels.size()) <= cells_;
   }
@@ -90,4 +89,4 @@ class recording_limits {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_LIMITS_HPP
+#endif  // STRATA_SRC_RECORDING_LIMITS_HPP

@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_CHECK_HPP
-#define STRATA_RECORDING_CHECK_HPP
+#ifndef STRATA_SRC_RECORDING_CHECK_HPP
+#define STRATA_SRC_RECORDING_CHECK_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -175,9 +174,9 @@ class recording_check {
 
   void check_set(counter_set const& set) {
     std::size_t const names = set.names.size();
-    constexpr std::uint64_t most_passes = 4096;
-    good(set.method <= counting::while_running && set.passes <= most_passes &&
-         set.passes_done <= most_passes && (set.origins.empty() || set.origins.size() == names));
+    constexpr std::uint64_t max_passes = 4096;
+    good(set.method <= counting::while_running && set.passes <= max_passes &&
+         set.passes_done <= max_passes && (set.origins.empty() || set.origins.size() == names));
     check_all(set.metrics.metrics, [&](resolved_metric const& m) {
       good(m.level <= metric_level::cpu && m.combine <= metric_combine::mean);
     });
@@ -187,10 +186,10 @@ class recording_check {
       good(in_tree(k.node) && is_kernel(k.name) && k.values.size() == names);
     });
     check_all(set.origins, [&](counter_origin const& o) {
-      good(o.first_pass <= most_passes && o.passes <= most_passes);
+      good(o.first_pass <= max_passes && o.passes <= max_passes);
     });
     check_all(set.work,
-              [&](counted_work const& w) { good(in_tree(w.node) && w.pass < most_passes); });
+              [&](counted_work const& w) { good(in_tree(w.node) && w.pass < max_passes); });
   }
 
   profile const& profile_;
@@ -200,4 +199,4 @@ class recording_check {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_CHECK_HPP
+#endif  // STRATA_SRC_RECORDING_CHECK_HPP

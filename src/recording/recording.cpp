@@ -1,44 +1,25 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_HPP
-#define STRATA_RECORDING_HPP
+#include "recording.hpp"
 
-// Record now, report later: reads what `formats=recording` wrote, also in a program that was
-// killed, and makes any report of it, on any machine. report_recording() needs Strata's
-// implementation once in the program, as a session in code does.
-
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/recording/check.hpp>
 #include <strata/recording/format.hpp>
-#include <strata/recording/input_file.hpp>
-#include <strata/recording/limits.hpp>
-#include <strata/recording/parts.hpp>
-#include <strata/recording/reader.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/status.hpp>
+#include "check.hpp"
+#include "input_file.hpp"
+#include "limits.hpp"
+#include "parts.hpp"
+#include "reader.hpp"
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <string>
-#include <string_view>
 #include <utility>
+
+#if STRATA_ENABLED
 
 STRATA_BEGIN
 
-/// What of a recording is read.
-enum class recording_view {
-  report,   ///< what the session reported; where it did not, what was written until then
-  timeline  ///< the same with every event that was written while the program ran, also those that
-            ///< `log=` and `buffers=` had no room for
-};
-
 namespace detail {
 
-/// Says that a session has no report.
-inline std::string describe_cut(profile const& cut) {
+std::string describe_cut(profile const& cut) {
   std::int64_t const tenths = cut.end / 100'000'000;
   return sentence(
              "The recording has no end: the program runs, was killed or could not write on, or "
@@ -47,14 +28,16 @@ inline std::string describe_cut(profile const& cut) {
          << " s, without counters, NVTX spans and losses.";
 }
 
-inline std::string describe_left_out(std::uint64_t events) {
+namespace {
+
+std::string describe_left_out(std::uint64_t events) {
   return sentence("The recording leaves out ")
          << count_text(events)
          << " events that came faster than they could be written; trace fewer kinds (trace=) or "
             "fewer steps (active=) to see them.";
 }
 
-inline std::string describe_refused(std::uint64_t records) {
+std::string describe_refused(std::uint64_t records) {
   return sentence("The recording leaves out ") << count_text(records)
                                                << " of its records, whose times cannot be: it was "
                                                   "changed, or is of an older Strata; record "
@@ -62,7 +45,7 @@ inline std::string describe_refused(std::uint64_t records) {
 }
 
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.
-inline void take_records(profile& reported, profile& streamed) {
+void take_records(profile& reported, profile& streamed) {
   reported.steps = std::move(streamed.steps);
   reported.ranges = std::move(streamed.ranges);
   reported.attributes = std::move(streamed.attributes);
@@ -77,8 +60,7 @@ inline void take_records(profile& reported, profile& streamed) {
 }
 
 /// Reads the parts of a recording.
-inline status read_parts(recording_parts parts, std::size_t size, profile& target,
-                         recording_view wanted) {
+status read_parts(recording_parts parts, std::size_t size, profile& target, recording_view wanted) {
   recording_reader reader(size);
   profile streamed;
   profile reported;
@@ -122,12 +104,10 @@ inline status read_parts(recording_parts parts, std::size_t size, profile& targe
   return {};
 }
 
+}  // namespace
 }  // namespace detail
 
-/// Makes a profile of a recording's bytes, whatever they are.
-/// Errors: bad_argument: they are no recording, of a newer Strata, not whole, or were changed.
-inline status read_recording(std::string_view bytes, profile& target,
-                             recording_view wanted = recording_view::report) {
+status read_recording(std::string_view bytes, profile& target, recording_view wanted) {
   std::size_t line = 0;
   int version = 0;
   status const known = detail::read_first_line(bytes, line, version);
@@ -137,14 +117,15 @@ inline status read_recording(std::string_view bytes, profile& target,
 }
 
 namespace detail {
+namespace {
 
 /// Reads the first line of a recording and what is wanted of the rest, at most so many bytes.
 /// Errors: bad_argument: it is no recording. input_output.
-inline status read_wanted(input_file const& file, recording_view wanted, std::size_t most,
-                          std::string& text) {
+status read_wanted(input_file const& file, recording_view wanted, std::size_t limit,
+                   std::string& text) {
   text = file.first_bytes();
   status readable;
-  if (text.empty()) readable = file.read_rest(most, text);
+  if (text.empty()) readable = file.read_rest(limit, text);
   if (!readable.ok()) return readable;
   std::size_t size = 0;
   int version = 0;
@@ -164,40 +145,34 @@ inline status read_wanted(input_file const& file, recording_view wanted, std::si
   int const part = std::fgetc(file.get());
   (void)std::ungetc(part, file.get());
   bool const has_pieces = part == static_cast<char>(recording_part::piece);
-  if (!has_pieces && file.size() > static_cast<std::uint64_t>(begin) + most)
+  if (!has_pieces && file.size() > static_cast<std::uint64_t>(begin) + limit)
     return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
-  return file.read_rest(most, text);
+  return file.read_rest(limit, text);
 }
 
-/// `most`: bytes that are read; of pieces the first ones.
-inline status read_recording_file(std::string const& path, profile& target, recording_view wanted,
-                                  std::size_t most) {
+}  // namespace
+
+status read_recording_file(std::string const& path, profile& target, recording_view wanted,
+                           std::size_t limit) {
   input_file file;
   status outcome = file.open(path);
   std::string text;
-  if (outcome.ok()) outcome = read_wanted(file, wanted, most, text);
+  if (outcome.ok()) outcome = read_wanted(file, wanted, limit, text);
   if (!outcome.ok()) return outcome;
-  if (text.size() > most) text.resize(most);  // of pieces
+  if (text.size() > limit) text.resize(limit);  // of pieces
   return read_recording(text, target, wanted);
 }
 
 }  // namespace detail
 
-/// The same of a file. Of pieces the first GiB is read.
-/// Errors: input_output: it is no regular file, cannot be opened or read, or its report has more
-/// than 1 GiB. bad_argument: as above, with what it seems to be.
-inline status read_recording_file(std::string const& path, profile& target,
-                                  recording_view wanted = recording_view::report) {
+status read_recording_file(std::string const& path, profile& target, recording_view wanted) {
   return detail::read_recording_file(path, target, wanted, std::size_t{1} << 30);
 }
 
-/// Prints and writes what the options ask for (`formats`, `out`, `sort`), as the session that
-/// recorded the profile would have done.
-/// Errors: input_output; the table is printed all the same.
-inline status report_recording(profile& recorded, options const& wanted) {
+status report_recording(profile& recorded, options const& wanted) {
   return detail::report_files(wanted).write(recorded);
 }
 
 STRATA_END
 
-#endif  // STRATA_RECORDING_HPP
+#endif  // STRATA_ENABLED

@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_ADAPTERS_INJECTION_HPP
-#define STRATA_ADAPTERS_INJECTION_HPP
+#ifndef STRATA_INJECT_INJECTION_HPP
+#define STRATA_INJECT_INJECTION_HPP
 
 // libstrata_inject.so: the one source file of a shared library includes this header and nothing
 // else. The CUDA driver loads the library (CUDA_INJECTION64_PATH), or NVTX (NVTX_INJECTION64_PATH),
@@ -8,7 +7,7 @@
 // first range, and reports when the process ends. Without STRATA nothing starts. Linux only.
 
 #if defined(STRATA_IMPLEMENTATION_HPP)
-#error strata/adapters/injection.hpp brings the implementation and has to come first
+#error tools/inject/injection.hpp brings the implementation and has to come first
 #endif
 #define STRATA_DETAIL_INJECTION
 
@@ -266,4 +265,4 @@ extern "C" STRATA_DETAIL_BODY void strata_foreign_pop() { strata::detail::c_pop(
 extern "C" STRATA_DETAIL_BODY void strata_foreign_step_begin() { strata::detail::c_step_begin(); }
 extern "C" STRATA_DETAIL_BODY void strata_foreign_step_end() { strata::detail::c_step_end(); }
 
-#endif  // STRATA_ADAPTERS_INJECTION_HPP
+#endif  // STRATA_INJECT_INJECTION_HPP

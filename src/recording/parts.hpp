@@ -1,6 +1,5 @@
-#include <strata/version.hpp>
-#ifndef STRATA_RECORDING_PARTS_HPP
-#define STRATA_RECORDING_PARTS_HPP
+#ifndef STRATA_SRC_RECORDING_PARTS_HPP
+#define STRATA_SRC_RECORDING_PARTS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -26,7 +25,7 @@ class recording_parts {
   enum class state {
     part,     ///< there is one
     end,      ///< after the last one
-    cut,      ///< what is left is the begin of one: the program was killed meanwhile
+    cut,      ///< what is left is the start of one: the program was killed meanwhile
     unusable  ///< it was changed
   };
 
@@ -126,4 +125,4 @@ inline std::int64_t report_position(std::FILE* file) {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_RECORDING_PARTS_HPP
+#endif  // STRATA_SRC_RECORDING_PARTS_HPP
