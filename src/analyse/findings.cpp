@@ -39,8 +39,8 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   if (!said.advice.empty()) made.advice = said.advice;
   made.needs = seen.needs;
   made.part = seen.part.value_or(rule.part);
-  made.ranges.push_back(
-      {made.path, made.row, made.cost_ns_per_step, made.part, std::move(seen.kernel)});
+  made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part,
+                         std::move(seen.kernel), seen.launches});
   return made;
 }
 

@@ -55,6 +55,7 @@ struct finding_range {
   double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
   finding_part part = finding_part::none;
   std::string kernel = {};  ///< the one of the range's that it is of; "" is the range
+  double launches = 0.0;    ///< the part of its own launches that goes too, from 0 to 1
 };
 
 /// What is wrong, in all ranges that have it, and what it costs.
@@ -106,11 +107,15 @@ struct finding {
 /// What would decide a rule that could not.
 enum class deciding : std::uint8_t {
   nothing,
-  findings,  ///< counters=findings
-  hbm,       ///< counters=hbm
-  kernels,   ///< kernels= and the name of a range
-  no_graphs  ///< counting beside CUDA graphs leaves out what the rule needs
+  findings,      ///< counters=findings
+  hbm,           ///< counters=hbm
+  kernels,       ///< kernels= and the name of a range
+  every_kernel,  ///< the memory traffic of each kernel
+  no_graphs      ///< counting beside CUDA graphs leaves out what the rule needs
 };
+
+/// The counters of deciding::every_kernel.
+inline constexpr std::string_view counters_of_every_kernel = "counters=memory,kernels=all";
 
 /// A rule that could not decide.
 struct undecided_rule {
@@ -136,6 +141,8 @@ struct undecided_rule {
         return "counters=hbm";
       case deciding::kernels:
         return std::string("counters=findings") + between + "kernels=" + name;
+      case deciding::every_kernel:
+        return std::string("counters=memory") + between + "kernels=all";
       case deciding::no_graphs:
         return "switching CUDA graphs off";
       default:

@@ -131,6 +131,12 @@ class gain_judge {
     double const possible = unclaimed_[row] - fix.least_ns(load);
     return std::max(0.0, std::min(possible, fix.saved_ns(load)));
   }
+  /// Of some kernels of a range, whose own limits were seen: what they save, as far as no other
+  /// cause has it.
+  double gain_of_some(std::size_t row, double saved_ns) const noexcept {
+    if (roofline_.own[row].is_above_roof() || !(saved_ns > 0.0)) return 0.0;
+    return std::min(unclaimed_[row], saved_ns);
+  }
   /// Of a range with those below it, up to the row `end`, whose work becomes this part of itself
   /// and which saves at most so much. `load`: of all of them.
   double gain_below(std::size_t row, std::size_t end, range_limit const& load, double part,

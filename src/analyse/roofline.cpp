@@ -286,7 +286,7 @@ class roofline_builder {
                 is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed, time,
                 parallel);
     add_point(position, 0, said.bytes[0], said, work_evidence::declared, time, parallel);
-    describe(position, table_.limits[position]);
+    if (!row.is_many) describe(position, table_.limits[position]);  // of no one range
   }
 
   /// The unit, or else the roof, that takes the longest for this work. `time`: of a step;

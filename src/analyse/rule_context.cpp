@@ -102,6 +102,8 @@ rule_context::rule_context(findings_input const& input)
       step_ns(input.steps.mean_ns),
       losses(losses_of(input.source.losses)),
       cpu(cpu_of_mean_step(input.source)),
+      kernel_counters(
+          make_kernel_counter_table(input.source, input.tree, input.kernels, input.steps)),
       gains(input.roofline),
       migrating(input.rows.size(), false),
       collective_ns_(input.rows.size(), 0.0) {

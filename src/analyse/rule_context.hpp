@@ -72,6 +72,7 @@ class rule_context {
   double const step_ns;  ///< of the mean step
   run_losses const losses;
   cpu_of_step const cpu;
+  kernel_counter_table const kernel_counters;  ///< of the kernels, by their rows
   std::vector<profile_device const*> worked;
   gain_judge gains;
   std::vector<bool> migrating;    ///< by row: whether managed memory explains its idle time

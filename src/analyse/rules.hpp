@@ -38,6 +38,7 @@ struct candidate {
   std::optional<finding_part> part;  ///< without one: that of the rule
   std::vector<finding_evidence> evidence;
   std::string_view needs;  ///< `counters=...` that would tell more
+  double launches = 0.0;   ///< the part of the range's own launches that goes too, from 0 to 1
   std::vector<time_claim> claims;
 
   /// Adds a value of the range as evidence. What is not known is none.
@@ -109,6 +110,9 @@ rule_result memory_imbalance(rule_context const& run);
 // What warps wait for (stall_rules.cpp).
 rule_result occupancy_gap(rule_context const& run);
 rule_result latency_bound(rule_context const& run);
+
+// Kernels that follow each other (fusion_rules.cpp).
+rule_result fusion_of_kernels(rule_context const& run);
 
 // Steps as a whole, and calls that vary (step_rules.cpp).
 rule_result varying_calls(rule_context const& run);
@@ -197,6 +201,11 @@ inline constexpr finding_rule finding_rules[] = {
      "use larger tiles a block and a warp (128 x 128, 64 x 64), or operands from shared memory by "
      "warpgroup products",
      deciding::findings, &small_tiles, finding_part::kernels, true},
+    {"kernel-fusion", "values that go through device memory between kernels",
+     "write the chain as one kernel, or let a compiler do it: torch.compile, Triton, an epilogue "
+     "of "
+     "the product before it",
+     deciding::nothing, &fusion_of_kernels, finding_part::kernels},
     {"divergence", "threads that do not work",
      "let the threads of a warp take the same branch: sort or group the work, and give idle "
      "threads some",

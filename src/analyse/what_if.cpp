@@ -62,6 +62,7 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summar
     case finding_part::kernels:
     case finding_part::kernels_below:
       made.kernels = std::max(0.0, 1.0 - range.cost_ns_per_step / kernels);
+      made.launches = 1.0 - range.launches;
       return kernels > 0.0;
     case finding_part::copies: {
       double const copies = copies_ns(range.row, steps);
@@ -118,6 +119,8 @@ double idle_ns(steps_summary const& steps) noexcept {
 
 double most_gain(finding const& cause, steps_summary const& steps) noexcept {
   double const cost = cause.cost_ns_per_step;
+  for (finding_range const& range : cause.ranges)
+    if (range.launches > 0.0) return cost + idle_ns(steps);
   for (finding_range const& range : cause.ranges)
     if (range.part != finding_part::host_work && range.part != finding_part::allocations)
       return cost;

@@ -68,6 +68,7 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summar
 /// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
 /// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
 /// the launch; only the timeline tells how much of it, and no more than what the device idles.
+/// Where launches go with kernels, the idle time may go with the cost.
 double most_gain(finding const& cause, steps_summary const& steps) noexcept;
 
 }  // namespace detail

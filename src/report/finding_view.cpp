@@ -103,6 +103,9 @@ constexpr column_words words_of_columns[] = {
     {"blocks_median", "blocks of a launch", "block of a launch"},
     {"blocks_at_a_time", "blocks at a time", "block at a time"},
     {"multiprocessors", "SMs", "SM"},
+    {"chain_kernels", "kernels of the chain", "kernel of the chain"},
+    {"chain_ns", "in kernels of the chain"},
+    {"saved_bytes", "that one kernel would keep on the chip"},
 };
 
 /// As people read it: thousands in groups, times and bytes in their unit.

@@ -612,7 +612,8 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "issue_ns "
      "shared_ns l1_ns l2_ns hbm_ns"},
     {"findings", "what the rules of findings.json look at",
-     "limits l2_sectors l2_atomic_sectors l1_sectors l1_global_load_sectors "
+     "limits hbm_read_bytes hbm_write_bytes l2_sectors l2_atomic_sectors l1_sectors "
+     "l1_global_load_sectors "
      "l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
      "shared_load_bytes shared_store_bytes sm_active_cycles sm_active_cycles_max "
