@@ -81,6 +81,13 @@ CASES = {
     "uncoalesced_transpose": ("findings", ["uncoalesced"]),
     "conflicts_in_transpose": ("findings", ["bank-conflicts"]),
     "spilling_gemm": ("findings", ["register-spills"]),
+    "gelu_by_eight": ("findings", ["kernel-fusion"], "gelu"),
+    "rms_norm_residual": ("findings", ["kernel-fusion"], "norm"),
+    "cross_entropy": ("findings", ["kernel-fusion"], "loss"),
+    "dequantised_weights": ("findings", ["kernel-fusion"], "token"),
+    "decode_norm_of_one_block": ("", ["few-blocks"], "token"),
+    "sound_optimizer": ("findings", []),
+    "sound_fused_kernels": ("findings", []),
     "gemm_fp32": ("findings", ["fp32-without-tensor"]),
     "recomputed_product": ("findings+tensor+flops", ["declared-work"]),
     "decode_storm": ("", ["launch-bound"]),
@@ -122,7 +129,7 @@ WITHOUT_COST = {"first-step"}
 # or with kernels that do the same work in the way that the finding advises.
 PAIRS = ["launch_storm", "pageable_copy", "pinned_copy", "wait_in_step", "allocation", "few_blocks", "serialised_streams",
          "cpu_work", "cpu_gap", "strided", "uncoalesced_transpose", "bank_conflicts", "conflicts_in_transpose", "fp64_by_accident", "barrier_stalls", "hot_blocks",
-         "both_branches", "unfused_chain"]
+         "both_branches", "unfused_chain", "gelu_by_eight", "rms_norm_residual", "cross_entropy", "dequantised_weights"]
 RUNS, WITHIN, LEAST = 5, 0.15, 10
 
 

@@ -3,6 +3,7 @@
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
 
 #include "planted.hpp"
 
@@ -138,6 +139,39 @@ constexpr int small_width = 512;
 void decode_small(cudaStream_t stream) {
   for (int layer = 0; layer < 200; ++layer) vector_product(layer % weights, small_width, stream);
 }
+
+// --- the same with weights that are made of INT8 in each step ---
+
+__global__ void dequantize_kernel(char4 const* from, __nv_bfloat162* to) {
+  char4 const x = from[position()];
+  to[2 * position()] = __floats2bfloat162_rn(x.x, x.y);
+  to[2 * position() + 1] = __floats2bfloat162_rn(x.z, x.w);
+}
+__global__ void scale_weights_kernel(__nv_bfloat162 const* from, __nv_bfloat162* to, float by) {
+  std::size_t const at = 2 * position();
+  for (std::size_t i = at; i < at + 2; ++i) {
+    float2 const x = __bfloat1622float2(from[i]);
+    to[i] = __floats2bfloat162_rn(by * x.x, by * x.y);
+  }
+}
+/// Mended, the weights are kept as they are read.
+void dequantised_weights() {
+  STRATA_RANGE("token");
+  constexpr std::size_t count = std::size_t{width} * width;
+  constexpr unsigned blocks = count / 4 / threads;
+  for (int weight = 0; weight < weights; ++weight) {
+    auto* const made = reinterpret_cast<__nv_bfloat162*>(b + (weight % 2) * count / 2);
+    auto* const raw = reinterpret_cast<__nv_bfloat162*>(b + (2 + weight % 2) * count / 2);
+    if (!mended) {
+      dequantize_kernel<<<blocks, threads, 0, streams[0]>>>(
+          reinterpret_cast<char4 const*>(a + weight * count / 4), raw);
+      scale_weights_kernel<<<blocks, threads, 0, streams[0]>>>(raw, made, 0.01f);
+    }
+    vector_product(4 + weight % 2, width, streams[0]);
+  }
+  CHECK(cudaStreamSynchronize(streams[0]));
+}
+
 void prepare_decode() {
   void* workspace;
   BLAS(cublasCreate(&blas));
@@ -180,6 +214,7 @@ constexpr planted programs[] = {
     {"sound_mlp", sound_mlp, [] { matmul.prepare(bf16, 4096); }},
     {"recomputed_product", recomputed_product, [] { matmul.prepare(bf16, 4096); }},
     {"sound_decode", sound_decode, prepare_decode},
+    {"dequantised_weights", dequantised_weights, prepare_decode},
     {"sound_decode_graph", sound_decode_graph,
      [] {
        prepare_decode();
