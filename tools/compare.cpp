@@ -18,23 +18,26 @@
 #include "command.hpp"
 #include "compare_markdown.hpp"
 #include "files.hpp"
+#include "profile_json.hpp"
 
 namespace tools {
 namespace {
 
 constexpr char command_name[] = "compare";
 
-/// Reads profile.json, or makes it of a recording. Returns: why it cannot; nothing where it can.
-std::string read_profile(std::string const& path, std::string& text) {
+/// Reads a recording or a profile.json. Returns: why it cannot; nothing where it can.
+std::string read_run(std::string const& path, strata::run_tables& run) {
+  std::string text;
   std::string problem = read_file(path, text);
-  if (!problem.empty() || text.rfind(strata::detail::recording_magic, 0) != 0) return problem;
+  if (!problem.empty()) return problem;
+  if (text.rfind(strata::detail::recording_magic, 0) != 0) return read_profile_json(text, run);
   strata::profile recorded;
   strata::status const outcome = tools::read_recording(text, recorded);
   if (!outcome.ok()) return outcome.message();
   // A program that was killed ended within a step.
   std::string const cut = strata::detail::describe_cut(recorded);
   if (recorded.problems.contains(cut)) report_problem(command_name, path, cut);
-  text = profile_json(recorded);
+  run = make_run_tables(recorded);
   return {};
 }
 
@@ -44,24 +47,19 @@ bool refuse_run(std::string const& path, std::string const& why) {
 }
 
 /// Reads the runs of a side. Errors: a line on stderr, and false.
-bool read_side(std::vector<std::string> const& paths, std::deque<strata::profile_file>& files,
-               strata::vec<strata::profile_file const*>& side) {
+bool read_side(std::vector<std::string> const& paths, std::deque<strata::run_tables>& runs,
+               std::vector<strata::run_tables const*>& side) {
   for (std::string const& path : paths) {
     auto const profiles = profiles_in(path, {"profile.json", recording_name, recording_part_name});
     if (profiles.empty())
       return refuse_run(
           path, "Neither the folder nor a folder in it has a profile.json or profile.strata.");
     for (std::string const& profile_path : profiles) {
-      std::string text;
-      std::string problem = read_profile(profile_path, text);
-      files.emplace_back();
-      if (problem.empty()) problem = files.back().read(std::move(text));
+      runs.emplace_back();
+      std::string const problem = read_run(profile_path, runs.back());
       if (!problem.empty()) return refuse_run(profile_path, problem);
-      side.push_back(&files.back());
-      auto const rank = [](strata::profile_file const& profile) {
-        return profile.number("environment", "rank", -1);
-      };
-      if (rank(*side.back()) != rank(*side[0]))
+      side.push_back(&runs.back());
+      if (side.back()->origin.rank != side[0]->origin.rank)
         return refuse_run(path, "It has profiles of several ranks: give the folder of one rank.");
     }
   }
@@ -127,7 +125,7 @@ void print_times(strata::comparison const& c) {
       ++unchanged;
       continue;
     }
-    if (&range >= c.ranges.begin() + most && !range.slower) {
+    if (&range >= c.ranges.data() + most && !range.slower) {
       ++left_out;
       continue;
     }
@@ -215,22 +213,25 @@ std::string resolution_text(double resolution) {
 /// What a person asks first: what became of the step, and where.
 void print_headline(strata::comparison const& c) {
   if (!c.headline.empty()) print("%s\n", strata::detail::console_text(c.headline).c_str());
-  strata::compared_range const* const most = c.most_changed();
-  if (most == nullptr || most->change_ms() == 0) return;
-  if (most->may_be_none()) return;
-  range_line const line(*most);
-  print("changed most: %s (%s), %s before and %s after%s\n",
-        strata::detail::console_text(most->path).c_str(),
-        strata::detail::console_text(line.time).c_str(),
-        strata::detail::time_text(line.before_ms * 1e6).c_str(),
-        strata::detail::time_text(line.after_ms * 1e6).c_str(),
-        most->once ? " in the run" : " (means of a step)");
+  std::string const most = most_changed_text(c);
+  if (!most.empty()) print("changed most: %s\n", strata::detail::console_text(most).c_str());
+}
+
+/// The rows that sum to the change of the period: those that changed, and the rest in one line.
+void print_period(strata::comparison const& c) {
+  if (c.period.rows.empty()) return;
+  print("%12s %12s %12s %18s  row (mean ms of a period; the rows sum to its difference)\n",
+        "difference", "before", "after", "change +-noise");
+  for (period_line const& line : period_lines(c.period))
+    print("%+12.4f %12.4f %12.4f %18s  %s\n", line.after_ms - line.before_ms, line.before_ms,
+          line.after_ms, line.change.c_str(), strata::detail::console_text(line.text).c_str());
 }
 
 void print_sums(strata::comparison const& c) {
   if (c.before_steps > 0 && c.after_steps > 0)
-    print("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms, c.after_ms,
-          c.before_steps, c.after_steps, factor(c.before_ms, c.after_ms).c_str());
+    print("step: %.4f ms and %.4f ms (median of %zu and %zu)%s\n", c.before_ms, c.after_ms,
+          c.before_steps, c.after_steps,
+          c.comparable ? (", factor " + factor(c.before_ms, c.after_ms)).c_str() : "");
   if (c.noise > 0)
     print("noise: %.1f %% %s; %s\n", 100 * c.noise,
           c.runs_known ? "with that between runs" : "within the runs",
@@ -274,10 +275,10 @@ class compare_command final : public subcommand {
     std::string const wrong = sort_paths();
     if (!wrong.empty()) return refuse(name(), "PATH", wrong);
     if (!read_accepted_file()) return exit_code::unusable;
-    std::deque<strata::profile_file> files;
-    strata::vec<strata::profile_file const*> before;
-    strata::vec<strata::profile_file const*> after;
-    if (!read_side(before_, files, before) || !read_side(paths_, files, after))
+    std::deque<strata::run_tables> runs;
+    std::vector<strata::run_tables const*> before;
+    std::vector<strata::run_tables const*> after;
+    if (!read_side(before_, runs, before) || !read_side(paths_, runs, after))
       return exit_code::unusable;
     strata::comparison const result = strata::compare(before, after, options_);
     // The answer is printed also where a file cannot be written.
@@ -352,7 +353,10 @@ class compare_command final : public subcommand {
   bool print_result(strata::comparison const& result) const {
     if (!range_.empty() && !print_columns(result, range_)) return false;
     if (!factors_.empty() && !print_factors(result, factors_)) return false;
-    if (range_.empty() && factors_.empty()) print_times(result);
+    if (range_.empty() && factors_.empty()) {
+      print_times(result);
+      print_period(result);
+    }
     for (std::string const& note : result.notes)
       print("note: %s\n", strata::detail::console_text(note).c_str());
     print_sums(result);

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "markdown.hpp"
 
@@ -60,11 +62,99 @@ inline bool is_changed(strata::compared_range const& range) {
   return range.slower || std::abs(range.change_ms()) >= min_ms;
 }
 
-/// The verdict, the ten largest changes and the notes.
+/// The number of a row on both sides: ", kernels 716 and 17"; empty where it is the same.
+inline std::string both_text(char const* name, std::string const& before,
+                             std::string const& after) {
+  if (before == after || before.empty() || after.empty()) return {};
+  return std::string(", ") + name + before + " and " + after;
+}
+
+/// A row of the period's change as tables show it.
+struct period_line {
+  std::string text;
+  std::string change;
+  double before_ms = 0;
+  double after_ms = 0;
+
+  explicit period_line(strata::period_row const& row)
+      : text(row_label(row)), before_ms(row.before_ms), after_ms(row.after_ms) {
+    using strata::detail::significant;
+    using strata::detail::time_text;
+    bool const has_both = row.before_ms > 0 && row.after_ms > 0;
+    change = has_both ? change_text(row.after_ms / row.before_ms - 1, row.noise_ms / row.before_ms)
+                      : "+-" + time_text(row.noise_ms * 1e6);
+    auto const number = [](double value) {
+      return std::isfinite(value) ? significant(value) : std::string();
+    };
+    auto const bytes = [](double value) {
+      return std::isfinite(value) ? strata::detail::bytes_text(value) : std::string();
+    };
+    bool const is_copy = row.kind == strata::period_kind::copy;
+    text += both_text(is_copy ? "copies " : "kernels ", number(row.before_kernels),
+                      number(row.after_kernels));
+    text += both_text("HBM traffic ", bytes(row.before_hbm_bytes), bytes(row.after_hbm_bytes));
+    text += both_text("limiter ", row.before_limiter, row.after_limiter);
+    if (!row.changed) text += " (within noise)";
+  }
+  period_line(std::string name, std::string said, double before, double after)
+      : text(std::move(name)), change(std::move(said)), before_ms(before), after_ms(after) {}
+};
+
+/// The first rows, the others in one, and their sum.
+inline std::vector<period_line> period_lines(strata::period_change const& period) {
+  constexpr std::size_t most = 12;
+  constexpr double least_ms = 0.00005;  // 0 in lines of four decimals
+  std::vector<period_line> lines;
+  period_line others({}, {}, 0, 0);
+  std::size_t left_out = 0;
+  for (strata::period_row const& row : period.rows) {
+    bool const is_shown = lines.size() < most && std::abs(row.change_ms()) >= least_ms;
+    if (is_shown) {
+      lines.emplace_back(row);
+      continue;
+    }
+    ++left_out;
+    others.before_ms += row.before_ms;
+    others.after_ms += row.after_ms;
+  }
+  others.text = std::to_string(left_out) + (left_out == 1 ? " other row" : " other rows");
+  if (left_out > 0) lines.push_back(std::move(others));
+  lines.emplace_back("the period", std::string(), period.before_ms, period.after_ms);
+  if (period.before_first_ms + period.after_first_ms > 0)
+    lines.emplace_back("the first step, once and in no row", std::string(), period.before_first_ms,
+                       period.after_first_ms);
+  return lines;
+}
+
+/// "GPU idle: launch, 24.1 ms before and 380 us after (means of a step)"; empty where noise makes
+/// all changes.
+inline std::string most_changed_text(strata::comparison const& c) {
+  strata::period_row const* const most = c.most_changed();
+  if (most == nullptr) return {};
+  return row_label(*most) + ", " + strata::detail::time_text(most->before_ms * 1e6) +
+         " before and " + strata::detail::time_text(most->after_ms * 1e6) +
+         " after (means of a step)";
+}
+
+/// The verdict, what changed most, the rows of the period, the ten largest changes of ranges, and
+/// the notes.
 inline void write_comparison_markdown(strata::detail::text_writer& out,
                                       strata::comparison const& c) {
   out.write("**" + std::string(to_string(c.verdict)) + "**: " + plain_markdown(c.reason) + "\n\n");
   if (!c.headline.empty()) out.write(plain_markdown(c.headline) + "\n\n");
+  std::string const most = most_changed_text(c);
+  if (!most.empty()) out.write("Changed most: " + plain_markdown(most) + "\n\n");
+  if (!c.period.rows.empty()) {
+    out.write("| part of the period | before, mean ms | after | difference | change |\n");
+    out.write("|---|--:|--:|--:|--:|\n");
+    for (period_line const& line : period_lines(c.period))
+      out.write("| " + plain_markdown(line.text) + " | " +
+                strata::detail::fixed_string(line.before_ms, 4) + " | " +
+                strata::detail::fixed_string(line.after_ms, 4) + " | " +
+                strata::detail::fixed_string(line.after_ms - line.before_ms, 4) + " | " +
+                line.change + " |\n");
+    out.put('\n');
+  }
   out.write("| range | before, mean ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,

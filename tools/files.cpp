@@ -1,10 +1,7 @@
 #include "files.hpp"
 
-#include <strata/tables/json.hpp>
 #include <strata/tables/kernel_names.hpp>
-#include <strata/tables/table_input.hpp>
 #include "recording/input_file.hpp"
-#include "report/report_input.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -207,17 +204,6 @@ std::vector<std::string> folders_without(std::string const& path,
   }
   std::sort(found.begin(), found.end());
   return found;
-}
-
-std::string profile_json(strata::profile const& recorded) {
-  std::string text;
-  strata::profile_tables tables(recorded);
-  strata::report_input input(std::move(tables.input()));
-  input.find_answer(tables.folded());
-  strata::detail::text_writer out(text);
-  strata::write_json(out, input);
-  out.flush();
-  return text;
 }
 
 std::string read_file(std::string const& path, std::string& text, expected_text what) {

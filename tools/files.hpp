@@ -38,9 +38,6 @@ std::vector<std::string> profiles_in(std::string const& path,
 std::vector<std::string> folders_without(std::string const& path,
                                          std::vector<std::string> const& names);
 
-/// The text of profile.json, made of a recording.
-std::string profile_json(strata::profile const& recorded);
-
 /// What a file is to be. By its first bytes another one is refused before it is read.
 enum class expected_text {
   profile,  ///< profile.json or a recording

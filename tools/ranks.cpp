@@ -4,10 +4,11 @@
 #include <strata/base/utf8.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/json.hpp>
-#include "analyse/profile_file.hpp"
+#include "analyse/change_statistics.hpp"
 #include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
+#include "analyse/run_tables.hpp"
 #include "recording/recording.hpp"
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "files.hpp"
+#include "profile_json.hpp"
 
 namespace tools {
 namespace {
@@ -41,6 +43,7 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
   std::string text;
   std::string problem = read_file(path, text);
   if (!problem.empty()) return problem;
+  strata::run_tables tables;
   if (text.rfind(strata::detail::recording_magic, 0) == 0) {
     strata::profile recorded;
     strata::status const outcome = tools::read_recording(text, recorded);
@@ -49,13 +52,13 @@ std::string read_run(std::string const& path, strata::rank_run& run) {
       run = strata::read_rank(recorded);
       return {};
     }
-    text = profile_json(recorded);
+    tables = make_run_tables(recorded);
+  } else {
+    problem = read_profile_json(text, tables);
+    if (!problem.empty()) return problem;
   }
-  strata::profile_file file;
-  problem = file.read(std::move(text));
-  if (!problem.empty()) return problem;
-  if (!file.traced()) return "It has no GPU work: record with STRATA=trace.";
-  run = strata::read_rank(file);
+  if (!tables.traced) return "It has no GPU work: record with STRATA=trace.";
+  run = strata::read_rank(tables);
   return {};
 }
 
@@ -72,7 +75,7 @@ std::string program_of(strata::rank_run const& run) {
 }
 
 /// What keeps ranks from being those of one run; nothing where they are.
-std::string difference(strata::vec<strata::rank_run> const& runs) {
+std::string difference(std::vector<strata::rank_run> const& runs) {
   strata::rank_run const& first = runs.front();
   bool by_step = true;
   for (strata::rank_run const& run : runs) by_step = by_step && run.by_step;
@@ -162,7 +165,7 @@ std::string about_dead(std::vector<dead_rank> const& dead) {
 
 /// The ranks below the highest one that are not there, as a part of a sentence; empty where all
 /// are. Requires: the ranks are in order.
-std::string missing_ranks(strata::vec<strata::rank_run> const& runs,
+std::string missing_ranks(std::vector<strata::rank_run> const& runs,
                           std::vector<dead_rank> const& dead) {
   constexpr std::size_t most_named = 5;
   std::vector<std::string> named;
@@ -228,7 +231,7 @@ std::string other_device(strata::rank_comparison const& made) {
 /// Where the last rank has its extra time.
 std::string cause_of(strata::rank_comparison const& made) {
   strata::rank_row const& last = made.last();
-  strata::vec<double> others;
+  std::vector<double> others;
   for (strata::rank_row const& row : made.ranks)
     if (row.rank != last.rank) others.push_back(row.work_ns);
   double const more = last.work_ns - strata::detail::median(std::move(others));
@@ -368,7 +371,7 @@ std::string message_text(strata::rank_collective_row const& row) {
   return text;
 }
 
-void print_collectives(strata::vec<strata::rank_collective_row> const& rows) {
+void print_collectives(std::vector<strata::rank_collective_row> const& rows) {
   if (rows.empty()) return;
   print("\n%10s %10s %10s %6s %24s  %s\n", "transfer", "wait", "longest", "rank", "message",
         "collective (ms a step, the longest first; wait: mean of the ranks)");
@@ -429,7 +432,7 @@ void write_ranges(strata::detail::json_writer& json, strata::rank_comparison con
 }
 
 void write_collectives(strata::detail::json_writer& json,
-                       strata::vec<strata::rank_collective_row> const& rows) {
+                       std::vector<strata::rank_collective_row> const& rows) {
   strata::detail::write_list(json, "collectives", rows,
                              [&json](strata::rank_collective_row const& row) {
                                json.text("path", row.path);
@@ -448,7 +451,7 @@ void write_collectives(strata::detail::json_writer& json,
 
 /// What is written beside the comparison.
 struct rank_lists {
-  strata::vec<strata::rank_collective_row> collectives;
+  std::vector<strata::rank_collective_row> collectives;
   std::vector<dead_rank> dead;
 };
 
@@ -659,7 +662,7 @@ class ranks_command final : public subcommand {
   std::vector<std::string> paths_;
   std::string json_;
   bool anyway_ = false;
-  strata::vec<strata::rank_run> runs_;
+  std::vector<strata::rank_run> runs_;
   rank_summary summary_;
   rank_lists lists_;
 };

@@ -3,24 +3,66 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include "comparer.hpp"
+#include "comparability.hpp"
+#include "compare_context.hpp"
+#include "compare_verdict.hpp"
 #include "comparison.hpp"
-#include "profile_file.hpp"
+#include "range_changes.hpp"
+#include "range_rows.hpp"
+#include "run_ranges.hpp"
+#include "run_tables.hpp"
+#include "step_change.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
+namespace detail {
+namespace {
 
-comparison compare(vec<profile_file const*> const& before, vec<profile_file const*> const& after,
-                   compare_options const& options) {
-  return detail::comparer(before, after, options).result();
+compared_run described(run_tables const& run, bool after) {
+  run_origin const& origin = run.origin;
+  compared_run made{after,      origin.command,    origin.configuration, origin.host,
+                    origin.cpu, devices_text(run), origin.started_at,    {}};
+  for (run_step const& step : run.steps) made.steps_ms.push_back(step.ns / 1e6);
+  return made;
 }
 
-comparison compare(profile_file const& before, profile_file const& after, double limit) {
+}  // namespace
+}  // namespace detail
+
+comparison compare(std::vector<run_tables const*> const& before,
+                   std::vector<run_tables const*> const& after, compare_options const& options) {
+  comparison result;
+  result.before_runs = before.size();
+  result.after_runs = after.size();
+  for (auto const* const side : {&before, &after})
+    for (run_tables const* const run : *side)
+      result.runs.push_back(detail::described(*run, side == &after));
+  if (before.empty() || after.empty()) {
+    result.reason = "one side has no profile";
+    return result;
+  }
+  detail::compared_runs const runs(before, after);
+  detail::comparability circumstances =
+      detail::find_differences(runs.before, runs.after, std::log1p(options.limit));
+  detail::compare_context const context{runs, options, circumstances.clocks,
+                                        detail::explained_by_cpu(runs)};
+  detail::step_change step(context, result);
+  detail::find_range_rows(runs, result);
+  detail::range_changes ranges(context, result, step.steps_a_run);
+  ranges.judge(step.few, step.too_few);
+  step.judge(ranges.families);
+  detail::write_verdict(context, step, ranges, circumstances, result);
+  return result;
+}
+
+comparison compare(run_tables const& before, run_tables const& after, double limit) {
   compare_options options;
   options.limit = limit;
   return compare({&before}, {&after}, options);
@@ -36,7 +78,7 @@ inline bool take_cell(std::string_view& line, std::string_view& cell, bool last)
   if (end == line.npos) return false;
   std::size_t const mark = quoted ? 1 : 0;
   cell = trimmed(line.substr(mark, end - mark));
-  line.remove_prefix(smaller(end + 1 + mark, line.size()));
+  line.remove_prefix(std::min(end + 1 + mark, line.size()));
   return true;
 }
 
@@ -49,11 +91,11 @@ bool read_percentage(std::string_view text, double& share) {
 
 }  // namespace detail
 
-std::string read_accepted(std::string_view text, vec<accepted_regression>& accepted) {
+std::string read_accepted(std::string_view text, std::vector<accepted_regression>& accepted) {
   for (std::size_t number = 1; !text.empty(); ++number) {
-    std::size_t const end = detail::smaller(text.find('\n'), text.size());
+    std::size_t const end = std::min(text.find('\n'), text.size());
     std::string_view line = detail::trimmed(text.substr(0, end));
-    text.remove_prefix(detail::smaller(end + 1, text.size()));
+    text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line[0] == '#') continue;
     std::string const where = detail::sentence("Line ") << number << ": ";
     std::string_view path;

@@ -4,13 +4,15 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
+#include "run_period.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -28,7 +30,7 @@ struct compare_options {
   double least_share = 0.02;  ///< of a step; what has less cannot make the result inconclusive
   double run_noise = 0;       ///< standard deviation of a step's time between runs; 0: not known
   bool anyway = false;        ///< judge also runs of other machines, settings or work
-  vec<accepted_regression> accepted;
+  std::vector<accepted_regression> accepted;
 };
 
 /// A number that all profiles have of a range: the mean over the runs of a side. Amounts are of a
@@ -93,7 +95,7 @@ struct compared_range {
   bool lost = false;                ///< it is unsure for what was lost
   double share = 0;                 ///< of a step, the larger of both sides
   std::size_t steps_to_decide = 0;  ///< steps a run; 0: none needed, or more steps do not help
-  vec<compared_column> columns;
+  std::vector<compared_column> columns;
 
   /// Milliseconds a step of the judged time; of the other where none is judged.
   double change_ms() const noexcept {
@@ -103,9 +105,7 @@ struct compared_range {
   double least_change() const noexcept { return (1 + change) / (1 + lost_before) - 1; }
   double most_change() const noexcept { return (1 + change) * (1 + lost_after) - 1; }
   /// Whether losses leave nothing to say of the change.
-  bool is_unknown() const noexcept {
-    return detail::larger(lost_before, lost_after) > detail::most_lost;
-  }
+  bool is_unknown() const noexcept { return std::max(lost_before, lost_after) > detail::most_lost; }
   /// Whether noise and losses make such a change where there is none.
   bool may_be_none() const noexcept {
     if (verdict == range_verdict::unjudged) return false;
@@ -114,6 +114,40 @@ struct compared_range {
            detail::is_noise(most_change(), noise);
   }
 };
+
+/// A part of the mean period on both sides. Units: ms and bytes of a step.
+struct period_row {
+  period_kind kind = period_kind::range;
+  std::string
+      name;  ///< the folded path of a range, the direction of copies, the cause of idle time
+  double before_ms = 0;
+  double after_ms = 0;
+  double noise_ms = 0;   ///< standard deviation of the change
+  bool changed = false;  ///< beyond noise, losses and other clocks
+  /// Of each side; NaN and an empty text are not known.
+  double before_kernels = 0;
+  double after_kernels = 0;
+  double before_hbm_bytes = 0;
+  double after_hbm_bytes = 0;
+  std::string before_limiter;
+  std::string after_limiter;
+
+  double change_ms() const noexcept { return after_ms - before_ms; }
+};
+
+/// The change of the period, in rows that sum to it.
+struct period_change {
+  double before_ms = 0;  ///< the mean from the begin of a step to that of the next one
+  double after_ms = 0;
+  double before_first_ms = 0;  ///< a first step that is apart, and in no row; 0 without one
+  double after_first_ms = 0;
+  std::string before_bound;  ///< what bounds the step: "launch-bound"; empty: not known
+  std::string after_bound;
+  std::vector<period_row> rows;  ///< the largest change first; empty where runs cannot be compared
+};
+
+/// The name of a row in words: "(outside ranges)", "GPU idle: launch".
+std::string row_label(period_row const& row);
 
 /// A run that was compared.
 struct compared_run {
@@ -124,7 +158,7 @@ struct compared_run {
   std::string cpu;
   std::string devices;
   std::string started_at;
-  vec<double> steps_ms;
+  std::vector<double> steps_ms;
 };
 
 enum class comparison_verdict { no_regression, regression, inconclusive };
@@ -133,16 +167,18 @@ enum class comparison_verdict { no_regression, regression, inconclusive };
 /// %.
 struct comparison {
   comparison_verdict verdict = comparison_verdict::inconclusive;
-  std::string reason;      ///< why, as a part of a sentence
-  std::string headline;    ///< what became of the step, as a part of a sentence; "" without steps
-  vec<std::string> notes;  ///< sentences: what else makes the runs differ, what was accepted
-  vec<compared_run> runs;  ///< those before, then those after
+  std::string reason;    ///< why, as a part of a sentence
+  std::string headline;  ///< what became of the step, as a part of a sentence; "" without steps
+  std::vector<std::string>
+      notes;  ///< sentences: what else makes the runs differ, what was accepted
+  std::vector<compared_run> runs;  ///< those before, then those after
   std::size_t before_runs = 0;
   std::size_t after_runs = 0;
   std::size_t before_steps = 0;  ///< of all runs of a side
   std::size_t after_steps = 0;
   double before_ms = 0;  ///< milliseconds: the median step, averaged over runs
   double after_ms = 0;
+  bool comparable = false;  ///< else no factor between the sides has a meaning
   double change = 0;        ///< of a step: after / before - 1
   double noise = 0;         ///< standard deviation of `change`
   bool runs_known = false;  ///< `noise` has that between runs: of several runs, or `run_noise`
@@ -153,29 +189,22 @@ struct comparison {
   std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
   std::size_t judged_times = 0;     ///< of host and GPU of ranges and of their sums over indices
   std::size_t noisy_times = 0;      ///< of these, where noise hides a slowdown of twice the limit
-  double geometric_mean = 0;   ///< of the factors of `ranges`, judged where they are; 0 without any
-  vec<compared_range> ranges;  ///< indices folded; by change in ms, the largest first
-  vec<compared_range> indexed;   ///< those with an index in their path, each by itself
-  vec<std::string> only_before;  ///< paths that the other side does not have
-  vec<std::string> only_after;
+  period_change period;
+  double geometric_mean = 0;  ///< of the factors of `ranges`, judged where they are; 0 without any
+  std::vector<compared_range> ranges;    ///< indices folded; by change in ms, the largest first
+  std::vector<compared_range> indexed;   ///< those with an index in their path, each by itself
+  std::vector<std::string> only_before;  ///< paths that the other side does not have
+  std::vector<std::string> only_after;
 
-  /// The range whose time changed most, of those without ranges below; null without any.
-  /// Requires: `ranges` has the largest change first.
-  compared_range const* most_changed() const {
-    vec<std::string_view> paths;
-    for (compared_range const& range : ranges) paths.push_back(range.path);
-    paths.sort();
-    for (compared_range const& range : ranges) {
-      std::string const below = range.path + '/';
-      std::size_t const next =
-          paths.count_first([&](std::string_view path) { return path < below; });
-      if (next == paths.size() || !detail::is_below(paths[next], range.path)) return &range;
-    }
+  /// The part of the period that changed most, of those that noise does not make; null without any.
+  period_row const* most_changed() const noexcept {
+    for (period_row const& row : period.rows)
+      if (row.changed) return &row;
     return nullptr;
   }
   /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.
   compared_range const* find(std::string_view path) const noexcept {
-    for (vec<compared_range> const* const list : {&ranges, &indexed})
+    for (std::vector<compared_range> const* const list : {&ranges, &indexed})
       for (compared_range const& range : *list)
         if (range.path == path) return &range;
     return nullptr;

@@ -1,15 +1,16 @@
 #include "rank_collectives.hpp"
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include "rank_run.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -18,25 +19,26 @@ namespace detail {
 /// Puts the times of the ranks together.
 class rank_collective_list {
  public:
-  explicit rank_collective_list(vec<rank_run> const& runs) : runs_(runs) {}
+  explicit rank_collective_list(std::vector<rank_run> const& runs) : runs_(runs) {}
 
-  vec<rank_collective_row> make() {
+  std::vector<rank_collective_row> make() {
     for (rank_run const& run : runs_)
       for (rank_collective const& collective : run.collectives) add(collective);
     for (rank_run const& run : runs_)
       for (rank_collective const& collective : run.collectives) add_waits(run, collective);
     for (std::size_t i = 0; i < rows_.size(); ++i) finish(rows_[i], sums_[i]);
-    rows_.sort([](rank_collective_row const& a, rank_collective_row const& b) {
-      return a.transfer_ns + a.wait_ns > b.transfer_ns + b.wait_ns;
-    });
+    std::stable_sort(rows_.begin(), rows_.end(),
+                     [](rank_collective_row const& a, rank_collective_row const& b) {
+                       return a.transfer_ns + a.wait_ns > b.transfer_ns + b.wait_ns;
+                     });
     return std::move(rows_);
   }
 
  private:
   struct row_sums {
-    vec<double> least;   // by sample; 0 where no rank took part
-    double wait = 0.0;   // of all ranks, in a mean step
-    double ranks = 0.0;  // that took part
+    std::vector<double> least;  // by sample; 0 where no rank took part
+    double wait = 0.0;          // of all ranks, in a mean step
+    double ranks = 0.0;         // that took part
     double least_wait = 0.0;
   };
 
@@ -58,11 +60,11 @@ class rank_collective_list {
   void add(rank_collective const& collective) {
     std::size_t const position = position_of(collective);
     if (is_nan(rows_[position].bytes)) rows_[position].bytes = collective.bytes;
-    vec<double>& least = sums_[position].least;
+    std::vector<double>& least = sums_[position].least;
     if (least.size() < collective.ns.size()) least.resize(collective.ns.size(), 0.0);
     for (std::size_t i = 0; i < collective.ns.size(); ++i) {
       double const ns = collective.ns[i];
-      if (ns > 0.0) least[i] = least[i] > 0.0 ? smaller(least[i], ns) : ns;
+      if (ns > 0.0) least[i] = least[i] > 0.0 ? std::min(least[i], ns) : ns;
     }
   }
   void add_waits(rank_run const& run, rank_collective const& collective) {
@@ -91,19 +93,19 @@ class rank_collective_list {
   }
   static void finish(rank_collective_row& row, row_sums const& sums) {
     for (double const ns : sums.least) row.transfer_ns += ns;
-    row.transfer_ns /= larger(1.0, static_cast<double>(sums.least.size()));
-    row.wait_ns = sums.wait / larger(1.0, sums.ranks);
+    row.transfer_ns /= std::max(1.0, static_cast<double>(sums.least.size()));
+    row.wait_ns = sums.wait / std::max(1.0, sums.ranks);
   }
 
-  vec<rank_run> const& runs_;
-  flat_map<std::string, std::size_t> places_;  // position and 1
-  vec<rank_collective_row> rows_;
-  vec<row_sums> sums_;
+  std::vector<rank_run> const& runs_;
+  std::unordered_map<std::string, std::size_t> places_;  // position and 1
+  std::vector<rank_collective_row> rows_;
+  std::vector<row_sums> sums_;
 };
 
 }  // namespace detail
 
-vec<rank_collective_row> list_collectives(vec<rank_run> const& runs) {
+std::vector<rank_collective_row> list_collectives(std::vector<rank_run> const& runs) {
   return detail::rank_collective_list(runs).make();
 }
 

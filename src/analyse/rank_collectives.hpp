@@ -3,12 +3,12 @@
 #define STRATA_ANALYSE_RANK_COLLECTIVES_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include "rank_run.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -32,7 +32,7 @@ struct rank_collective_row {
 /// The collectives of ranks, those that take most time first.
 /// Requires: the ranks have the same samples, as compare_ranks() leaves them.
 /// Cost: O(s c) for c collectives of all ranks with s samples.
-vec<rank_collective_row> list_collectives(vec<rank_run> const& runs);
+std::vector<rank_collective_row> list_collectives(std::vector<rank_run> const& runs);
 
 STRATA_END
 

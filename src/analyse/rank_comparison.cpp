@@ -2,32 +2,33 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
+#include "change_statistics.hpp"
 #include "rank_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
 
 namespace detail {
 
 /// The median of all others, for each value. Requires: two values at least.
-inline vec<double> medians_of_others(vec<double> const& values) {
-  vec<double> sorted = values;
-  sorted.sort();
+inline std::vector<double> medians_of_others(std::vector<double> const& values) {
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
   std::size_t const others = values.size() - 1;
-  vec<double> medians;
+  std::vector<double> medians;
   for (double const value : values) {
-    std::size_t const own =
-        sorted.count_first([value](double const& other) { return other < value; });
+    auto const own = static_cast<std::size_t>(
+        std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
     auto const other_at = [&](std::size_t position) {
       return sorted[position + (position >= own ? 1 : 0)];
     };
@@ -39,7 +40,7 @@ inline vec<double> medians_of_others(vec<double> const& values) {
 /// Compares ranks; see compare_ranks().
 class rank_comparer {
  public:
-  explicit rank_comparer(vec<rank_run>& runs) : runs_(runs) {}
+  explicit rank_comparer(std::vector<rank_run>& runs) : runs_(runs) {}
 
   rank_comparison compare() {
     align();
@@ -70,7 +71,7 @@ class rank_comparer {
     for (rank_run const& run : runs_) made_.by_step = made_.by_step && run.by_step;
     made_.steps = (std::numeric_limits<std::uint64_t>::max)();
     for (rank_run const& run : runs_)
-      made_.steps = smaller(made_.steps, run.by_step ? run.steps.size() : run.recorded_steps);
+      made_.steps = std::min(made_.steps, run.by_step ? run.steps.size() : run.recorded_steps);
     if (made_.by_step) {
       keep_common_steps();
       made_.steps = runs_[0].steps.size();
@@ -80,42 +81,48 @@ class rank_comparer {
     samples_ = runs_[0].busy_ns.size();
   }
   void keep_common_steps() {
-    vec<std::uint32_t> common = runs_[0].steps;
+    std::vector<std::uint32_t> common = runs_[0].steps;
     for (rank_run const& run : runs_)
-      common.keep_if([&](std::uint32_t step) {
-        std::size_t const position = position_of(step, run);
-        return position < run.steps.size() && run.steps[position] == step;
-      });
+      common.erase(std::remove_if(common.begin(), common.end(),
+                                  [&](std::uint32_t step) {
+                                    std::size_t const position = position_of(step, run);
+                                    return position == run.steps.size() ||
+                                           run.steps[position] != step;
+                                  }),
+                   common.end());
     for (rank_run& run : runs_) {
       if (run.steps == common) continue;
-      vec<std::size_t> positions;
+      std::vector<std::size_t> positions;
       for (std::uint32_t const step : common) positions.push_back(position_of(step, run));
       keep(run, positions);
       run.steps = common;
     }
   }
-  static void keep(rank_run& run, vec<std::size_t> const& positions) {
-    for (vec<double>* const values : {&run.busy_ns, &run.work_ns, &run.lost_work})
+  static void keep(rank_run& run, std::vector<std::size_t> const& positions) {
+    for (std::vector<double>* const values : {&run.busy_ns, &run.work_ns, &run.lost_work})
       keep(*values, positions);
     for (rank_collective& collective : run.collectives)
-      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+      for (std::vector<double>* const values :
+           {&collective.ns, &collective.launches, &collective.lost})
         keep(*values, positions);
   }
   static std::size_t position_of(std::uint32_t step, rank_run const& run) {
-    return run.steps.count_first([step](std::uint32_t other) { return other < step; });
+    return static_cast<std::size_t>(std::lower_bound(run.steps.begin(), run.steps.end(), step) -
+                                    run.steps.begin());
   }
-  static void keep(vec<double>& values, vec<std::size_t> const& positions) {
+  static void keep(std::vector<double>& values, std::vector<std::size_t> const& positions) {
     if (values.empty()) return;
-    vec<double> kept;
+    std::vector<double> kept;
     for (std::size_t const position : positions) kept.push_back(values[position]);
     values = std::move(kept);
   }
   static void keep_mean(rank_run& run) {
     if (!run.by_step) return;
-    vec<double> sums(run.steps.size(), 0.0);
+    std::vector<double> sums(run.steps.size(), 0.0);
     for (rank_collective& collective : run.collectives) {
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += collective.ns[i];
-      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+      for (std::vector<double>* const values :
+           {&collective.ns, &collective.launches, &collective.lost})
         if (!values->empty()) *values = {mean(*values)};
     }
     if (!run.lost_work.empty()) run.lost_work = {mean(run.lost_work)};
@@ -128,14 +135,15 @@ class rank_comparer {
 
   /// Puts collectives of the same range and kernel together.
   void number_collectives() {
-    vec<collective_place> places;
+    std::vector<collective_place> places;
     for (std::size_t run = 0; run < runs_.size(); ++run)
       for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i) places.push_back({run, i});
     auto const compared = [this](collective_place const& a, collective_place const& b) {
       int const by_path = collective_of(a).path.compare(collective_of(b).path);
       return by_path != 0 ? by_path : collective_of(a).kernel.compare(collective_of(b).kernel);
     };
-    places.sort(
+    std::stable_sort(
+        places.begin(), places.end(),
         [&](collective_place const& a, collective_place const& b) { return compared(a, b) < 0; });
     numbers_.resize(runs_.size());
     for (std::size_t run = 0; run < runs_.size(); ++run)
@@ -161,7 +169,7 @@ class rank_comparer {
       made_.losses = sentence("rank ") << run.rank << ": " << run.losses.device_text;
     }
   }
-  static double at(vec<double> const& values, std::size_t sample) noexcept {
+  static double at(std::vector<double> const& values, std::size_t sample) noexcept {
     return sample < values.size() ? values[sample] : 0.0;
   }
   /// Whether a rank lost what is compared of a sample: the time of a collective, or of work; or
@@ -172,7 +180,7 @@ class rank_comparer {
         if (at(run.lost_work, sample) > 0.0) return false;
       return true;
     }
-    vec<double> launches(collectives_, -1.0);
+    std::vector<double> launches(collectives_, -1.0);
     for (std::size_t run = 0; run < runs_.size(); ++run)
       for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i) {
         rank_collective const& collective = runs_[run].collectives[i];
@@ -192,7 +200,7 @@ class rank_comparer {
   /// Steps that are not whole are left out, while enough are.
   void leave_out_losses() {
     if (made_.losses.empty()) return;
-    vec<std::size_t> whole;
+    std::vector<std::size_t> whole;
     for (std::size_t sample = 0; sample < samples_; ++sample)
       if (is_whole(sample)) whole.push_back(sample);
     if (whole.size() == samples_) return;
@@ -205,7 +213,7 @@ class rank_comparer {
     made_.steps = samples_;
     for (rank_run& run : runs_) {
       keep(run, whole);
-      vec<std::uint32_t> steps;
+      std::vector<std::uint32_t> steps;
       for (std::size_t const sample : whole) steps.push_back(run.steps[sample]);
       run.steps = std::move(steps);
     }
@@ -214,19 +222,19 @@ class rank_comparer {
   /// those that its losses may have taken where other ranks have more.
   static double hidden(double ns, double launches, double lost, double most_launches,
                        rank_run const& run) noexcept {
-    double const steps = larger(1.0, static_cast<double>(run.recorded_steps));
+    double const steps = std::max(1.0, static_cast<double>(run.recorded_steps));
     double const missing =
-        smaller(run.losses.device_work / steps, larger(0.0, most_launches - launches));
+        std::min(run.losses.device_work / steps, std::max(0.0, most_launches - launches));
     double const timed = launches - lost;
     return timed > 0.0 ? ns * (lost + missing) / timed : 0.0;
   }
   /// The most by which losses may change how long a rank waits in a mean step, of all ranks.
   double hidden_waits() const {
-    vec<double> most(collectives_, 0.0);
+    std::vector<double> most(collectives_, 0.0);
     for (std::size_t run = 0; run < runs_.size(); ++run)
       for (std::size_t i = 0; i < runs_[run].collectives.size(); ++i) {
         double& known = most[numbers_[run][i]];
-        known = larger(known, mean(runs_[run].collectives[i].launches));
+        known = std::max(known, mean(runs_[run].collectives[i].launches));
       }
     double largest = 0.0;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
@@ -236,7 +244,7 @@ class rank_comparer {
         sum += hidden(mean(one.ns), mean(one.launches), mean(one.lost), most[numbers_[run][i]],
                       runs_[run]);
       }
-      largest = larger(largest, sum);
+      largest = std::max(largest, sum);
     }
     return largest;
   }
@@ -246,7 +254,7 @@ class rank_comparer {
     least_.resize(collectives_ * samples_, 0.0);
     for_each_time([this](std::size_t, std::size_t position, double ns) {
       double& least = least_[position];
-      least = least > 0.0 ? smaller(least, ns) : ns;
+      least = least > 0.0 ? std::min(least, ns) : ns;
     });
     transfers_.resize(runs_.size() * samples_, 0.0);
     waits_.resize(runs_.size() * samples_, 0.0);
@@ -280,11 +288,11 @@ class rank_comparer {
   }
   /// How late each rank is in a sample, and which is last. Of equal ranks none is last.
   void add_sample(std::size_t sample) {
-    vec<double> hurry;  // the less, the later
+    std::vector<double> hurry;  // the less, the later
     for (std::size_t run = 0; run < runs_.size(); ++run)
       hurry.push_back(made_.has_collectives ? waits_[run * samples_ + sample]
                                             : -runs_[run].work_ns[sample]);
-    vec<double> const others = medians_of_others(hurry);
+    std::vector<double> const others = medians_of_others(hurry);
     std::size_t last = 0;
     std::size_t equals = 0;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
@@ -300,14 +308,14 @@ class rank_comparer {
   void finish_rows() {
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       rank_row& row = made_.ranks[run];
-      vec<double> late;
+      std::vector<double> late;
       for (std::size_t sample = 0; sample < samples_; ++sample) {
         late.push_back(late_[sample * runs_.size() + run]);
         row.transfer_ns += transfers_[run * samples_ + sample];
         row.wait_ns += waits_[run * samples_ + sample];
       }
-      row.transfer_ns /= larger(1.0, static_cast<double>(samples_));
-      row.wait_ns /= larger(1.0, static_cast<double>(samples_));
+      row.transfer_ns /= std::max(1.0, static_cast<double>(samples_));
+      row.wait_ns /= std::max(1.0, static_cast<double>(samples_));
       row.late_ns = mean(late);
       row.deviation_ns = made_.by_step ? sample_deviation(late) : runs_[run].deviation_ns;
     }
@@ -326,17 +334,19 @@ class rank_comparer {
     rank_range const* range;
   };
   void compare_ranges(std::int32_t last) {
-    vec<range_work> all;
+    std::vector<range_work> all;
     for (std::size_t run = 0; run < runs_.size(); ++run)
       for (rank_range const& range : runs_[run].ranges) all.push_back({&range.path, run, &range});
-    all.sort([](range_work const& a, range_work const& b) { return *a.path < *b.path; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](range_work const& a, range_work const& b) { return *a.path < *b.path; });
     for (std::size_t begin = 0; begin < all.size();) {
       std::size_t end = begin;
-      vec<double> ns(runs_.size(), 0.0);  // a rank that does not know the range did nothing in it
-      vec<double> lost(runs_.size(), 0.0);
+      std::vector<double> ns(runs_.size(),
+                             0.0);  // a rank that does not know the range did nothing in it
+      std::vector<double> lost(runs_.size(), 0.0);
       double most = 0.0;  // launches
       for (std::size_t i = begin; i < all.size() && *all[i].path == *all[begin].path; ++i)
-        most = larger(most, all[i].range->launches);
+        most = std::max(most, all[i].range->launches);
       for (; end < all.size() && *all[end].path == *all[begin].path; ++end) {
         rank_range const& range = *all[end].range;
         ns[all[end].run] += range.ns;
@@ -349,20 +359,21 @@ class rank_comparer {
       if (!is_in_stand_in(*all[begin].path)) add_range(*all[begin].path, ns, lost, last);
       begin = end;
     }
-    made_.ranges.sort([](rank_spread const& a, rank_spread const& b) {
-      return a.max_ns - a.min_ns > b.max_ns - b.min_ns;
-    });
+    std::stable_sort(made_.ranges.begin(), made_.ranges.end(),
+                     [](rank_spread const& a, rank_spread const& b) {
+                       return a.max_ns - a.min_ns > b.max_ns - b.min_ns;
+                     });
   }
-  void add_range(std::string const& path, vec<double> const& ns, vec<double> const& lost,
-                 std::int32_t last) {
+  void add_range(std::string const& path, std::vector<double> const& ns,
+                 std::vector<double> const& lost, std::int32_t last) {
     rank_spread range;
     range.path = path;
     range.min_ns = range.max_ns = ns[0];
     range.max_rank = runs_[0].rank;
     range.median_ns = median(ns);
-    vec<double> const others = medians_of_others(ns);
+    std::vector<double> const others = medians_of_others(ns);
     for (std::size_t run = 0; run < runs_.size(); ++run) {
-      range.min_ns = smaller(range.min_ns, ns[run]);
+      range.min_ns = std::min(range.min_ns, ns[run]);
       if (ns[run] > range.max_ns) {
         range.max_ns = ns[run];
         range.max_rank = runs_[run].rank;
@@ -370,7 +381,7 @@ class rank_comparer {
       if (runs_[run].rank != last) continue;
       double of_others = 0.0;
       for (std::size_t other = 0; other < runs_.size(); ++other)
-        if (other != run) of_others = larger(of_others, lost[other]);
+        if (other != run) of_others = std::max(of_others, lost[other]);
       range.last_more_ns = ns[run] - others[run];
       range.least_more_ns = range.last_more_ns - of_others;
       range.most_more_ns = range.last_more_ns + lost[run];
@@ -382,16 +393,17 @@ class rank_comparer {
   /// that is larger. The mean of few steps of the worst of many ranks is beyond it by chance, which
   /// the factor allows for.
   void judge(rank_row const& last) {
-    vec<double> deviations;
+    std::vector<double> deviations;
     for (rank_row const& row : made_.ranks) deviations.push_back(row.deviation_ns);
-    auto const steps = larger(1.0, static_cast<double>(made_.steps));
+    auto const steps = std::max(1.0, static_cast<double>(made_.steps));
     auto const ranks = static_cast<double>(made_.ranks.size());
     double const chance = (1.0 + std::sqrt(2.0 * std::log(ranks))) / std::sqrt(steps);
-    made_.noise_ns = larger(last.deviation_ns, median(std::move(deviations))) * larger(1.0, chance);
+    made_.noise_ns =
+        std::max(last.deviation_ns, median(std::move(deviations))) * std::max(1.0, chance);
     made_.lost_ns = made_.has_collectives ? hidden_waits() : 0.0;
     if (!made_.has_collectives)
       for (rank_row const& row : made_.ranks)
-        made_.lost_ns = larger(made_.lost_ns, row.work_lost_ns);
+        made_.lost_ns = std::max(made_.lost_ns, row.work_lost_ns);
     if (made_.left_out > 0) made_.lost_ns = 0.0;  // what is left has lost nothing
     auto const is_large = [&](double late_ns) {
       return late_ns > made_.noise_ns && late_ns >= least_rank_share * last.step_ns;
@@ -404,24 +416,27 @@ class rank_comparer {
       made_.verdict = at_least ? rank_verdict::stands_out : rank_verdict::none_stands_out;
   }
   void order() {
-    made_.ranks.sort([](rank_row const& a, rank_row const& b) {
-      return a.late_ns != b.late_ns ? a.late_ns > b.late_ns : a.rank < b.rank;
-    });
+    std::stable_sort(made_.ranks.begin(), made_.ranks.end(),
+                     [](rank_row const& a, rank_row const& b) {
+                       return a.late_ns != b.late_ns ? a.late_ns > b.late_ns : a.rank < b.rank;
+                     });
   }
 
-  vec<rank_run>& runs_;
+  std::vector<rank_run>& runs_;
   rank_comparison made_;
   std::size_t samples_ = 0;
   std::size_t collectives_ = 0;
-  vec<vec<std::size_t>> numbers_;  // of each rank's collectives among those of all
-  vec<double> least_;              // by collective and sample
-  vec<double> transfers_;          // by rank and sample
-  vec<double> waits_;              // by rank and sample
-  vec<double> late_;               // by sample and rank
+  std::vector<std::vector<std::size_t>> numbers_;  // of each rank's collectives among those of all
+  std::vector<double> least_;                      // by collective and sample
+  std::vector<double> transfers_;                  // by rank and sample
+  std::vector<double> waits_;                      // by rank and sample
+  std::vector<double> late_;                       // by sample and rank
 };
 
 }  // namespace detail
 
-rank_comparison compare_ranks(vec<rank_run>& runs) { return detail::rank_comparer(runs).compare(); }
+rank_comparison compare_ranks(std::vector<rank_run>& runs) {
+  return detail::rank_comparer(runs).compare();
+}
 
 STRATA_END

@@ -8,7 +8,6 @@
 // hosts are not comparable.
 
 #include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include "rank_run.hpp"
 
 #include <cstddef>
@@ -16,6 +15,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -68,14 +68,14 @@ struct rank_comparison {
   /// Whether all ranks take part in all collectives: who takes part in fewer waits less, and is not
   /// late for that.
   bool same_collectives = true;
-  std::uint64_t steps = 0;     ///< that were compared, or that the means are of
-  std::uint64_t left_out = 0;  ///< steps in which a rank lost what is compared
-  bool lost = false;           ///< it is undecided for what ranks lost
-  double lost_ns = 0.0;        ///< by how much losses may change `late_ns`
-  std::string losses;          ///< what the rank lost that lost the most: "rank 2: 45 kernels ..."
-  double noise_ns = 0.0;       ///< what `late_ns` of the last rank has to exceed
-  vec<rank_row> ranks;         ///< the latest first
-  vec<rank_spread> ranges;     ///< the largest spread first
+  std::uint64_t steps = 0;      ///< that were compared, or that the means are of
+  std::uint64_t left_out = 0;   ///< steps in which a rank lost what is compared
+  bool lost = false;            ///< it is undecided for what ranks lost
+  double lost_ns = 0.0;         ///< by how much losses may change `late_ns`
+  std::string losses;           ///< what the rank lost that lost the most: "rank 2: 45 kernels ..."
+  double noise_ns = 0.0;        ///< what `late_ns` of the last rank has to exceed
+  std::vector<rank_row> ranks;  ///< the latest first
+  std::vector<rank_spread> ranges;  ///< the largest spread first
 
   rank_row const& last() const noexcept { return ranks.front(); }
   /// The range in which the last rank has the most work above the median of the others; null where
@@ -97,7 +97,7 @@ inline constexpr double least_rank_share = 0.01;
 /// Compares the ranks of one run. `runs` are used up.
 /// Requires: two ranks at least, whose numbers differ; a rank has each of its collectives once.
 /// Cost: O(s n log n) for n ranks with s steps, and n s numbers for each collective.
-rank_comparison compare_ranks(vec<rank_run>& runs);
+rank_comparison compare_ranks(std::vector<rank_run>& runs);
 
 STRATA_END
 

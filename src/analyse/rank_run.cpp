@@ -3,9 +3,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/statistics.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
@@ -15,17 +13,22 @@
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "json_reader.hpp"
-#include "profile_file.hpp"
+#include "change_statistics.hpp"
 #include "run_losses.hpp"
+#include "run_ranges.hpp"
+#include "run_tables.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -54,7 +57,7 @@ class collective_places {
   }
 
  private:
-  flat_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
+  std::unordered_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
 };
 
 /// The own work of a range, in ns and in launches.
@@ -72,9 +75,10 @@ class work_by_path {
     all_.push_back({std::move(path), work.ns, work.launches, work.lost});
   }
   /// In the order of their paths, without those that did nothing. Takes all out.
-  vec<rank_range> take() {
-    all_.sort([](rank_range const& a, rank_range const& b) { return a.path < b.path; });
-    vec<rank_range> ranges;
+  std::vector<rank_range> take() {
+    std::stable_sort(all_.begin(), all_.end(),
+                     [](rank_range const& a, rank_range const& b) { return a.path < b.path; });
+    std::vector<rank_range> ranges;
     for (std::size_t i = 0; i < all_.size();) {
       rank_range sum = std::move(all_[i]);
       while (++i < all_.size() && all_[i].path == sum.path) {
@@ -89,7 +93,7 @@ class work_by_path {
   }
 
  private:
-  vec<rank_range> all_;
+  std::vector<rank_range> all_;
 };
 
 /// Reads a rank from its records, step by step.
@@ -138,7 +142,7 @@ class rank_recording {
   /// The first step pays for what the others find done.
   void find_steps() {
     for (step_record const& step : source_.steps) made_.steps.push_back(step.step);
-    made_.steps.sort();
+    std::sort(made_.steps.begin(), made_.steps.end());
     made_.recorded_steps = made_.steps.size();
     if (made_.steps.size() > 1) made_.steps.erase(made_.steps.begin());
   }
@@ -146,7 +150,7 @@ class rank_recording {
   void collect_work() {
     launches_.visit_work(
         [this](auto const& record, std::uint32_t launch) { add_work(record, launch); });
-    work_.sort([](work const& a, work const& b) {
+    std::stable_sort(work_.begin(), work_.end(), [](work const& a, work const& b) {
       return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
     });
     launches_.visit_lost(
@@ -155,8 +159,8 @@ class rank_recording {
   template <class Record>
   void add_work(Record const& record, std::uint32_t launch) {
     std::uint32_t const step = source_.launches[launch].step;
-    std::size_t const sample =
-        made_.steps.count_first([step](std::uint32_t other) { return other < step; });
+    auto const sample = static_cast<std::size_t>(
+        std::lower_bound(made_.steps.begin(), made_.steps.end(), step) - made_.steps.begin());
     if (sample == made_.steps.size() || made_.steps[sample] != step) return;
     std::uint32_t const row = tree_.position_of(record.node);
     work_.push_back({record.begin, record.end, static_cast<std::uint32_t>(sample), row,
@@ -183,11 +187,14 @@ class rank_recording {
   /// Of long runs the last steps, so that memory stays bounded.
   void keep_last_steps() {
     std::size_t const most =
-        larger(fewest_steps, most_values / larger(std::size_t{1}, made_.collectives.size()));
+        std::max(fewest_steps, most_values / std::max(std::size_t{1}, made_.collectives.size()));
     if (made_.steps.size() <= most) return;
     first_ = made_.steps.size() - most;
-    made_.steps.erase(made_.steps.begin(), made_.steps.begin() + first_);
-    work_.keep_if([this](work const& item) { return item.sample >= first_; });
+    made_.steps.erase(made_.steps.begin(),
+                      made_.steps.begin() + static_cast<std::ptrdiff_t>(first_));
+    work_.erase(std::remove_if(work_.begin(), work_.end(),
+                               [this](work const& item) { return item.sample < first_; }),
+                work_.end());
   }
 
   void add_times() {
@@ -196,9 +203,10 @@ class rank_recording {
     made_.work_ns.resize(steps, 0.0);
     made_.lost_work.resize(steps, 0.0);
     for (rank_collective& collective : made_.collectives)
-      for (vec<double>* const values : {&collective.ns, &collective.launches, &collective.lost})
+      for (std::vector<double>* const values :
+           {&collective.ns, &collective.launches, &collective.lost})
         values->resize(steps, 0.0);
-    vec<own_work> own(tree_.rows().size());
+    std::vector<own_work> own(tree_.rows().size());
     std::int64_t busy_until = lost_time;
     std::int64_t work_until = lost_time;
     for (work const& item : work_) {
@@ -230,8 +238,8 @@ class rank_recording {
   }
   /// The time of this work behind `until`, which becomes its end.
   static double newly_covered(work const& item, std::int64_t& until) {
-    std::int64_t const ns = elapsed(larger(item.begin, until), item.end);
-    until = larger(until, item.end);
+    std::int64_t const ns = elapsed(std::max(item.begin, until), item.end);
+    until = std::max(until, item.end);
     return static_cast<double>(ns);
   }
 
@@ -240,140 +248,131 @@ class rank_recording {
   launch_index launches_;
   collective_finder finder_;
   rank_run made_;
-  vec<work> work_;
-  std::size_t first_ = 0;             ///< of the samples that are kept
-  number_map<std::uint32_t> places_;  ///< by row and name: the collective's position and 2
+  std::vector<work> work_;
+  std::size_t first_ = 0;  ///< of the samples that are kept
+  std::unordered_map<std::uint64_t, std::uint32_t>
+      places_;  ///< by row and name: the collective's position and 2
   collective_places collectives_;
 };
 
-/// Reads a rank from the sums of its profile.json: its mean step. Work in ranges that lie outside
+/// Reads a rank from the sums of its tables: its mean step. Work in ranges that lie outside
 /// of steps is left out, and so is the first step where its part is known.
 class rank_means {
  public:
-  explicit rank_means(profile_file const& source) : source_(source), json_(source.json()) {}
+  explicit rank_means(run_tables const& source) : source_(source) {}
 
   rank_run read() {
     describe();
     made_.busy_ns.push_back(0.0);
     made_.work_ns.push_back(0.0);
-    source_.for_each("ranges", [this](json_node row) { add_range(row); });
-    once_.sort();
-    source_.for_each("kernels", [this](json_node row) { add_kernel(row); });
+    for (run_row const& row : source_.ranges) add_range(row);
+    for (run_kernel const& row : source_.kernels) add_kernel(row);
     made_.ranges = work_.take();
     made_.lost_work.push_back(0.0);
     for (rank_range const& range : made_.ranges) {
       made_.work_ns[0] += range.ns;
       made_.lost_work[0] += range.lost;
     }
-    made_.work_ns[0] = smaller(made_.work_ns[0], made_.busy_ns[0]);
+    made_.work_ns[0] = std::min(made_.work_ns[0], made_.busy_ns[0]);
     double const squares = made_.collectives.empty() ? work_squares_ : collective_squares_;
     made_.deviation_ns = std::sqrt(squares / steps_);
     return std::move(made_);
   }
 
  private:
-  double number(json_node row, char const* name) const {
-    return json_.number(json_.find(row, name));
-  }
-  bool has(json_node row, char const* name) const {
-    return json_.kind(json_.find(row, name)) == json_kind::number;
+  double number(run_row const& row, char const* name) const { return source_.number(row, name); }
+  bool has(run_row const& row, char const* name) const {
+    return source_.number(row, name, -1.0) >= 0.0;
   }
   /// A sum of the run in a mean step.
-  double per_step(json_node row, char const* sum, char const* first) const {
-    averaged_steps const later{steps_, steps_ >= 2.0 && has(row, first)};
-    return later.mean(number(row, sum), number(row, first));
+  double per_step(double sum, double first, bool knows_first) const {
+    averaged_steps const later{steps_, steps_ >= 2.0 && knows_first};
+    return later.mean(sum, first);
   }
 
   void describe() {
-    double const rank = source_.number("environment", "rank", -1.0);
-    if (rank >= 0.0 && rank < 2147483648.0) made_.rank = static_cast<std::int32_t>(rank);
-    made_.host = source_.text("environment", "host");
-    made_.command = source_.text("environment", "command");
-    made_.losses = source_.losses();
-    double const began_at = source_.number("environment", "started_at_unix_ns", 0.0);
+    run_origin const& origin = source_.origin;
+    made_.rank = origin.rank;
+    made_.host = origin.host;
+    made_.command = origin.command;
+    made_.losses = source_.losses;
+    std::vector<double> all;
     double end = 0.0;
-    source_.for_each("steps", [&](json_node step) { end = larger(end, number(step, "end_ns")); });
+    for (run_step const& step : source_.steps) {
+      all.push_back(step.ns);
+      end = std::max(end, step.end_ns);
+    }
     constexpr double most = 4e18;  // ns, below 2^62
-    if (began_at > 0.0 && began_at < most && end < most) {
-      made_.began_at = static_cast<std::int64_t>(began_at);
+    if (origin.started_at_unix_ns > 0 && end < most) {
+      made_.began_at = origin.started_at_unix_ns;
       made_.ended_at = add_saturated(made_.began_at, static_cast<std::int64_t>(end));
     }
-    source_.for_each("devices", [this](json_node device) {
-      if (made_.device.empty()) made_.device = json_.text(json_.find(device, "name"));
-    });
-    vec<double> const all = source_.steps_ms();
+    if (!source_.devices.empty()) made_.device = source_.devices[0].name;
     made_.recorded_steps = all.size();
-    steps_ = larger(1.0, static_cast<double>(all.size()));
+    steps_ = std::max(1.0, static_cast<double>(all.size()));
     averaged_steps const later{steps_, all.size() > 1};
-    made_.step_ns = all.empty() ? 0.0 : later.mean(mean(all) * steps_, all[0]) * 1e6;
+    made_.step_ns = all.empty() ? 0.0 : later.mean(mean(all) * steps_, all[0]);
   }
 
-  void add_range(json_node row) {
-    std::string_view const path = json_.text(json_.find(row, "path"));
-    if (path.empty()) made_.busy_ns[0] = per_step(row, "gpu_busy_ns", "first_step_gpu_busy_ns");
+  void add_range(run_row const& row) {
+    std::string const& path = row.path;
+    if (path.empty())
+      made_.busy_ns[0] = per_step(number(row, "gpu_busy_ns"), number(row, "first_step_gpu_busy_ns"),
+                                  has(row, "first_step_gpu_busy_ns"));
     bool const is_outside =
-        number(row, "calls") > 0.0 && json_.number(json_.find(row, "step_share"), 1.0) <= 0.0;
+        number(row, "calls") > 0.0 && source_.number(row, "step_share", 1.0) <= 0.0;
     if (is_outside) {
-      once_.push_back(std::string(path));
+      once_.insert(path);
       return;
     }
-    if (has(row, "collective_bytes"))
-      messages_[std::string(path)] = number(row, "collective_bytes") / steps_;
+    if (has(row, "collective_bytes")) messages_[path] = number(row, "collective_bytes") / steps_;
     work_.add(with_folded_indices(path),
               {number(row, "gpu_copy_self_ns") / steps_, number(row, "copies_self") / steps_, 0.0});
   }
-  void add_kernel(json_node row) {
-    std::string const path(json_.text(json_.find(row, "path")));
-    std::size_t const position =
-        once_.count_first([&](std::string const& other) { return other < path; });
-    if (position < once_.size() && once_[position] == path) return;
-    std::string_view const kernel = json_.text(json_.find(row, "kernel"));
-    double const ns = per_step(row, "total_ns", "first_step_ns");
-    collective_kind const kind = kind_of(row, path, kernel);
-    double const count = number(row, "count");
-    double const squares = count * std::pow(number(row, "stddev_ns"), 2);
-    double const lost = smaller(untimed_launches(count, number(row, "total_ns"),
-                                                 number(row, "mean_ns"), number(row, "min_ns")),
-                                made_.losses.device_times) /
-                        steps_;
+  void add_kernel(run_kernel const& row) {
+    if (once_.count(row.path) != 0) return;
+    call_times const& times = row.times;
+    double const ns = per_step(times.total, times.first_total, times.knows_first);
+    collective_kind const kind = kind_of(row);
+    double const squares = times.count * std::pow(times.deviation, 2);
+    double const lost = std::min(untimed_launches(times), made_.losses.device_times) / steps_;
     if (!kind) {
-      work_.add(with_folded_indices(path), {ns, count / steps_, lost});
+      work_.add(with_folded_indices(row.path), {ns, times.count / steps_, lost});
       work_squares_ += squares;
       return;
     }
     if (!(ns + lost > 0.0)) return;  // it ran in the first step alone
     collective_squares_ += squares;
-    double const* const messages = messages_.find(path);
-    double const bytes = messages != nullptr ? *messages : std::numeric_limits<double>::quiet_NaN();
+    auto const messages = messages_.find(row.path);
+    double const bytes =
+        messages != messages_.end() ? messages->second : std::numeric_limits<double>::quiet_NaN();
     rank_collective& made =
-        made_.collectives[collectives_.position_of(made_, path, kernel, kind, bytes)];
-    for (vec<double>* const values : {&made.ns, &made.launches, &made.lost}) values->resize(1, 0.0);
+        made_.collectives[collectives_.position_of(made_, row.path, row.kernel, kind, bytes)];
+    for (std::vector<double>* const values : {&made.ns, &made.launches, &made.lost})
+      values->resize(1, 0.0);
     made.ns[0] += ns;
-    made.launches[0] += count / steps_;
+    made.launches[0] += times.count / steps_;
     made.lost[0] += lost;
   }
   /// By its column, which an older file does not have.
-  collective_kind kind_of(json_node row, std::string_view path, std::string_view kernel) const {
-    json_node const column = json_.find(row, "collective");
-    if (json_.kind(column) != json_kind::text)
-      return collective_in(path,
-                           collective_named(kernel, json_.text(json_.find(row, "demangled")), {}));
+  static collective_kind kind_of(run_kernel const& row) {
+    if (!row.knows_collective)
+      return collective_in(row.path, collective_named(row.kernel, row.demangled, {}));
     collective_kind kind;
-    kind.operation = collective_operation_of(json_.text(column));
-    kind.algorithm = json_.text(json_.find(row, "algorithm"));
-    kind.protocol = json_.text(json_.find(row, "protocol"));
+    kind.operation = collective_operation_of(row.collective);
+    kind.algorithm = row.algorithm;
+    kind.protocol = row.protocol;
     return kind;
   }
 
-  profile_file const& source_;
-  json_document const& json_;
+  run_tables const& source_;
   rank_run made_;
   double steps_ = 1.0;
   double collective_squares_ = 0.0;  // ns squared: of launches around the means of their kernels
   double work_squares_ = 0.0;        // the same of what is no collective
-  vec<std::string> once_;            // paths of ranges outside of steps
+  std::set<std::string> once_;       // paths of ranges outside of steps
   work_by_path work_;
-  flat_map<std::string, double> messages_;  // bytes of collectives in a mean step
+  std::unordered_map<std::string, double> messages_;  // bytes of collectives in a mean step
   collective_places collectives_;
 };
 
@@ -386,6 +385,6 @@ bool has_rank_steps(profile const& recorded) noexcept {
 
 rank_run read_rank(profile const& recorded) { return detail::rank_recording(recorded).read(); }
 
-rank_run read_rank(profile_file const& file) { return detail::rank_means(file).read(); }
+rank_run read_rank(run_tables const& file) { return detail::rank_means(file).read(); }
 
 STRATA_END

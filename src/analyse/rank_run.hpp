@@ -5,13 +5,13 @@
 // What one rank of a distributed run did, from its recording or from its profile.json.
 
 #include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include "profile_file.hpp"
+#include "run_tables.hpp"
 
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -20,14 +20,15 @@ STRATA_BEGIN
 struct rank_collective {
   std::string path;
   std::string kernel;
-  vec<double> ns;           ///< in each sample; 0 where it did not run
+  std::vector<double> ns;   ///< in each sample; 0 where it did not run
   std::string operation{};  ///< all_reduce, ...
   std::string algorithm{};  ///< of its name; empty where that does not tell
   std::string protocol{};
   /// Of the messages of its range in a mean step, where that is NCCL's own; NaN where not known.
   double bytes = std::numeric_limits<double>::quiet_NaN();
-  vec<double> launches = {};  ///< in each sample, those without a time too; empty: not known
-  vec<double> lost = {};      ///< of these, without a time; empty: none
+  std::vector<double> launches =
+      {};                         ///< in each sample, those without a time too; empty: not known
+  std::vector<double> lost = {};  ///< of these, without a time; empty: none
 };
 
 /// The own work of a range, without its collectives and without the ranges below.
@@ -49,15 +50,16 @@ struct rank_run {
   std::int64_t began_at = 0;  ///< since 1970; 0: not known
   std::int64_t ended_at = 0;
   std::uint64_t recorded_steps = 0;
-  bool by_step = false;        ///< whether samples are steps
-  double step_ns = 0.0;        ///< the mean step
-  double deviation_ns = 0.0;   ///< of the collective time of a step, or of the work without one
-  vec<std::uint32_t> steps;    ///< the number of each sample, ascending; empty where it is the mean
-  vec<double> busy_ns;         ///< by sample: the GPU ran something
-  vec<double> work_ns;         ///< by sample: it ran something that is no collective
-  vec<double> lost_work = {};  ///< by sample: of that, without a time; empty: none
-  vec<rank_collective> collectives;
-  vec<rank_range> ranges;
+  bool by_step = false;       ///< whether samples are steps
+  double step_ns = 0.0;       ///< the mean step
+  double deviation_ns = 0.0;  ///< of the collective time of a step, or of the work without one
+  std::vector<std::uint32_t>
+      steps;  ///< the number of each sample, ascending; empty where it is the mean
+  std::vector<double> busy_ns;         ///< by sample: the GPU ran something
+  std::vector<double> work_ns;         ///< by sample: it ran something that is no collective
+  std::vector<double> lost_work = {};  ///< by sample: of that, without a time; empty: none
+  std::vector<rank_collective> collectives;
+  std::vector<rank_range> ranges;
   detail::run_losses losses;
 };
 
@@ -69,7 +71,7 @@ bool has_rank_steps(profile const& recorded) noexcept;
 rank_run read_rank(profile const& recorded);
 
 /// Reads the mean step of a rank.
-rank_run read_rank(profile_file const& file);
+rank_run read_rank(run_tables const& file);
 
 STRATA_END
 

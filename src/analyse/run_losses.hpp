@@ -6,7 +6,6 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
-#include "json_reader.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -119,14 +118,6 @@ inline run_losses losses_of(profile_losses const& lost) {
   run_losses made;
   for (loss_kind const& kind : loss_kinds)
     made.add(kind.key, kind.what, static_cast<double>(lost.*kind.count));
-  return made;
-}
-/// Of `losses` in a profile.json, which may have kinds that this version does not know.
-inline run_losses losses_of(json_document const& json, json_node losses) {
-  run_losses made;
-  if (json.kind(losses) != json_kind::object) return made;
-  for (json_node node = json.first(losses); node != 0; node = json.next(node))
-    made.add(json.key(node), loss_words(json.key(node)), json.number(node));
   return made;
 }
 

@@ -1,20 +1,19 @@
 #include "comparison_files.hpp"
 
-#include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include "../analyse/comparison.hpp"
 #include "page_files.hpp"
 #include "page_shell.hpp"
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 STRATA_BEGIN
 
@@ -28,10 +27,7 @@ class comparison_json {
       : json_(out, rounds), c_(c), options_(options), most_(most) {
     for (compared_range const& range : c_.ranges)
       for (compared_column const& column : range.columns)
-        if (places_.find(column.name) == nullptr) {
-          places_[column.name] = static_cast<std::uint32_t>(columns_.size());
-          columns_.push_back(&column);
-        }
+        if (places_.emplace(column.name, columns_.size()).second) columns_.push_back(&column);
   }
 
   void write() {
@@ -52,6 +48,7 @@ class comparison_json {
     json_.boolean("anyway", options_.anyway);
     json_.end_object();
     write_step();
+    write_period();
     json_.line();
     count("judged_times", c_.judged_times);
     count("noisy_times", c_.noisy_times);
@@ -76,9 +73,9 @@ class comparison_json {
 
  private:
   void count(char const* key, std::size_t number) { json_.whole(key, number, false); }
-  void write_texts(char const* key, vec<std::string> const& texts) {
+  void write_texts(char const* key, std::vector<std::string> const& texts) {
     json_.array(key);
-    for (std::size_t i = 0; i < smaller(texts.size(), most_); ++i) json_.text({}, texts[i]);
+    for (std::size_t i = 0; i < std::min(texts.size(), most_); ++i) json_.text({}, texts[i]);
     json_.end_array();
   }
 
@@ -91,6 +88,7 @@ class comparison_json {
     count("after_steps", c_.after_steps);
     json_.number("before_ms", c_.before_ms);
     json_.number("after_ms", c_.after_ms);
+    json_.boolean("comparable", c_.comparable);
     json_.number("change", c_.change);
     json_.number("noise", c_.noise);
     json_.boolean("runs_known", c_.runs_known);
@@ -99,6 +97,42 @@ class comparison_json {
     json_.number("common", c_.common);
     count("steps_to_decide", c_.steps_to_decide);
     count("runs_to_decide", c_.runs_to_decide);
+    json_.end_object();
+  }
+
+  /// The change of the period, in rows that sum to it.
+  void write_period() {
+    period_change const& period = c_.period;
+    json_.line();
+    json_.object("period");
+    json_.number("before_ms", period.before_ms);
+    json_.number("after_ms", period.after_ms);
+    json_.number("before_first_ms", period.before_first_ms);
+    json_.number("after_first_ms", period.after_first_ms);
+    json_.text("before_bound", period.before_bound);
+    json_.text("after_bound", period.after_bound);
+    json_.array("rows");
+    for (std::size_t i = 0; i < std::min(period.rows.size(), most_); ++i)
+      write_period_row(period.rows[i]);
+    json_.end_array();
+    json_.end_object();
+  }
+  void write_period_row(period_row const& row) {
+    json_.line();
+    json_.object();
+    json_.text("kind", to_string(row.kind));
+    json_.text("name", row.name);
+    json_.text("label", row_label(row));
+    json_.number("before_ms", row.before_ms);
+    json_.number("after_ms", row.after_ms);
+    json_.number("noise_ms", row.noise_ms);
+    json_.boolean("changed", row.changed);
+    json_.number("before_kernels", row.before_kernels);
+    json_.number("after_kernels", row.after_kernels);
+    json_.number("before_hbm_bytes", row.before_hbm_bytes);
+    json_.number("after_hbm_bytes", row.after_hbm_bytes);
+    json_.text("before_limiter", row.before_limiter);
+    json_.text("after_limiter", row.after_limiter);
     json_.end_object();
   }
 
@@ -120,7 +154,7 @@ class comparison_json {
       json_.text("started_at", run.started_at);
       count("steps", run.steps_ms.size());
       json_.array("steps_ms");
-      std::size_t const shown = smaller(run.steps_ms.size(), most_steps);
+      std::size_t const shown = std::min(run.steps_ms.size(), most_steps);
       for (std::size_t i = 0; i < shown; ++i)
         json_.number({}, run.steps_ms[i * run.steps_ms.size() / shown]);
       json_.end_array();
@@ -129,7 +163,7 @@ class comparison_json {
     json_.end_array();
   }
 
-  void write_ranges(char const* key, vec<compared_range> const& all, bool with_columns) {
+  void write_ranges(char const* key, std::vector<compared_range> const& all, bool with_columns) {
     if (with_columns) {
       json_.line();
       json_.array("columns");
@@ -185,9 +219,8 @@ class comparison_json {
     json_.number("share", range.share);
     count("steps_to_decide", range.steps_to_decide);
     if (with_columns) {
-      vec<compared_column const*> known(columns_.size());
-      for (compared_column const& column : range.columns)
-        known[*places_.find(column.name)] = &column;
+      std::vector<compared_column const*> known(columns_.size());
+      for (compared_column const& column : range.columns) known[places_.at(column.name)] = &column;
       for (bool const after : {false, true}) {
         json_.array(after ? "columns_after" : "columns_before");
         for (compared_column const* const column : known) {
@@ -207,8 +240,8 @@ class comparison_json {
   comparison const& c_;
   compare_options const& options_;
   std::size_t most_;
-  vec<compared_column const*> columns_;  // each that a range has
-  flat_map<std::string, std::uint32_t> places_;
+  std::vector<compared_column const*> columns_;  // each that a range has
+  std::unordered_map<std::string, std::size_t> places_;
 };
 
 }  // namespace detail

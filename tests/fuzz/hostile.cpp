@@ -24,6 +24,7 @@
 #include "fuzz.hpp"
 #include "hostile_profile.hpp"
 #include "outputs.hpp"
+#include "../../tools/profile_json.hpp"
 
 namespace {
 
@@ -116,8 +117,8 @@ std::string json_of(strata::profile const& read) {
 void compare(strata::profile const& read) {
   std::string const json = json_of(read);
   fuzz::check_json(json, "profile.json is JSON");
-  strata::profile_file file;
-  std::string const problem = file.read(json);
+  strata::run_tables file;
+  std::string const problem = tools::read_profile_json(json, file);
   require(problem.empty(), "a profile.json of ours is readable", problem + json);
   strata::comparison const made = strata::compare(file, file);
   fuzz::check_json(text_of([&](auto& out) { write_comparison_json(out, made, {}); }),
@@ -127,7 +128,7 @@ void compare(strata::profile const& read) {
 
 void rank(strata::profile const& read) {
   if (!strata::has_rank_steps(read)) return;
-  strata::vec<strata::rank_run> runs;
+  std::vector<strata::rank_run> runs;
   for (int i = 0; i < 3; ++i) {
     runs.push_back(strata::read_rank(read));
     runs.back().rank = i;

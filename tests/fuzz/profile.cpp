@@ -9,6 +9,7 @@
 
 #include "../unit/report_sample.hpp"
 #include "fuzz.hpp"
+#include "../../tools/profile_json.hpp"
 
 namespace {
 
@@ -24,19 +25,19 @@ std::string sound_profile() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  static strata::profile_file const* const sound = [] {
-    auto* const made = new strata::profile_file;
-    fuzz::require(made->read(sound_profile()).empty(), "a profile is readable");
+  static strata::run_tables const* const sound = [] {
+    auto* const made = new strata::run_tables;
+    fuzz::require(tools::read_profile_json(sound_profile(), *made).empty(), "a profile is readable");
     return made;
   }();
-  strata::profile_file read;
+  strata::run_tables read;
   std::string const text(reinterpret_cast<char const*>(data), size);
-  if (!read.read(text).empty()) return 0;
+  if (!tools::read_profile_json(text, read).empty()) return 0;
   std::string written;
   strata::detail::text_writer out(written);
   std::size_t const way = fuzz::choose(data, size, 3);
-  strata::profile_file const& before = way == 1 ? *sound : read;
-  strata::profile_file const& after = way == 2 ? *sound : read;
+  strata::run_tables const& before = way == 1 ? *sound : read;
+  strata::run_tables const& after = way == 2 ? *sound : read;
   write_comparison_json(out, strata::compare(before, after), {});
   out.flush();
   return 0;

@@ -1,6 +1,7 @@
 // What runs lost, few steps and other conditions bound what a comparison says.
 #include <doctest/doctest.h>
 #include "analyse/compare.hpp"
+#include "../../tools/profile_json.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -71,9 +72,9 @@ std::string text_of(one_run const& run) {
 
 comparison compared(one_run const& before, one_run const& after,
                     strata::compare_options const& options = {}) {
-  strata::profile_file files[2];
-  REQUIRE(files[0].read(text_of(before)) == "");
-  REQUIRE(files[1].read(text_of(after)) == "");
+  strata::run_tables files[2];
+  REQUIRE(tools::read_profile_json(text_of(before), files[0]) == "");
+  REQUIRE(tools::read_profile_json(text_of(after), files[1]) == "");
   return strata::compare({&files[0]}, {&files[1]}, options);
 }
 
@@ -311,9 +312,9 @@ TEST_CASE("a thread without a CPU is no slower program") {
     return text;
   };
   auto const verdict = [&](std::string const& before, std::string const& after) {
-    strata::profile_file files[2];
-    REQUIRE(files[0].read(before) == "");
-    REQUIRE(files[1].read(after) == "");
+    strata::run_tables files[2];
+    REQUIRE(tools::read_profile_json(before, files[0]) == "");
+    REQUIRE(tools::read_profile_json(after, files[1]) == "");
     comparison const c = strata::compare(files[0], files[1]);
     CHECK(has_note(c, "The thread of the steps has a CPU for") == has(after, ":1000000."));
     return c.verdict;

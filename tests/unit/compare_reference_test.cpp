@@ -2,6 +2,7 @@
 // computes each mean, variance and verdict from the single calls; and the statistics beside what
 // defines them.
 #include <doctest/doctest.h>
+#include "analyse/change_statistics.hpp"
 #include "analyse/compare.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "sample_profile.hpp"
+#include "../../tools/profile_json.hpp"
 
 namespace compare_reference_test {
 
@@ -106,12 +108,12 @@ std::string json_of(one_run const& run) {
 
 comparison compared(std::vector<one_run> const& before, std::vector<one_run> const& after,
                     strata::compare_options const& options) {
-  std::vector<std::unique_ptr<strata::profile_file>> files;
-  strata::vec<strata::profile_file const*> sides[2];
+  std::vector<std::unique_ptr<strata::run_tables>> files;
+  std::vector<strata::run_tables const*> sides[2];
   for (auto const* const side : {&before, &after})
     for (one_run const& run : *side) {
-      files.push_back(std::make_unique<strata::profile_file>());
-      REQUIRE(files.back()->read(json_of(run)) == "");
+      files.push_back(std::make_unique<strata::run_tables>());
+      REQUIRE(tools::read_profile_json(json_of(run), *files.back()) == "");
       sides[side == &after].push_back(files.back().get());
     }
   return strata::compare(sides[0], sides[1], options);
@@ -261,7 +263,7 @@ class reference {
   }
 
   void judge_ranges() {
-    strata::vec<strata::detail::estimate> changes;
+    std::vector<strata::detail::estimate> changes;
     for (expected_range const& range : ranges)
       if (range.judged) changes.push_back({range.change, range.variance});
     family_ = strata::detail::change_in_common(changes);
@@ -334,7 +336,7 @@ class reference {
                    beside > quantile(0.005, judged_ - 1.0) * std::sqrt(variance);
   }
   double chance() const {
-    strata::vec<double> sides[2];
+    std::vector<double> sides[2];
     for (int side = 0; side < 2; ++side)
       for (double const step : pooled_[side]) sides[side].push_back(step);
     return strata::detail::chance_of_more(sides[0], sides[1]);
@@ -565,9 +567,9 @@ std::string with_load(std::size_t steps, std::string const& members,
 }
 
 comparison compared_texts(std::string const& before, std::string const& after) {
-  strata::profile_file files[2];
-  REQUIRE(files[0].read(before) == "");
-  REQUIRE(files[1].read(after) == "");
+  strata::run_tables files[2];
+  REQUIRE(tools::read_profile_json(before, files[0]) == "");
+  REQUIRE(tools::read_profile_json(after, files[1]) == "");
   return strata::compare(files[0], files[1]);
 }
 
@@ -630,7 +632,7 @@ TEST_CASE("Mann and Whitney's U is the number of pairs, its variance that of the
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     sample::random_numbers random(seed);
-    strata::vec<double> before, after;
+    std::vector<double> before, after;
     for (std::uint32_t i = 0; i < 3 + seed % 7; ++i) before.push_back(random.below(6));
     for (std::uint32_t i = 0; i < 3 + seed % 5; ++i) after.push_back(random.below(7));
     double pairs = 0.0;
@@ -659,7 +661,7 @@ TEST_CASE("the typical logarithm of a series, and how much neighbours are alike"
     CAPTURE(seed);
     sample::random_numbers random(seed);
     numbers series;
-    strata::vec<double> same;
+    std::vector<double> same;
     double drift = 100.0;
     std::uint32_t const count = seed % 5 == 0 ? 80 : 5 + static_cast<std::uint32_t>(seed % 12);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -680,7 +682,7 @@ TEST_CASE("what changes have in common: half of them lie within 0.6745 deviation
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
     sample::random_numbers random(seed);
-    strata::vec<strata::detail::estimate> changes;
+    std::vector<strata::detail::estimate> changes;
     numbers values;
     for (std::uint32_t i = 0; i < 1 + seed % 9; ++i) {
       values.push_back(0.001 * random.below(200));

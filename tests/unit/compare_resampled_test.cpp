@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../sanitizers.hpp"
+#include "../../tools/profile_json.hpp"
 
 namespace compare_resampled_test {
 
@@ -169,9 +170,9 @@ TEST_CASE("equal runs drawn from real steps raise no alarm" * doctest::skip(test
     if (steps.empty()) continue;
     for (int i = 0; i < pairs / 6; ++i) {
       int const counts[] = {2, 3, 5, 10, 20};
-      profile_file files[2];
-      for (profile_file& file : files)
-        REQUIRE(file.read(drawn(random, steps, counts[random() % 5])) == "");
+      run_tables files[2];
+      for (run_tables& file : files)
+        REQUIRE(tools::read_profile_json(drawn(random, steps, counts[random() % 5]), file) == "");
       comparison const c = compare(files[0], files[1]);
       ++made;
       alarms += c.verdict == comparison_verdict::regression;
@@ -190,9 +191,9 @@ TEST_CASE("twenty times as long is found with two steps, and as much shorter is 
     for (int const count : {2, 3, 4, 20}) {
       CAPTURE(name);
       CAPTURE(count);
-      profile_file fast, slow;
-      REQUIRE(fast.read(drawn(random, steps, count)) == "");
-      REQUIRE(slow.read(drawn(random, steps, count, 20)) == "");
+      run_tables fast, slow;
+      REQUIRE(tools::read_profile_json(drawn(random, steps, count), fast) == "");
+      REQUIRE(tools::read_profile_json(drawn(random, steps, count, 20), slow) == "");
       comparison const slower = compare(fast, slow);
       CHECK(slower.verdict == comparison_verdict::regression);
       CHECK(slower.reason.find("x slower") != std::string::npos);
@@ -205,9 +206,9 @@ TEST_CASE("twenty times as long is found with two steps, and as much shorter is 
 
 TEST_CASE("the shipped recordings of one model, eager and fused, in both directions") {
   std::mt19937 random(31);
-  profile_file eager, fused;
-  REQUIRE(eager.read(drawn(random, steps_of("gpt2-eager.strata"), 2)) == "");
-  REQUIRE(fused.read(drawn(random, steps_of("gpt2-fused.strata"), 4)) == "");
+  run_tables eager, fused;
+  REQUIRE(tools::read_profile_json(drawn(random, steps_of("gpt2-eager.strata"), 2), eager) == "");
+  REQUIRE(tools::read_profile_json(drawn(random, steps_of("gpt2-fused.strata"), 4), fused) == "");
   CHECK(compare(fused, eager).verdict == comparison_verdict::regression);
   CHECK(compare(eager, fused).verdict == comparison_verdict::no_regression);
 }

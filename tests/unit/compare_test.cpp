@@ -1,4 +1,6 @@
 #include "analyse/compare.hpp"
+#include "analyse/change_statistics.hpp"
+#include "analyse/run_ranges.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,14 +17,13 @@
 #include <vector>
 
 #include "../sanitizers.hpp"
+#include "../../tools/profile_json.hpp"
 
 namespace compare_test {
 
 using strata::comparison;
 using strata::comparison_verdict;
-using strata::profile_file;
-using strata::detail::json_document;
-using strata::detail::json_kind;
+using strata::run_tables;
 
 namespace {
 
@@ -62,16 +63,16 @@ std::string profile_text(std::vector<double> const& steps_ms, std::vector<range>
   return text + "],\"kernels\":[" + kernels + "]}";
 }
 
-using profile_files = std::vector<std::unique_ptr<profile_file>>;
+using all_tables = std::vector<std::unique_ptr<run_tables>>;
 
 comparison compared(std::vector<std::string> const& before, std::vector<std::string> const& after,
                     strata::compare_options const& options = {}) {
-  profile_files files;
-  strata::vec<profile_file const*> sides[2];
+  all_tables files;
+  std::vector<run_tables const*> sides[2];
   for (auto const* const side : {&before, &after})
     for (std::string const& text : *side) {
-      files.push_back(std::make_unique<profile_file>());
-      CHECK(files.back()->read(text) == "");
+      files.push_back(std::make_unique<run_tables>());
+      CHECK(tools::read_profile_json(text, *files.back()) == "");
       sides[side == &after].push_back(files.back().get());
     }
   return strata::compare(sides[0], sides[1], options);
@@ -138,28 +139,6 @@ std::string small_run(std::mt19937& random, double factor, bool has_head = true)
 
 }  // namespace
 
-TEST_CASE("JSON is read as it is written") {
-  json_document json;
-  REQUIRE(json.read(
-      R"( {"a": [1, -2.5e3, true, null], "b\n": "x\"\\\/\u00e9\u20ac\ud83d\ude00", "c": {}} )"));
-  auto const root = json.root();
-  auto const list = json.find(root, "a");
-  CHECK(json.kind(list) == json_kind::array);
-  auto at = json.first(list);
-  CHECK(json.number(at) == 1);
-  CHECK(json.number(at = json.next(at)) == -2500);
-  CHECK(json.is_true(at = json.next(at)));
-  CHECK(json.kind(at = json.next(at)) == json_kind::null);
-  CHECK(json.next(at) == 0);
-  CHECK(json.text(json.find(root, "b\n")) == "x\"\\/\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
-  CHECK(json.first(json.find(root, "c")) == 0);
-  CHECK(json.find(root, "d") == 0);
-  CHECK(json.number(json.find(root, "d"), 7) == 7);
-  CHECK(json.number(json.find(root, "b\n"), 7) == 7);
-  REQUIRE(json.read("1e999"));
-  CHECK(json.number(json.root(), 7) == 7);
-}
-
 TEST_CASE("what is no JSON is refused with its line") {
   for (char const* text : {"",
                            " ",
@@ -191,27 +170,29 @@ TEST_CASE("what is no JSON is refused with its line") {
                            "NaN",
                            "\"\\u+123\""}) {
     CAPTURE(std::string(text));
-    json_document json;
-    CHECK_FALSE(json.read(text));
-    CHECK(json.error().substr(0, 5) == "line ");
+    run_tables file;
+    std::string const problem = tools::read_profile_json(text, file);
+    CHECK(problem.substr(0, 20) == "It is no JSON: line ");
+    CHECK(problem.back() == '.');
   }
-  json_document json;
-  CHECK_FALSE(json.read("{\n\"a\": 1,\n}"));
-  CHECK(json.error() == "line 3: a name in quotes was expected");
-  CHECK_FALSE(json.read(std::string(100000, '[')));
-  CHECK(json.error() == "line 1: less nesting was expected");
-  CHECK(json.read(std::string(64, '[') + std::string(64, ']')));
+  run_tables file;
+  CHECK(tools::read_profile_json("{\n\"a\": 1,\n}", file) ==
+        "It is no JSON: line 3: string literal was expected.");
+  CHECK(tools::read_profile_json(std::string(100000, '['), file) ==
+        "It is no JSON: line 1: less nesting was expected.");
+  CHECK(tools::read_profile_json(std::string(64, '[') + std::string(64, ']'), file) ==
+        "It is no profile of Strata: schema.name is not strata.profile.");
 }
 
 TEST_CASE("truncated and damaged profiles are refused or read, and do no harm") {
   std::string const whole = golden("profile_gpu.json");
   REQUIRE(whole.size() > 1000);
-  profile_file file;
-  CHECK(file.read(whole) == "");
+  run_tables file;
+  CHECK(tools::read_profile_json(whole, file) == "");
   std::size_t const end = whole.find_last_of('}');
   for (std::size_t size = 0; size <= end; size += 37) {
-    CHECK(file.read(whole.substr(0, size)) != "");
-    CHECK_FALSE(file.readable());
+    CHECK(tools::read_profile_json(whole.substr(0, size), file) != "");
+    CHECK(file.ranges.empty());
   }
   std::mt19937 random(1);
   int readable = 0;
@@ -220,9 +201,8 @@ TEST_CASE("truncated and damaged profiles are refused or read, and do no harm") 
     for (int n = 0; n < 1 + i % 4; ++n)
       damaged[random() % damaged.size()] = static_cast<char>(random());
     if (i % 3 == 0) damaged.erase(random() % damaged.size(), random() % 50);
-    std::string const problem = file.read(damaged);
-    CHECK(file.readable() == problem.empty());
-    if (!file.readable()) continue;
+    std::string const problem = tools::read_profile_json(damaged, file);
+    if (!problem.empty()) continue;
     ++readable;
     (void)strata::compare(file, file);
   }
@@ -235,8 +215,8 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
                                 "{}",    "0",     "true",   "\"x\"",  "1e30",   "1e29",
                                 "99999", "\"\"",  "-0.0",   "1e999",  "[[[]]]", "{\"path\":1}"};
   std::mt19937 random(3);
-  profile_file file, sound;
-  REQUIRE(sound.read(whole) == "");
+  run_tables file, sound;
+  REQUIRE(tools::read_profile_json(whole, sound) == "");
   strata::compare_options anyway;
   anyway.anyway = true;
   int readable = 0;
@@ -249,7 +229,7 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
       if (end == damaged.npos) continue;
       damaged.replace(begin + 1, end - begin - 1, values[random() % std::size(values)]);
     }
-    if (file.read(damaged) != "") continue;
+    if (tools::read_profile_json(damaged, file) != "") continue;
     ++readable;
     for (auto const& [a, b] : {std::pair(&file, &sound), std::pair(&sound, &file)}) {
       comparison const c = strata::compare({a}, {b, b, b}, anyway);
@@ -263,32 +243,32 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
 
   std::string const damage = "Its rows are not those of a profile: the file was changed.";
   auto const with = [](std::string const& row) { return profile_text({1}, {{"a", 1, 1, 1, row}}); };
-  CHECK(file.read(with(",\"host_p50_ns\":-1")) == damage);
-  CHECK(file.read(with("},7,{\"x\":1")) == damage);
-  CHECK(file.read(profile_text({1, -2}, {{"a", 1, 1, 1}})) == damage);
+  CHECK(tools::read_profile_json(with(",\"host_p50_ns\":-1"), file) == damage);
+  CHECK(tools::read_profile_json(with("},7,{\"x\":1"), file) == damage);
+  CHECK(tools::read_profile_json(profile_text({1, -2}, {{"a", 1, 1, 1}}), file) == damage);
   std::string many;
   for (int i = 0; i < 501; ++i) many += ",\"" + std::to_string(i) + "\":0";
-  CHECK(file.read(with(many)) == damage);
-  CHECK(file.read(with("},{\"path\":\"a\",\"calls\":3")) == "");  // a path twice
+  CHECK(tools::read_profile_json(with(many), file) == damage);
+  CHECK(tools::read_profile_json(with("},{\"path\":\"a\",\"calls\":3"), file) == "");  // a path twice
   CHECK(strata::compare(file, file).ranges.size() == 1);
-  CHECK(file.read(R"({"schema":{"name":"strata.profile","version":1},"ranges":[]})") == "");
+  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":1},"ranges":[]})", file) == "");
   CHECK(strata::compare(file, file).reason == "the profiles have no range in common");
-  CHECK(strata::compare({}, {&file}).reason == "one side has no profile");
+  CHECK(strata::compare(std::vector<run_tables const*>(), {&file}).reason == "one side has no profile");
 }
 
 TEST_CASE("foreign and newer files are named") {
-  profile_file file;
-  CHECK(file.read("[]") == "It is no profile of Strata: schema.name is not strata.profile.");
-  CHECK(file.read(R"({"schema":{"name":"strata.profile","version":2},"ranges":[]})")
+  run_tables file;
+  CHECK(tools::read_profile_json("[]", file) == "It is no profile of Strata: schema.name is not strata.profile.");
+  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":2},"ranges":[]})", file)
             .find("schema version") != std::string::npos);
-  CHECK(file.read(R"({"schema":{"name":"strata.profile","version":1}})") ==
+  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":1}})", file) ==
         "It has no ranges: the file is not whole.");
-  CHECK(file.read("{") == "It is no JSON: line 1: a name in quotes was expected.");
+  CHECK(tools::read_profile_json("{", file) == "It is no JSON: line 1: string literal was expected.");
 }
 
 TEST_CASE("a profile beside itself has not changed") {
-  profile_file file;
-  REQUIRE(file.read(golden("profile_gpu.json")) == "");
+  run_tables file;
+  REQUIRE(tools::read_profile_json(golden("profile_gpu.json"), file) == "");
   comparison const c = strata::compare(file, file);
   CHECK(c.geometric_mean == doctest::Approx(1));
   REQUIRE(c.notes.size() == 2);  // the golden run lost work that times may miss
@@ -330,7 +310,7 @@ TEST_CASE("Student's t") {
 
 TEST_CASE("what changes have in common, a few real ones aside") {
   using strata::detail::change_in_common;
-  strata::vec<strata::detail::estimate> changes;
+  std::vector<strata::detail::estimate> changes;
   for (int i = 0; i < 20; ++i) changes.push_back({0.01 + 0.001 * (i % 2 ? 1 : -1), 1e-6});
   auto const quiet = change_in_common(changes);
   CHECK(quiet.value == doctest::Approx(0.01));
@@ -756,8 +736,8 @@ TEST_CASE("kernels, busy times and host times are of the same steps: without the
   CHECK(c.before_ms == doctest::Approx(1));
   CHECK(mlp->share <= 1.0);
 
-  strata::profile_file file;
-  REQUIRE(file.read(with(8e7)) == "");
+  strata::run_tables file;
+  REQUIRE(tools::read_profile_json(with(8e7), file) == "");
   strata::detail::run_ranges const ranges(file);
   strata::detail::run_range const* const of = ranges.find("mlp");
   REQUIRE(of != nullptr);
@@ -831,18 +811,6 @@ TEST_CASE("a step that is shorter beyond limit and noise is said to be") {
         "the step is 20.0x faster, 1.00 ms before and 50.0 us after (medians)");
   CHECK(after(3).headline.find("the step is 3.0x slower, 1.00 ms before and 3.00 ms after") == 0);
   CHECK(after(1).headline == "no change: 1.00 ms before and 1.00 ms after (medians)");
-}
-
-TEST_CASE("what changed most has no ranges below it") {
-  comparison c;
-  CHECK(c.most_changed() == nullptr);
-  for (char const* const path : {"block", "block/mlp/up", "block/mlp", "blocks/x", "head"}) {
-    c.ranges.emplace_back();
-    c.ranges.back().path = path;
-  }
-  CHECK(c.most_changed()->path == "block/mlp/up");
-  c.ranges.erase(c.ranges.begin() + 1);
-  CHECK(c.most_changed()->path == "block/mlp");
 }
 
 TEST_CASE("what runs had to do is compared first") {
@@ -1047,7 +1015,8 @@ TEST_CASE("a counted row of many members is refused") {
   std::string text = profile_text({1, 1}, {{"a", 1e6, 0, 5}});
   text.pop_back();
   text += ",\"counters\":{\"values\":[{\"path\":\"a\",\"total\":" + values + "}}]}}";
-  CHECK(profile_file().read(text) == "Its rows are not those of a profile: the file was changed.");
+  run_tables odd;
+  CHECK(tools::read_profile_json(text, odd) == "Its rows are not those of a profile: the file was changed.");
 }
 
 TEST_CASE("where all ranges changed, how they differ is no noise") {

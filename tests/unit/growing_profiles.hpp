@@ -13,6 +13,7 @@
 #include "analyse/compare.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
+#include "analyse/run_tables.hpp"
 #include "recording/recording.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
@@ -667,15 +668,13 @@ inline report const reports[] = {
      }},
     {"compare",
      [](analysed& from) {
-       std::string const json = written([&](writer& out) { write_json(out, from.input); });
-       strata::profile_file before;
-       strata::profile_file after;
-       if (before.read(json).empty() && after.read(json).empty()) (void)compare(before, after);
+       strata::run_tables const run = make_run_tables(from.source);
+       (void)compare(run, run);
        return std::string();
      }},
     {"ranks",
      [](analysed& from) {
-       strata::vec<strata::rank_run> runs;
+       std::vector<strata::rank_run> runs;
        for (int rank = 0; rank < 2; ++rank) {
          runs.push_back(read_rank(from.source));
          runs.back().rank = rank;

@@ -39,8 +39,8 @@ rank_run made_run(std::int32_t rank, double collective_ns) {
   return run;
 }
 /// Rank 1 is last by 20 ns, which it works more in "backward".
-vec<rank_run> three_ranks() {
-  vec<rank_run> runs;
+std::vector<rank_run> three_ranks() {
+  std::vector<rank_run> runs;
   for (std::int32_t rank = 0; rank < 3; ++rank) runs.push_back(made_run(rank, rank == 1 ? 10 : 30));
   runs[1].ranges[1].ns = 80.0;
   for (double& ns : runs[1].work_ns) ns += 20.0;
@@ -53,7 +53,7 @@ void lose(rank_run& run, char const* key, double count) {
 }  // namespace
 
 TEST_CASE("ranks that lost nothing") {
-  vec<rank_run> runs = three_ranks();
+  std::vector<rank_run> runs = three_ranks();
   rank_comparison const made = compare_ranks(runs);
   CHECK(made.verdict == rank_verdict::stands_out);
   CHECK(made.last().rank == 1);
@@ -64,7 +64,7 @@ TEST_CASE("ranks that lost nothing") {
 }
 
 TEST_CASE("a collective without a time makes no rank late: its step is left out") {
-  vec<rank_run> runs;
+  std::vector<rank_run> runs;
   for (std::int32_t rank = 0; rank < 3; ++rank) runs.push_back(made_run(rank, 30));
   for (std::size_t const step : {2u, 3u, 7u}) {
     runs[2].collectives[0].ns[step] = 0.0;
@@ -80,7 +80,7 @@ TEST_CASE("a collective without a time makes no rank late: its step is left out"
 }
 
 TEST_CASE("where too few steps are whole nothing is said") {
-  vec<rank_run> runs = three_ranks();
+  std::vector<rank_run> runs = three_ranks();
   for (std::size_t step = 0; step < 6; ++step) {
     runs[0].collectives[0].ns[step] = 0.0;
     runs[0].collectives[0].lost[step] = 1.0;
@@ -92,7 +92,7 @@ TEST_CASE("where too few steps are whole nothing is said") {
 }
 
 TEST_CASE("a dropped record of a collective is seen by how many the others have") {
-  vec<rank_run> runs;
+  std::vector<rank_run> runs;
   for (std::int32_t rank = 0; rank < 3; ++rank) runs.push_back(made_run(rank, 30));
   for (rank_run& run : runs)
     for (double& launches : run.collectives[0].launches) launches = 2.0;
@@ -112,7 +112,7 @@ TEST_CASE("a dropped record of a collective is seen by how many the others have"
 }
 
 TEST_CASE("what work was lost bounds in which range the last rank is late") {
-  vec<rank_run> runs = three_ranks();
+  std::vector<rank_run> runs = three_ranks();
   runs[1].ranges[1] = {"backward", 40.0, 2.0, 1.0};  // half of its 80 ns
   for (double& lost : runs[1].lost_work) lost = 1.0;
   lose(runs[1], "timestamps_lost", 10.0);
@@ -128,7 +128,7 @@ TEST_CASE("what work was lost bounds in which range the last rank is late") {
 }
 
 TEST_CASE("means: lateness within what was lost is undecided") {
-  vec<rank_run> runs = three_ranks();
+  std::vector<rank_run> runs = three_ranks();
   for (rank_run& run : runs) {
     run.by_step = false;
     run.steps.clear();
@@ -163,7 +163,7 @@ TEST_CASE("means: lateness within what was lost is undecided") {
 }
 
 TEST_CASE("without collectives work that was lost makes no other rank late") {
-  vec<rank_run> runs = three_ranks();
+  std::vector<rank_run> runs = three_ranks();
   for (rank_run& run : runs) {
     run.collectives.clear();
     run.work_ns.assign(10, 100.0);
@@ -196,7 +196,7 @@ TEST_CASE("without collectives work that was lost makes no other rank late") {
 }
 
 TEST_CASE("a range that stands for many is none in which a rank is late") {
-  vec<rank_run> runs = three_ranks();
+  std::vector<rank_run> runs = three_ranks();
   for (rank_run& run : runs) run.ranges.push_back({"[other names]", run.rank == 1 ? 500.0 : 1.0});
   rank_comparison const made = compare_ranks(runs);
   for (rank_spread const& range : made.ranges) CHECK(range.path != "[other names]");

@@ -5,8 +5,9 @@
 #include <strata/recording/format.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table_input.hpp>
-#include "analyse/profile_file.hpp"
+#include "analyse/run_tables.hpp"
 #include "analyse/rank_collectives.hpp"
+#include "analyse/change_statistics.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
 
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "sample_profile.hpp"
+#include "../../tools/profile_json.hpp"
 
 namespace ranks_test {
 
@@ -106,7 +108,7 @@ double range_ns(rank_run const& run, std::string const& path) {
   return -1.0;
 }
 
-vec<double> collective_ns(rank_run const& run, std::string const& path, std::string const& kernel) {
+std::vector<double> collective_ns(rank_run const& run, std::string const& path, std::string const& kernel) {
   for (rank_collective const& collective : run.collectives)
     if (collective.path == path && collective.kernel == kernel) return collective.ns;
   return {};
@@ -132,8 +134,8 @@ rank_run made_run(std::int32_t rank, double step_ns) {
 }
 
 /// Three ranks; the first is last in each step, since it waits the least.
-vec<rank_run> three_ranks(double step_ns) {
-  vec<rank_run> runs;
+std::vector<rank_run> three_ranks(double step_ns) {
+  std::vector<rank_run> runs;
   for (std::int32_t rank = 0; rank < 3; ++rank) runs.push_back(made_run(rank, step_ns));
   runs[0].collectives.push_back({"block[*]", "reduce", {10, 12, 14, 16, 18}});
   runs[0].collectives.push_back({"head", "reduce", {3, 3, 3, 3, 3}});
@@ -172,13 +174,13 @@ TEST_CASE("a recording is read step by step, without the first step") {
   CHECK(run.device == "NVIDIA H100");
   CHECK(run.by_step);
   CHECK(run.recorded_steps == 3);
-  CHECK(run.steps == vec<std::uint32_t>{1, 2});
-  CHECK(run.busy_ns == vec<double>{257.0, 355.0});
-  CHECK(run.work_ns == vec<double>{137.0, 144.0});
+  CHECK(run.steps == std::vector<std::uint32_t>{1, 2});
+  CHECK(run.busy_ns == std::vector<double>{257.0, 355.0});
+  CHECK(run.work_ns == std::vector<double>{137.0, 144.0});
   REQUIRE(run.collectives.size() == 2);
   CHECK(run.collectives[0].path == "block[1]");  // that of block[0] ran in the first step only
-  CHECK(run.collectives[0].ns == vec<double>{140.0, 200.0});
-  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "wrapped") == vec<double>{0.0, 11.0});
+  CHECK(run.collectives[0].ns == std::vector<double>{140.0, 200.0});
+  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "wrapped") == std::vector<double>{0.0, 11.0});
   CHECK(run.ranges.size() == 2);
   CHECK(range_ns(run, "block[*]") == 138.5);  // (100 + 30 + 7 + 140) / 2
   CHECK(range_ns(run, "") == 2.0);
@@ -191,7 +193,7 @@ TEST_CASE("a kernel without a name is a collective in a range of NCCL's, and a c
   p.copy_in(2, p.made.kernels[7].node, 11700, 11707);
   rank_run const run = read_rank(p.made);
   CHECK(run.collectives.size() == 2);
-  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "") == vec<double>{0, 11});
+  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "") == std::vector<double>{0, 11});
   CHECK(range_ns(run, "block[*]/NCCL:ncclBroadcast") == 3.5);
 }
 
@@ -199,8 +201,8 @@ TEST_CASE("profile.json gives the same mean step where nothing overlaps") {
   rank_program p = three_steps();
   p.made.kernels[4].begin = 10230;  // behind the kernel before
   rank_run const steps = read_rank(p.made);
-  profile_file file;
-  REQUIRE(file.read(json_of(p.made)) == "");
+  run_tables file;
+  REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
   rank_run const means = read_rank(file);
   CHECK(means.rank == 3);
   CHECK(means.device == "NVIDIA H100");
@@ -209,24 +211,24 @@ TEST_CASE("profile.json gives the same mean step where nothing overlaps") {
   CHECK(means.steps.empty());
   CHECK(means.recorded_steps == 3);
   CHECK(means.step_ns == doctest::Approx(1150.0));
-  CHECK(means.busy_ns == vec<double>{306.0});
+  CHECK(means.busy_ns == std::vector<double>{306.0});
   CHECK(detail::mean(steps.busy_ns) == 306.0);
   // The copies of the first step are not known apart: 7 ns of three steps, not of two.
   CHECK(means.work_ns[0] == doctest::Approx((100 + 30 + 140 + 4) / 2.0 + 7 / 3.0));
-  CHECK(collective_ns(means, "block[1]", "ncclDevKernel_AllReduce_RING") == vec<double>{160.0});
-  CHECK(collective_ns(means, "block[1]/NCCL:ncclBroadcast", "wrapped") == vec<double>{5.5});
+  CHECK(collective_ns(means, "block[1]", "ncclDevKernel_AllReduce_RING") == std::vector<double>{160.0});
+  CHECK(collective_ns(means, "block[1]/NCCL:ncclBroadcast", "wrapped") == std::vector<double>{5.5});
   CHECK(range_ns(means, "") == 2.0);
 }
 
 TEST_CASE("the deviation of a mean step is that of its launches") {
   rank_program p = three_steps();
-  profile_file file;
-  REQUIRE(file.read(json_of(p.made)) == "");
+  run_tables file;
+  REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
   // Launches of 140 and 200 ns in block[1]: two times a variance of 1800, in three steps.
   CHECK(read_rank(file).deviation_ns == doctest::Approx(std::sqrt(2.0 * 1800.0 / 3.0)));
   p.made.kernel_names[reduce - 1].mangled = "other";
   p.made.nodes.back().name = p.name("broadcast");
-  REQUIRE(file.read(json_of(p.made)) == "");
+  REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
   rank_run const run = read_rank(file);
   CHECK(run.collectives.empty());
   // Those, and launches of 5000, 100 and 140 ns in block[0].
@@ -266,7 +268,7 @@ TEST_CASE("of a long run the last steps are kept") {
 }
 
 TEST_CASE("three ranks by hand") {
-  vec<rank_run> runs = three_ranks(340.0);
+  std::vector<rank_run> runs = three_ranks(340.0);
   rank_comparison const made = compare_ranks(runs);
   CHECK(made.by_step);
   CHECK(made.has_collectives);
@@ -305,14 +307,14 @@ TEST_CASE("three ranks by hand") {
 }
 
 TEST_CASE("a rank that is late by less than a hundredth of the step does not stand out") {
-  vec<rank_run> runs = three_ranks(3400.0);
+  std::vector<rank_run> runs = three_ranks(3400.0);
   CHECK(compare_ranks(runs).verdict == rank_verdict::stands_out);
   runs = three_ranks(3401.0);
   CHECK(compare_ranks(runs).verdict == rank_verdict::none_stands_out);
 }
 
 TEST_CASE("ranks that are last in turns do not stand out") {
-  vec<rank_run> runs;
+  std::vector<rank_run> runs;
   for (std::int32_t rank = 0; rank < 5; ++rank) {
     runs.push_back(made_run(rank, 1000.0));
     rank_run& run = runs.back();
@@ -330,7 +332,7 @@ TEST_CASE("ranks that are last in turns do not stand out") {
 }
 
 TEST_CASE("steps that not all ranks have are left out, and four do not decide") {
-  vec<rank_run> runs = three_ranks(340.0);
+  std::vector<rank_run> runs = three_ranks(340.0);
   runs[1].steps = {2, 3, 4, 5, 6};
   rank_comparison const made = compare_ranks(runs);
   CHECK(made.steps == 4);
@@ -343,7 +345,7 @@ TEST_CASE("steps that not all ranks have are left out, and four do not decide") 
 }
 
 TEST_CASE("ranks that take part in different collectives are not judged") {
-  vec<rank_run> runs = three_ranks(340.0);
+  std::vector<rank_run> runs = three_ranks(340.0);
   runs[0].collectives.pop_back();
   rank_comparison const made = compare_ranks(runs);
   CHECK(!made.same_collectives);
@@ -357,7 +359,7 @@ TEST_CASE("ranks that take part in different collectives are not judged") {
 }
 
 TEST_CASE("without collectives the rank with the most work is last") {
-  vec<rank_run> runs = three_ranks(100.0);
+  std::vector<rank_run> runs = three_ranks(100.0);
   for (rank_run& run : runs) run.collectives.clear();
   rank_comparison const made = compare_ranks(runs);
   CHECK(!made.has_collectives);
@@ -369,7 +371,7 @@ TEST_CASE("without collectives the rank with the most work is last") {
 }
 
 TEST_CASE("equal ranks: none is last") {
-  vec<rank_run> runs;
+  std::vector<rank_run> runs;
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     runs.push_back(made_run(rank, 1000.0));
     runs.back().work_ns = runs.back().busy_ns = {1, 1, 1, 1, 1};
@@ -382,7 +384,7 @@ TEST_CASE("equal ranks: none is last") {
 }
 
 TEST_CASE("a rank of which only the mean step is known makes all means") {
-  vec<rank_run> runs = three_ranks(340.0);
+  std::vector<rank_run> runs = three_ranks(340.0);
   runs[2].by_step = false;
   runs[2].steps.clear();
   runs[2].work_ns = {44.0};
@@ -414,7 +416,7 @@ struct slow_reference {
   std::vector<std::vector<double>> waits;  // by rank and step
   std::vector<std::vector<double>> transfers;
 
-  explicit slow_reference(vec<rank_run> const& runs) {
+  explicit slow_reference(std::vector<rank_run> const& runs) {
     std::map<std::pair<std::string, std::string>, std::vector<double>> least;
     for (rank_run const& run : runs)
       for (rank_collective const& c : run.collectives)
@@ -452,9 +454,9 @@ struct slow_reference {
   }
 };
 
-vec<rank_run> random_ranks(std::mt19937& random) {
+std::vector<rank_run> random_ranks(std::mt19937& random) {
   auto const below = [&random](unsigned most) { return static_cast<int>(random() % most); };
-  vec<rank_run> runs;
+  std::vector<rank_run> runs;
   int const ranks = 2 + below(7);
   int const steps = 1 + below(9);
   int const collectives = 1 + below(4);
@@ -476,7 +478,7 @@ vec<rank_run> random_ranks(std::mt19937& random) {
     runs.push_back(std::move(run));
   }
   runs[0].collectives.clear();
-  runs[0].collectives.push_back({"range0", "0", vec<double>(runs[0].steps.size(), 17.0)});
+  runs[0].collectives.push_back({"range0", "0", std::vector<double>(runs[0].steps.size(), 17.0)});
   return runs;
 }
 
@@ -486,7 +488,7 @@ TEST_CASE("random ranks are compared as by a slow reference") {
   std::mt19937 random(20261126);
   for (int round = 0; round < 300; ++round) {
     CAPTURE(round);
-    vec<rank_run> runs = random_ranks(random);
+    std::vector<rank_run> runs = random_ranks(random);
     slow_reference const reference(runs);
     auto const steps = static_cast<double>(runs[0].steps.size());
     rank_comparison const made = compare_ranks(runs);
@@ -513,10 +515,10 @@ TEST_CASE("random ranks are compared as by a slow reference") {
 }
 
 TEST_CASE("each collective of all ranks has its transfer and what they waited") {
-  vec<rank_run> runs = three_ranks(150.0);
+  std::vector<rank_run> runs = three_ranks(150.0);
   runs[2].collectives[1].bytes = 4096;
   (void)compare_ranks(runs);
-  vec<rank_collective_row> const rows = list_collectives(runs);
+  std::vector<rank_collective_row> const rows = list_collectives(runs);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].path == "block[*]");
   CHECK(rows[0].transfer_ns == doctest::Approx(14.0));
@@ -532,9 +534,9 @@ TEST_CASE("each collective of all ranks has its transfer and what they waited") 
 }
 
 TEST_CASE("a rank that took no part in a collective waited for nobody in it") {
-  vec<rank_run> runs = three_ranks(150.0);
+  std::vector<rank_run> runs = three_ranks(150.0);
   runs[0].collectives[1].ns = {0, 0, 0, 0, 0};
-  vec<rank_collective_row> const rows = list_collectives(runs);
+  std::vector<rank_collective_row> const rows = list_collectives(runs);
   REQUIRE(rows.size() == 2);
   CHECK(rows[1].path == "head");
   CHECK(rows[1].transfer_ns == doctest::Approx(5.0));
@@ -559,8 +561,8 @@ TEST_CASE("collectives of other names, their kind and their bytes are read of bo
         call.step = 2;
         p.describe(call).bytes = 3000;
       }
-    profile_file file;
-    REQUIRE(file.read(json_of(p.made)) == "");
+    run_tables file;
+    REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
     rank_run const of_file = read_rank(file);
     rank_run const of_recording = read_rank(p.made);
     for (rank_run const* const run : {&of_file, &of_recording}) {
@@ -660,7 +662,7 @@ TEST_CASE("folders of ranks for the test of the command") {
   for (int step = 0; step < run.steps; ++step)
     for (int layer = 0; layer < run.layers; ++layer)
       longest.push_back(run.longest_mlp(step, layer));
-  vec<rank_run> runs;
+  std::vector<rank_run> runs;
   for (int rank = 0; rank < run.ranks; ++rank) {
     profile const made = run.make(rank, longest);
     if (folder.empty()) {

@@ -5,7 +5,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -37,9 +36,6 @@ inline double median_distance(vec<double> all) {
   return median(std::move(all));
 }
 
-/// The same as a standard deviation of normal values.
-inline double robust_deviation(vec<double> all) { return 1.4826 * median_distance(std::move(all)); }
-
 inline double mean(vec<double> const& all) {
   double sum = 0;
   for (double const value : all) sum += value;
@@ -57,149 +53,6 @@ inline double squares(vec<double> const& all) {
 /// Of a sample; 0 for fewer than two values.
 inline double sample_deviation(vec<double> const& all) {
   return all.size() > 1 ? std::sqrt(squares(all) / static_cast<double>(all.size() - 1)) : 0;
-}
-
-/// The chance that a normal variable is above that many standard deviations.
-inline double normal_tail(double deviations) { return std::erfc(deviations / std::sqrt(2.0)) / 2; }
-
-/// The same of Student's t, by the continued fraction of the incomplete beta function
-/// (DLMF 8.17.22, evaluated by Lentz's method).
-inline double student_tail(double t, double freedom) {
-  if (freedom > 1e6) return normal_tail(t);
-  double const a = freedom / 2;
-  double const b = 0.5;
-  double const x = freedom / (freedom + t * t);
-  if (!(x > 0)) return t > 0 ? 0 : 1;
-  bool const swapped = x > (a + 1) / (a + b + 2);  // where the fraction converges faster
-  double const p = swapped ? b : a;
-  double const q = swapped ? a : b;
-  double const y = swapped ? 1 - x : x;
-  double c = 1;
-  double d = 1 - (p + q) * y / (p + 1);
-  d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
-  double fraction = d;
-  for (int m = 1; m < 500; ++m) {
-    double const k = m;
-    for (double const term : {k * (q - k) * y / ((p + 2 * k - 1) * (p + 2 * k)),
-                              -(p + k) * (p + q + k) * y / ((p + 2 * k) * (p + 2 * k + 1))}) {
-      d = 1 + term * d;
-      d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
-      c = 1 + term / (std::abs(c) < 1e-300 ? 1e-300 : c);
-      fraction *= c * d;
-    }
-    if (std::abs(c * d - 1) < 1e-14) break;
-  }
-  double const scale = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
-  double const part = std::exp(scale + p * std::log(y) + q * std::log1p(-y)) * fraction / p;
-  double const both = swapped ? 1 - part : part;
-  return t >= 0 ? both / 2 : 1 - both / 2;
-}
-
-/// The t that is exceeded with that chance.
-inline double student_quantile(double chance, double freedom) {
-  double low = 0;
-  double high = 1e6;
-  for (int i = 0; i < 100; ++i) {
-    double const middle = (low + high) / 2;
-    (student_tail(middle, freedom) > chance ? low : high) = middle;
-  }
-  return high;
-}
-
-/// The chance that `after` would be so much above `before` if both were alike: Mann-Whitney U, one
-/// side, by the normal approximation with ties and continuity.
-inline double chance_of_more(vec<double> const& before, vec<double> const& after) {
-  double const n = static_cast<double>(before.size());
-  double const m = static_cast<double>(after.size());
-  vec<pair<double, bool>> all;
-  for (double const value : before) all.push_back({value, false});
-  for (double const value : after) all.push_back({value, true});
-  all.sort([](auto const& a, auto const& b) { return a.first < b.first; });
-  double ranks = 0;
-  double ties = 0;
-  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
-    std::size_t later = 0;
-    for (; end < all.size() && !(all[begin].first < all[end].first); ++end)
-      later += all[end].second ? 1 : 0;
-    double const same = static_cast<double>(end - begin);
-    ranks += static_cast<double>(later) * (static_cast<double>(begin + end) + 1) / 2;
-    ties += same * same * same - same;
-  }
-  double const above = ranks - m * (m + 1) / 2 - n * m / 2;
-  double const variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)));
-  return variance > 0 ? normal_tail((above - 0.5) / std::sqrt(variance)) : 1;
-}
-
-/// A value and the variance of its error.
-struct estimate {
-  double value = 0;
-  double variance = 0;
-
-  double deviation() const { return std::sqrt(variance); }
-};
-
-/// The logarithm of the typical value of a series in the order of time. Values that follow each
-/// other are alike where a machine drifts, and tell less than as many independent ones.
-inline estimate typical_logarithm(vec<double> const& series) {
-  vec<double> logarithms;
-  for (double const value : series)
-    if (value > 0) logarithms.push_back(std::log(value));
-  if (logarithms.empty()) return {};
-  double const n = static_cast<double>(logarithms.size());
-  double const middle = median(logarithms);
-  double const deviation = robust_deviation(logarithms);
-  double products = 0;
-  double sum = 0;
-  double last = 0;
-  for (double const logarithm : logarithms) {
-    // A single long step says nothing about drift.
-    double const bound = 3 * deviation;
-    double const away = logarithm - middle > bound ? bound : larger(logarithm - middle, -bound);
-    products += away * last;
-    sum += away * away;
-    last = away;
-  }
-  double likeness = sum > 0 ? products / sum : 0;
-  likeness = likeness < 0 ? 0 : likeness > 0.9 ? 0.9 : likeness;
-  double const median_loss = 1.5708;  // variance of a median beside that of a mean
-  return {middle, median_loss * deviation * deviation / n * (1 + likeness) / (1 - likeness)};
-}
-
-/// What changes have in common, and how much they differ beyond their own errors.
-struct common_change {
-  double value = 0;
-  double between = 0;   // variance
-  double variance = 0;  // of the error of `value`
-};
-/// Random effects with medians in place of means, so that a few real changes among many do not
-/// count: half of all changes are within 0.6745 deviations of the common one.
-inline common_change change_in_common(vec<estimate> const& changes) {
-  common_change common;
-  if (changes.empty()) return common;
-  vec<double> values;
-  for (estimate const& change : changes) values.push_back(change.value);
-  common.value = median(values);
-  auto const spread = [&](double between) {
-    vec<double> all;
-    for (estimate const& change : changes) {
-      double const variance = change.variance + between;
-      double const away = std::abs(change.value - common.value);
-      all.push_back(variance > 0 ? away / std::sqrt(variance) : away > 0 ? 1e9 : 0);
-    }
-    return median(std::move(all));
-  };
-  bool const more = spread(0) > 0.6745;
-  double low = 0;
-  double high = 100;
-  for (int i = 0; more && i < 60; ++i) {
-    double const middle = (low + high) / 2;
-    (spread(middle) > 0.6745 ? low : high) = middle;
-  }
-  common.between = low;
-  vec<double> variances;
-  for (estimate const& change : changes) variances.push_back(change.variance + low);
-  common.variance = 1.5708 * median(std::move(variances)) / static_cast<double>(changes.size());
-  return common;
 }
 
 }  // namespace detail

@@ -21,11 +21,11 @@ STRATA_BEGIN
 namespace detail {
 
 /// An array of objects, one a line.
-template <class Row, class Columns>
-inline void write_list(json_writer& json, char const* key, vec<Row> const& rows, Columns columns) {
+template <class Rows, class Columns>
+inline void write_list(json_writer& json, char const* key, Rows const& rows, Columns columns) {
   json.line();
   json.array(key);
-  for (Row const& row : rows) {
+  for (auto const& row : rows) {
     json.line();
     json.object();
     columns(row);

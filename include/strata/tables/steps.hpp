@@ -357,6 +357,14 @@ class steps_builder {
     made_.p95_ns = static_cast<double>(durations[(95 * size + 99) / 100 - 1]);
   }
 
+  void list_typical() {
+    for (std::size_t i = first_; made_.from_steps && i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      made_.typical.emplace_back();
+      made_.typical.back().step = steps_[i].step;
+      made_.typical.back().ns = static_cast<double>(elapsed(steps_[i].begin, steps_[i].end));
+    }
+  }
   bool is_typical(std::uint32_t step) const noexcept {
     return step >= first_ && (step != 0 || !made_.without_first);
   }
@@ -369,6 +377,7 @@ class steps_builder {
     part_between_ = part_between();
     std::int64_t until = lost_time;  // the end of what ran so far
     join_kernels();
+    list_typical();
     made_.rangeless_busy_ns = 0.0;
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
@@ -412,6 +421,7 @@ class steps_builder {
     std::int64_t const begin = follows ? until : larger(until, step.begin);
     if (begin >= work.begin) return;
     idle_part_ = follows && work.begin == step.gpu_begin ? part_between_ : part_;
+    idle_step_ = work.step;
     driver_call_record const* const launch =
         work.launch == none ? nullptr : &source_.launches[work.launch];
     std::int64_t const end = due_begin(launch, begin, work.begin);
@@ -445,6 +455,7 @@ class steps_builder {
     idle_part_ = part_;
     for (step_times const& step : steps_) {
       std::int64_t const begin = larger(step.begin, step.gpu_end);
+      idle_step_ = static_cast<std::size_t>(&step - steps_.data());
       if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
         split(host, step.thread, begin, step.end, nullptr);
     }
@@ -468,6 +479,10 @@ class steps_builder {
     idle_time& idle = entry_of(made_.idle, places_.idle, key, {row, cause, 0.0, 0.0});
     idle.ns += idle_part_ * static_cast<double>(ns);
     if (gap) idle.gaps += idle_part_;
+    std::size_t const typical = idle_step_ - first_ - (made_.without_first ? 1 : 0);
+    if (typical < made_.typical.size())
+      made_.typical[typical].idle_ns[static_cast<std::size_t>(cause)] +=
+          idle_part_ / part_ * static_cast<double>(ns);
   }
 
   /// Notes when kernels ran, of a step or not, and when others than collectives did on each device.
@@ -626,6 +641,7 @@ class steps_builder {
   double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
   double part_between_ = 1.0;  ///< the same of idle time between steps
   double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
+  std::size_t idle_step_ = 0;  ///< the step that an idle time is of; position in steps_
   /// Positions in the summary and 1; 0 is none yet.
   struct summary_places {
     number_map<std::uint32_t> idle;

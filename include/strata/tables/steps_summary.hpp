@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -50,6 +51,14 @@ struct idle_time {
   idle_cause cause = idle_cause::launch;
   double ns = 0.0;
   double gaps = 0.0;  ///< idle periods in which the cause had the largest part
+};
+
+/// One of the steps that a mean is of.
+/// Units: ns.
+struct step_idle {
+  std::uint32_t step = 0;  ///< its number
+  double ns = 0.0;
+  double idle_ns[std::size(idle_cause_table)] = {};  ///< by idle_cause
 };
 
 /// Copies between host and device in a mean step, of one range itself.
@@ -145,6 +154,7 @@ struct steps_summary {
   double outside_ns = 0.0;           ///< of the whole run: recorded, but in no step
   double outside_gpu_ns = 0.0;       ///< of the whole run: device busy with work of no step
   vec<idle_time> idle;               ///< the longest first
+  vec<step_idle> typical;            ///< the steps that `idle` is of, with a timeline
   vec<copy_time> copies;             ///< the longest first
   vec<collective_time> collectives;  ///< the longest first
   vec<stream_time> streams;          ///< the busiest first

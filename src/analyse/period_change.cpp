@@ -1,0 +1,241 @@
+#include "period_change.hpp"
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/profile/range_paths.hpp>
+#include "change_statistics.hpp"
+#include "compare_context.hpp"
+#include "comparison.hpp"
+#include "run_period.hpp"
+#include "run_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+// All chosen.
+constexpr double row_alarms = 0.002;     // of the ranges together, and of the other rows together
+constexpr double beside_alarms = 0.004;  // of the ranges together, beside what they have in common
+/// What the time of a row differs between two runs of one program, besides what its steps tell.
+constexpr double noise_of_run = 0.0075;
+/// The same where ranges differ more from each other: no more is taken for noise, since code makes
+/// such changes.
+constexpr double max_noise_of_run = 0.025;
+/// Ranges that tell how much rows differ between runs.
+constexpr std::size_t min_basis = 5;
+/// The same where each is judged beside what all have in common.
+constexpr std::size_t min_basis_beside = 20;
+/// Variances of ranges are alike: each is taken together with the median one, at this weight.
+constexpr double steps_of_median = 10;
+
+/// Puts the periods of the runs beside each other.
+class period_comparer {
+ public:
+  explicit period_comparer(compare_context const& context)
+      : context_(context), runs_(context.runs) {}
+
+  period_change compare() {
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      run_period const& period = period_of(r);
+      if (period.parts.empty()) return {};
+      by_cause_ = by_cause_ && period.knows_causes;
+    }
+    same_traffic_ = is_traffic_alike();
+    for (std::size_t r = 0; r < runs_.size(); ++r) add(r);
+    find_noise_of_run();
+    for (row_sums& sums : sums_) judge(sums);
+    for (row_sums& sums : sums_) made_.rows.push_back(std::move(sums.row));
+    std::stable_sort(made_.rows.begin(), made_.rows.end(),
+                     [](period_row const& a, period_row const& b) {
+                       return std::abs(a.change_ms()) > std::abs(b.change_ms());
+                     });
+    return std::move(made_);
+  }
+
+ private:
+  /// A row, and what tells its noise.
+  struct row_sums {
+    period_row row;
+    double variance = 0.0;         // of the change by the steps, ms squared
+    double variance_beside = 0.0;  // the same beside what all kernels have in common
+    std::vector<double> ms;        // by run
+  };
+
+  run_period const& period_of(std::size_t r) const { return runs_.run(r).tables().period; }
+
+  /// Whether all runs count the traffic of ranges by the same counters.
+  bool is_traffic_alike() const {
+    counted_metric const* const first = runs_.run(0).find_metric("hbm_bytes");
+    for (std::size_t r = 1; first != nullptr && r < runs_.size(); ++r) {
+      counted_metric const* const other = runs_.run(r).find_metric("hbm_bytes");
+      if (other == nullptr || other->metric->formula != first->metric->formula) return false;
+    }
+    return first != nullptr;
+  }
+
+  row_sums& sums_of(period_kind kind, std::string const& name) {
+    auto const [place, is_new] = places_.emplace(std::pair(kind, name), sums_.size());
+    if (is_new) {
+      sums_.emplace_back();
+      sums_.back().row.kind = kind;
+      sums_.back().row.name = name;
+      sums_.back().ms.resize(runs_.size());
+    }
+    return sums_[place->second];
+  }
+  row_sums& sums_of(period_part const& part) {
+    bool const is_waiting = part.kind == period_kind::idle || part.kind == period_kind::overlap;
+    if (is_waiting && !by_cause_)
+      return sums_of(period_kind::idle, std::string(idle_without_cause));
+    return sums_of(part.kind, part.name);
+  }
+  void add(std::size_t r) {
+    bool const after = runs_.is_later(r);
+    double const weight = runs_.weight(r);
+    run_period const& period = period_of(r);
+    (after ? made_.after_ms : made_.before_ms) += period.ns / 1e6 * weight;
+    (after ? made_.after_first_ms : made_.before_first_ms) += period.first_ns / 1e6 * weight;
+    (after ? made_.after_bound : made_.before_bound) = period.bound;
+    freedom_ += std::max(0.0, period.steps - 1.0);
+    for (period_part const& part : period.parts) {
+      row_sums& sums = sums_of(part);
+      period_row& row = sums.row;
+      sums.ms[r] += part.ns / 1e6;
+      sums.variance += part.variance * weight * weight / 1e12;
+      sums.variance_beside += part.variance_beside * weight * weight / 1e12;
+      (after ? row.after_ms : row.before_ms) += part.ns / 1e6 * weight;
+      (after ? row.after_kernels : row.before_kernels) += part.kernels * weight;
+      (after ? row.after_hbm_bytes : row.before_hbm_bytes) +=
+          same_traffic_ ? part.hbm_bytes * weight : std::numeric_limits<double>::quiet_NaN();
+      (after ? row.after_limiter : row.before_limiter) = part.limiter;
+    }
+  }
+
+  static bool is_range(row_sums const& sums) { return sums.row.kind == period_kind::range; }
+  static bool is_on_both(row_sums const& sums) {
+    return sums.row.before_ms > 0.0 && sums.row.after_ms > 0.0;
+  }
+  /// The change of a range as a logarithm, and its variance beside what all have in common, or by
+  /// all of its steps where that is not known.
+  static estimate logarithm_of(row_sums const& sums) {
+    double const before = sums.row.before_ms;
+    double const after = sums.row.after_ms;
+    double const variance = is_nan(sums.variance_beside) ? sums.variance : sums.variance_beside;
+    return {std::log(after / before), variance / (before * after)};
+  }
+  /// How much rows differ between runs of one program: as ranges do from each other.
+  void find_noise_of_run() {
+    std::vector<double> variances;
+    for (row_sums const& sums : sums_)
+      if (is_range(sums) && is_on_both(sums)) variances.push_back(logarithm_of(sums).variance);
+    basis_ = variances.size();
+    if (basis_ < min_basis) return;
+    median_variance_ = median(std::move(variances));
+    std::vector<estimate> changes;
+    for (row_sums const& sums : sums_)
+      if (is_range(sums) && is_on_both(sums)) changes.push_back(moderated(logarithm_of(sums)));
+    common_ = change_in_common(changes);
+    is_alike_ = std::abs(common_.value) <= context_.limit();
+    if (is_alike_)
+      noise_of_run_ = std::clamp(std::sqrt(common_.between), noise_of_run, max_noise_of_run);
+  }
+  estimate moderated(estimate change) const {
+    double const sum = freedom_ * change.variance + steps_of_median * median_variance_;
+    return {change.value, sum / (freedom_ + steps_of_median)};
+  }
+  /// Whether a range changed beside what all have in common.
+  bool is_changed_beside(row_sums const& sums, double family, double explained) const {
+    if (!is_range(sums) || !is_on_both(sums) || !is_alike_ || basis_ < min_basis_beside)
+      return false;
+    estimate const change = moderated(logarithm_of(sums));
+    double const noise = std::sqrt(change.variance + common_.between + common_.variance);
+    double const needed =
+        student_quantile(beside_alarms / (2.0 * family), freedom_ + steps_of_median);
+    return std::abs(change.value - common_.value) > needed * noise + std::log1p(explained);
+  }
+
+  /// What losses of the runs may hide of a row, as a part of it.
+  double lost_part(row_sums const& sums) const {
+    double most = 0.0;
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      run_tables const& run = runs_.run(r).tables();
+      double kernels = 0.0;
+      for (run_kernel const& kernel : run.kernels) kernels += kernel.times.count;
+      bool const on_host = sums.row.kind == period_kind::between || !run.traced;
+      double const lost =
+          on_host ? run.losses.calls : run.losses.device_work + run.losses.device_times;
+      if (lost > 0.0) most = std::max(most, lost / std::max(1.0, lost + kernels));
+    }
+    return most;
+  }
+  void judge(row_sums& sums) const {
+    period_row& row = sums.row;
+    auto const family =
+        static_cast<double>(std::count_if(sums_.begin(), sums_.end(), [&](row_sums const& other) {
+          return is_range(other) == is_range(sums);
+        }));
+    double const larger_ms = std::max(std::abs(row.before_ms), std::abs(row.after_ms));
+    double freedom = std::max(1.0, freedom_);
+    double variance = sums.variance;
+    if (runs_.both_known()) {
+      freedom = static_cast<double>(runs_.size() - 2);
+      double squares_of_runs = 0.0;
+      for (std::size_t r = 0; r < runs_.size(); ++r) {
+        double const away = sums.ms[r] - (runs_.is_later(r) ? row.after_ms : row.before_ms);
+        squares_of_runs += away * away;
+      }
+      variance = std::max(variance, squares_of_runs / freedom * runs_.variance_of_difference());
+    }
+    double const assumed = (runs_.both_known() ? noise_of_run : noise_of_run_) * larger_ms;
+    row.noise_ms = std::sqrt(variance + assumed * assumed);
+    double const needed = student_quantile(row_alarms / (2.0 * family), freedom);
+    double const clocks = is_range(sums) ? std::expm1(context_.clocks) * larger_ms : 0.0;
+    double const explained = lost_part(sums) * larger_ms + clocks;
+    double const explained_part = larger_ms > 0.0 ? explained / larger_ms : 0.0;
+    // What no part tells is no cause.
+    row.changed = row.kind != period_kind::overlap &&
+                  (std::abs(row.change_ms()) > needed * row.noise_ms + explained ||
+                   is_changed_beside(sums, family, explained_part));
+  }
+
+  compare_context const& context_;
+  compared_runs const& runs_;
+  bool by_cause_ = true;
+  bool same_traffic_ = true;
+  double noise_of_run_ = noise_of_run;
+  std::size_t basis_ = 0;  // ranges that tell it
+  double median_variance_ = 0.0;
+  common_change common_;
+  bool is_alike_ = false;  // ranges have no change in common that is beyond the limit
+  double freedom_ = 0.0;
+  std::map<std::pair<period_kind, std::string>, std::size_t> places_;
+  std::vector<row_sums> sums_;
+  period_change made_;
+};
+
+}  // namespace
+
+period_change change_of_period(compare_context const& context) {
+  return period_comparer(context).compare();
+}
+
+}  // namespace detail
+
+std::string row_label(period_row const& row) {
+  if (row.kind == period_kind::range) return detail::path_label(row.name);
+  if (row.kind == period_kind::overlap) return "work at the same time";
+  if (row.kind == period_kind::idle && row.name != detail::idle_without_cause)
+    return "GPU idle: " + row.name;
+  return row.name;
+}
+
+STRATA_END

@@ -1,0 +1,322 @@
+#include "run_ranges.hpp"
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include "run_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+
+double untimed_launches(call_times const& times) {
+  if (!(times.min > 0)) return times.count;
+  return times.mean > 0 ? std::max(0.0, times.count - std::round(times.total / times.mean)) : 0.0;
+}
+
+namespace {
+
+/// Calls whose longest and shortest one is known, but where they were in the first step.
+struct known_calls {
+  double count = 0;
+  double total = 0;
+  double squares = 0;  // the sum of their squares
+  double shortest = 0;
+  double longest = 0;     // 0 where it was in the first step, and is in no sum
+  bool has_ends = false;  // whether both are known
+};
+
+double squares_of(call_times const& times) {
+  if (!(times.count > 0)) return 0;
+  return times.deviation * times.deviation * (times.count - 1) +
+         times.total * times.total / times.count;
+}
+known_calls all_calls(call_times const& times) {
+  return {times.count, times.total, squares_of(times), times.min, times.max, true};
+}
+
+/// Adds the mean of calls, and that without the longest and the shortest one.
+void add_calls(step_time& time, known_calls const& calls, double median, double steps) {
+  constexpr double fewest = 10;   // calls; chosen
+  constexpr double far_away = 5;  // deviations of the others; chosen
+  auto const spread_of = [](double count, double total, double squares) {
+    return count > 1 ? std::max((squares - total * total / count) / (count - 1), 0.0) : 0;
+  };
+  double const spread = spread_of(calls.count, calls.total, calls.squares);
+  time.mean.add(calls.count, calls.total, spread, steps);
+  time.typical_ms += calls.count * median / steps / 1e6;
+  time.calls += calls.count;
+  bool const has_longest = calls.longest > 0;
+  double const kept = calls.count - (has_longest ? 2 : 1);
+  double const sum = calls.total - calls.shortest - calls.longest;
+  if (!calls.has_ends || !(calls.shortest > 0) || kept < 1 || sum < 0)
+    return time.trimmed.add(calls.count, calls.total, spread, steps);
+  double const middle = sum / kept;
+  double const inner = spread_of(
+      kept, sum, calls.squares - calls.shortest * calls.shortest - calls.longest * calls.longest);
+  double const farthest = std::max(calls.longest - middle, middle - calls.shortest);
+  bool const is_far =
+      has_longest && calls.count >= fewest && farthest * farthest > far_away * far_away * inner;
+  // Without the ends of even calls the others look more alike than they are.
+  time.trimmed.add(calls.count, middle * calls.count, is_far ? inner : spread, steps);
+  time.has_far = time.has_far || is_far;
+}
+
+/// Adds them without those of the first step, which pays for what the others find done.
+void add_later(step_time& time, call_times const& times, double steps) {
+  known_calls calls = all_calls(times);
+  double const first = times.first_count;
+  bool const without = steps > 1 && calls.count - first > 1 && calls.total >= times.first_total;
+  if (steps > 1 && (without || first == 0)) steps -= 1;
+  if (without && first > 0) {
+    calls.squares -= times.first_total * times.first_total / first;  // exact for one call
+    calls.count -= first;
+    calls.total -= times.first_total;
+    calls.has_ends = first == 1;
+    if (times.first_total >= times.max) calls.longest = 0;
+  }
+  add_calls(time, calls, times.median, steps);
+}
+
+void add_kernel(step_time& time, call_times times, double steps) {
+  time.counted += times.count;
+  double const untimed = untimed_launches(times);
+  time.may_lack += untimed;
+  if (untimed < times.count) {
+    times.count -= untimed;
+    time.lack_ms += untimed * times.total / times.count / steps / 1e6;
+  } else {
+    time.all_lack += untimed;
+  }
+  if (times.knows_first) return add_later(time, times, steps);
+  add_calls(time, all_calls(times), times.median, steps);
+}
+
+template <class Ranges>
+auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
+  auto const found =
+      std::lower_bound(in.begin(), in.end(), path, [](run_range const& range, std::string_view of) {
+        return std::string_view(range.path) < of;
+      });
+  return found != in.end() && found->path == path ? &*found : nullptr;
+}
+
+/// Finds the range that a path is of, or lies in. Cost: a look-up for each level of the path.
+class path_index {
+ public:
+  explicit path_index(std::vector<run_range>& ranges) {
+    for (run_range& range : ranges) ranges_.emplace(range.path, &range);
+  }
+  /// The innermost of those around a path; `itself`: the range of this path comes first.
+  run_range* around(std::string_view path, bool itself) const {
+    if (!itself) path = path.substr(0, above(path));
+    for (; !path.empty(); path = path.substr(0, above(path)))
+      if (auto const found = ranges_.find(path); found != ranges_.end()) return found->second;
+    return nullptr;
+  }
+
+ private:
+  static std::size_t above(std::string_view path) {
+    std::size_t const slash = path.find_last_of('/');
+    return slash == path.npos ? 0 : slash;
+  }
+  std::unordered_map<std::string_view, run_range*> ranges_;
+};
+
+}  // namespace
+
+run_ranges::run_ranges(run_tables const& tables) : tables_(&tables) {
+  for (run_step const& step : tables.steps) {
+    steps_ms.push_back(step.ns / 1e6);
+    step_numbers.push_back(step.number);
+  }
+  for (std::size_t i = 0; i < tables.columns.size(); ++i) columns_.emplace(tables.columns[i], i);
+  add_ranges();
+  add_kernels();
+  add_counted();
+  fold();
+}
+
+void run_ranges::add_ranges() {
+  for (run_row const& row : tables_->ranges) {
+    if (row.path.empty()) continue;  // the root
+    if (is_in_stand_in(row.path)) {
+      if (is_stand_in(row.path.substr(row.path.find_last_of('/') + 1)))
+        stand_ins.push_back(row.path);
+      continue;
+    }
+    run_range range;
+    range.path = row.path;
+    range.rows.push_back(&row);
+    range.counted.resize(tables_->counters.size());
+    auto const number = [&](std::string_view name, double otherwise = 0) {
+      std::size_t const at = column(name);
+      return at < row.numbers.size() && !is_nan(row.numbers[at]) ? row.numbers[at] : otherwise;
+    };
+    call_times times;
+    times.count = number("calls");
+    times.total = number("host_total_ns");
+    times.deviation = number("host_stddev_ns");
+    times.median = number("host_p50_ns");
+    times.min = number("host_min_ns");
+    times.max = number("host_max_ns");
+    times.first_count = number("first_step_calls");
+    times.first_total = number("first_step_host_ns");
+    range.once = !steps_ms.empty() && times.count > 0 && number("step_share", 1) <= 0;
+    range.host.counted = times.count;
+    add_later(range.host, times, range.once ? 1 : steps());
+    all.push_back(std::move(range));
+  }
+  auto const path_of = [](run_range const& range) -> std::string_view { return range.path; };
+  std::stable_sort(all.begin(), all.end(),
+                   [&](run_range const& a, run_range const& b) { return path_of(a) < path_of(b); });
+  auto const same = [&](run_range const& a, run_range const& b) {
+    return path_of(a) == path_of(b);
+  };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
+}
+
+/// Those of a range and of all below it.
+void run_ranges::add_kernels() {
+  path_index const index(all);
+  std::vector<run_range*> above;  // by position: the next range around each, or null
+  for (run_range const& range : all) above.push_back(index.around(range.path, false));
+  for (run_kernel const& kernel : tables_->kernels)
+    for (run_range* range = index.around(kernel.path, true); range != nullptr;
+         range = above[static_cast<std::size_t>(range - all.data())])
+      add_kernel(range->gpu, kernel.times, steps_of(*range));
+}
+
+void run_ranges::add_counted() {
+  for (std::size_t set = 0; set < tables_->counters.size(); ++set) {
+    run_counter_set const& table = tables_->counters[set];
+    for (std::size_t i = 0; i < table.metrics.size(); ++i) {
+      run_metric const& metric = table.metrics[i];
+      bool const adds = metric.formula.find('/') == std::string::npos &&
+                        metric.formula.find("peak_sustained") == std::string::npos;
+      metrics.push_back({&metric, set, i, adds, adds && metric.level == "cpu"});
+    }
+    for (run_counts const& counts : table.rows) {
+      run_range* const range = find_in(all, counts.path);
+      if (range != nullptr && !counts.total.empty()) range->counted[set].push_back(&counts);
+    }
+  }
+}
+
+void run_ranges::fold() {
+  std::vector<std::pair<std::string, run_range const*>> order;
+  for (run_range const& range : all) {
+    std::string path = with_folded_indices(range.path);
+    if (path != range.path || has_any_index(path)) order.push_back({std::move(path), &range});
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](auto const& a, auto const& b) { return a.first < b.first; });
+  for (auto& [path, range] : order) {
+    if (folded.empty() || folded.back().path != path) {
+      folded.emplace_back();
+      folded.back().path = std::move(path);
+      folded.back().once = range->once;
+      folded.back().counted.resize(tables_->counters.size());
+    }
+    run_range& sum = folded.back();
+    sum.host.add(range->host);
+    sum.gpu.add(range->gpu);
+    sum.rows.push_back(range->rows[0]);
+    for (std::size_t set = 0; set < range->counted.size(); ++set)
+      sum.counted[set].insert(sum.counted[set].end(), range->counted[set].begin(),
+                              range->counted[set].end());
+  }
+  // The indices that there was no room for are no range of their own.
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](run_range const& range) { return has_any_index(range.path); }),
+            all.end());
+}
+
+run_range const* run_ranges::find(std::string_view path) const {
+  run_range const* const single = find_in(all, path);
+  return single != nullptr ? single : find_in(folded, path);
+}
+
+bool run_ranges::is_sum(run_range const& range) const {
+  return !folded.empty() && &range >= folded.data() && &range < folded.data() + folded.size();
+}
+
+double run_ranges::steps() const noexcept {
+  double const count = static_cast<double>(steps_ms.size()) + tables_->steps_folded;
+  return count > 0 ? count : 1;
+}
+
+std::size_t run_ranges::column(std::string_view name) const {
+  auto const found = columns_.find(name);
+  return found == columns_.end() ? run_tables::no_column : found->second;
+}
+
+bool run_ranges::knows(run_range const& range, std::size_t column) const {
+  return std::any_of(range.rows.begin(), range.rows.end(), [column](run_row const* row) {
+    return column < row->numbers.size() && !is_nan(row->numbers[column]);
+  });
+}
+
+double run_ranges::sum(run_range const& range, std::size_t column) const {
+  double total = 0;
+  for (run_row const* const row : range.rows)
+    if (column < row->numbers.size() && !is_nan(row->numbers[column]))
+      total += row->numbers[column];
+  return total / steps_of(range);
+}
+
+double run_ranges::later_sum(run_range const& range, std::string_view time,
+                             std::string_view first_time) const {
+  std::size_t const first_column = column(first_time);
+  double const total = sum(range, time) * steps_of(range);
+  double const first = sum(range, first_column) * steps_of(range);
+  bool const is_known =
+      !range.once && steps() > 1 &&
+      std::all_of(range.rows.begin(), range.rows.end(), [&](run_row const* row) {
+        return first_column < row->numbers.size() && !is_nan(row->numbers[first_column]);
+      });
+  averaged_steps const averaged{steps_of(range), is_known && total > first};
+  return averaged.mean(total, first);
+}
+
+bool run_ranges::counted(run_range const& range, counted_metric const& metric, double& sum) const {
+  std::size_t known = 0;
+  for (run_counts const* const counts : range.counted[metric.set]) {
+    double const value = counts->total[metric.position];
+    if (!is_finite(value)) continue;
+    ++known;
+    sum += value / (metric.all_steps ? steps_of(range) : 1);
+  }
+  return known == range.rows.size() && (known == 1 || metric.adds);
+}
+
+double cpu_share(run_tables const& run) {
+  double wall = 0;
+  double cpu = 0;
+  for (run_step const& step : run.steps) {
+    if (!(step.cpu_ns > 0)) continue;
+    cpu += step.cpu_ns;
+    wall += step.ns;
+  }
+  return wall > 0 ? cpu / wall : 0;
+}
+
+std::string devices_text(run_tables const& run) {
+  std::string all;
+  for (run_device const& device : run.devices)
+    add_part(all, device.name + ' ' + fixed_string(device.clock_khz / 1000, 0) + " MHz", "; ");
+  return all;
+}
+
+}  // namespace detail
+STRATA_END
