@@ -18,6 +18,7 @@
 #include "analyse/product_rules.cpp"
 #include "analyse/range_changes.cpp"
 #include "analyse/range_rows.cpp"
+#include "analyse/rank_clocks.cpp"
 #include "analyse/rank_collectives.cpp"
 #include "analyse/rank_comparison.cpp"
 #include "analyse/rank_run.cpp"

@@ -5,6 +5,7 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/json.hpp>
 #include "analyse/change_statistics.hpp"
+#include "analyse/rank_clocks.hpp"
 #include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -324,6 +326,23 @@ void add_notes(strata::rank_comparison const& made, std::vector<std::string>& no
         "with collectives=NAME where one is.");
 }
 
+/// How far the clocks of ranks are apart, and how well collectives join them; empty where one is
+/// not known.
+std::string about_clocks(std::vector<strata::rank_clock> const& clocks) {
+  double least = 0;
+  double most = 0;
+  double spread = 0;
+  for (strata::rank_clock const& clock : clocks) {
+    if (!clock.known) return {};
+    least = std::min(least, clock.ahead_ns);
+    most = std::max(most, clock.ahead_ns);
+    spread = std::max(spread, clock.spread_ns);
+  }
+  if (clocks.size() < 2) return {};
+  return "By the ends of collectives the clocks of the ranks are up to " + time_text(most - least) +
+         " apart; single collectives differ from that by " + time_text(spread) + " at the median.";
+}
+
 std::string milliseconds(double ns) {
   std::string const text = strata::detail::fixed_string(ns / 1e6, 3);
   return text == "-0.000" ? "0.000" : text;
@@ -400,8 +419,9 @@ char const* verdict_name(strata::rank_verdict verdict) {
   }
 }
 
-void write_ranks(strata::detail::json_writer& json, strata::rank_comparison const& made) {
-  strata::detail::write_list(json, "ranks", made.ranks, [&json](strata::rank_row const& row) {
+void write_ranks(strata::detail::json_writer& json, strata::rank_comparison const& made,
+                 std::map<std::int32_t, strata::rank_clock> const& clocks) {
+  strata::detail::write_list(json, "ranks", made.ranks, [&](strata::rank_row const& row) {
     json.integer("rank", row.rank);
     json.text("host", row.host);
     json.text("device", row.device);
@@ -414,6 +434,14 @@ void write_ranks(strata::detail::json_writer& json, strata::rank_comparison cons
     json.number("late_ns", row.late_ns);
     json.number("deviation_ns", row.deviation_ns);
     json.integer("times_last", row.times_last);
+    auto const clock = clocks.find(row.rank);
+    if (clock == clocks.end() || !clock->second.known) {
+      json.absent("clock_ahead_ns");
+      json.absent("clock_spread_ns");
+    } else {
+      json.number("clock_ahead_ns", clock->second.ahead_ns);
+      json.number("clock_spread_ns", clock->second.spread_ns);
+    }
   });
 }
 
@@ -453,6 +481,7 @@ void write_collectives(strata::detail::json_writer& json,
 struct rank_lists {
   std::vector<strata::rank_collective_row> collectives;
   std::vector<dead_rank> dead;
+  std::map<std::int32_t, strata::rank_clock> clocks;  ///< by rank
 };
 
 void write_result(strata::detail::text_writer& out, strata::rank_comparison const& made,
@@ -477,7 +506,7 @@ void write_result(strata::detail::text_writer& out, strata::rank_comparison cons
   json.boolean("lost", made.lost);
   json.number("lost_ns", made.lost_ns);
   json.number("noise_ns", made.noise_ns);
-  write_ranks(json, made);
+  write_ranks(json, made, lists.clocks);
   write_ranges(json, made);
   write_collectives(json, lists.collectives);
   json.line();
@@ -513,6 +542,8 @@ class ranks_command final : public subcommand {
   exit_code run() override {
     if (!read_runs() || !check_runs()) return exit_code::unusable;
     bool const is_uneven = has_other_steps();
+    std::vector<strata::rank_clock> const clocks = strata::join_clocks(runs_);
+    for (std::size_t i = 0; i < runs_.size(); ++i) lists_.clocks.emplace(runs_[i].rank, clocks[i]);
     strata::rank_comparison const made = strata::compare_ranks(runs_);
     if (made.steps == 0)
       return refuse(name(), paths_.front(),
@@ -521,6 +552,8 @@ class ranks_command final : public subcommand {
     summary_.answer = answer_of(made);
     if (!lists_.dead.empty()) summary_.notes.push_back(about_dead(lists_.dead));
     add_notes(made, summary_.notes);
+    std::string const joined = about_clocks(clocks);
+    if (!joined.empty()) summary_.notes.push_back(joined);
     if (made.by_step && is_uneven)
       summary_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
     auto const write = [&](strata::detail::text_writer& out) {

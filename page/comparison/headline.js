@@ -1,8 +1,6 @@
 "use strict";
 // The verdict, the step, and whether the runs can be compared.
 
-const toRange = range => el("a", {href: "#range", onclick: () => choose(range.path)}, range.title);
-
 /** A verdict that the tile and the sentence of the step say all of. */
 const isFine = data.verdict === "no regression";
 
@@ -21,25 +19,24 @@ function stepTiles() {
     "median of " + some(step[side + "_steps"], "step") + " in " + some(step[side + "_runs"], "run");
   const ends = between(interval(step.change, step.noise));
   const noise = step.runs_known ? "with that between runs" : "within the runs only";
-  return [
+  const tiles = [
     tile({name: "Step before", value: milliseconds(step.before_ms), note: medianOf("before")}),
     tile({name: "Step after", value: milliseconds(step.after_ms), note: medianOf("after")}),
-    tile({
-      name: "Factor (after / before)",
-      value: factor(ratio(step.before_ms, step.after_ms)),
-      note: step.noise > 0 ? "95 % interval " + ends + ", noise " + noise : null,
-    }),
   ];
+  if (!step.comparable) return tiles;
+  return [...tiles, tile({
+    name: "Factor (after / before)",
+    value: factor(ratio(step.before_ms, step.after_ms)),
+    note: step.noise > 0 ? "95 % interval " + ends + ", noise " + noise : null,
+  })];
 }
 
 function mostChanged() {
-  const most = inner[0];
-  if (!most || !(Math.abs(most.delta) > 0)) return null;
-  const mayBeNone = most.judged && most.ends[0] <= 1 && most.ends[1] >= 1;
-  if (mayBeNone) return null;
-  const amount = ", " + milliseconds(most.was) + " before and " + milliseconds(most.now) + " after"
-    + (most.once ? " in the run." : ".");
-  return el("p", {}, "Changed most: ", toRange(most), amount);
+  const most = data.period.rows.find(row => row.changed);
+  if (!most) return null;
+  const link = el("a", {href: "#waterfall"}, most.label);
+  return el("p", {}, "Changed most: ", link, ", " + milliseconds(most.before_ms) + " before and "
+    + milliseconds(most.after_ms) + " after (means of a step).");
 }
 
 function headline() {

@@ -1,56 +1,30 @@
 "use strict";
-// The way from the step before to the step after: a bar for what each range adds or takes away.
+// The way from the period before to the period after: a bar for each row of its change.
 
-/** How many ranges have a bar of their own. */
-const waterfallRanges = 12;
-
-/** The GPU's busy time of a range in milliseconds a step, on a side; null where it is unknown. */
-function busyOf(range, side) {
-  const value = range.values.find(column => column.name === "gpu_busy_ns");
-  return value && !none(value[side]) ? value[side] / 1e6 : null;
-}
-
-/** The part of a range's host time that is in threads which drive steps: others run beside. */
-function steppingPart(range, side) {
-  const amount = name => (range.values.find(column => column.name === name) || {})[side] || 0;
-  return 1 - amount("other_threads_ns") / (amount("host_total_ns") || 1);
-}
-
-/** What a range adds to the step: GPU time where any range has some, else host time. */
-function addedBy(range, hasGpu) {
-  const host = side => range[side + "_ms"] * steppingPart(range, side);
-  if (!hasGpu) return host("after") - host("before");
-  return (busyOf(range, "after") || 0) - (busyOf(range, "before") || 0);
-}
+/** How many rows have a bar of their own. */
+const waterfallRows = 12;
 
 /**
- * The bars {name, from, to, kind} in milliseconds: the step before, the ranges that change most,
- * the others together, what is no time of a range, and the step after.
+ * The bars {name, from, to, kind} in milliseconds: the period before, the rows that change most,
+ * the others together, and the period after.
  */
-function waterfallBars(list) {
-  const hasGpu = list.some(range => busyOf(range, "before") > 0 || busyOf(range, "after") > 0);
-  const added = list.filter(range => !range.once)
-    .map(range => ({name: range.path, path: range.path, ms: addedBy(range, hasGpu)}))
-    .filter(({ms}) => isChange(ms))
-    .sort((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
-  const shown = added.slice(0, waterfallRanges);
-  const others = added.slice(waterfallRanges);
-  if (others.length) {
-    shown.push({name: some(others.length, "smaller change"), ms: sum(others, ({ms}) => ms)});
-  }
-  const known = sum(shown, ({ms}) => ms);
-  const name = hasGpu ? "GPU idle, and what overlaps" : "The rest of the step";
-  shown.push({name, ms: step.after_ms - step.before_ms - known, rest: true});
-  let now = step.before_ms;
+function waterfallBars(period) {
+  const changed = period.rows.map(row =>
+    ({...row, row_kind: row.kind, name: row.label, ms: row.after_ms - row.before_ms}));
+  const shown = changed.filter(({ms}) => isChange(ms)).slice(0, waterfallRows);
+  const others = changed.filter(row => !shown.includes(row));
+  const rest = period.after_ms - period.before_ms - sum(shown, ({ms}) => ms);
+  if (isChange(rest)) shown.push({name: some(others.length, "smaller change"), ms: rest, rest: true});
+  let now = period.before_ms;
   const bars = shown.map(item => {
     const from = now;
     now += item.ms;
     return {...item, from, to: now, kind: item.ms > 0 ? "more" : "less"};
   });
   return [
-    {name: "Step before", from: 0, to: step.before_ms, kind: "step"},
+    {name: "Period before", from: 0, to: period.before_ms, kind: "step"},
     ...bars,
-    {name: "Step after", from: 0, to: step.after_ms, kind: "step"},
+    {name: "Period after", from: 0, to: period.after_ms, kind: "step"},
   ];
 }
 
@@ -58,6 +32,29 @@ const waterfallPaint = {step: "var(--c7)", more: "var(--c3)", less: "var(--c2)"}
 
 const waterfallText = bar =>
   bar.kind === "step" ? milliseconds(bar.to) : signed(bar.to - bar.from, milliseconds);
+
+const digitsOf = value => none(value) ? null : inUnit("")(value);
+const bytesOf = value => none(value) ? null : inUnit("B")(value);
+
+/** The path of a bar's range, where the table of ranges has it. */
+function rangeOf(bar) {
+  const known = bar.row_kind === "range" && ranges.some(range => range.path === bar.name);
+  return known ? bar.name : null;
+}
+
+/** What differs between both sides, or the time alone. */
+function describeBar(bar, text) {
+  const both = (name, before, after) =>
+    none(before) || none(after) || before === after || before === "" || after === ""
+      ? "" : "\n" + name + ": " + before + " before, " + after + " after";
+  return bar.name + "\n" + text + " a period"
+    + (bar.changed === false ? ", within noise" : "")
+    + both("time", bar.before_ms && milliseconds(bar.before_ms), milliseconds(bar.after_ms))
+    + both(bar.row_kind === "copy" ? "copies" : "kernels", digitsOf(bar.before_kernels),
+      digitsOf(bar.after_kernels))
+    + both("HBM traffic", bytesOf(bar.before_hbm_bytes), bytesOf(bar.after_hbm_bytes))
+    + both("limiter", bar.before_limiter, bar.after_limiter);
+}
 
 function drawWaterfall(width, bars) {
   const isNarrow = width < 620;
@@ -73,22 +70,23 @@ function drawWaterfall(width, bars) {
     height: bars.length * line + 4,
     id: "waterfall-figure",
     role: "group",
-    "aria-label": "From the step before to the step after",
+    "aria-label": "From the period before to the period after",
   });
   bars.forEach((bar, i) => {
     const y = i * line + (isNarrow ? 18 : 4);
     const [begin, end] = [bar.from, bar.to].map(x).sort((a, b) => a - b);
     const text = waterfallText(bar);
-    const hint = bar.name + "\n" + text + " a " + unit;
-    const press = bar.path ? {role: "button", ...pressed(() => choose(bar.path, true))} : {};
+    const hint = describeBar(bar, text);
+    const path = bar.kind !== "step" && rangeOf(bar);
+    const press = path ? {role: "button", ...pressed(() => choose(path, true))} : {};
     drawNamedBar(drawing, {name: bar.name, text, begin, end, y, left, width}, {
       fill: waterfallPaint[bar.kind],
-      "fill-opacity": bar.rest ? 0.55 : 1,
+      "fill-opacity": bar.rest || bar.changed === false ? 0.55 : 1,
       "data-from": bar.from,
       "data-to": bar.to,
-      "aria-label": bar.path ? hint : undefined,
+      "aria-label": path ? hint : undefined,
       ...press,
-      ...(bar.path ? hinted(hint) : hovered(hint)),
+      ...(path ? hinted(hint) : hovered(hint)),
     });
     if (i + 1 < bars.length) {
       const at = {x1: x(bar.to), x2: x(bar.to), y1: y + 17, y2: y + line};
@@ -99,13 +97,16 @@ function drawWaterfall(width, bars) {
 }
 
 function waterfall() {
-  if (!hasSteps || !inner.length) return;
-  const bars = waterfallBars(inner);
-  const hasGpu = bars.some(bar => bar.name.startsWith("GPU idle"));
+  if (!data.period.rows.length) return;
+  const bars = waterfallBars(data.period);
   const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
-  const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the"
-    + " one above it ends: what the innermost ranges add to the step or take away ("
-    + (hasGpu ? "GPU busy, copies too" : "host time") + "), and what is no time of theirs.";
+  const first = Math.max(data.period.before_first_ms, data.period.after_first_ms) > 0
+    ? " A first step that is apart is in no bar: " + milliseconds(data.period.before_first_ms)
+      + " before, " + milliseconds(data.period.after_first_ms) + " after."
+    : "";
+  const about = "Milliseconds of the mean period, from the begin of a step to that of the next. Each"
+    + " bar begins where the one above it ends: kernels of a range itself, copies, idle time of the"
+    + " GPU by cause, and the time between steps. A paler bar is within noise." + first;
   section("waterfall", "From before to after", about, figure);
   redrawOnTheme.push(() => figure.redraw());
 }

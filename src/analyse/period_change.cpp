@@ -27,6 +27,8 @@ constexpr double row_alarms = 0.002;     // of the ranges together, and of the o
 constexpr double beside_alarms = 0.004;  // of the ranges together, beside what they have in common
 /// What the time of a row differs between two runs of one program, besides what its steps tell.
 constexpr double noise_of_run = 0.0075;
+/// The same of work on the GPU, where many ranges show that they differ by less.
+constexpr double min_noise_of_run = 0.005;
 /// The same where ranges differ more from each other: no more is taken for noise, since code makes
 /// such changes.
 constexpr double max_noise_of_run = 0.025;
@@ -35,7 +37,7 @@ constexpr std::size_t min_basis = 5;
 /// The same where each is judged beside what all have in common.
 constexpr std::size_t min_basis_beside = 20;
 /// Variances of ranges are alike: each is taken together with the median one, at this weight.
-constexpr double steps_of_median = 10;
+constexpr double steps_of_median = 20;
 
 /// Puts the periods of the runs beside each other.
 class period_comparer {
@@ -146,7 +148,9 @@ class period_comparer {
     common_ = change_in_common(changes);
     is_alike_ = std::abs(common_.value) <= context_.limit();
     if (is_alike_)
-      noise_of_run_ = std::clamp(std::sqrt(common_.between), noise_of_run, max_noise_of_run);
+      noise_of_run_ =
+          std::clamp(std::sqrt(common_.between),
+                     basis_ < min_basis_beside ? noise_of_run : min_noise_of_run, max_noise_of_run);
   }
   estimate moderated(estimate change) const {
     double const sum = freedom_ * change.variance + steps_of_median * median_variance_;
@@ -185,7 +189,8 @@ class period_comparer {
         }));
     double const larger_ms = std::max(std::abs(row.before_ms), std::abs(row.after_ms));
     double freedom = std::max(1.0, freedom_);
-    double variance = sums.variance;
+    bool const is_beside = row.kind == period_kind::copy && !is_nan(sums.variance_beside);
+    double variance = is_beside ? sums.variance_beside : sums.variance;
     if (runs_.both_known()) {
       freedom = static_cast<double>(runs_.size() - 2);
       double squares_of_runs = 0.0;
@@ -195,7 +200,9 @@ class period_comparer {
       }
       variance = std::max(variance, squares_of_runs / freedom * runs_.variance_of_difference());
     }
-    double const assumed = (runs_.both_known() ? noise_of_run : noise_of_run_) * larger_ms;
+    bool const is_gpu_work = is_range(sums) || row.kind == period_kind::copy;
+    double const of_run = is_gpu_work ? noise_of_run_ : std::max(noise_of_run_, noise_of_run);
+    double const assumed = (runs_.both_known() ? min_noise_of_run : of_run) * larger_ms;
     row.noise_ms = std::sqrt(variance + assumed * assumed);
     double const needed = student_quantile(row_alarms / (2.0 * family), freedom);
     double const clocks = is_range(sums) ? std::expm1(context_.clocks) * larger_ms : 0.0;

@@ -105,14 +105,16 @@ class rank_comparer {
       for (std::vector<double>* const values :
            {&collective.ns, &collective.launches, &collective.lost})
         keep(*values, positions);
+    for (rank_collective& collective : run.collectives) keep(collective.ends, positions);
   }
   static std::size_t position_of(std::uint32_t step, rank_run const& run) {
     return static_cast<std::size_t>(std::lower_bound(run.steps.begin(), run.steps.end(), step) -
                                     run.steps.begin());
   }
-  static void keep(std::vector<double>& values, std::vector<std::size_t> const& positions) {
+  template <class Value>
+  static void keep(std::vector<Value>& values, std::vector<std::size_t> const& positions) {
     if (values.empty()) return;
-    std::vector<double> kept;
+    std::vector<Value> kept;
     for (std::size_t const position : positions) kept.push_back(values[position]);
     values = std::move(kept);
   }
@@ -125,6 +127,7 @@ class rank_comparer {
            {&collective.ns, &collective.launches, &collective.lost})
         if (!values->empty()) *values = {mean(*values)};
     }
+    for (rank_collective& collective : run.collectives) collective.ends = {};
     if (!run.lost_work.empty()) run.lost_work = {mean(run.lost_work)};
     run.deviation_ns = sample_deviation(run.collectives.empty() ? run.work_ns : sums);
     run.busy_ns = {mean(run.busy_ns)};

@@ -117,6 +117,7 @@ class rank_recording {
   /// Values of collectives that are kept of a rank: 128 KB.
   static constexpr std::size_t most_values = std::size_t{1} << 14;
   static constexpr std::size_t fewest_steps = 16;  ///< of which values are kept; chosen
+  static constexpr std::size_t most_steps = 1000;  ///< the same; chosen
 
   /// A kernel or copy in one of the steps.
   struct work {
@@ -188,8 +189,9 @@ class rank_recording {
   void keep_last_steps() {
     std::size_t const most =
         std::max(fewest_steps, most_values / std::max(std::size_t{1}, made_.collectives.size()));
-    if (made_.steps.size() <= most) return;
-    first_ = made_.steps.size() - most;
+    std::size_t const kept = std::min(most, most_steps);
+    if (made_.steps.size() <= kept) return;
+    first_ = made_.steps.size() - kept;
     made_.steps.erase(made_.steps.begin(),
                       made_.steps.begin() + static_cast<std::ptrdiff_t>(first_));
     work_.erase(std::remove_if(work_.begin(), work_.end(),
@@ -202,10 +204,12 @@ class rank_recording {
     made_.busy_ns.resize(steps, 0.0);
     made_.work_ns.resize(steps, 0.0);
     made_.lost_work.resize(steps, 0.0);
-    for (rank_collective& collective : made_.collectives)
+    for (rank_collective& collective : made_.collectives) {
       for (std::vector<double>* const values :
            {&collective.ns, &collective.launches, &collective.lost})
         values->resize(steps, 0.0);
+      collective.ends.resize(steps, 0);
+    }
     std::vector<own_work> own(tree_.rows().size());
     std::int64_t busy_until = lost_time;
     std::int64_t work_until = lost_time;
@@ -219,6 +223,9 @@ class rank_recording {
         collective.ns[sample] += ns;
         collective.launches[sample] += 1.0;
         collective.lost[sample] += lost;
+        if (item.begin != lost_time && made_.began_at != 0)
+          collective.ends[sample] =
+              std::max(collective.ends[sample], add_saturated(made_.began_at, item.end));
         continue;
       }
       made_.work_ns[sample] += newly_covered(item, work_until);
@@ -227,6 +234,10 @@ class rank_recording {
       own[item.row].launches += 1.0;
       own[item.row].lost += lost;
     }
+    for (rank_collective& collective : made_.collectives)  // none lost, as usual
+      if (std::all_of(collective.lost.begin(), collective.lost.end(),
+                      [](double lost) { return lost == 0.0; }))
+        collective.lost = {};
     work_by_path by_path;
     for (std::size_t row = 0; row < own.size(); ++row)
       if (own[row].launches > 0.0)

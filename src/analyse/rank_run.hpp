@@ -29,6 +29,8 @@ struct rank_collective {
   std::vector<double> launches =
       {};                         ///< in each sample, those without a time too; empty: not known
   std::vector<double> lost = {};  ///< of these, without a time; empty: none
+  /// In each sample when the last one ended, since 1970; 0: not known. Empty: of means.
+  std::vector<std::int64_t> ends = {};
 };
 
 /// The own work of a range, without its collectives and without the ranges below.
@@ -66,8 +68,8 @@ struct rank_run {
 /// Whether a recording shows what each step of its rank did.
 bool has_rank_steps(profile const& recorded) noexcept;
 
-/// Reads a rank step by step. Of long runs it keeps the last steps, in 128 KB for the collectives.
-/// Requires: has_rank_steps.
+/// Reads a rank step by step. Of long runs it keeps the last 1,000 steps, or as many as have room
+/// in 512 KB for the collectives. Requires: has_rank_steps.
 rank_run read_rank(profile const& recorded);
 
 /// Reads the mean step of a rank.

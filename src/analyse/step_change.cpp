@@ -23,7 +23,7 @@ bool is_beyond(double change, double variance, double freedom) {
 
 /// Without the first one, which pays for what the others find done, where there are more than a few
 /// or it is apart from the others.
-std::vector<double> later_steps(std::vector<double> const& all) {
+std::vector<double> usual_steps_of(std::vector<double> const& all) {
   constexpr double apart = 1.5;  // medians of the others, as in the summary of steps
   if (all.size() < 3) return all;
   std::vector<double> later(all.begin() + 1, all.end());
@@ -39,7 +39,7 @@ step_change::step_change(compare_context const& context, comparison& result)
   std::size_t fewest = runs_.run(0).steps_ms.size();
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     std::vector<double> const& all = runs_.run(r).steps_ms;
-    std::vector<double> const steps = later_steps(all);
+    std::vector<double> const steps = usual_steps_of(all);
     std::vector<double>& side = pooled[runs_.is_later(r)];
     side.insert(side.end(), steps.begin(), steps.end());
     estimate const typical = typical_logarithm(steps);
@@ -84,7 +84,7 @@ void step_change::pool_few_steps() {
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     std::vector<double> const& all = runs_.run(r).steps_ms;
     std::vector<double> steps;
-    for (double const ms : later_steps(all))
+    for (double const ms : usual_steps_of(all))
       if (ms > 0) steps.push_back(std::log(ms));
     if (steps.empty()) continue;
     auto const count = static_cast<double>(steps.size());

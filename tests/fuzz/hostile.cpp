@@ -20,11 +20,11 @@
 
 #include "../../tools/compare_markdown.hpp"
 #include "../../tools/explanation.hpp"
+#include "../../tools/profile_json.hpp"
 #include "../unit/all_reports.hpp"
 #include "fuzz.hpp"
 #include "hostile_profile.hpp"
 #include "outputs.hpp"
-#include "../../tools/profile_json.hpp"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string>
 
+#include "../../tools/profile_json.hpp"
 #include "../unit/report_sample.hpp"
 #include "fuzz.hpp"
-#include "../../tools/profile_json.hpp"
 
 namespace {
 
@@ -27,7 +27,8 @@ std::string sound_profile() {
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   static strata::run_tables const* const sound = [] {
     auto* const made = new strata::run_tables;
-    fuzz::require(tools::read_profile_json(sound_profile(), *made).empty(), "a profile is readable");
+    fuzz::require(tools::read_profile_json(sound_profile(), *made).empty(),
+                  "a profile is readable");
     return made;
   }();
   strata::run_tables read;

@@ -78,54 +78,45 @@ test("a median is the middle, or between two", () => {
   assert.deepStrictEqual([[], [3], [3, 1, 2], [4, 1, 2, 3]].map(page.median), [null, 3, 2, 2.5]);
 });
 
-const timed = (path, before, after, extra) => ({
-  path,
-  before_ms: before,
-  after_ms: after,
-  values: [{name: "gpu_busy_ns", before: before * 1e6, after: after * 1e6}],
+const row = (label, before_ms, after_ms, extra) => ({
+  kind: "range",
+  name: label,
+  label,
+  before_ms,
+  after_ms,
+  changed: true,
   ...extra,
 });
+const periodOf = rows => ({
+  before_ms: rows.reduce((all, item) => all + item.before_ms, 0),
+  after_ms: rows.reduce((all, item) => all + item.after_ms, 0),
+  rows,
+});
 
-test("a waterfall leads from the step before to the step after, without a gap", () => {
-  const list = [timed("a", 5, 4), timed("b", 6, 2), timed("c", 1, 3), timed("d", 2, 2)];
-  const bars = page.waterfallBars(list);
-  assert.deepStrictEqual(bars.map(bar => [bar.name, bar.from, bar.to]), [
-    ["Step before", 0, 20],
-    ["b", 20, 16],
-    ["c", 16, 18],
-    ["a", 18, 17],
-    ["GPU idle, and what overlaps", 17, 11],
-    ["Step after", 0, 11],
+test("a waterfall leads from the period before to the period after, without a gap", () => {
+  const idle = row("GPU idle: launch", 8, 2, {kind: "idle"});
+  const bars = page.waterfallBars(periodOf([idle, row("b", 6, 2), row("c", 1, 3), row("d", 2, 2)]));
+  assert.deepStrictEqual(bars.map(bar => [bar.name, bar.from, bar.to, bar.kind]), [
+    ["Period before", 0, 17, "step"],
+    ["GPU idle: launch", 17, 11, "less"],
+    ["b", 11, 7, "less"],
+    ["c", 7, 9, "more"],
+    ["Period after", 0, 9, "step"],
   ]);
-  const kinds = bars.map(bar => bar.kind);
-  assert.deepStrictEqual(kinds, ["step", "less", "more", "less", "less", "step"]);
 });
 
-test("what runs in threads that drive no step adds nothing to it, and is named with them", () => {
-  const beside = {values: [
-    {name: "host_total_ns", before: 4e6, after: 9e6},
-    {name: "other_threads_ns", before: 4e6, after: 9e6},
-  ]};
-  const bars = page.waterfallBars([timed("load", 4, 9, beside), {...timed("h", 4, 3), values: []}]);
-  assert.deepStrictEqual(bars.map(bar => bar.name),
-    ["Step before", "h", "The rest of the step", "Step after"]);
-  const load = page.readRange(range("load", "unjudged", {thread: "thread loader"}));
-  assert.strictEqual(load.title, "load (host, thread loader)");
-});
-
-test("small changes are one bar, what ran once is none, host times do without a GPU", () => {
-  const many = Array.from({length: 20}, (_, i) => timed("r" + i, 1, 1.5));
-  const bars = page.waterfallBars([...many, timed("load", 50, 1, {once: true})]);
-  assert.strictEqual(bars.length, 1 + 12 + 1 + 1 + 1);
+test("rows beyond twelve are one bar, and what rounds to 0 has none", () => {
+  const many = Array.from({length: 20}, (_, i) => row("r" + i, 1, 1.5));
+  const bars = page.waterfallBars(periodOf(many));
+  assert.strictEqual(bars.length, 1 + 12 + 1 + 1);
   assert.deepStrictEqual([bars[13].name, bars[13].ms], ["8 smaller changes", 4]);
-  const [, host, rest] = page.waterfallBars([{...timed("h", 4, 3), values: []}]);
-  assert.deepStrictEqual([host.ms, rest.name, rest.ms], [-1, "The rest of the step", -8]);
-});
-
-test("what rounds to 0 is no change, and has no bar", () => {
   assert.deepStrictEqual([0, 4e-5, -4e-5, 5e-5, -1].map(page.isChange),
     [false, false, false, true, true]);
-  const bars = page.waterfallBars([timed("a", 5, 4), timed("b", 6, 6.00001)]);
-  assert.deepStrictEqual(bars.map(bar => bar.name),
-    ["Step before", "a", "GPU idle, and what overlaps", "Step after"]);
+  const quiet = page.waterfallBars(periodOf([row("a", 5, 4), row("b", 6, 6.00001)]));
+  assert.deepStrictEqual(quiet.map(bar => bar.name), ["Period before", "a", "Period after"]);
+});
+
+test("a range of a thread that drives no step is named with it", () => {
+  const load = page.readRange(range("load", "unjudged", {thread: "thread loader"}));
+  assert.strictEqual(load.title, "load (host, thread loader)");
 });

@@ -87,10 +87,8 @@ class Comparison(check_page.Page):
         self.expect(verdict[1:] in said, "the verdict is not in the headline")
         self.expect(((verdict + ": " + reason)[1:] in said) == (verdict != "no regression"),
                     f"the reason of {verdict}: {said}")
-        paths = [each["path"] for each in self.result["ranges"]]
-        most = next((path for path in paths if not any(other.startswith(path + "/") for other in paths)), None)
-        is_named = most is None or "Changed most: " + most in said or "Changed most" not in said
-        self.expect(is_named, f"{most} changed most: {said}")
+        most = next((row["label"] for row in self.result["period"]["rows"] if row["changed"]), None)
+        self.expect(("Changed most: " + most in said) if most else "Changed most" not in said, f"{most} changed most: {said}")
         if step["before_steps"] and step["after_steps"]:
             times = self.run(f"[time({step['before_ms']} * 1e6), time({step['after_ms']} * 1e6)]")
             self.expect(said.startswith(("The step ", "A step takes ", "No change: ")) and headline[1:] in said.split("\n")[0], f"the step: {said}")
@@ -104,12 +102,12 @@ class Comparison(check_page.Page):
         self.expect(notes == self.result["notes"], f"the notes: {notes}")
 
     def check_waterfall(self):
-        """The bars lead from the step before to the step after."""
+        """The bars lead from the period before to the period after."""
         if not self.has("#waterfall-figure"):
-            self.expect(not (self.result["step"]["before_steps"] and self.result["step"]["after_steps"] and self.result["ranges"]), "there is no waterfall")
+            self.expect(not self.result["period"]["rows"], "there is no waterfall")
             return
         ends = self.run("[...document.querySelectorAll('#waterfall-figure rect')].map(r => [Number(r.dataset.from), Number(r.dataset.to)])")
-        step = self.result["step"]
+        step = self.result["period"]
         near_enough = 1e-5 * max(step["before_ms"], step["after_ms"])
         way = [ends[0][1]] + [each[0] for each in ends[1:-1]]
         wrong = [i for i, each in enumerate(way) if i and abs(each - ends[i - 1][1]) > near_enough]

@@ -1,7 +1,7 @@
 // What runs lost, few steps and other conditions bound what a comparison says.
 #include <doctest/doctest.h>
-#include "analyse/compare.hpp"
 #include "../../tools/profile_json.hpp"
+#include "analyse/compare.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,12 +1,15 @@
 // The change of the period: rows that sum to it, named where noise does not make them.
 #include <doctest/doctest.h>
 #include "analyse/compare.hpp"
+#include "analyse/run_period.hpp"
 #include "analyse/run_tables.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -128,6 +131,83 @@ TEST_CASE("5 % planted in one of 100 ranges, in idle time, in a copy is named fi
   CHECK(in_range * 100 >= tried * 95);
   CHECK(in_gaps * 100 >= tried * 95);
   CHECK(in_copies * 100 >= tried * 95);
+}
+
+TEST_CASE("the largest part of a change is named, whatever kind it is of") {
+  strata::profile profiles[2];
+  char const* const names[] = {"gpt2-eager.strata", "gpt2-fused.strata"};
+  for (int i = 0; i < 2; ++i) {
+    std::ifstream file(std::string(STRATA_TEST_DIR) + "/../examples/report/" + names[i],
+                       std::ios::binary);
+    std::string const bytes{std::istreambuf_iterator<char>(file), {}};
+    REQUIRE(strata::read_recording(bytes, profiles[i]).ok());
+  }
+  comparison const c = compared(profiles[0], profiles[1]);
+  check_sums(c);
+  CHECK(c.verdict == comparison_verdict::no_regression);
+  CHECK(c.headline.find("the step is 17.6x faster, ") == 0);
+  CHECK(c.headline.find("; launch-bound before, ") != std::string::npos);
+  REQUIRE(c.most_changed() != nullptr);
+  CHECK(row_label(*c.most_changed()) == "GPU idle: launch");
+  CHECK(tools::most_changed_text(c).find("GPU idle: launch, 18.2 ms before and 280 us after") == 0);
+  // Nobody knows the causes of idle time by the sums alone.
+  strata::run_tables const before = make_run_tables(profiles[0]);
+  strata::run_tables after = make_run_tables(profiles[1]);
+  after.period = make_run_period(after);
+  comparison const by_sums = strata::compare(before, after);
+  check_sums(by_sums);
+  CHECK(row_label(*by_sums.most_changed()) == "GPU idle");
+}
+
+TEST_CASE("programs without a common range have no factor and no rows") {
+  std::mt19937 random(7);
+  strata::profile const one =
+      resampled::run_of(resampled::recorded("gpt2-fused.strata"), random, 6);
+  strata::profile const other =
+      resampled::run_of(resampled::recorded("pytorch-decode.strata"), random, 6);
+  comparison const c = compared(one, other);
+  CHECK(c.verdict == comparison_verdict::inconclusive);
+  CHECK_FALSE(c.comparable);
+  CHECK(c.period.rows.empty());
+  CHECK(c.headline.find("a step takes ") == 0);
+}
+
+TEST_CASE("losses and other clocks are no change") {
+  std::mt19937 random(11);
+  resampled::program const program = resampled::made_up(random);
+  resampled::planted change;
+  change.node = 42;
+  change.of_node = 1.08;
+  strata::profile const before = resampled::run_of(program, random, 20);
+  strata::profile after = resampled::run_of(program, random, 20, {}, change);
+  REQUIRE(compared(before, after).most_changed() != nullptr);
+  CHECK(row_label(*compared(before, after).most_changed()) == "r41");
+  strata::profile lossy = after;
+  lossy.losses.work_unfinished = after.kernels.size();
+  CHECK(compared(before, lossy).most_changed() == nullptr);
+  after.environment.devices[0].clock_khz = 1980000 * 0.91;
+  CHECK(compared(before, after).most_changed() == nullptr);
+}
+
+TEST_CASE("lines of a period sum to it, with the rows that are left out") {
+  std::mt19937 random(13);
+  resampled::program const program = resampled::made_up(random);
+  resampled::planted change;
+  change.of_gaps = 2.0;
+  comparison const c = compared(resampled::run_of(program, random, 20),
+                                resampled::run_of(program, random, 20, {}, change));
+  std::vector<tools::period_line> const lines = tools::period_lines(c.period);
+  REQUIRE(lines.size() == 14);
+  CHECK(lines[0].text.find("GPU idle: ") == 0);
+  CHECK(lines[12].text.find(" other rows") != std::string::npos);
+  CHECK(lines[13].text == "the period");
+  double before = 0, after = 0;
+  for (std::size_t i = 0; i < 13; ++i) {
+    before += lines[i].before_ms;
+    after += lines[i].after_ms;
+  }
+  CHECK(before == doctest::Approx(lines[13].before_ms));
+  CHECK(after == doctest::Approx(lines[13].after_ms));
 }
 
 }  // namespace compare_period_test

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "sample_profile.hpp"
 #include "../../tools/profile_json.hpp"
+#include "sample_profile.hpp"
 
 namespace compare_reference_test {
 

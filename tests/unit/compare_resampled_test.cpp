@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "../sanitizers.hpp"
 #include "../../tools/profile_json.hpp"
+#include "../sanitizers.hpp"
 
 namespace compare_resampled_test {
 

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "../sanitizers.hpp"
 #include "../../tools/profile_json.hpp"
+#include "../sanitizers.hpp"
 
 namespace compare_test {
 
@@ -249,21 +249,27 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
   std::string many;
   for (int i = 0; i < 501; ++i) many += ",\"" + std::to_string(i) + "\":0";
   CHECK(tools::read_profile_json(with(many), file) == damage);
-  CHECK(tools::read_profile_json(with("},{\"path\":\"a\",\"calls\":3"), file) == "");  // a path twice
+  CHECK(tools::read_profile_json(with("},{\"path\":\"a\",\"calls\":3"), file) ==
+        "");  // a path twice
   CHECK(strata::compare(file, file).ranges.size() == 1);
-  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":1},"ranges":[]})", file) == "");
+  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":1},"ranges":[]})",
+                                 file) == "");
   CHECK(strata::compare(file, file).reason == "the profiles have no range in common");
-  CHECK(strata::compare(std::vector<run_tables const*>(), {&file}).reason == "one side has no profile");
+  CHECK(strata::compare(std::vector<run_tables const*>(), {&file}).reason ==
+        "one side has no profile");
 }
 
 TEST_CASE("foreign and newer files are named") {
   run_tables file;
-  CHECK(tools::read_profile_json("[]", file) == "It is no profile of Strata: schema.name is not strata.profile.");
-  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":2},"ranges":[]})", file)
+  CHECK(tools::read_profile_json("[]", file) ==
+        "It is no profile of Strata: schema.name is not strata.profile.");
+  CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":2},"ranges":[]})",
+                                 file)
             .find("schema version") != std::string::npos);
   CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":1}})", file) ==
         "It has no ranges: the file is not whole.");
-  CHECK(tools::read_profile_json("{", file) == "It is no JSON: line 1: string literal was expected.");
+  CHECK(tools::read_profile_json("{", file) ==
+        "It is no JSON: line 1: string literal was expected.");
 }
 
 TEST_CASE("a profile beside itself has not changed") {
@@ -1016,7 +1022,8 @@ TEST_CASE("a counted row of many members is refused") {
   text.pop_back();
   text += ",\"counters\":{\"values\":[{\"path\":\"a\",\"total\":" + values + "}}]}}";
   run_tables odd;
-  CHECK(tools::read_profile_json(text, odd) == "Its rows are not those of a profile: the file was changed.");
+  CHECK(tools::read_profile_json(text, odd) ==
+        "Its rows are not those of a profile: the file was changed.");
 }
 
 TEST_CASE("where all ranges changed, how they differ is no noise") {

@@ -5,11 +5,12 @@
 #include <strata/recording/format.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table_input.hpp>
-#include "analyse/run_tables.hpp"
-#include "analyse/rank_collectives.hpp"
 #include "analyse/change_statistics.hpp"
+#include "analyse/rank_clocks.hpp"
+#include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
+#include "analyse/run_tables.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,8 +26,8 @@
 #include <utility>
 #include <vector>
 
-#include "sample_profile.hpp"
 #include "../../tools/profile_json.hpp"
+#include "sample_profile.hpp"
 
 namespace ranks_test {
 
@@ -108,7 +109,8 @@ double range_ns(rank_run const& run, std::string const& path) {
   return -1.0;
 }
 
-std::vector<double> collective_ns(rank_run const& run, std::string const& path, std::string const& kernel) {
+std::vector<double> collective_ns(rank_run const& run, std::string const& path,
+                                  std::string const& kernel) {
   for (rank_collective const& collective : run.collectives)
     if (collective.path == path && collective.kernel == kernel) return collective.ns;
   return {};
@@ -180,10 +182,41 @@ TEST_CASE("a recording is read step by step, without the first step") {
   REQUIRE(run.collectives.size() == 2);
   CHECK(run.collectives[0].path == "block[1]");  // that of block[0] ran in the first step only
   CHECK(run.collectives[0].ns == std::vector<double>{140.0, 200.0});
-  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "wrapped") == std::vector<double>{0.0, 11.0});
+  CHECK(collective_ns(run, "block[1]/NCCL:ncclBroadcast", "wrapped") ==
+        std::vector<double>{0.0, 11.0});
   CHECK(run.ranges.size() == 2);
   CHECK(range_ns(run, "block[*]") == 138.5);  // (100 + 30 + 7 + 140) / 2
   CHECK(range_ns(run, "") == 2.0);
+}
+
+TEST_CASE("the ends of collectives join the clocks of ranks") {
+  rank_program p = three_steps();
+  CHECK_FALSE(join_clocks({read_rank(p.made), read_rank(p.made)})[1].known);  // no absolute time
+  p.made.environment.started_at_unix_ns = 1'700'000'000'000'000'000;
+  rank_run const first = read_rank(p.made);
+  // A clock that is 3 ms ahead; the collective of the last step ends 8 ns later there.
+  p.made.environment.started_at_unix_ns += 3'000'000;
+  for (kernel_record& kernel : p.made.kernels)
+    if (kernel.name == wrapped) kernel.end += 8;
+  std::vector<rank_clock> const clocks = join_clocks({first, read_rank(p.made)});
+  REQUIRE(clocks[1].known);
+  CHECK(clocks[0].ahead_ns == 0);
+  CHECK(clocks[1].collectives == 3);
+  CHECK(clocks[1].ahead_ns == 3'000'000);
+  CHECK(clocks[1].spread_ns == 0);
+  // Means know no ends, and neither do ranks without a collective in common.
+  rank_run other = first;
+  other.collectives.clear();
+  CHECK_FALSE(join_clocks({first, other})[1].known);
+}
+
+TEST_CASE("of a long run the last thousand steps are kept") {
+  rank_program p(0);
+  for (int i = 0; i < 1500; ++i) p.step(1000 * i, 1000 * i + 900);
+  rank_run const run = read_rank(p.made);
+  CHECK(run.recorded_steps == 1500);
+  CHECK(run.steps.size() == 1000);
+  CHECK(run.steps.front() == 500);
 }
 
 TEST_CASE("a kernel without a name is a collective in a range of NCCL's, and a copy is none") {
@@ -215,7 +248,8 @@ TEST_CASE("profile.json gives the same mean step where nothing overlaps") {
   CHECK(detail::mean(steps.busy_ns) == 306.0);
   // The copies of the first step are not known apart: 7 ns of three steps, not of two.
   CHECK(means.work_ns[0] == doctest::Approx((100 + 30 + 140 + 4) / 2.0 + 7 / 3.0));
-  CHECK(collective_ns(means, "block[1]", "ncclDevKernel_AllReduce_RING") == std::vector<double>{160.0});
+  CHECK(collective_ns(means, "block[1]", "ncclDevKernel_AllReduce_RING") ==
+        std::vector<double>{160.0});
   CHECK(collective_ns(means, "block[1]/NCCL:ncclBroadcast", "wrapped") == std::vector<double>{5.5});
   CHECK(range_ns(means, "") == 2.0);
 }
