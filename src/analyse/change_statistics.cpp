@@ -1,6 +1,8 @@
 #include "change_statistics.hpp"
 
 #include <strata/base/macros.hpp>
+#include <strata/base/statistics.hpp>
+#include <strata/base/vec.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -11,39 +13,22 @@
 STRATA_BEGIN
 namespace detail {
 
-double median(std::vector<double> all) {
-  if (all.empty()) return 0;
-  std::size_t const middle = all.size() / 2;
-  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(middle), all.end());
-  double const upper = all[middle];
-  if (all.size() % 2 == 1) return upper;
-  return (*std::max_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(middle)) +
-          upper) /
-         2;
-}
+namespace {
 
-double mean(std::vector<double> const& all) {
-  double sum = 0;
-  for (double const value : all) sum += value;
-  return all.empty() ? 0 : sum / static_cast<double>(all.size());
-}
+vec<double> copied(std::vector<double> const& all) { return {all.begin(), all.end()}; }
 
-double squares(std::vector<double> const& all) {
-  double const middle = mean(all);
-  double sum = 0;
-  for (double const value : all) sum += (value - middle) * (value - middle);
-  return sum;
-}
+}  // namespace
 
-double sample_deviation(std::vector<double> const& all) {
-  return all.size() > 1 ? std::sqrt(squares(all) / static_cast<double>(all.size() - 1)) : 0;
-}
+double median(std::vector<double> const& all) { return median(copied(all)); }
+
+double mean(std::vector<double> const& all) { return mean(copied(all)); }
+
+double squares(std::vector<double> const& all) { return squares(copied(all)); }
+
+double sample_deviation(std::vector<double> const& all) { return sample_deviation(copied(all)); }
 
 double robust_deviation(std::vector<double> const& all) {
-  double const middle = median(all);
-  std::vector<double> distances;
-  for (double const value : all) distances.push_back(std::abs(value - middle));
-  return 1.4826 * median(std::move(distances));
+  return 1.4826 * median_distance(copied(all));
 }
 
 double normal_tail(double deviations) { return std::erfc(deviations / std::sqrt(2.0)) / 2; }

@@ -12,7 +12,7 @@
 STRATA_BEGIN
 namespace detail {
 
-double median(std::vector<double> all);
+double median(std::vector<double> const& all);
 double mean(std::vector<double> const& all);
 /// The sum of squared distances from the mean.
 double squares(std::vector<double> const& all);

@@ -157,7 +157,7 @@ everywhere = plain("\0".join(pages.values()))
 titles = {span for text in pages.values() for span in code_spans(text)} | set(re.findall(r"^#+ (.*)", "\n".join(pages.values()), re.M))
 wanted = []  # messages that need an entry: their words, whether something that differs comes before, and where they are
 speaking = sorted(p for folder in (include, src, root / "tools/inject") for p in folder.rglob("*") if p.suffix in (".hpp", ".h", ".cpp") and p.name != "implementation.cpp")
-for path in [*speaking, root / "tools/inject/inject.cpp"]:
+for path in [*speaking, root / "tools/inject/inject.cpp", root / "tools/profile_json.cpp"]:
     texts = list(literals(path.read_text(encoding="utf-8")))
     all_texts += texts
     for text in filter(is_sentence, texts if path.name not in EXEMPT else []):
