@@ -323,7 +323,10 @@ class row_reader final : public json::json_sax_t {
     position = at;
     std::string const what = error.what();
     std::size_t const begin = what.rfind(word);
-    if (begin != what.npos) expected = what.substr(begin + word.size());
+    if (begin != what.npos)
+      expected = what.substr(begin + word.size());
+    else if (what.find("while parsing value") != what.npos)
+      expected = "a value";
     return false;
   }
 

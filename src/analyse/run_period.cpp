@@ -41,7 +41,7 @@ std::string_view direction_of(copy_kind kind) noexcept {
 }
 
 /// A first step is apart as in the summary of steps: modules are loaded in it.
-constexpr double apart = 1.5;  // medians of the others
+constexpr double apart_first_step = 1.5;  // medians of the others
 
 /// The sum of a series, and the variance of its mean.
 struct sampled {
@@ -218,17 +218,18 @@ class summed_period {
       if (next.number == run_.steps[i - 1].number + 1.0 && ns >= 0.0) between.push_back(ns);
     }
     if (mean(between) > 0.0)
-      made_.parts.push_back({period_kind::between, "between steps", mean(between),
-                             squares(between) / std::max(1.0, between.size() - 1.0) /
-                                 static_cast<double>(between.size())});
+      made_.parts.push_back(
+          {period_kind::between, "between steps", mean(between),
+           squares(between) / std::max(1.0, static_cast<double>(between.size()) - 1.0) /
+               static_cast<double>(between.size())});
     return std::move(made_);
   }
 
  private:
   void find_step() {
     std::vector<double> later(steps_ns_.begin() + 1, steps_ns_.end());
-    without_first_ =
-        steps_ns_.size() >= 3 && !(run_.steps_folded > 0.0) && steps_ns_[0] > apart * median(later);
+    without_first_ = steps_ns_.size() >= 3 && !(run_.steps_folded > 0.0) &&
+                     steps_ns_[0] > apart_first_step * median(later);
     if (without_first_) made_.first_ns = steps_ns_[0];
     std::vector<double> const& averaged = without_first_ ? later : steps_ns_;
     auto const count = static_cast<double>(averaged.size());
@@ -334,18 +335,18 @@ class summed_period {
   run_period made_;
 };
 
-/// What bounds the step, as a word: the sentence has more behind it.
-std::string bound_of(findings_table const& findings, roofline_table const& roofline) {
+/// What bounds the step, as words: the sentence has more behind them.
+void find_bound(run_period& made, findings_table const& findings, roofline_table const& roofline) {
   std::string word = findings.bound.substr(0, findings.bound.find(':'));
-  if (word.size() == findings.bound.size()) return {};
+  if (word.size() == findings.bound.size() || word.size() < 2) return;
   if (word == "GPU-bound" && !roofline.limits.empty()) {
     range_limit const& limit = roofline.limits[0];
-    if (limit.kind == limiter::unit) return std::string(limit.roof) + "-bound";
-    if (limit.kind == limiter::latency) return "latency-bound";
+    if (limit.kind == limiter::unit) made.limit = std::string(limit.roof) + "-bound";
+    if (limit.kind == limiter::latency) made.limit = "latency-bound";
   }
-  bool const is_word = word.size() > 1 && std::islower(static_cast<unsigned char>(word[1])) != 0;
+  bool const is_word = std::islower(static_cast<unsigned char>(word[1])) != 0;
   if (is_word) word[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[0])));
-  return word;
+  made.bound = std::move(word);
 }
 
 /// Adds what is known of ranges besides time.
@@ -396,7 +397,7 @@ run_period make_run_period(profile const& source, profile_tables& tables, run_ta
   findings_table const findings =
       make_findings({source, input.folded, by_name, input.steps, roofline, input.gpu_counters(),
                      tree, input.ranges});
-  made.bound = detail::bound_of(findings, roofline);
+  detail::find_bound(made, findings, roofline);
   detail::describe_ranges(made, input.folded, roofline, input.gpu_counters());
   return detail::finished(std::move(made));
 }

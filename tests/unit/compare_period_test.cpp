@@ -150,6 +150,14 @@ TEST_CASE("the largest part of a change is named, whatever kind it is of") {
   REQUIRE(c.most_changed() != nullptr);
   CHECK(row_label(*c.most_changed()) == "GPU idle: launch");
   CHECK(tools::most_changed_text(c).find("GPU idle: launch, 18.2 ms before and 280 us after") == 0);
+  // A unit that only one run counted says nothing of the other.
+  strata::run_tables counted = make_run_tables(profiles[1]);
+  CHECK(strata::compare(counted, counted).headline.find("; latency-bound before and after") !=
+        std::string::npos);
+  strata::run_tables uncounted = counted;
+  uncounted.period.limit = "";
+  CHECK(strata::compare(counted, uncounted).headline.find("; GPU-bound before and after") !=
+        std::string::npos);
   // Nobody knows the causes of idle time by the sums alone.
   strata::run_tables const before = make_run_tables(profiles[0]);
   strata::run_tables after = make_run_tables(profiles[1]);
