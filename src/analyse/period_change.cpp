@@ -24,7 +24,7 @@ namespace {
 
 // All chosen.
 constexpr double row_alarms = 0.002;     // of the ranges together, and of the other rows together
-constexpr double beside_alarms = 0.004;  // of the ranges together, beside what they have in common
+constexpr double beside_alarms = 0.007;  // of the ranges together, beside what they have in common
 /// What the time of a row differs between two runs of one program, besides what its steps tell.
 constexpr double noise_of_run = 0.0075;
 /// The same of work on the GPU, where many ranges show that they differ by less.
@@ -54,6 +54,10 @@ class period_comparer {
     }
     same_traffic_ = is_traffic_alike();
     for (std::size_t r = 0; r < runs_.size(); ++r) add(r);
+    for (row_sums& sums : sums_) {
+      sums.variance = variance_of(sums.ms, sums.variances);
+      sums.variance_beside = variance_of(sums.ms, sums.variances_beside);
+    }
     find_noise_of_run();
     for (row_sums& sums : sums_) judge(sums);
     for (row_sums& sums : sums_) made_.rows.push_back(std::move(sums.row));
@@ -70,7 +74,10 @@ class period_comparer {
     period_row row;
     double variance = 0.0;         // of the change by the steps, ms squared
     double variance_beside = 0.0;  // the same beside what all kernels have in common
-    std::vector<double> ms;        // by run
+    // By run, in ms and ms squared.
+    std::vector<double> ms;
+    std::vector<double> variances;
+    std::vector<double> variances_beside;
   };
 
   run_period const& period_of(std::size_t r) const { return runs_.run(r).tables().period; }
@@ -91,7 +98,9 @@ class period_comparer {
       sums_.emplace_back();
       sums_.back().row.kind = kind;
       sums_.back().row.name = name;
-      sums_.back().ms.resize(runs_.size());
+      for (std::vector<double>* const values :
+           {&sums_.back().ms, &sums_.back().variances, &sums_.back().variances_beside})
+        values->resize(runs_.size());
     }
     return sums_[place->second];
   }
@@ -114,14 +123,37 @@ class period_comparer {
       row_sums& sums = sums_of(part);
       period_row& row = sums.row;
       sums.ms[r] += part.ns / 1e6;
-      sums.variance += part.variance * weight * weight / 1e12;
-      sums.variance_beside += part.variance_beside * weight * weight / 1e12;
+      sums.variances[r] += part.variance / 1e12;
+      sums.variances_beside[r] += part.variance_beside / 1e12;
       (after ? row.after_ms : row.before_ms) += part.ns / 1e6 * weight;
       (after ? row.after_kernels : row.before_kernels) += part.kernels * weight;
       (after ? row.after_hbm_bytes : row.before_hbm_bytes) +=
           same_traffic_ ? part.hbm_bytes * weight : std::numeric_limits<double>::quiet_NaN();
       (after ? row.after_limiter : row.before_limiter) = part.limiter;
     }
+  }
+
+  /// The variance of a row's change. Few steps of one run tell their own noise badly: the steps of
+  /// all runs together tell it too, as a part of the time, and the larger one counts.
+  double variance_of(std::vector<double> const& ms, std::vector<double> const& variances) const {
+    double sum = 0.0;
+    double freedom = 0.0;
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      double const steps = period_of(r).steps;
+      if (!(ms[r] > 0.0 && steps > 1.0)) continue;
+      sum += (steps - 1.0) * variances[r] * steps / (ms[r] * ms[r]);
+      freedom += steps - 1.0;
+    }
+    double own = 0.0;
+    double pooled = 0.0;
+    for (std::size_t r = 0; r < runs_.size(); ++r) {
+      double const weight = runs_.weight(r) * runs_.weight(r);
+      own += weight * variances[r];
+      if (freedom > 0.0)
+        pooled += weight * ms[r] * ms[r] * sum / freedom / std::max(1.0, period_of(r).steps);
+    }
+    return is_nan(own) || is_nan(pooled) ? std::numeric_limits<double>::quiet_NaN()
+                                         : std::max(own, pooled);
   }
 
   static bool is_range(row_sums const& sums) { return sums.row.kind == period_kind::range; }

@@ -21,7 +21,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <string>
@@ -167,7 +166,7 @@ class timeline_period {
     part.variance = sums.variance(made_.steps);
   }
   void add_idle() {
-    for (std::size_t cause = 0; cause < std::size(idle_cause_table); ++cause) {
+    for (std::size_t cause = 0; cause < idle_causes; ++cause) {
       sampled sums;
       for (std::size_t i = 0; i < steps_.size(); ++i) {
         sums.add(steps_[i].idle_ns[cause]);

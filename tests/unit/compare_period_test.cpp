@@ -4,6 +4,7 @@
 #include "analyse/run_period.hpp"
 #include "analyse/run_tables.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -111,7 +112,7 @@ TEST_CASE("equal runs raise no alarm and name no change") {
   }
   MESSAGE(made << " pairs: " << alarms << " false alarms, " << named << " changes named");
   CHECK(alarms * 100 <= made);
-  CHECK(named * 100 <= made);
+  CHECK(named <= std::max(1, made / 100));
 }
 
 TEST_CASE("5 % planted in one of 100 ranges, in idle time, in a copy is named first") {

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -53,12 +52,14 @@ struct idle_time {
   double gaps = 0.0;  ///< idle periods in which the cause had the largest part
 };
 
+inline constexpr std::size_t idle_causes = sizeof(idle_cause_table) / sizeof(idle_cause_table[0]);
+
 /// One of the steps that a mean is of.
 /// Units: ns.
 struct step_idle {
   std::uint32_t step = 0;  ///< its number
   double ns = 0.0;
-  double idle_ns[std::size(idle_cause_table)] = {};  ///< by idle_cause
+  double idle_ns[idle_causes] = {};  ///< by idle_cause
 };
 
 /// Copies between host and device in a mean step, of one range itself.
