@@ -29,7 +29,7 @@
 #include "analyse/run_tables.cpp"
 #include "analyse/stall_rules.cpp"
 #include "analyse/step_bound.cpp"
-#include "analyse/step_change.cpp"
+#include "analyse/step_comparison.cpp"
 #include "analyse/step_rules.cpp"
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"

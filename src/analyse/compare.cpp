@@ -11,7 +11,7 @@
 #include "range_rows.hpp"
 #include "run_ranges.hpp"
 #include "run_tables.hpp"
-#include "step_change.hpp"
+#include "step_comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,7 @@ comparison compare(std::vector<run_tables const*> const& before,
       detail::find_differences(runs.before, runs.after, std::log1p(options.limit));
   detail::compare_context const context{runs, options, circumstances.clocks,
                                         detail::explained_by_cpu(runs)};
-  detail::step_change step(context, result);
+  detail::step_comparison step(context, result);
   detail::find_range_rows(runs, result);
   detail::range_changes ranges(context, result, step.steps_a_run);
   ranges.judge(step.few, step.too_few);

@@ -10,7 +10,7 @@
 #include "period_change.hpp"
 #include "range_changes.hpp"
 #include "run_losses.hpp"
-#include "step_change.hpp"
+#include "step_comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ std::string bounds_text(period_change const& period) {
 /// Says what was found.
 class verdict_writer {
  public:
-  verdict_writer(compare_context const& context, step_change& step, range_changes const& ranges,
+  verdict_writer(compare_context const& context, step_comparison& step, range_changes const& ranges,
                  comparison& result)
       : context_(context), runs_(context.runs), step_(step), ranges_(ranges), result_(result) {}
 
@@ -291,15 +291,15 @@ class verdict_writer {
 
   compare_context const& context_;
   compared_runs const& runs_;
-  step_change& step_;
+  step_comparison& step_;
   range_changes const& ranges_;
   comparison& result_;
 };
 
 }  // namespace
 
-void write_verdict(compare_context const& context, step_change& step, range_changes const& ranges,
-                   comparability& circumstances, comparison& result) {
+void write_verdict(compare_context const& context, step_comparison& step,
+                   range_changes const& ranges, comparability& circumstances, comparison& result) {
   verdict_writer(context, step, ranges, result).write(circumstances);
 }
 

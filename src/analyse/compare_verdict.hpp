@@ -7,15 +7,15 @@
 #include "compare_context.hpp"
 #include "comparison.hpp"
 #include "range_changes.hpp"
-#include "step_change.hpp"
+#include "step_comparison.hpp"
 
 STRATA_BEGIN
 namespace detail {
 
 /// Fills the verdict of a comparison with its reason, its headline, its notes and the verdicts of
 /// its ranges, which come in the order of their changes then.
-void write_verdict(compare_context const& context, step_change& step, range_changes const& ranges,
-                   comparability& circumstances, comparison& result);
+void write_verdict(compare_context const& context, step_comparison& step,
+                   range_changes const& ranges, comparability& circumstances, comparison& result);
 
 }  // namespace detail
 STRATA_END

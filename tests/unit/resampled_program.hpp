@@ -4,9 +4,9 @@
 #define STRATA_TESTS_UNIT_RESAMPLED_PROGRAM_HPP
 
 #include <strata/profile.hpp>
-#include <strata/recording.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/record_sums.hpp>
+#include "recording/recording.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "step_change.hpp"
+#include "step_comparison.hpp"
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -32,7 +32,7 @@ std::vector<double> usual_steps_of(std::vector<double> const& all) {
 
 }  // namespace
 
-step_change::step_change(compare_context const& context, comparison& result)
+step_comparison::step_comparison(compare_context const& context, comparison& result)
     : context_(context), runs_(context.runs), result_(result) {
   std::vector<double> pooled[2];
   std::vector<double> logarithms[2];
@@ -77,7 +77,7 @@ step_change::step_change(compare_context const& context, comparison& result)
 
 /// Of few steps the deviation is that of all runs together, which Student's t widens by how few
 /// they are; and how far all after are from all before, where there are more without the first.
-void step_change::pool_few_steps() {
+void step_comparison::pool_few_steps() {
   double sum = 0;
   double of_medians = 0;
   double ends[2] = {-1e9, 1e9};  // the longest step before, the shortest one after
@@ -105,7 +105,7 @@ void step_change::pool_few_steps() {
 }
 
 /// How many steps of each run, or runs of each side, make the noise smaller than `wanted`.
-void step_change::advise(double wanted, double chance) {
+void step_comparison::advise(double wanted, double chance) {
   if (!(wanted > 0)) return;
   if (!result_.runs_known || within_ >= 0.9 * value.variance) {
     double const needed = student_quantile(chance, freedom_) / wanted;
@@ -120,7 +120,7 @@ void step_change::advise(double wanted, double chance) {
     if (student_quantile(chance, freedom) * noise < wanted) result_.runs_to_decide = n;
   }
 }
-void step_change::judge(time_family const (&families)[2]) {
+void step_comparison::judge(time_family const (&families)[2]) {
   double common = -1e9;
   double between = 0;
   double freedom = -1;
@@ -145,13 +145,15 @@ void step_change::judge(time_family const (&families)[2]) {
            is_beyond(beside, value.variance + between, std::min(freedom, freedom_));
 }
 /// Few steps decide by each of them: all that came after are that much longer than all before.
-bool step_change::is_beyond_clocks() const {
+bool step_comparison::is_beyond_clocks() const {
   double const most = std::log(max_by_clocks) + context_.clocks + context_.cpu;
   return few ? separation_ > most : is_beyond(value.value - most, value.variance, freedom_);
 }
 
-double step_change::hidden() const { return student_quantile(0.05, freedom_) * value.deviation(); }
-std::string step_change::steps_a_run_text() const {
+double step_comparison::hidden() const {
+  return student_quantile(0.05, freedom_) * value.deviation();
+}
+std::string step_comparison::steps_a_run_text() const {
   auto const steps = static_cast<std::size_t>(steps_a_run);
   return sentence() << steps << (steps == 1 ? " step" : " steps");
 }

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_STEP_CHANGE_HPP
-#define STRATA_ANALYSE_STEP_CHANGE_HPP
+#ifndef STRATA_ANALYSE_STEP_COMPARISON_HPP
+#define STRATA_ANALYSE_STEP_COMPARISON_HPP
 
 #include <strata/base/macros.hpp>
 #include "change_statistics.hpp"
@@ -15,10 +15,10 @@ STRATA_BEGIN
 namespace detail {
 
 /// The change of the step, and whether it is beyond the limit and noise.
-class step_change {
+class step_comparison {
  public:
   /// Fills what `result` says of the step.
-  step_change(compare_context const& context, comparison& result);
+  step_comparison(compare_context const& context, comparison& result);
 
   /// Judges it beside what ranges have in common.
   void judge(time_family const (&families)[2]);
@@ -51,4 +51,4 @@ class step_change {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_STEP_CHANGE_HPP
+#endif  // STRATA_ANALYSE_STEP_COMPARISON_HPP
