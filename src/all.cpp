@@ -1,4 +1,5 @@
 // All of src as one unit, for builds that name one file.
+#include "analyse/account.cpp"
 #include "analyse/balance_rules.cpp"
 #include "analyse/change_statistics.cpp"
 #include "analyse/comparability.cpp"
@@ -34,6 +35,7 @@
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
 #include "recording/recording.cpp"
+#include "report/account_view.cpp"
 #include "report/comparison_files.cpp"
 #include "report/finding_view.cpp"
 #include "report/findings.cpp"

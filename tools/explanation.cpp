@@ -5,6 +5,7 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/table.hpp>
 #include "recording/recording.hpp"
+#include "report/account_view.hpp"
 #include "report/answer_text.hpp"
 #include "report/findings.hpp"
 #include "report/report_input.hpp"
@@ -117,7 +118,10 @@ class explainer {
     made_.device = line_of(inner::device_text(input));
     made_.step_ns = input.steps.mean_ns;
     made_.usual_step_ns = input.steps.usual_ns();
+    made_.period_ns = input.steps.period_ns();
     made_.bound = line_of(input.findings.bound, 600);
+    made_.account = line_of(inner::account_text(input), 600);
+    made_.unknown = line_of(inner::unknown_text(input), 600);
     made_.rest_of_ranges = where(before_.csv, "ranges.csv", "csv");
     made_.rest_of_findings = where(before_.json, "findings.json", "json");
     made_.rest_of_problems = where(before_.json, "profile.json", "json");
@@ -175,6 +179,12 @@ class explainer {
     return input_.steps.busy_ns(input_.folded[row]);
   }
 
+  /// What a range's time is a share of: host times are as they were recorded.
+  double whole_ns() const {
+    strata::steps_summary const& steps = input_.steps;
+    return has_gpu_work() ? steps.period_ns() : steps.mean_ns + steps.between_ns;
+  }
+
   void add_ranges() {
     strata::report_input const& input = input_;
     made_.time_of_ranges = has_gpu_work() ? "GPU busy" : "host self";
@@ -184,7 +194,7 @@ class explainer {
       range.time_ns = time_of(amounts, i);
       if (!(range.time_ns > 0)) continue;
       range.path = path_of(input.folded[i].path);
-      range.share = inner::share_of(range.time_ns, made_.step_ns);
+      range.share = inner::share_of(range.time_ns, whole_ns());
       if (input.folded[i].is_many)
         range.limiter = "many ranges in one row";
       else if (i < input.roofline.limits.size())
@@ -429,6 +439,7 @@ std::string text_of(explanation const& all) {
   if (!all.settings.empty()) add_lines(text, "settings", {all.settings});
   add_lines(text, "measured", {all.step, all.device});
   if (!all.bound.empty()) add_lines(text, "answer", {all.bound});
+  if (!all.account.empty()) add_lines(text, "account", {all.account});
   for (std::size_t i = 0; i < all.causes.size(); ++i) {
     explained_cause const& cause = all.causes[i];
     text += "\n";
@@ -444,9 +455,11 @@ std::string text_of(explanation const& all) {
   }
   if (all.causes.empty()) text += "\nfindings      none\n";
   if (!all.together.empty()) text += "\ntogether      " + all.together + "\n";
+  if (!all.unknown.empty()) text += "\nunknown       " + all.unknown + "\n";
   if (all.causes_left_out > 0)
-    text +=
-        "\n" + std::to_string(all.causes_left_out) + " more findings" + all.rest_of_findings + "\n";
+    text += "\n" + std::to_string(all.causes_left_out) +
+            (all.causes_left_out == 1 ? " more finding" : " more findings") + all.rest_of_findings +
+            "\n";
   std::vector<std::string> rows;
   for (explained_range const& range : all.ranges) {
     std::string row =
@@ -468,8 +481,9 @@ std::string text_of(explanation const& all) {
 
 std::string markdown_of(explanation const& all) {
   std::string text = "# " + plain_markdown(all.bound) + "\n\n" + plain_markdown(all.run) + "\n\n" +
-                     plain_markdown(all.step) + "; " + plain_markdown(all.device) +
-                     "\n\n## Findings\n\n";
+                     plain_markdown(all.step) + "; " + plain_markdown(all.device) + "\n";
+  if (!all.account.empty()) text += "\n" + plain_markdown(all.account) + "\n";
+  text += "\n## Findings\n\n";
   for (explained_cause const& cause : all.causes) {
     text += "1. **" + plain_markdown(cause.rule) + "**: " + plain_markdown(cause.text) +
             "\n   Try: " + plain_markdown(cause.advice) + "\n";
@@ -481,6 +495,7 @@ std::string markdown_of(explanation const& all) {
   }
   if (all.causes.empty()) text += "None.\n";
   if (!all.together.empty()) text += "\n" + plain_markdown(all.together) + "\n";
+  if (!all.unknown.empty()) text += "\nUnknown: " + plain_markdown(all.unknown) + "\n";
   if (all.causes_left_out > 0)
     text += "\n" + std::to_string(all.causes_left_out) + " more" +
             plain_markdown(all.rest_of_findings) + "\n";
@@ -522,7 +537,10 @@ std::string json_of(explanation const& all) {
     json.number("step_ns", all.step_ns);
     json.number("usual_step_ns", all.usual_step_ns);
     json.line();
+    json.number("period_ns", all.period_ns);
     json.text("bound", all.bound);
+    json.text("account", all.account);
+    json.text("unknown", all.unknown);
     json.line();
     write_causes(json, all);
     write_ranges(json, all);

@@ -57,7 +57,10 @@ struct explanation {
   std::string device;    ///< what the GPU did in it
   double step_ns = 0;
   double usual_step_ns = 0;  ///< without recording, from which gains go
+  double period_ns = 0;      ///< from the begin of a step to that of the next: shares are of it
   std::string bound;         ///< what bounds the step
+  std::string account;       ///< what all of the period goes to
+  std::string unknown;       ///< what is not known most of all; may be empty
   std::vector<explained_cause> causes;
   std::string together;  ///< the step without the first causes at once; may be empty
   std::size_t causes_left_out = 0;

@@ -161,7 +161,7 @@ function budgetParts(list, kinds, isIdle) {
 function describeBudget(part, whole) {
   const where = part.ranges.slice(0, 4).map(({range, ns}) => shortTitle(range) + " " + time(ns));
   return (part.isIdle ? "GPU idle: " : "GPU busy: ") + part.name + "\n" + time(part.ns) + ", "
-    + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n")
+    + percent(100 * part.ns / whole) + " of the " + wholeTime + "\n" + where.join("\n")
     + (part.helps ? "\nHelps: " + part.helps : "");
 }
 
@@ -277,25 +277,28 @@ function waitOf(range) {
     + " (" + stall.replace(/_/g, " ") + ")";
 }
 
-/** The parts of the mean step, busy before idle; null where no GPU worked. */
+/** The parts of the period, busy before idle, in steps before between them; null where no GPU worked. */
 function readBudget() {
   if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
   const busy = budgetParts(data.budget.busy, busyKinds, false);
   const idle = budgetParts(data.budget.idle, idleKinds, true);
-  return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
+  const between = budgetParts(data.budget.between, idleKinds, true);
+  const all = [...busy, ...idle, ...between];
+  return {busy, idle, between, all, whole: sum(all, part => part.ns)};
 }
 
 /** The budget bar with its legend; null where no GPU worked. */
 function budget() {
   const step = readBudget();
   if (!step) return null;
-  const {busy, idle, all, whole} = step;
-  const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
+  const {busy, idle, between, all, whole} = step;
+  const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + wholeTime},
     all.map(part => budgetSegment(part, whole)));
   oneTabStop(bar, "[role=button]")();
   return el("div", {id: "budget"}, bar, el("div", {class: "two"},
     budgetGroup("GPU busy", "limiter", busy, step),
-    budgetGroup("GPU idle", "cause", idle, step)));
+    budgetGroup("GPU idle", "cause", idle, step),
+    budgetGroup("GPU idle between steps", "cause", between, step)));
 }
 
 /** Groups of steps that follow each other: number, how many, the shortest and the longest. */

@@ -32,15 +32,17 @@ function runTable() {
 function costTable() {
   const cost = data.cost_parts;
   const times = [
-    ["in ranges", cost.range_ns],
-    ["in launch callbacks", cost.callback_ns],
-    ["in readings of CPU counters", cost.counter_ns],
+    ["in ranges", cost.range_ns, "recorded"],
+    ["in launch callbacks", cost.callback_ns, "recorded"],
+    ["in readings of CPU counters", cost.counter_ns, "recorded"],
     ["waiting for a flush", cost.flush_ns],
     ["to start", cost.start_ns],
     ["on CUPTI's own threads", cost.activity_ns],
   ].filter(([, ns]) => ns > 0);
   if (!times.length) return null;
-  const ofTime = ([, ns]) => shareText(100 * ns / (cost.window_ns || data.end_ns));
+  // What comes before or after the recording, or beside it, is no part of its time.
+  const ofTime = ([, ns, when]) =>
+    when ? shareText(100 * ns / (cost.window_ns || data.end_ns)) : "";
   return table("Cost of Strata", [
     {label: "What", get: ([name]) => name, text: true},
     {label: "Time", get: ([, ns]) => time(ns)},

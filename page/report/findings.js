@@ -113,7 +113,7 @@ function aboutFindings(list) {
     ? some(run, "check", "checks") + " found nothing"
       + (blind ? "; " + blind + " could not run." : ".")
     : "No check of the host times found anything; most checks look at the GPU's.";
-  const found = "One cause each, over all its ranges, by what the " + unit
+  const found = "One cause each, over all its ranges, by what the " + wholeTime
     + " gains without it. What is predicted is the best case.";
   const more = answer.findings_left_out
     ? count(answer.findings_left_out) + " more are in findings.json."

@@ -20,8 +20,9 @@ function setOfSteps() {
     : "";
   const means = "All numbers of a step are means of ";
   if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
-  return means + some(typicalCount, "recorded step") + apart + ". On this first screen idle time "
-    + "is an estimate: all of it is shortened alike, to a step without recording.";
+  return means + some(typicalCount, "recorded step") + apart + ". Recording slows them: shares "
+    + "of the step, findings and idle time are of one without it, whose idle time is an estimate, "
+    + "all of it shortened alike; host times and the timeline are as recorded.";
 }
 
 function stepTiles() {
@@ -38,6 +39,13 @@ function stepTiles() {
     value: time(summary.usual_ns),
     note: summary.count > 1 ? spread : null,
   })];
+  if (summary.between_ns > 0) {
+    tiles.push(tile({
+      name: "Period",
+      value: time(summary.period_ns),
+      note: "the step, and " + time(summary.between_ns) + " until the next one",
+    }));
+  }
   if (summary.without_first) {
     const note = "apart: in no figure of a mean step";
     tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
@@ -119,7 +127,7 @@ function helpsNothing() {
   if (!(summary.gpu_busy_ns > 0)) return null;
   const blind = answer.undecided;
   const ran = some(answer.checks - blind.length, "check", "checks") + " found nothing that would "
-    + "shorten the " + unit + ".";
+    + "shorten the " + wholeTime + ".";
   if (!blind.length) return el("p", {}, ran);
   return el("p", {}, "What helps most is not measured: " + howToRun(commonestNeed(blind))
     + " to run " + some(blind.length, "more check", "more checks") + ". " + ran);
@@ -128,7 +136,7 @@ function helpsNothing() {
 /** The cause that gains most, its fix, and what the step becomes. */
 function helpsMost() {
   if (!bestFinding) return helpsNothing();
-  const isLittle = bestFinding.gain_ns_per_step < little * summary.usual_ns;
+  const isLittle = bestFinding.gain_ns_per_step < little * summary.period_ns;
   const intro = "What helps most" + (isLittle ? ", though little: " : ": ");
   return el("p", {}, intro, placesOf(bestFinding), sentence(bestFinding.title), " ",
     sentence(bestFinding.advice), " ", bestFinding.prediction);
@@ -146,11 +154,11 @@ const isBound = /^([A-Z][a-z]+|GPU|CPU)-bound: |^Idle: /.test(answer.bound || ""
 
 /** The cause that gains most, where that is much of the step. */
 function mostToGain() {
-  if (bestFinding && bestFinding.gain_ns_per_step > much * summary.usual_ns) {
+  if (bestFinding && bestFinding.gain_ns_per_step > much * summary.period_ns) {
     return " Most to gain: " + bestFinding.cause + ".";
   }
   const blind = answer.undecided.length;
-  const most = bestFinding ? 100 * bestFinding.gain_ns_per_step / summary.usual_ns : 0;
+  const most = bestFinding ? 100 * bestFinding.gain_ns_per_step / summary.period_ns : 0;
   return (most ? " Known fixes gain at most " + percent(most) + "." : " No known fix shortens it.")
     + (blind ? " " + some(blind, "check", "checks") + " could not run." : "");
 }
@@ -178,6 +186,15 @@ function bound() {
   return [el("p", {class: "answer"}, first + mostToGain()), rest ? el("p", {}, rest) : null];
 }
 
+/** What all of the period goes to, and what is not known most of all. */
+function account() {
+  const {text, unknown} = answer.account;
+  if (!text) return null;
+  return [el("p", {class: "account"}, text), unknown
+    ? el("p", {class: "account"}, "Most of what is unknown: " + unknown)
+    : null];
+}
+
 /** The first letters of a text. */
 const beginning = (text, most) => text.length > most ? text.slice(0, most) + "\u2026" : text;
 
@@ -201,6 +218,6 @@ function headline() {
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     bound(),
     helpsMost(),
-    el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
+    el("div", {class: "first"}, budget(), account(), stepDots(), el("p", {class: "about"}, setOfSteps())),
     el("dl", {class: "tiles"}, tiles)));
 }

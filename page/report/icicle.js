@@ -92,6 +92,10 @@ function icicleBoxes(top, kind, least) {
 
 /** The whole of a kind: of the row at the top, or of what is below it where it has none itself. */
 function icicleWhole(top, kind) {
+  // Ranges that are not on the page are part of it.
+  if (!top.depth && kind.amount === hostTimeOf && data.host_in_ranges_ns > 0) {
+    return data.host_in_ranges_ns;
+  }
   const own = icicleAmount(top, kind) + (timesAtTop(top, kind).get(top.place) || 0);
   return own || sum(top.children, child => icicleAmount(child, kind));
 }
@@ -99,7 +103,8 @@ function icicleWhole(top, kind) {
 function describeBox({row, amount}, kind, whole) {
   const limit = limitOf(row);
   return (row.depth ? row.path : "The whole " + unit) + "\n" + kind.name + ": " + kind.show(amount)
-    + ", " + percent(100 * amount / whole) + (limit ? "\nLimiter: " + limit : "");
+    + ", " + percent(100 * amount / whole) + " of all " + kind.name.toLowerCase().replace("gpu", "GPU")
+    + (limit ? "\nLimiter: " + limit : "");
 }
 
 function drawBox(drawing, box, kind, view) {

@@ -32,11 +32,11 @@ function helpOf(row) {
   return known ? known.helps : "";
 }
 
-/** Per cent of the mean step: of the GPU's busy time, of host time where no GPU worked. */
+/** Per cent of the period: of the GPU's busy time, of recorded host time where no GPU worked. */
 function shareOfStep(row) {
   const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-  const part = hasGpu ? row.mean_busy_ns : row.mean_stepping_ns;
-  return 100 * part / summary.mean_ns;
+  if (hasGpu) return 100 * row.mean_busy_ns / summary.period_ns;
+  return 100 * row.mean_stepping_ns / (summary.mean_ns + summary.between_ns);
 }
 
 /** What the report says of a column: its label, its unit, its help. */
@@ -72,14 +72,14 @@ function declared(key, took, show) {
 const gpuOrHost = row => row.gpu_busy_ns || row.host_total_ns;
 const longer = row => Math.max(row.gpu_busy_ns || 0, row.host_total_ns);
 
-const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
+const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + wholeTime
   + "; empty where that of several threads or steps is longer";
 
 const recordedColumns = [
   recordedColumn("busy", "gpu_busy_ns", "mean_busy_ns"),
   {
     key: "share",
-    label: "% of " + unit,
+    label: "% of " + wholeTime,
     title: busyTitle,
     get: shareOfStep,
     show: shareText,

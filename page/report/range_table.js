@@ -46,7 +46,7 @@ function rangelessValue(column) {
   const ns = summary.rangeless_busy_ns;
   if (!rangeTable.per || !(ns > 0)) return null;
   if (column.key === "busy") return ns;
-  return column.key === "share" ? 100 * ns / summary.mean_ns : null;
+  return column.key === "share" ? 100 * ns / summary.period_ns : null;
 }
 
 /** The amount of a cell: of the whole run, or of a mean step. */

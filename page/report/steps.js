@@ -3,6 +3,9 @@
 
 const unit = hasSteps ? "step" : "run";
 
+/** What shares of time are of: with what lies between two steps it is a period. */
+const wholeTime = summary.between_ns > 0 ? "period" : unit;
+
 /** Whether recorded steps take longer than others: what is predicted is of the others. */
 const isSlowed = summary.usual_ns < summary.mean_ns;
 

@@ -76,7 +76,7 @@ struct declared_sum {
     constexpr double most = 0.5;  // of the GPU's time; chosen
     bool const is_most = busy_ns > most * steps.gpu_busy_ns;
     constexpr double slack = 1.05;  // chosen: clocks of counted and timed steps differ a bit
-    double const part = amount / (steps.usual_ns() * 1e-9) / peak_per_s;
+    double const part = amount / (steps.period_ns() * 1e-9) / peak_per_s;
     return is_most && part < slack ? part : not_a_number;
   }
 };
@@ -88,7 +88,7 @@ struct declared_sum {
 inline declared_use make_declared_use(vec<range_row> const& rows, steps_summary const& steps,
                                       roofline_table const& roofline) {
   declared_use made;
-  if (!steps.from_steps || !(steps.usual_ns() > 0.0) || rows.empty()) return made;
+  if (!steps.from_steps || !(steps.period_ns() > 0.0) || rows.empty()) return made;
   detail::declared_sum const bytes(rows, steps,
                                    [&](range_row const& row) { return steps.declared_bytes(row); });
   detail::declared_sum const flops(rows, steps,

@@ -39,7 +39,7 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   if (!said.advice.empty()) made.advice = said.advice;
   made.needs = seen.needs;
   made.part = seen.part.value_or(rule.part);
-  made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part,
+  made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part, seen.between,
                          std::move(seen.kernel), seen.launches});
   return made;
 }
@@ -113,12 +113,19 @@ class finding_judge {
     }
     if (is_expensive && !causes.empty()) {
       made_.findings.push_back(merged(rule, std::move(causes)));
-      double& cost = made_.findings.back().cost_ns_per_step;
-      cost = std::min(cost, run_.step_ns);
+      limit_cost(made_.findings.back());
     }
     for (undecided_rule const& open : said.open) add_undecided(rule, open);
     if (!said.has_data && rule.needs != deciding::nothing && run_.has_device_work())
       add_undecided(rule, run_.what_decides(rule.needs));
+  }
+
+  /// All ranges together cost no more than the period.
+  void limit_cost(finding& cause) const {
+    if (cause.cost_ns_per_step <= run_.step_ns) return;
+    double const part = run_.step_ns / cause.cost_ns_per_step;
+    cause.cost_ns_per_step = run_.step_ns;
+    for (finding_range& range : cause.ranges) range.cost_ns_per_step *= part;
   }
 
   static void claim(candidate const& seen, gain_judge& gains) {

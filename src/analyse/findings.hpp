@@ -54,6 +54,7 @@ struct finding_range {
   std::size_t row = 0;            ///< of the folded tree
   double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
   finding_part part = finding_part::none;
+  bool between = false;     ///< steps: no step gets shorter, but the time to the next one
   std::string kernel = {};  ///< the one of the range's that it is of; "" is the range
   double launches = 0.0;    ///< the part of its own launches that goes too, from 0 to 1
 };
@@ -72,7 +73,8 @@ struct finding {
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
   finding_part part = finding_part::none;  ///< of the ranges
-  /// The step without this cause alone, in all its ranges (what_if.hpp); NaN where that is unknown.
+  /// The period without this cause alone, in all its ranges (what_if.hpp); NaN where that is
+  /// unknown. It is the step where no time between steps is known.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
   /// Of one that alone does not shorten the step: the step without it and the first one of the
   /// list; NaN where that is unknown, or no shorter than without the first one alone.

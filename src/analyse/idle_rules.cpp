@@ -27,22 +27,29 @@ namespace {
 /// Idle time of the GPU, and what the host does of its ranges themselves in a step.
 struct idle_work {
   double ns = 0.0;
+  double between_ns = 0.0;  ///< of it, between steps
   double kernels = 0.0;
   double kernel_ns = 0.0;
   double allocations = 0.0;
 
   void add(idle_work const& more) noexcept {
     ns += more.ns;
+    between_ns += more.between_ns;
     kernels += more.kernels;
     kernel_ns += more.kernel_ns;
     allocations += more.allocations;
   }
 };
 
-idle_work work_beside(rule_context const& run, idle_time const& idle) noexcept {
+/// `idle`: as it is without recording.
+idle_work work_beside(rule_context const& run, idle_time const& idle, bool between) noexcept {
   device_work const& own = run.rows[idle.row].self;
   idle_work work;
   work.ns = idle.ns;
+  if (between) {  // what its range does in steps says nothing of it
+    work.between_ns = idle.ns;
+    return work;
+  }
   work.kernels = run.own_launches_per_step(idle.row, own.kernels);
   work.kernel_ns = run.own_ns_per_step(idle.row, static_cast<double>(own.kernel_ns));
   work.allocations = run.own_launches_per_step(idle.row, own.allocations);
@@ -52,8 +59,9 @@ idle_work work_beside(rule_context const& run, idle_time const& idle) noexcept {
 void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
                 idle_work const& work) {
   device_work const& own = run.rows[idle.row].self;
-  seen.prove("gpu_idle_ns", idle.ns, "ns");
+  seen.prove(seen.between ? "gpu_idle_between_ns" : "gpu_idle_ns", idle.ns, "ns");
   seen.prove_some("gaps", idle.gaps, "");
+  if (seen.between) return;
   if (idle.cause == idle_cause::launch && work.kernels > 0.0) {
     seen.prove("kernels_self", work.kernels, "");
     seen.prove("gpu_kernel_self_ns", work.kernel_ns, "ns");
@@ -72,12 +80,19 @@ char const* in_whole(rule_context const& run) noexcept {
   return run.in.steps.from_steps ? " a step" : " in the run";
 }
 
+/// ", between steps", ", 2.00 ms of it between steps"; empty where none is.
+std::string between_text(idle_work const& all) {
+  if (!(all.between_ns > 0.0)) return {};
+  if (all.between_ns >= all.ns) return ", between steps";
+  return ", " + time_text(all.between_ns) + " of it between steps";
+}
+
 /// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
 /// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
 std::string idle_title(rule_context const& run, idle_cause cause, idle_work const& all) {
   std::string const gpu =
       (run.in.roofline.devices > 1 ? "All GPUs are idle for " : "The GPU is idle for ") +
-      time_text(run.in.steps.own_idle_ns(all.ns)) + " of " + run.in.steps.one_whole();
+      time_text(all.ns) + " of " + run.in.steps.one_whole();
   std::string const idle = gpu + " " + std::string(entry_of(cause).meanwhile);
   switch (cause) {
     case idle_cause::launch:  // before a kernel is launched, and before it begins
@@ -89,6 +104,7 @@ std::string idle_title(rule_context const& run, idle_cause cause, idle_work cons
     case idle_cause::wait:
       return gpu + " while the host, after a wait, launches what comes next";
     case idle_cause::allocation:
+      if (all.between_ns >= all.ns) return idle;  // how often is not known there
       if (!(all.allocations > 0.0)) return gpu + " while the host frees memory";
       return idle + ", " + amount_text(all.allocations, "time", "times") + in_whole(run);
     default:  // host_work: no other cause has this look
@@ -112,22 +128,26 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   double const sure = run.sure_idle_part();
   if (!(sure > 0.0)) return made;  // lost work may have filled it
   idle_work all;
-  for (idle_time const& idle : run.in.steps.idle) {
+  auto const look = [&](idle_time idle, bool between) {
+    if (!between) idle.ns = run.in.steps.own_idle_ns(idle.ns);
     bool const is_seen = idle.cause == cause && run.is_worth(idle.ns);
-    if (!is_seen || !is_in_place(run, idle.row, scope)) continue;
-    if (cause == idle_cause::launch && launches_graphs(run.rows[idle.row].self)) continue;
-    idle_work const work = work_beside(run, idle);
+    if (!is_seen || !is_in_place(run, idle.row, scope)) return;
+    if (cause == idle_cause::launch && launches_graphs(run.rows[idle.row].self)) return;
+    idle_work const work = work_beside(run, idle, between);
     all.add(work);
     candidate seen = run.candidate_of(idle.row, sure * idle.ns);
+    seen.between = between;
     if (sure < 1.0) seen.part = finding_part::none;  // what it gains is not replayed
     prove_idle(run, seen, idle, work);
     made.candidates.push_back(std::move(seen));
-  }
+  };
+  for (idle_time const& idle : run.in.steps.idle) look(idle, false);
+  for (idle_time const& idle : run.in.steps.idle_between) look(idle, true);
   bool const between = scope == idle_place::between_ranges;
-  made.title = idle_title(run, cause, all) + (between ? ", outside ranges" : "");
+  made.title =
+      idle_title(run, cause, all) + (between ? ", outside ranges" : "") + between_text(all);
   // The GPU's work hides no more than it takes.
-  double const own_ns = run.in.steps.own_idle_ns(all.ns);
-  if (cause == idle_cause::host_work && own_ns > run.in.steps.gpu_busy_ns)
+  if (cause == idle_cause::host_work && all.ns > run.in.steps.period_busy_ns())
     made.advice = between ? "mark what the program does there with a range, and make that "
                             "faster: the GPU has too little work to hide it"
                           : "make it faster, or move it to the GPU, which has too little work "
@@ -190,7 +210,7 @@ rule_result copies_of(rule_context const& run, host_memory memory) {
   // Idle time belongs to the largest copies of a range, which stand first.
   std::vector<double> idle(run.rows.size(), 0.0);
   for (idle_time const& time : steps.idle)
-    if (time.cause == idle_cause::copy) idle[time.row] += time.ns;
+    if (time.cause == idle_cause::copy) idle[time.row] += steps.own_idle_ns(time.ns);
   double const rates[] = {pinned_rate(run, false), pinned_rate(run, true)};
   copy_time all[2];  // by direction, from the GPU and to it
   double all_idle_ns = 0.0;
@@ -220,8 +240,7 @@ rule_result copies_of(rule_context const& run, host_memory memory) {
   // Copies at the same time count once.
   double const alone_ns = std::min(all[0].alone_ns + all[1].alone_ns, steps.copies_alone_ns);
   made.title = copies_title(run, all[0], all[1], alone_ns, pageable);
-  double const idle_ns = steps.own_idle_ns(all_idle_ns);
-  if (run.is_worth(idle_ns)) made.title += ", and an idle GPU for " + time_text(idle_ns);
+  if (run.is_worth(all_idle_ns)) made.title += ", and an idle GPU for " + time_text(all_idle_ns);
   if (!pageable && alone_ns > steps.gpu_busy_ns - steps.copies_alone_ns)
     made.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
   return made;

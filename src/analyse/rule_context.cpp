@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -99,7 +100,7 @@ void candidate::prove_some(std::string_view column, double value, std::string_vi
 rule_context::rule_context(findings_input const& input)
     : in(input),
       rows(input.rows),
-      step_ns(input.steps.mean_ns),
+      step_ns(input.steps.period_ns()),
       losses(losses_of(input.source.losses)),
       cpu(cpu_of_mean_step(input.source)),
       kernel_counters(
@@ -206,10 +207,12 @@ double rule_context::sure_idle_part() const noexcept {
 }
 
 double rule_context::idle_of_host() const noexcept {
-  if (!in.steps.has_timeline) return in.steps.active_idle_ns();
+  if (!in.steps.has_timeline) return in.steps.own_idle_ns(in.steps.active_idle_ns());
   double sum = 0.0;
-  for (idle_time const& time : in.steps.idle)
-    if (time.cause != idle_cause::device) sum += time.ns;
+  for (std::size_t i = 0; i < std::size(idle_cause_table); ++i) {
+    auto const cause = static_cast<idle_cause>(i);
+    if (cause != idle_cause::device) sum += in.steps.idle_of(cause);
+  }
   return sum;
 }
 
@@ -298,7 +301,7 @@ std::vector<double> idle_of_pages_by_row(rule_context const& run,
   constexpr double most_of_migration = 20.0;
   std::vector<double> idle(run.rows.size(), 0.0);
   for (idle_time const& time : run.in.steps.idle)
-    if (time.cause == idle_cause::host_work) idle[time.row] += time.ns;
+    if (time.cause == idle_cause::host_work) idle[time.row] += run.in.steps.own_idle_ns(time.ns);
   for (std::size_t row = 0; row < idle.size(); ++row) {
     double const migrated_ns = run.per_step(row, own[row].ns);
     bool const is_seen = run.is_judged(row) && run.is_worth(migrated_ns);

@@ -69,7 +69,7 @@ class rule_context {
 
   findings_input const& in;
   vec<range_row> const& rows;
-  double const step_ns;  ///< of the mean step
+  double const step_ns;  ///< of the period: costs are of it
   run_losses const losses;
   cpu_of_step const cpu;
   kernel_counter_table const kernel_counters;  ///< of the kernels, by their rows

@@ -32,7 +32,8 @@ struct candidate {
   std::string path;
   std::string kernel;                ///< the one that it is of; "" is the range
   bool of_step = false;              ///< not of a range, nor of what is outside ranges
-  double cost_ns = 0.0;              ///< of a step; 0: the numbers are in doubt
+  bool between = false;              ///< steps
+  double cost_ns = 0.0;              ///< of a period; 0: the numbers are in doubt
   std::string title;                 ///< one sentence without its full stop
   std::string_view advice;           ///< "": that of the rule
   std::optional<finding_part> part;  ///< without one: that of the rule

@@ -43,8 +43,7 @@ class bound_sentence {
     if (!run_.has_device_work())
       return was_recorded() ? "The GPU had nothing to do." : "Nothing was recorded: see problems.";
     // Work that overlaps the next step's is no part of this one.
-    double const busy =
-        steps.active_ns > 0.0 ? std::min(1.0, steps.active_busy_ns / active_ns()) : 0.0;
+    double const busy = whole_ns() > 0.0 ? std::min(1.0, busy_ns() / whole_ns()) : 0.0;
     bool const is_part = !steps.from_steps && steps.active_ns < 0.99 * steps.mean_ns;
     std::string const whole =
         is_part ? "run from its first work on the GPU to its last" : steps.whole();
@@ -54,7 +53,7 @@ class bound_sentence {
                  percent_text(busy) + " of it, and with what was lost up to " + percent_text(most) +
                  " (" + run_.losses.device_text +=
              "). Record fewer steps, or with larger buffers= and log=.";
-    return bound_by(whole, busy, busy >= gpu_bound) + slowed_text();
+    return bound_by(whole, busy, busy >= gpu_bound) + base_text();
   }
 
  private:
@@ -70,16 +69,29 @@ class bound_sentence {
     bool const has_host = !source.ranges.empty() || !source.summed_ranges.empty();
     return has_host || source.cost.seconds_in_window > 0.0;
   }
-  /// What recording adds to a step is idle time of the device: CUPTI delays CUDA graphs.
-  double active_ns() const noexcept {
-    return run_.in.steps.is_slowed() ? run_.in.steps.usual_ns() : run_.in.steps.active_ns;
+  /// What the sentences are of: the period, or without steps from the first device work to the
+  /// last.
+  double whole_ns() const noexcept {
+    return run_.in.steps.from_steps ? run_.in.steps.period_ns() : run_.in.steps.active_ns;
   }
+  double busy_ns() const noexcept {
+    steps_summary const& steps = run_.in.steps;
+    return steps.from_steps ? steps.period_busy_ns() : steps.active_busy_ns;
+  }
+  double idle_ns() const noexcept { return std::max(0.0, whole_ns() - busy_ns()); }
 
-  std::string slowed_text() const {
-    if (!run_.in.steps.is_slowed()) return {};
-    return std::string(" These are parts of a step without recording, which takes ") +
-           time_text(run_.in.steps.unrecorded_ns) + "; with recording it takes " +
-           time_text(run_.in.steps.mean_ns) + ".";
+  /// What the whole is, where that is not the recorded step. What recording adds to a step is idle
+  /// time of the device: CUPTI delays CUDA graphs.
+  std::string base_text() const {
+    steps_summary const& steps = run_.in.steps;
+    std::string text;
+    if (steps.between_ns > 0.0)
+      text = " A period is a step of " + time_text(steps.usual_ns()) + " and " +
+             time_text(steps.between_ns) + " until the next one begins.";
+    if (!steps.is_slowed()) return text;
+    return text + " These are parts of a step without recording, which takes " +
+           time_text(steps.unrecorded_ns) + "; with recording it takes " +
+           time_text(steps.mean_ns) + ".";
   }
 
   /// Of a device that did not end its work: what it does, and where the program waits for it.
@@ -142,7 +154,7 @@ class bound_sentence {
     if (run_.in.steps.without_first)
       first =
           std::string("; without the first step, which took ") + time_text(run_.in.steps.first_ns);
-    double const mean = run_.in.steps.mean_ns;
+    double const mean = run_.in.steps.mean_ns + run_.in.steps.between_ns;
     auto const part = [&](double ns) {
       std::string text = time_text(ns) + whole;
       if (ns <= mean) text += std::string(" (") + percent_text(ns / mean) + ")";
@@ -213,7 +225,7 @@ class bound_sentence {
     bool const by_host = sum(all.host_to_device_bytes, all.device_to_host_bytes) >=
                          sum(all.device_to_device_bytes + all.peer_bytes, all.set_bytes);
     if (!by_host) return 0.0;
-    return run_.in.steps.active_busy_ns - run_.per_step(0, static_cast<double>(all.kernel_ns));
+    return busy_ns() - run_.per_step(0, static_cast<double>(all.kernel_ns));
   }
   /// Of a device that works most of the time, on kernels or on copies.
   std::string bound_by_work(std::string const& whole, double busy) const {
@@ -225,9 +237,9 @@ class bound_sentence {
       else if (own_busy_ns(row) > own_busy_ns(longest))
         longest = row;
     }
-    std::string const many_ranges = many_text(in_many, active_ns());
+    std::string const many_ranges = many_text(in_many, whole_ns());
     bool const many = run_.in.roofline.devices > 1;
-    bool const copying = copies_alone_ns() > 0.5 * run_.in.steps.active_busy_ns;
+    bool const copying = copies_alone_ns() > 0.5 * busy_ns();
     std::string const turns = turns_text();
     std::string const whom = many && turns.empty() ? "at least one of " : "";
     char const* const is = many && !turns.empty() ? ", in turns, are" : " is";
@@ -251,7 +263,7 @@ class bound_sentence {
     bool const is_shared = sum - most > least_part * sum;
     double const together = run_.in.steps.active_busy_ns - run_.in.steps.copies_alone_ns;
     if (!is_shared || sum > in_turns * together) return {};
-    return std::string(" Each runs kernels for ") + percent_text(most / active_ns()) +
+    return std::string(" Each runs kernels for ") + percent_text(most / whole_ns()) +
            " of it at most.";
   }
   double own_busy_ns(std::size_t row) const {
@@ -261,16 +273,16 @@ class bound_sentence {
   /// " The longest range is block[*]/mlp/up, 452 us (17 % of the step); its limiter is HBM ..."
   std::string most_time(std::size_t row) const {
     // What overlaps counts once.
-    double const busy_ns = run_.in.steps.busy_ns(run_.rows[row]);
-    double const ns = std::min(std::min(own_busy_ns(row), busy_ns), active_ns());
+    double const all_ns = run_.in.steps.busy_ns(run_.rows[row]);
+    double const ns = std::min(std::min(own_busy_ns(row), all_ns), whole_ns());
     device_work const& own = run_.rows[row].self;
     device_work const& all = run_.rows[row].total;
     bool const is_leaf = own.kernels == all.kernels && own.copies == all.copies;
     std::map<std::string_view, double> const kernels = kernels_of(row);
     std::string text(" The longest range is ");
     text += run_.rows[row].path + (is_leaf ? ", " : ", by itself ") + time_text(ns) + " (" +
-            percent_text(ns / active_ns()) +
-            (run_.in.steps.from_steps ? " of the step)" : " of it)") +
+            percent_text(ns / whole_ns()) + " of " +
+            (run_.in.steps.from_steps ? std::string("the ") + run_.in.steps.whole() : "it") + ")" +
             limiter_text(run_.in.roofline.limits[row], kernels.size() > 1) + ".";
     range_limit const& limit = run_.in.roofline.limits[row];
     if (limit.kind == limiter::latency && !limit.stall.empty())
@@ -320,8 +332,16 @@ class bound_sentence {
   bool awaits_pages() const {
     double ns = 0.0;
     for (idle_time const& time : run_.in.steps.idle)
-      if (time.cause == idle_cause::host_work && run_.migrating[time.row]) ns += time.ns;
+      if (time.cause == idle_cause::host_work && run_.migrating[time.row])
+        ns += run_.in.steps.own_idle_ns(time.ns);
     return ns > 0.0 && ns >= 0.5 * run_.in.steps.idle_of(idle_cause::host_work);
+  }
+  /// Whether most of a cause's idle time is between steps.
+  bool is_between(idle_cause cause) const noexcept {
+    double ns = 0.0;
+    for (idle_time const& time : run_.in.steps.idle_between)
+      if (time.cause == cause) ns += time.ns;
+    return ns > 0.5 * run_.in.steps.idle_of(cause);
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
   std::string bound_by_host(std::string const& whole, double busy) const {
@@ -330,12 +350,12 @@ class bound_sentence {
                              percent_text(1.0 - busy) + " of the " + whole;
     for (std::size_t i = 0; i < std::size(idle_cause_table); ++i) {
       auto const cause = static_cast<idle_cause>(i);
-      if (run_.in.steps.idle_of(cause) < 0.5 * run_.in.steps.active_idle_ns()) continue;
+      if (run_.in.steps.idle_of(cause) < 0.5 * idle_ns()) continue;
       bool const pages = cause == idle_cause::host_work && awaits_pages();
       return std::string(entry_of(cause).bound) + ": " + idle + ", mostly " +
              (pages ? "while the CPU waits for pages of managed memory"
                     : std::string(entry_of(cause).meanwhile)) +
-             ".";
+             (is_between(cause) ? ", between steps." : ".");
     }
     return std::string("Idle: ") + idle + ", for several causes.";
   }

@@ -40,7 +40,7 @@ inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
   for (copy_time const& copies : steps.copies)
     if (copies.row == row) sum += copies.alone_ns;
   for (idle_time const& time : steps.idle)
-    if (time.row == row && time.cause == idle_cause::copy) sum += time.ns;
+    if (time.row == row && time.cause == idle_cause::copy) sum += steps.own_idle_ns(time.ns);
   return sum;
 }
 
@@ -49,7 +49,7 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summar
   made = what_if();
   made.row = range.row;
   made.below = range.part == finding_part::kernels_below;
-  if (!(range.cost_ns_per_step > 0.0) || range.row >= rows.size()) return false;
+  if (!(range.cost_ns_per_step > 0.0) || range.row >= rows.size() || range.between) return false;
   range_row const& row = rows[range.row];
   // Costs are of the time in which one of them ran, of all streams and devices together.
   double const sum = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
@@ -110,15 +110,23 @@ inline void add_change(std::vector<what_if>& changes, what_if const& more) {
   if (change->copies < noticed) change->copies = 0.0;
 }
 
-/// The idle time of a step, of all causes.
+/// The idle time of a step without recording, of all causes.
 double idle_ns(steps_summary const& steps) noexcept {
   double sum = 0.0;
-  for (idle_time const& time : steps.idle) sum += time.ns;
+  for (idle_time const& time : steps.idle) sum += steps.own_idle_ns(time.ns);
+  return sum;
+}
+
+/// What a cause takes between steps.
+double between_ns(finding const& cause) noexcept {
+  double sum = 0.0;
+  for (finding_range const& range : cause.ranges)
+    if (range.between) sum += range.cost_ns_per_step;
   return sum;
 }
 
 double most_gain(finding const& cause, steps_summary const& steps) noexcept {
-  double const cost = cause.cost_ns_per_step;
+  double const cost = cause.cost_ns_per_step - between_ns(cause);
   for (finding_range const& range : cause.ranges)
     if (range.launches > 0.0) return cost + idle_ns(steps);
   for (finding_range const& range : cause.ranges)
@@ -170,15 +178,19 @@ class step_predictor {
 
   void predict(finding& cause) {
     std::vector<what_if> const changes = changes_of(cause, folded_, steps_);
-    if (changes.empty()) return;
-    double const then = replay_.step_ns(changes);
-    if (!(then >= 0.0)) return;
-    double const now = steps_.mean_ns;
-    double const least = now - most_gain(cause, steps_);
-    double const gain = now - std::min(now, std::max(then, least));
-    double const own = own_part(cause);
-    cause.predicted_step_ns = std::max(0.0, steps_.usual_ns() - gain * own);
-    cause.cost_ns_per_step = std::max(cause.cost_ns_per_step, gain) * own;
+    double const between = between_ns(cause);
+    if (changes.empty() && !(between > 0.0)) return;
+    double gain = 0.0;
+    if (!changes.empty()) {
+      double const then = replay_.step_ns(changes);
+      if (!(then >= 0.0)) return;
+      double const now = steps_.mean_ns;
+      double const replayed = (now - std::min(now, then)) * own_part(cause);
+      gain = std::min(replayed, most_gain(cause, steps_));
+    }
+    gain += between;
+    cause.predicted_step_ns = std::max(0.0, steps_.period_ns() - gain);
+    cause.cost_ns_per_step = std::max(cause.cost_ns_per_step, gain);
   }
 
   /// The step without all of these: no more goes than the idle time, without what recording adds,
@@ -189,20 +201,22 @@ class step_predictor {
     double of_gpu = 0.0;   // what the causes that are not the host's take
     double of_idle = 0.0;  // the idle time, if one of them is the host's
     double alone = 0.0;    // the most that one of them gains
+    double between = 0.0;  // what they take between steps
     double const own = steps_.own_idle_part();
     for (finding const* const cause : causes) {
       for (what_if const& change : changes_of(*cause, folded_, steps_)) add_change(changes, change);
       if (is_of_host(*cause))
-        of_idle = idle_ns(steps_) * own;
+        of_idle = idle_ns(steps_);
       else
         of_gpu += cause->cost_ns_per_step;
-      alone = std::max(alone, cause->gain_ns(steps_.usual_ns()));
+      between += between_ns(*cause);
+      alone = std::max(alone, cause->gain_ns(steps_.period_ns()));
     }
     double const then = replay_.step_ns(changes);
     if (!(then >= 0.0)) return not_a_number;
     double const replayed = (steps_.mean_ns - then) * (of_gpu > 0.0 ? 1.0 : own);
-    double const gain = std::min(replayed, of_idle + of_gpu);
-    return std::max(0.0, steps_.usual_ns() - std::max(alone, gain));
+    double const gain = std::min(replayed, of_idle + of_gpu) + between;
+    return std::max(0.0, steps_.period_ns() - std::max(alone, gain));
   }
 
  private:
@@ -236,7 +250,7 @@ fixed_together predict_steps(std::vector<finding>& findings, profile const& sour
   if (findings.empty()) return {};
   detail::step_predictor predictor(source, folded, steps);
   for (finding& cause : findings) predictor.predict(cause);
-  double const usual = steps.usual_ns();
+  double const usual = steps.period_ns();
   auto const comes_first = [usual](finding const& a, finding const& b) {
     if (a.leaves_step(usual) != b.leaves_step(usual)) return b.leaves_step(usual);
     double const gain_of_a = a.gain_ns(usual);

@@ -49,12 +49,12 @@ what_if without_gaps(std::size_t row) noexcept;
 std::vector<double> predict(profile const& source, call_tree const& folded,
                             steps_summary const& steps, std::vector<what_if> const& changes);
 
-/// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
-/// together. It is no shorter than the cost of the finding says; where the host's own time goes,
-/// the cost becomes what the step gains, if that is more. Idle time that recording adds is nobody's
-/// gain. Orders them by what the step gains, and by their cost where that is the same. Causes
-/// without which the step is no shorter come last.
-/// Returns: the step without the first causes together.
+/// Fills `predicted_step_ns` of the findings: the period without this cause alone, in all its
+/// ranges together. It is no shorter than the cost of the finding says; where the host's own time
+/// goes, the cost becomes what the step gains, if that is more. Idle time that recording adds is
+/// nobody's gain. Orders them by what the step gains, and by their cost where that is the same.
+/// Causes without which the step is no shorter come last. Returns: the step without the first
+/// causes together.
 fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
                              call_tree const& folded, steps_summary const& steps);
 

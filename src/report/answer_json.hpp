@@ -16,6 +16,7 @@
 #include "../analyse/findings.hpp"
 #include "../analyse/roofline.hpp"
 #include "../analyse/rules.hpp"
+#include "account_view.hpp"
 #include "finding_view.hpp"
 #include "report_input.hpp"
 
@@ -56,6 +57,7 @@ class answer_json {
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
     json_.end_array();
     write_together(table.together);
+    write_account();
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
     json_.line();
     json_.integer("checks", std::size(finding_rules));
@@ -89,6 +91,10 @@ class answer_json {
     return shortened(path, most(&answer_on_page::name));
   }
 
+  /// Rounded as the console does: what is rounded again is no other number then.
+  static double as_shown(double rate) noexcept {
+    return rate >= 999.5 && rate < 1e6 ? rounded_down(rate + 0.5) : rate;
+  }
   void write_step() {
     steps_summary const& steps = input_.steps;
     json_.line();
@@ -103,12 +109,14 @@ class answer_json {
     json_.number("first_ns", steps.first_ns);
     json_.number("unrecorded_ns", steps.unrecorded_ns);
     json_.number("usual_ns", steps.usual_ns());
+    json_.number("between_ns", steps.between_ns);
+    json_.number("period_ns", steps.period_ns());
     json_.boolean("without_first", steps.without_first);
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);
     json_.number("rangeless_busy_ns", steps.rangeless_busy_ns);
     json_.number("tokens", steps.tokens);
-    json_.number("tokens_per_second", steps.tokens_per_s);
+    json_.number("tokens_per_second", as_shown(steps.tokens_per_s));
     declared_use const& declared = input_.declared;
     json_.number("declared_bytes", declared.bytes > 0.0 ? declared.bytes : not_a_number);
     json_.number("declared_flops", declared.flops > 0.0 ? declared.flops : not_a_number);
@@ -175,6 +183,46 @@ class answer_json {
     json_.number("predicted_step_ns", together.step_ns);
     json_.text("prediction", together_text(together, input_.steps));
     json_.end_object();
+  }
+
+  /// What all of the period goes to. The page has the parts in its budget.
+  void write_account() {
+    period_account const& account = input_.account;
+    json_.line();
+    json_.object("account");
+    json_.number("period_ns", account.period_ns);
+    json_.number("step_ns", account.step_ns);
+    json_.number("between_ns", account.between_ns);
+    json_.number("at_roof_ns", account.of(account_kind::at_roof));
+    json_.number("explained_ns", account.of(account_kind::explained));
+    json_.number("unknown_ns", account.of(account_kind::unknown));
+    json_.number("idle_ns", account.of(account_kind::idle));
+    json_.number("idle_between_ns", account.of(account_kind::between));
+    json_.text("text", account_text(input_));
+    json_.text("unknown", unknown_text(input_));
+    if (page_ == nullptr) write_parts(account);
+    json_.end_object();
+  }
+  void write_parts(period_account const& account) {
+    json_.array("parts");
+    for (account_part const& part : account.parts) {
+      json_.line();
+      json_.object();
+      json_.text("kind", to_string(part.kind));
+      json_.text("name", part.name);
+      bool const is_placed = part.row < input_.folded.size();
+      json_.text("path",
+                 is_placed ? std::string_view(input_.folded[part.row].path) : std::string_view());
+      if (part.finding == account_part::none)
+        json_.absent("finding");
+      else
+        json_.integer("finding", part.finding + 1);
+      json_.number("ns", part.ns);
+      json_.text("about", part.about);
+      json_.text("tells", part.tells);
+      json_.end_object();
+    }
+    json_.end_array();
   }
 
   void write_roofline() {

@@ -11,7 +11,9 @@
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "../analyse/findings.hpp"
+#include "account_view.hpp"
 #include "finding_view.hpp"
+#include "report_input.hpp"
 
 #include <cstddef>
 #include <string>
@@ -53,18 +55,30 @@ inline std::string undecided_text(std::vector<undecided_rule> const& undecided) 
          << " to run " << most.rules << (most.rules == 1 ? " more check" : " more checks");
 }
 
-/// The answer: what bounds the step, the causes that gain most, what to try, and what else there
-/// is.
-inline void write_answer(text_writer& out, findings_table const& table, steps_summary const& steps,
-                         std::size_t width, bool color) {
+/// "1 more finding is in findings.json".
+inline std::string more_findings(std::size_t rest) {
+  return std::to_string(rest) +
+         (rest == 1 ? " more finding is in findings.json" : " more findings are in findings.json");
+}
+
+/// The answer: what bounds the step, what all of it goes to, the causes that gain most, what to
+/// try, what is not known most of all, and what else there is. Findings have the numbers that they
+/// have everywhere.
+inline void write_answer(text_writer& out, report_input const& input, std::size_t width,
+                         bool color) {
   constexpr std::size_t most = 3;  // causes
-  if (!table.bound.empty())
-    write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
+  findings_table const& table = input.findings;
+  auto const write = [&](std::string_view lead, std::string_view text, std::string_view style) {
+    if (!text.empty()) write_paragraph(out, lead, text, width, style, color);
+  };
+  write("answer:    ", console_text(table.bound), console_bold);
+  write("account:   ", account_text(input), {});
   std::size_t shown = 0;
   std::size_t without_gain = 0;
   std::string rules_without_gain;
-  std::vector<finding_view> const views = view_findings(table, steps);
-  for (finding_view const& view : views) {
+  std::vector<finding_view> const views = view_findings(table, input.steps);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    finding_view const& view = views[i];
     if (view.leaves_step) {
       ++without_gain;
       add_part(rules_without_gain, view.found->rule, ", ");
@@ -72,18 +86,17 @@ inline void write_answer(text_writer& out, findings_table const& table, steps_su
     }
     if (shown == most) continue;
     ++shown;
-    write_paragraph(out, "finding: ", view.text(), width, console_warning, color);
-    write_paragraph(out, "try:     ", view.found->advice, width, console_bold, color);
+    write("finding " + std::to_string(i + 1) + ": ", view.text(), console_warning);
+    write("try:       ", view.found->advice, console_bold);
   }
-  std::string const together = together_text(table.together, steps);
-  if (!together.empty()) write_paragraph(out, "in all:  ", together, width, {}, color);
+  write("together:  ", together_text(table.together, input.steps), {});
+  write("unknown:   ", unknown_text(input), {});
   std::string more;
   if (std::size_t const rest = views.size() - shown - without_gain; rest > 0)
-    more = std::to_string(rest) + (rest == 1 ? " more finding is in findings.json"
-                                             : " more findings are in findings.json");
+    more = more_findings(rest);
   if (without_gain > 0) add_part(more, "alone no gain: " + rules_without_gain, "; ");
   add_part(more, undecided_text(table.undecided), "; ");
-  if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
+  write("more:      ", more, {});
 }
 
 }  // namespace detail

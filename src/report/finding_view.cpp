@@ -4,7 +4,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/range_paths.hpp>
+#include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
 #include "../analyse/findings.hpp"
 
@@ -55,7 +57,7 @@ std::string bottleneck_without(finding const& found) {
 
 std::string prediction_of(finding_view const& view, steps_summary const& steps) {
   finding const& found = *view.found;
-  double const step_ns = steps.usual_ns();
+  double const step_ns = steps.period_ns();
   std::string const whole(steps.whole());
   if (!(found.cost_ns_per_step > 0.0)) return {};
   if (view.leaves_step) {
@@ -74,39 +76,50 @@ std::string prediction_of(finding_view const& view, steps_summary const& steps) 
          (view.ends_other_waits ? ", since other idle time ends with it." : ".");
 }
 
-/// What people call a column that is evidence.
-struct column_words {
-  std::string_view column;
-  std::string_view words;
-  std::string_view word = {};  // of a count: for one
+/// Values that findings rest on and no file has.
+struct evidence_column {
+  std::string_view key;
+  column_words words;
 };
-constexpr column_words words_of_columns[] = {
-    {"gpu_idle_ns", "GPU idle"},
-    {"gaps", "idle gaps", "idle gap"},
-    {"kernels_self", "kernels of its own", "kernel of its own"},
-    {"gpu_kernel_self_ns", "in its own kernels"},
-    {"launch_self_ns", "in its own launches"},
-    {"launch_ns", "in launch calls"},
-    {"synchronizations", "waits of the host", "wait of the host"},
-    {"allocations", "allocations", "allocation"},
-    {"allocated_bytes", "allocated"},
-    {"gpu_copy_self_ns", "in its own copies"},
-    {"copies_self", "copies", "copy"},
-    {"h2d_bytes", "copied to the GPU"},
-    {"d2h_bytes", "copied from the GPU"},
-    {"pinned_ns", "from pinned memory"},
-    {"migrated_bytes_h2d", "migrated to the GPU"},
-    {"migrated_bytes_d2h", "migrated to the host"},
-    {"gpu_page_faults", "page faults of the GPU", "page fault of the GPU"},
-    {"migration_ns", "in migrations"},
-    {"blocks_mean", "blocks of a launch", "block of a launch"},
-    {"blocks_median", "blocks of a launch", "block of a launch"},
-    {"blocks_at_a_time", "blocks at a time", "block at a time"},
-    {"multiprocessors", "SMs", "SM"},
-    {"chain_kernels", "kernels of the chain", "kernel of the chain"},
-    {"chain_ns", "in kernels of the chain"},
-    {"saved_bytes", "that one kernel would keep on the chip"},
+constexpr evidence_column evidence_columns[] = {
+    {"gpu_idle_ns", {"GPU idle"}},
+    {"gpu_idle_between_ns", {"GPU idle between steps"}},
+    {"gaps", {"idle gaps", "idle gap"}},
+    {"pinned_ns", {"from pinned memory"}},
+    {"blocks_at_a_time", {"blocks at a time", "block at a time"}},
+    {"multiprocessors", {"SMs", "SM"}},
+    {"shared_bytes", {"shared memory of a block"}},
+    {"collective_bytes", {"in collectives"}},
+    {"streams", {"streams", "stream"}},
+    {"overlap_ns", {"side by side"}},
+    {"time_at_roof_ns", {"at its roof"}},
+    {"lost", {"records lost", "record lost"}},
+    {"own_ns", {"of Strata itself"}},
+    {"cpu_ns", {"on a CPU"}},
+    {"wall_ns", {"of wall time"}},
+    {"voluntary_switches", {"voluntary switches of the CPU", "voluntary switch of the CPU"}},
+    {"involuntary_switches", {"involuntary switches of the CPU", "involuntary switch of the CPU"}},
+    {"first_third_ns", {"first third of the steps"}},
+    {"last_third_ns", {"last third of the steps"}},
+    {"first_ns", {"first step"}},
+    {"longest_ns", {"longest step"}},
+    {"p50_ns", {"median step"}},
+    {"slow_steps", {"slow steps", "slow step"}},
+    {"chain_kernels", {"kernels of the chain", "kernel of the chain"}},
+    {"chain_ns", {"in kernels of the chain"}},
+    {"saved_bytes", {"that one kernel would keep on the chip"}},
 };
+
+/// What people call a value, by the columns of the files; empty where no column names it.
+column_words words_of(std::string_view key) {
+  for (evidence_column const& known : evidence_columns)
+    if (known.key == key) return known.words;
+  auto const* const of_range = range_columns.find(key);
+  if (of_range != range_columns.end() && !of_range->words.many.empty()) return of_range->words;
+  auto const* const of_kernel = kernel_columns.find(key);
+  if (of_kernel != kernel_columns.end() && !of_kernel->words.many.empty()) return of_kernel->words;
+  return {};
+}
 
 /// As people read it: thousands in groups, times and bytes in their unit.
 std::string value_text(finding_evidence const& value) {
@@ -122,17 +135,18 @@ std::string value_text(finding_evidence const& value) {
   return value.unit.empty() ? number : number + " " + std::string(value.unit);
 }
 
-/// "GPU idle 9.34 ms", "1,468 idle gaps"; of a column without words "l2_sectors 1,468 sectors".
+/// "GPU idle 9.34 ms", "1,468 idle gaps"; of a metric what it means, "time at peak of HBM: 1.20
+/// ms".
 std::string evidence_text(finding_evidence const& value) {
-  auto const* const found =
-      std::find_if(std::begin(words_of_columns), std::end(words_of_columns),
-                   [&](column_words const& entry) { return entry.column == value.column; });
-  bool const has_words = found != std::end(words_of_columns);
-  if (has_words && value.unit.empty()) {
-    std::string const words(value.value == 1.0 ? found->word : found->words);
-    return value_text(value) + " " + words;
+  column_words const words = words_of(value.column);
+  std::string const number = value_text(value);
+  if (words.many.empty()) {
+    metric const* const counted = find_entry(value.column);
+    return std::string(counted == nullptr ? value.column : counted->meaning()) + ": " + number;
   }
-  return std::string(has_words ? found->words : value.column) + " " + value_text(value);
+  if (!value.unit.empty()) return std::string(words.many) + " " + number;
+  bool const is_one = value.value == 1.0 && !words.one.empty();
+  return number + " " + std::string(is_one ? words.one : words.many);
 }
 
 }  // namespace
@@ -145,7 +159,7 @@ std::string finding_view::text() const {
 }
 
 finding_view view_of(finding const& found, steps_summary const& steps) {
-  double const step_ns = steps.usual_ns();
+  double const step_ns = steps.period_ns();
   finding_view made;
   made.found = &found;
   made.place = place_of(found);
@@ -157,8 +171,7 @@ finding_view view_of(finding const& found, steps_summary const& steps) {
   made.ends_other_waits = found.ends_other_waits(step_ns);
   if (made.shortens_step)
     made.gain = (is_finite(found.predicted_step_ns) ? "" : "up to ") + time_text(made.gain_ns) +
-                " a " + std::string(steps.from_steps ? "step" : "run") +
-                share_text(made.gain_ns, step_ns);
+                " a " + std::string(steps.whole()) + share_text(made.gain_ns, step_ns);
   made.prediction = prediction_of(made, steps);
   if (!found.needs.empty())
     made.next = "record with " + std::string(found.needs) + " to learn more";
@@ -177,7 +190,7 @@ std::vector<finding_view> view_findings(findings_table const& table, steps_summa
 
 std::string together_text(fixed_together const& together, steps_summary const& steps) {
   if (together.causes < 2 || !is_finite(together.step_ns)) return {};
-  double const step_ns = steps.usual_ns();
+  double const step_ns = steps.period_ns();
   return std::string("Without findings 1 ") + (together.causes == 2 ? "and " : "to ") +
          std::to_string(together.causes) + " together, the " + std::string(steps.whole()) +
          " would take " + time_text(together.step_ns) +

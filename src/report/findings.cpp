@@ -18,6 +18,12 @@ void write_findings(detail::text_writer& out, report_input const& input) {
   detail::write_list(json, "idle", input.steps.idle, [&](idle_time const& time) {
     json.text("path", input.folded[time.row].path);
     json.text("cause", to_string(time.cause));
+    json.number("ns", input.steps.own_idle_ns(time.ns));
+    json.number("gaps", time.gaps);
+  });
+  detail::write_list(json, "idle_between", input.steps.idle_between, [&](idle_time const& time) {
+    json.text("path", input.folded[time.row].path);
+    json.text("cause", to_string(time.cause));
     json.number("ns", time.ns);
     json.number("gaps", time.gaps);
   });

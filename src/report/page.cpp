@@ -272,6 +272,10 @@ class page_writer {
     answer_json(json_, input_, &shown).write();
     json_.end_object();
     page_budget(json_, input_, folded_.positions()).write();
+    double host_ns = 0.0;  // of all ranges, on the page or not
+    for (std::size_t i = 0; i < input_.folded.size(); ++i)
+      host_ns += folded_mean_.stepping_self_ns(i);
+    json_.number("host_in_ranges_ns", host_ns);
     write_views();
     write_kernels();
     page_timeline(json_, input_, node_positions_, limits_).write();

@@ -7,9 +7,8 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
-#include "../analyse/roofline.hpp"
+#include "../analyse/account.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
@@ -22,23 +21,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What limits the kernels of a range: a unit ("HBM"), "latency", "launch", "copies", "above the
-/// roof" or "not known". Of `roofline_table::own`, which has no kind.
-inline std::string limiter_name(range_limit const& limit) {
-  if (limit.is_above_roof()) return std::string(to_string(limit.kind));
-  if (limit.fraction() >= latency_use) return std::string(limit.roof);
-  return limit.is_latency() ? std::string(to_string(limiter::latency)) : "not known";
-}
-
-/// The same of a range without ranges below it, as its limit says it in words.
-inline std::string limiter_name_of_leaf(range_limit const& limit) {
-  bool const is_of_host = limit.kind == limiter::launch || limit.kind == limiter::copies;
-  return is_of_host ? limit.text : limiter_name(limit);
-}
-
-/// Writes the mean step as a budget: GPU time by what limits it and idle time by its cause, each
-/// with the range that it is of. They add up to `gpu_busy_ns` of the steps, and to `gpu_idle_ns` as
-/// it is without recording.
+/// Writes the account as a budget: GPU time by what limits it, idle time by its cause in steps and
+/// between them, each with the range that it is of.
 class page_budget {
  public:
   /// `places`: on the page, by row of the folded tree.
@@ -48,10 +32,11 @@ class page_budget {
   void write() {
     json_.line();
     json_.object("budget");
-    find_busy();
-    write_parts("busy", input_.steps.gpu_busy_ns);
-    find_idle();
-    write_parts("idle", input_.steps.own_idle_ns(input_.steps.gpu_idle_ns));
+    write_parts("busy", [](account_kind kind) {
+      return kind != account_kind::idle && kind != account_kind::between;
+    });
+    write_parts("idle", [](account_kind kind) { return kind == account_kind::idle; });
+    write_parts("between", [](account_kind kind) { return kind == account_kind::between; });
     json_.end_object();
     write_steps();
   }
@@ -62,8 +47,6 @@ class page_budget {
     std::uint32_t position;  ///< on the page
     double ns;
   };
-  /// Time of which nothing is known is a part of its own from this part of the whole on.
-  static constexpr double least_rest = 0.002;
   static constexpr std::size_t most_parts = 200;
   static constexpr std::size_t most_groups = 300;
 
@@ -78,31 +61,10 @@ class page_budget {
     parts_[number - 1].ns += ns;
   }
 
-  void find_busy() {
-    roofline_table const& roofline = input_.roofline;
-    step_amounts const amounts(input_.folded, input_.steps);
-    for (std::size_t i = 0; i < smaller(input_.folded.size(), roofline.own.size()); ++i) {
-      range_row const& row = input_.folded[i];
-      bool const leaf = row.self.kernels == row.total.kernels;
-      add(leaf ? limiter_name_of_leaf(roofline.limits[i]) : limiter_name(roofline.own[i]), i,
-          amounts.own_work(i).kernel_ns);
-      double const copies = static_cast<double>(row.self.copy_ns);
-      add("copies", i, input_.steps.per_step(copies, row.step_self_share));
-    }
-  }
-
-  void find_idle() {
-    for (idle_time const& time : input_.steps.idle)
-      add(std::string(to_string(time.cause)), time.row, input_.steps.own_idle_ns(time.ns));
-  }
-
-  /// Parts that overlap in time share it; what they leave over is not known.
-  void write_parts(char const* key, double whole) {
-    double sum = 0.0;
-    for (part const& shown : parts_) sum += shown.ns;
-    double const factor = sum > whole ? whole / sum : 1.0;
-    if (whole - sum > least_rest * input_.steps.mean_ns)
-      add("not known", input_.folded.size(), whole - sum);
+  template <class IsMeant>
+  void write_parts(char const* key, IsMeant is_meant) {
+    for (account_part const& part : input_.account.parts)
+      if (is_meant(part.kind)) add(part.name, part.row, part.ns);
     parts_.sort([](part const& a, part const& b) {
       if (a.ns != b.ns) return a.ns > b.ns;
       return a.name != b.name ? a.name < b.name : a.position < b.position;
@@ -114,7 +76,7 @@ class page_budget {
         json_.integer({}, parts_[i].position);
       else
         json_.integer({}, -1);
-      json_.number({}, parts_[i].ns * factor);
+      json_.number({}, parts_[i].ns);
     }
     json_.end_array();
     parts_.clear();

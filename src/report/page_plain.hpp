@@ -9,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "account_view.hpp"
 #include "answer_text.hpp"
 #include "report_input.hpp"
 
@@ -29,6 +30,7 @@ class page_plain {
   void write() {
     write_element("p", input_.findings.bound);
     write_element("p", step_text());
+    write_element("p", account_text(input_));
     write_findings();
     write_ranges();
   }
@@ -62,10 +64,12 @@ class page_plain {
     if (!(steps.mean_ns > 0.0)) return {};
     sentence text(steps.from_steps ? "Step: " : "Run: ");
     text << time_text(steps.usual_ns());
+    if (steps.between_ns > 0.0)
+      text << "; with the time until the next one " << time_text(steps.period_ns());
     if (steps.is_slowed()) text << " (recorded: " << time_text(steps.mean_ns) << ")";
-    if (steps.gpu_busy_ns > 0.0)
-      text << "; GPU busy for " << time_text(steps.gpu_busy_ns) << ", idle for "
-           << time_text(steps.own_idle_ns(steps.gpu_idle_ns));
+    if (steps.period_busy_ns() > 0.0)
+      text << "; GPU busy for " << time_text(steps.period_busy_ns()) << ", idle for "
+           << time_text(steps.period_idle_ns());
     if (steps.without_first) text << "; the first step, apart: " << time_text(steps.first_ns);
     return text << ".";
   }
@@ -79,6 +83,7 @@ class page_plain {
     }
     out_.write("</ol>\n");
     write_element("p", together_text(input_.findings.together, input_.steps));
+    write_element("p", unknown_text(input_));
   }
 
   /// Of a mean step, the longest first: on the GPU, or on the host where no GPU worked.

@@ -46,6 +46,7 @@ void report_input::find_answer(call_tree const& folded_tree) {
   auto const find = [&] {
     findings = make_findings(input);
     findings.together = predict_steps(findings.findings, source, folded_tree, steps);
+    account = make_account(*this, roofline, findings);
   };
   std::optional<profile> const by_kernel = detail::kernels_as_ranges(source);
   if (!by_kernel) return find();
@@ -72,7 +73,7 @@ void report_input::write_answer(detail::text_writer& out, std::size_t width, boo
   std::string text;
   {
     detail::text_writer sentences(text);
-    detail::write_answer(sentences, findings, steps, width, color);
+    detail::write_answer(sentences, *this, width, color);
   }
   out.write(detail::with_memory_name(text, detail::memory_name(source)));
 }

@@ -6,6 +6,7 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/table_input.hpp>
+#include "../analyse/account.hpp"
 #include "../analyse/declared_use.hpp"
 #include "../analyse/findings.hpp"
 #include "../analyse/roofline.hpp"
@@ -24,9 +25,10 @@ struct report_input : table_input {
   roofline_table roofline;  ///< of `folded`; empty before find_answer()
   findings_table findings;  ///< of `folded`; empty before find_answer()
   declared_use declared;    ///< the same
+  period_account account;   ///< the same
 
-  /// Fills `steps`, `roofline`, `limits`, `declared` and `findings`. Requires: the tree of
-  /// `folded`; the counters.
+  /// Fills `steps`, `roofline`, `limits`, `declared`, `findings` and `account`. Requires: the tree
+  /// of `folded`; the counters.
   void find_answer(call_tree const& folded_tree);
 
   /// Fills `limits`, which tables show, from `roofline`.

@@ -36,6 +36,8 @@ const data = {
       from_steps: true,
       count: 2,
       mean_ns: 750,
+      between_ns: 0,
+      period_ns: 750,
       first_ns: 750,
       without_first: false,
       gpu_busy_ns: 600,

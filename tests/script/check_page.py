@@ -404,7 +404,7 @@ class Page:
             self.expect(part in " ".join(tiles.split()), f"the answer is not in the headline: {part}")
         helping = [one for one in self.run("answer.findings") if one["shortens_step"]]
         if helping:
-            first, step = helping[0], self.run("summary.usual_ns")
+            first, step = helping[0], self.run("summary.period_ns")
             told = self.run("(cause => sentence(cause.title) + ' ' + sentence(cause.advice))(answer.findings.find(one => one.shortens_step))")
             self.expect("What helps most" in tiles and told in tiles, "what helps most is not in the headline")
             self.expect((", though little: " in tiles) == (first["gain_ns_per_step"] < 0.05 * step), "how much helps what helps most")
@@ -415,7 +415,7 @@ class Page:
         if self.run("summary.from_steps && summary.count > 1"):
             self.expect(self.run("time(summary.usual_ns)") in tiles and self.run("(typicalCount < 20 ? ', longest ' : ', p95 ') + time(summary.p95_ns)") in tiles, "the mean step and its note")
             if self.run("summary.usual_ns < summary.mean_ns"):
-                self.expect(self.run("'recorded: mean ' + time(summary.mean_ns)") in tiles and "shortened alike, to a step without recording" in tiles, "what recording slows")
+                self.expect(self.run("'recorded: mean ' + time(summary.mean_ns)") in tiles and "all of it shortened alike" in tiles, "what recording slows")
         elif not self.run("summary.from_steps"):
             self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
         self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_second > 0"), "tokens of layers")
@@ -454,9 +454,11 @@ class Page:
         parts = self.run("[...document.querySelectorAll('.budget > span')].map(s => [Number(s.dataset.ns), s.getBoundingClientRect().width, s.classList.contains('idle')])")
         whole, wide = sum(each[0] for each in parts), sum(each[1] for each in parts)
         busy = sum(each[0] for each in parts if not each[2])
-        self.expect(abs(busy - self.data["answer"]["step"]["gpu_busy_ns"]) < 0.01 * whole, f"GPU time of the budget: {busy}")
-        if self.run("isSlowed"):
-            self.expect(abs(whole / self.data["answer"]["step"]["usual_ns"] - 1) < 0.02, f"the budget is of a step of {whole} ns")
+        account = self.data["answer"]["account"]
+        known = sum(account[key] for key in ("at_roof_ns", "explained_ns", "unknown_ns"))
+        self.expect(abs(busy - known) < 0.01 * whole, f"GPU time of the budget: {busy}, of the account: {known}")
+        self.expect(abs(whole / account["period_ns"] - 1) < 0.01, f"the budget is of a period of {whole} ns")
+        self.expect(account["text"] in self.run("document.querySelector('#headline').textContent"), "the account is not on the page")
         wrong = [each for each in parts if abs(each[1] / wide - each[0] / whole) > 0.02]
         self.expect(parts and not wrong, f"parts of the budget have another width: {wrong}")
         idle = [each[2] for each in parts]

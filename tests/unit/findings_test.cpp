@@ -1227,8 +1227,8 @@ TEST_CASE("findings.json has the answer with its evidence, and the console five 
   CHECK(first["evidence"][0]["column"] == "blocks_mean");
   CHECK(json["undecided"].size() == 21);
   std::string const text = text_of(a, false);
-  CHECK(text.find("finding: few-blocks: </script>\\n: ") != std::string::npos);
-  CHECK(text.find("try:     split the work") != std::string::npos);
+  CHECK(text.find("finding 1: few-blocks: </script>\\n: ") != std::string::npos);
+  CHECK(text.find("try:       split the work") != std::string::npos);
 }
 
 TEST_CASE("a dear first step is no part of the sentence above all") {

@@ -779,7 +779,7 @@ TEST_CASE("one view has what each output says of a finding") {
   REQUIRE(view.evidence.size() == 3);
   CHECK(view.evidence[0].text == "GPU idle 9.34 ms");
   CHECK(view.evidence[1].text == "1,468 idle gaps");
-  CHECK(view.evidence[2].text == "l2_sectors 12 sectors");
+  CHECK(view.evidence[2].text == "sectors of 32 B requested from L2: 12 sectors");
   CHECK(view.evidence[2].label == "(outside ranges)");
 }
 

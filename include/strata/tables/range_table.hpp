@@ -132,7 +132,7 @@ class range_table {
         limits_(input.limits),
         sort_(input.sort),
         by_gpu_(gpu_time(input)),
-        table_(columns(by_gpu_, steps_.from_steps)) {
+        table_(columns(by_gpu_, steps_)) {
     if (rows_.empty()) return;
     order_rows();
     choose_rows(max_rows);
@@ -216,12 +216,17 @@ class range_table {
     return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
   }
 
-  static vec<console_table::column> columns(bool gpu, bool from_steps) {
+  static vec<console_table::column> columns(bool gpu, steps_summary const& steps) {
     vec<console_table::column> made;
     for (range_console_column const& known : range_console_columns) made.push_back(known.shown);
     console_table::column& busy = made[range_column("% of step")];
-    if (!from_steps) busy.header = "% of run";
-    if (!from_steps) busy.legend = {};
+    if (steps.is_slowed()) busy.legend = "% of step: GPU busy, of a step without recording";
+    if (steps.between_ns > 0.0) {
+      busy.header = "% of period";
+      busy.legend = "% of period: GPU busy, of the time from the begin of a step to the next";
+    }
+    if (!steps.from_steps) busy.header = "% of run";
+    if (!steps.from_steps) busy.legend = {};
     if (gpu) return made;
     made[range_column("host %")].priority = 75;
     made[range_column("tokens/s")].legend = {};  // there is no GPU busy time
@@ -302,7 +307,7 @@ class range_table {
     range_values made;
     made.use_percent = use_percent(limited);
     made.busy_ns = if_any(busy_ns);
-    if (by_gpu_) made.busy_percent = if_any(percent_of(busy_ns, steps_.mean_ns));
+    if (by_gpu_) made.busy_percent = if_any(percent_of(busy_ns, steps_.period_ns()));
     made.graph_kernel_ns = if_any(work.graph_kernel_ns);
     made.kernel_ns = if_any(work.kernel_ns);
     made.kernels = if_any(work.kernels);

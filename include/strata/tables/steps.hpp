@@ -137,6 +137,7 @@ class steps_builder {
     find_steps();
     if (made_.has_timeline) place_work();
     sum_durations();
+    find_distances();
     if (made_.has_timeline) {
       collect_work();
       sweep();
@@ -145,6 +146,8 @@ class steps_builder {
     }
     made_.gpu_idle_ns = larger(0.0, made_.mean_ns - made_.gpu_busy_ns);
     find_active();
+    share_out(made_.idle, made_.step_idle_ns());
+    share_out(made_.idle_between, larger(0.0, made_.between_ns - made_.between_busy_ns));
     find_tokens();
     order();
     return std::move(made_);
@@ -177,6 +180,14 @@ class steps_builder {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t collective;  ///< position in the summary
+  };
+  /// Between a step of the host and the next one.
+  struct distance {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t thread;  ///< of the step before
+
+    double ns() const noexcept { return static_cast<double>(elapsed(begin, end)); }
   };
 
   static constexpr std::uint32_t none = launch_index::none;
@@ -336,6 +347,32 @@ class steps_builder {
     durations.pop_back();
     describe(durations);
   }
+  /// What lies between a step of the host and the next one, without the few long pauses.
+  void find_distances() {
+    constexpr double least = 0.01;  // of a step: what less is costs nothing that a finding names
+    constexpr double pause = 10.0;  // steps; chosen
+    constexpr double rare = 0.1;    // of the steps that follow another one; chosen
+    if (!made_.from_steps || made_.period_of_gpu) return;
+    vec<distance> pauses;
+    for (std::size_t i = first_; i + 1 < steps_.size(); ++i) {
+      bool const follows = steps_[i + 1].step == steps_[i].step + 1;
+      if (!follows || !is_typical(static_cast<std::uint32_t>(i))) continue;
+      distance const made{steps_[i].end, larger(steps_[i].end, steps_[i + 1].begin),
+                          steps_[i].thread};
+      (made.ns() > pause * made_.mean_ns ? pauses : distances_).push_back(made);
+    }
+    auto const all = static_cast<double>(distances_.size() + pauses.size());
+    if (static_cast<double>(pauses.size()) > rare * all)
+      for (distance const& made : pauses) distances_.push_back(made);
+    for (distance const& made : distances_) made_.between_ns += made.ns();
+    if (!distances_.empty()) made_.between_ns /= static_cast<double>(distances_.size());
+    if (made_.between_ns >= least * made_.mean_ns) {
+      distances_.sort([](distance const& a, distance const& b) { return a.begin < b.begin; });
+    } else {
+      made_.between_ns = 0.0;
+      distances_.clear();
+    }
+  }
   /// Mean and quantiles of these steps and of those that are kept in sums only.
   duration_statistics describe(vec<std::int64_t> durations) {
     duration_statistics all;
@@ -379,12 +416,14 @@ class steps_builder {
     join_kernels();
     list_typical();
     made_.rangeless_busy_ns = 0.0;
+    join_periods();
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       step_work const& work = work_[i];
       auto const more = static_cast<double>(elapsed(larger(work.begin, until), work.end));
       if (work.step == no_step) {
         outside += more;
+        add_stepless(larger(work.begin, until), work.end);
       } else {
         if (is_typical(work.step)) made_.active_busy_ns += part_ * more;
         if (is_typical(work.step) && work.begin > until) add_gap(host, work, until);
@@ -393,6 +432,7 @@ class steps_builder {
       until = larger(until, work.end);
     }
     add_tails(host);
+    add_between(host);
     add_exposed();
     // What the last step of a window leaves to the device may end behind its period.
     if (made_.from_steps) made_.active_busy_ns = smaller(made_.active_busy_ns, made_.mean_ns);
@@ -402,6 +442,38 @@ class steps_builder {
         first_ == 0 ? outside
                     : larger(0.0, all_busy - made_.gpu_busy_ns * static_cast<double>(made_.count));
     for (device_time const& device : made_.devices) made_.overlap_ns += device.overlap_ns;
+  }
+
+  /// Notes when typical steps were, and what lies between them.
+  void join_periods() {
+    if (!made_.from_steps) return;
+    vec<step_times> typical;
+    for (std::size_t i = first_; i < steps_.size(); ++i)
+      if (is_typical(static_cast<std::uint32_t>(i))) typical.push_back(steps_[i]);
+    typical.sort([](step_times const& a, step_times const& b) { return a.begin < b.begin; });
+    for (step_times const& step : typical) busy_.steps.add(step.begin, step.end);
+    for (distance const& made : distances_) busy_.between.add(made.begin, made.end);
+  }
+  /// Only work that no step launched ran in this time.
+  void add_stepless(std::int64_t begin, std::int64_t end) {
+    if (end <= begin) return;
+    auto const in_steps = static_cast<double>(busy_.steps.within(begin, end));
+    made_.stepless_busy_ns += part_ * in_steps;
+    if (distances_.empty()) return;
+    made_.between_busy_ns += static_cast<double>(busy_.between.within(begin, end)) /
+                             static_cast<double>(distances_.size());
+  }
+  /// What the host does between steps while the device is idle.
+  void add_between(host_timeline const& host) {
+    if (distances_.empty()) return;
+    busy_times all;
+    for (step_work const& work : work_) all.add(work.begin, work.end);
+    idle_list_ = {&made_.idle_between, &places_.idle_between};
+    idle_part_ = 1.0 / static_cast<double>(distances_.size());
+    for (distance const& made : distances_)
+      all.for_each_outside(made.begin, made.end, [&](std::int64_t begin, std::int64_t end) {
+        split(host, made.thread, begin, end, nullptr);
+      });
   }
 
   void find_active() {
@@ -476,9 +548,10 @@ class steps_builder {
   void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
     std::uint32_t const row = tree_.position_of(node);
     std::uint64_t const key = std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause);
-    idle_time& idle = entry_of(made_.idle, places_.idle, key, {row, cause, 0.0, 0.0});
+    idle_time& idle = entry_of(*idle_list_.times, *idle_list_.places, key, {row, cause, 0.0, 0.0});
     idle.ns += idle_part_ * static_cast<double>(ns);
     if (gap) idle.gaps += idle_part_;
+    if (idle_list_.times != &made_.idle) return;  // it is of no step
     std::size_t const typical = idle_step_ - first_ - (made_.without_first ? 1 : 0);
     if (typical < made_.typical.size())
       made_.typical[typical].idle_ns[static_cast<std::size_t>(cause)] +=
@@ -609,11 +682,19 @@ class steps_builder {
     }
     if (most == 0.0) return;
     made_.tokens = most;
-    if (made_.usual_ns() > 0.0) made_.tokens_per_s = made_.tokens / made_.usual_ns() * 1e9;
+    if (made_.period_ns() > 0.0) made_.tokens_per_s = made_.tokens / made_.period_ns() * 1e9;
+  }
+  /// Steps that overlap on the device have the same idle time: its parts are no more than all.
+  static void share_out(vec<idle_time>& parts, double whole) noexcept {
+    double sum = 0.0;
+    for (idle_time const& part : parts) sum += part.ns;
+    if (sum <= whole) return;
+    for (idle_time& part : parts) part.ns *= whole / sum;
   }
   void order() {
     auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
     made_.idle.sort(longest_first);
+    made_.idle_between.sort(longest_first);
     made_.copies.sort(longest_first);
     made_.collectives.sort(longest_first);
     made_.streams.sort(longest_first);
@@ -629,6 +710,7 @@ class steps_builder {
   vec<step_work> work_;    ///< of the steps that are looked at, and outside of steps
   std::size_t first_ = 0;  ///< of these steps
   vec<step_times> steps_;
+  vec<distance> distances_;  ///< between the typical ones, by begin
   struct device_busy {
     busy_times kernels;
     joint_time collectives;
@@ -637,6 +719,8 @@ class steps_builder {
     joint_time copies;  ///< between host and device
     joint_time rangeless;
     vec<joint_time> devices;  ///< their kernels
+    busy_times steps;         ///< of the host, or of the device where these are its periods
+    busy_times between;       ///< steps
   } busy_;
   double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
   double part_between_ = 1.0;  ///< the same of idle time between steps
@@ -645,6 +729,7 @@ class steps_builder {
   /// Positions in the summary and 1; 0 is none yet.
   struct summary_places {
     number_map<std::uint32_t> idle;
+    number_map<std::uint32_t> idle_between;
     number_map<std::uint32_t> streams;
     number_map<std::uint32_t> devices;
     number_map<std::uint32_t> copies;
@@ -652,6 +737,11 @@ class steps_builder {
     number_map<std::uint32_t> communication;  ///< by device
   } places_;
   steps_summary made_;
+  /// Where idle time is added.
+  struct idle_list {
+    vec<idle_time>* times;
+    number_map<std::uint32_t>* places;
+  } idle_list_{&made_.idle, &places_.idle};
 };
 
 }  // namespace detail

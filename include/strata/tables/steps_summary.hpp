@@ -152,9 +152,15 @@ struct steps_summary {
   double copies_alone_ns = 0.0;
   double tokens = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
+  /// From the end of a step to the begin of the next one in the same window; 0 where that is less
+  /// than a hundredth of a step, and where a step is its period on the device.
+  double between_ns = 0.0;
+  double between_busy_ns = 0.0;      ///< of it, with work that no step launched
+  double stepless_busy_ns = 0.0;     ///< of a step, only with such work
   double outside_ns = 0.0;           ///< of the whole run: recorded, but in no step
   double outside_gpu_ns = 0.0;       ///< of the whole run: device busy with work of no step
   vec<idle_time> idle;               ///< the longest first
+  vec<idle_time> idle_between;       ///< between steps, the longest first
   vec<step_idle> typical;            ///< the steps that `idle` is of, with a timeline
   vec<copy_time> copies;             ///< the longest first
   vec<collective_time> collectives;  ///< the longest first
@@ -162,8 +168,12 @@ struct steps_summary {
   vec<device_time> devices;          ///< that ran kernels, the busiest first
 
   /// What the amounts are of, in sentences.
-  char const* whole() const noexcept { return from_steps ? "step" : "run"; }
-  char const* one_whole() const noexcept { return from_steps ? "a step" : "the run"; }
+  char const* whole() const noexcept {
+    return !from_steps ? "run" : between_ns > 0.0 ? "period" : "step";
+  }
+  char const* one_whole() const noexcept {
+    return !from_steps ? "the run" : between_ns > 0.0 ? "a period" : "a step";
+  }
 
   /// How much longer a recorded step takes than one that is not; 1 where that is not known, or as
   /// little as steps differ anyway.
@@ -180,13 +190,20 @@ struct steps_summary {
     return factor > least ? factor : 1.0;
   }
   bool is_slowed() const noexcept { return recording_factor() > 1.0; }
-  /// The step as it usually is, without recording, where that is known to be shorter: of it is what
-  /// the answer says, and from it goes what findings gain.
+  /// The step as it usually is, without recording, where that is known to be shorter.
   double usual_ns() const noexcept { return is_slowed() ? unrecorded_ns : mean_ns; }
+  /// From the begin of a usual step to that of the next one: what answer, account and findings are
+  /// of, and each share of time.
+  double period_ns() const noexcept { return usual_ns() + between_ns; }
+  /// The part of it in which the device worked.
+  double period_busy_ns() const noexcept {
+    return detail::smaller(gpu_busy_ns + stepless_busy_ns + between_busy_ns, period_ns());
+  }
+  double period_idle_ns() const noexcept { return period_ns() - period_busy_ns(); }
   /// The part of the device's idle time that is the program's, and not what recorded steps take
   /// longer.
   double own_idle_part() const noexcept {
-    double const idle_ns = active_idle_ns();
+    double const idle_ns = step_idle_ns();
     if (!is_slowed() || !(idle_ns > 0.0)) return 1.0;
     return detail::larger(0.0, 1.0 - (active_ns - unrecorded_ns) / idle_ns);
   }
@@ -243,9 +260,16 @@ struct steps_summary {
   double typical_count() const noexcept { return averaged().size(); }
   /// The part of `active_ns` in which the device was idle.
   double active_idle_ns() const noexcept { return detail::larger(0.0, active_ns - active_busy_ns); }
+  /// The same without the time in which work of no step ran.
+  double step_idle_ns() const noexcept {
+    return detail::larger(0.0, active_idle_ns() - stepless_busy_ns);
+  }
+  /// Idle time of a period for one cause, as it is without recording.
   double idle_of(idle_cause cause) const noexcept {
     double sum = 0.0;
     for (idle_time const& time : idle)
+      if (time.cause == cause) sum += own_idle_ns(time.ns);
+    for (idle_time const& time : idle_between)
       if (time.cause == cause) sum += time.ns;
     return sum;
   }

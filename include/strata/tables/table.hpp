@@ -145,18 +145,26 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
   if (!steps.from_steps)
     return sentence("whole run ") << time_text(steps.mean_ns)
                                   << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
-  text = "step " + time_text(steps.mean_ns);
+  text = "step " + time_text(steps.usual_ns());
   if (steps.period_of_gpu) text += " on the GPU";
-  text += " (mean of " + count_text(static_cast<std::uint64_t>(steps.typical_count()));
+  std::string const count = count_text(static_cast<std::uint64_t>(steps.typical_count()));
+  if (steps.is_slowed())
+    text += " (unrecorded; " + count + " recorded ones: mean " + time_text(steps.mean_ns);
+  else
+    text += " (mean of " + count;
   if (steps.typical_count() > 1)
     text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
   if (steps.without_first)
     text += sentence("; first ") << time_text(steps.first_ns) << " left out";
   else if (steps.count > 1)
     text += sentence(", first ") << time_text(steps.first_ns);
-  if (is_finite(steps.unrecorded_ns))
+  if (is_finite(steps.unrecorded_ns) && !steps.is_slowed())
     text += sentence("; unrecorded steps ") << time_text(steps.unrecorded_ns);
-  return text + ")";
+  text += ")";
+  if (steps.between_ns > 0.0)
+    text += sentence(", ") << time_text(steps.between_ns) << " until the next; period "
+                           << time_text(steps.period_ns());
+  return text;
 }
 
 /// What the device did in it, and what lies outside.
@@ -167,10 +175,11 @@ inline std::string device_text(table_input const& input) {
   if (!input.source.traced) {
     add("host times only");
   } else {
-    std::string const share = human_percent(steps.gpu_busy_ns, steps.mean_ns);
-    add(sentence("GPU busy ") << time_text(steps.gpu_busy_ns)
+    double const busy_ns = steps.period_busy_ns();
+    std::string const share = human_percent(busy_ns, steps.period_ns());
+    add(sentence("GPU busy ") << time_text(busy_ns)
                               << (share.empty() ? share : sentence(" (") << share << " %)")
-                              << ", idle " << time_text(steps.gpu_idle_ns));
+                              << ", idle " << time_text(steps.period_idle_ns()));
   }
   if (!input.roofs_measured_at.empty())
     add("roofs measured on this device " + input.roofs_measured_at.substr(0, 10));

@@ -1,0 +1,92 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_ACCOUNT_HPP
+#define STRATA_ANALYSE_ACCOUNT_HPP
+
+// The account of a run: what all of its period goes to. Console, page, strata explain and
+// findings.json show this one.
+
+#include <strata/base/macros.hpp>
+#include <strata/tables/table_input.hpp>
+#include "findings.hpp"
+#include "roofline.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+STRATA_BEGIN
+
+/// What is known of a part of the period.
+enum class account_kind : std::uint8_t {
+  at_roof,    ///< busy: kernels that use a unit for 80 % of their time or more
+  explained,  ///< busy: a finding or the limiter says why
+  unknown,    ///< busy: nothing says why it takes so long
+  idle,       ///< of the device, in steps, by cause
+  between     ///< the same between steps
+};
+constexpr std::string_view to_string(account_kind kind) noexcept {
+  constexpr std::string_view names[] = {"at a roof", "explained", "unknown", "idle", "between"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+/// Time of a period that goes to one thing in one range itself.
+struct account_part {
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  account_kind kind = account_kind::unknown;
+  std::string name;            ///< of busy time its limiter, of idle time its cause
+  std::size_t row = none;      ///< of the folded tree; none where it has no place
+  std::size_t finding = none;  ///< position of the one that explains it
+  double ns = 0.0;
+  // Of what is unknown.
+  std::string about;  ///< its kernel, and how near that is to a limit
+  std::string tells;  ///< the keys of STRATA= or the command that would tell more
+};
+
+/// The period of a run and all of its parts, which add up to it.
+/// Units: ns.
+struct period_account {
+  double period_ns = 0.0;
+  double step_ns = 0.0;
+  double between_ns = 0.0;  ///< from a step to the next one; the period is both
+  /// Busy parts first, then what is idle in steps and between them; of each the longest first.
+  std::vector<account_part> parts;
+
+  double of(account_kind kind) const noexcept {
+    double sum = 0.0;
+    for (account_part const& part : parts)
+      if (part.kind == kind) sum += part.ns;
+    return sum;
+  }
+  double busy_ns() const noexcept {
+    return of(account_kind::at_roof) + of(account_kind::explained) + of(account_kind::unknown);
+  }
+  /// The longest part of which nothing is known; null where there is none.
+  account_part const* largest_unknown() const noexcept {
+    for (account_part const& part : parts)
+      if (part.kind == account_kind::unknown) return &part;
+    return nullptr;
+  }
+};
+
+/// The account of a profile's mean period; without a part where no GPU worked or none was traced.
+/// Requires: the steps and counters of the tables. Cost: O(rows + kernels + findings).
+period_account make_account(table_input const& tables, roofline_table const& roofline,
+                            findings_table const& findings);
+
+namespace detail {
+
+/// Time of which neither a limiter nor a cause is known.
+inline constexpr std::string_view not_known = "not known";
+
+/// What limits the kernels of a range: a unit ("HBM"), "latency", "above the roof" or "not known".
+/// Of `roofline_table::own`, which has no kind.
+std::string limiter_name(range_limit const& limit);
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_ACCOUNT_HPP

@@ -1,0 +1,347 @@
+// The account of a run: its parts add up to the period, whatever was recorded.
+#include "analyse/account.hpp"
+#include <doctest/doctest.h>
+#include <strata/recording.hpp>
+#include <strata/tables/table.hpp>
+#include "report/account_view.hpp"
+#include "report/finding_view.hpp"
+#include "report/page.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "finding_sample.hpp"
+#include "page_sample.hpp"
+#include "random_steps.hpp"
+
+namespace account_test {
+
+using namespace finding_test;
+
+namespace {
+
+constexpr char const* recordings[] = {"gpt2-eager.strata",        "gpt2-fused.strata",
+                                      "gpt2-memory.strata",       "llama-decode.strata",
+                                      "pytorch-attention.strata", "pytorch-decode.strata",
+                                      "pytorch-training.strata"};
+
+profile recording(char const* name) {
+  profile made;
+  std::string const path = std::string(STRATA_TEST_DIR) + "/../examples/report/" + name;
+  REQUIRE(static_cast<bool>(read_recording_file(path, made)));
+  return made;
+}
+
+/// All parts are positive and add up to the period; step and what lies between are the period.
+void closes(report_input const& input) {
+  period_account const& account = input.account;
+  double sum = 0.0;
+  for (account_part const& part : account.parts) {
+    CHECK_MESSAGE(part.ns > 0.0, part.name);
+    CHECK_FALSE(part.name.empty());
+    sum += part.ns;
+  }
+  CHECK(account.step_ns + account.between_ns == doctest::Approx(account.period_ns));
+  CHECK(account.period_ns == doctest::Approx(input.steps.period_ns()));
+  if (account.parts.empty()) {
+    CHECK_FALSE(account.period_ns > 0.0);
+    return;
+  }
+  CHECK(sum == doctest::Approx(account.period_ns).epsilon(1e-6));
+  if (!input.source.traced) return;
+  CHECK(account.busy_ns() == doctest::Approx(input.steps.period_busy_ns()));
+}
+
+/// A step of 1.9 ms, whose kernel takes 1.89 ms, and `between` until the next.
+template <class Between>
+program with_time_between(Between between) {
+  program p;
+  for (int step = 0; step < 8; ++step) {
+    p.run(1, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1890 * us); });
+      p.wait();
+    });
+    between(p);
+  }
+  return p;
+}
+
+/// The console's answer without its line breaks.
+std::string sentences_of(answer const& a) {
+  std::string text;
+  for (char const letter : text_of(a, false))
+    if (letter == '\n' || letter == ' ')
+      text += text.empty() || text.back() == ' ' ? "" : " ";
+    else
+      text += letter;
+  return text;
+}
+
+double idle_of(answer const& a, account_kind kind, std::string_view cause) {
+  double sum = 0.0;
+  for (account_part const& part : a.input.account.parts)
+    if (part.kind == kind && part.name == cause) sum += part.ns;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the account of each recording closes, and all of its outputs have its numbers") {
+  for (char const* const name : recordings) {
+    CAPTURE(name);
+    answer const a(recording(name));
+    closes(a.input);
+    nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
+    nlohmann::json const& account = json["account"];
+    double parts = 0.0;
+    for (nlohmann::json const& part : account["parts"]) parts += part["ns"].get<double>();
+    CHECK(parts == doctest::Approx(account["period_ns"].get<double>()).epsilon(1e-3));
+    double sums = 0.0;
+    for (char const* const key :
+         {"at_roof_ns", "explained_ns", "unknown_ns", "idle_ns", "idle_between_ns"})
+      sums += account[key].get<double>();
+    CHECK(sums == doctest::Approx(parts).epsilon(1e-3));
+    std::string const text = account["text"];
+    CHECK_FALSE(text.empty());
+    CHECK(sentences_of(a).find(text) != text.npos);
+  }
+}
+
+TEST_CASE("the account of random programs closes") {
+  std::size_t with_between = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    auto const how = static_cast<sample::step_end>(seed % 3);
+    sample::random_steps program(seed, how);
+    profile made = program.run(seed % 17);
+    if (seed % 5 == 0) {  // recording slows its steps
+      made.cost.unrecorded_steps = 5;
+      made.cost.unrecorded_step_ns = answer(made).steps().mean_ns * 0.9;
+    }
+    if (seed % 7 == 0) made.losses.activity_dropped = 1;
+    answer const a(made);
+    closes(a.input);
+    if (a.steps().between_ns > 0.0) ++with_between;
+  }
+  CHECK(with_between > 50);
+}
+
+TEST_CASE("the account of a run without work, and of host times alone") {
+  program p;
+  p.run(3, [&] { p.in(p.attention, [&](std::uint32_t) { p.now += 100 * us; }); });
+  answer const idle(p.made);
+  closes(idle.input);
+  CHECK(idle.input.account.of(account_kind::idle) == doctest::Approx(100 * us));
+  p.made.traced = false;
+  answer const host(p.made);
+  closes(host.input);
+  REQUIRE(host.input.account.largest_unknown() != nullptr);
+  CHECK(host.input.account.largest_unknown()->tells == "STRATA=trace");
+  profile const nothing;
+  closes(answer(nothing).input);
+}
+
+TEST_CASE("the account: a unit at 80 % is a roof, a cause explains, the rest names what tells") {
+  program p;
+  std::uint32_t const gelu = p.node(0, "gelu");
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+    p.in(gelu, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us, 10); });
+    p.wait();
+  });
+  for (std::uint32_t const where : {p.attention, p.mlp, gelu}) p.count_nothing(where);
+  p.use(p.attention, "tensor", 0.85);
+  p.use(p.mlp, "fma", 0.7);
+  answer const a(p.made);
+  closes(a.input);
+  auto const of = [&](std::string_view path, account_kind kind) {
+    double sum = 0.0;
+    for (account_part const& part : a.input.account.parts)
+      if (part.row < a.input.folded.size() && a.input.folded[part.row].path == path &&
+          part.kind == kind)
+        sum += part.ns;
+    return sum;
+  };
+  CHECK(of("attention", account_kind::at_roof) == doctest::Approx(1000 * us).epsilon(0.01));
+  CHECK(of("mlp", account_kind::unknown) == doctest::Approx(1000 * us).epsilon(0.01));
+  REQUIRE(a.find("few-blocks") != nullptr);
+  CHECK(of("gelu", account_kind::explained) == doctest::Approx(1000 * us).epsilon(0.01));
+  // The answer says so, with the kernel, how near it is to a limit, and the command.
+  std::string const text = sentences_of(a);
+  CHECK(text.find("unknown: mlp, 1.00 ms of the step (33.") != text.npos);
+  CHECK(text.find("kernel work; the busiest unit, FMA, is at 70 % of its peak") != text.npos);
+  CHECK(text.find("ncu --set full --kernel-name work") != text.npos);
+  p.made.counter_sets.clear();
+  answer const bare(p.made);
+  closes(bare.input);
+  REQUIRE(bare.input.account.largest_unknown() != nullptr);
+  CHECK(bare.input.account.largest_unknown()->tells == "STRATA=trace,counters=findings");
+}
+
+TEST_CASE("host work, waits, allocations and copies between steps are found as those within") {
+  struct planted {
+    char const* rule;
+    char const* cause;
+    void (*between)(program&);
+  };
+  constexpr planted all[] = {
+      {"gap-between-ranges", "host work", [](program& p) { p.now += 2000 * us; }},
+      {"host-work", "host work",
+       [](program& p) { p.in(p.other, [&](std::uint32_t) { p.now += 2000 * us; }); }},
+      {"wait-in-step", "wait", [](program& p) { p.api(0, 2000 * us, api_kind::wait); }},
+      {"allocation-in-step", "allocation",
+       [](program& p) { p.api(p.other, 2000 * us, api_kind::allocate); }},
+      {"launch-bound", "launch", [](program& p) {
+         for (int i = 0; i < 100; ++i) p.api(p.other, 20 * us, api_kind::launch);
+       }}};
+  for (planted const& each : all) {
+    CAPTURE(each.rule);
+    program const p = with_time_between(each.between);
+    answer const a(p.made);
+    closes(a.input);
+    CHECK(a.steps().mean_ns == doctest::Approx(1900 * us).epsilon(0.05));
+    CHECK(a.steps().between_ns == doctest::Approx(2000 * us).epsilon(0.01));
+    CHECK(idle_of(a, account_kind::between, each.cause) ==
+          doctest::Approx(2000 * us).epsilon(0.02));
+    INFO(a.all());
+    REQUIRE_FALSE(a.findings().empty());
+    finding const& first = a.findings()[0];
+    CHECK(first.rule == each.rule);
+    CHECK(first.title.find("between steps") != first.title.npos);
+    CHECK(first.predicted_step_ns == doctest::Approx(1900 * us).epsilon(0.05));
+    CHECK(first.gain_ns(a.steps().period_ns()) == doctest::Approx(2000 * us).epsilon(0.02));
+    // Half of the period lies between steps: the GPU is busy for less than half of it.
+    std::string const text = sentences_of(a);
+    CHECK(text.find("GPU-bound") == text.npos);
+    CHECK(text.find("of the period") != text.npos);
+    CHECK(text.find("A period is a step of 1.9") != text.npos);
+    CHECK(text.find("between steps") != text.npos);
+  }
+}
+
+TEST_CASE("between steps: their work is busy time, a rare pause is none, little is nothing") {
+  program const works = with_time_between([](program& p) {
+    p.now += 500 * us;
+    p.kernel_of(p.other, 1000 * us);
+    p.wait();
+  });
+  answer const a(works.made);
+  closes(a.input);
+  CHECK(a.steps().between_busy_ns == doctest::Approx(1000 * us).epsilon(0.01));
+  CHECK(a.input.account.busy_ns() == doctest::Approx(2890 * us).epsilon(0.01));
+  CHECK(idle_of(a, account_kind::between, "host work") == doctest::Approx(500 * us).epsilon(0.05));
+
+  program paused;
+  for (int i = 0; i < 30; ++i) {
+    paused.run(1, [&] {
+      paused.in(paused.attention, [&](std::uint32_t at) { paused.kernel_of(at, 1000 * us); });
+      paused.wait();
+    });
+    if (i == 20) paused.now += 500'000 * us;
+  }
+  CHECK(answer(paused.made).steps().between_ns == 0.0);
+  CHECK(answer(with_time_between([](program& p) { p.now += 10 * us; }).made).steps().between_ns ==
+        0.0);
+}
+
+TEST_CASE("tokens a second, shares and predictions are of the period") {
+  program p = with_time_between([](program& of) { of.now += 1900 * us; });
+  answer const a(p.made);
+  std::string console;
+  {
+    detail::text_writer out(console);
+    table_options wide;
+    wide.width = 240;
+    write_table(out, a.input, wide);
+  }
+  CHECK(console.find("% of period") != console.npos);
+  CHECK(console.find("GPU busy 1.89 ms (49.") != console.npos);
+  CHECK(console.find("until the next; period 3.80") != console.npos);
+  page_test::page_tables const tables(p.made);
+  nlohmann::json const data = nlohmann::json::parse(tables.data());
+  CHECK(data["answer"]["step"]["period_ns"].get<double>() ==
+        doctest::Approx(a.steps().period_ns()).epsilon(1e-3));
+  double sum = 0.0;
+  for (char const* const key : {"busy", "idle", "between"})
+    for (std::size_t i = 2; i < data["budget"][key].size(); i += 3)
+      sum += data["budget"][key][i].get<double>();
+  CHECK(sum == doctest::Approx(a.steps().period_ns()).epsilon(1e-3));
+}
+
+TEST_CASE("where recording slows steps, title, evidence, cost and budget are of one step") {
+  profile const made = recording("llama-decode.strata");
+  answer const a(made);
+  REQUIRE(a.steps().is_slowed());
+  CHECK(a.input.account.period_ns == doctest::Approx(made.cost.unrecorded_step_ns));
+  for (finding const& found : a.findings()) {
+    CAPTURE(found.rule);
+    double costs = 0.0;
+    for (finding_range const& range : found.ranges) costs += range.cost_ns_per_step;
+    CHECK(costs <= found.cost_ns_per_step * 1.001);
+    double idle = 0.0;
+    for (finding_evidence const& value : found.evidence)
+      if (value.column == "gpu_idle_ns") idle += value.value;
+    CHECK(idle <= a.steps().period_idle_ns() * 1.001);
+    if (found.rule != "wait-in-step") continue;
+    CHECK(found.title.find(detail::time_text(idle)) != found.title.npos);
+  }
+}
+
+TEST_CASE("evidence is in words: no output shows the name of a column") {
+  auto const all_words = [](report_input const& input) {
+    for (detail::finding_view const& view : detail::view_findings(input.findings, input.steps))
+      for (detail::evidence_view const& value : view.evidence) {
+        std::string const column(value.column);
+        bool const is_key = column.find('_') != column.npos;
+        CHECK_MESSAGE(!(is_key && value.text.find(column) != value.text.npos), value.text);
+      }
+  };
+  for (char const* const name : recordings) all_words(answer(recording(name)).input);
+  program p = one_kernel(10);
+  all_words(answer(p.made).input);
+  program slow;  // a first step and a slow one
+  for (int i = 0; i < 20; ++i)
+    slow.run(1, [&] {
+      slow.in(slow.attention, [&](std::uint32_t at) { slow.kernel_of(at, 1000 * us); });
+      slow.wait();
+      if (i == 0 || i == 10) slow.now += 20'000 * us;
+    });
+  answer const a(slow.made);
+  CHECK(a.find("first-step") != nullptr);
+  all_words(a.input);
+}
+
+TEST_CASE("recordings for the test of outputs") {  // tests/script/check_consistency.py
+  char const* const folder = std::getenv("STRATA_TEST_RECORDINGS");
+  if (folder == nullptr) return;
+  auto const write = [&](std::string const& name, profile const& made) {
+    std::ofstream file(std::string(folder) + "/" + name + ".strata", std::ios::binary);
+    file << report_test::recording_of(made);
+    CHECK(file.good());
+  };
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    auto const how = static_cast<sample::step_end>(seed % 3);
+    sample::random_steps program(seed, how);
+    profile made = program.run(seed % 4 == 0 ? 0 : 8);
+    if (seed % 5 == 0) {
+      made.cost.unrecorded_steps = 5;
+      made.cost.unrecorded_step_ns = answer(made).steps().mean_ns * 0.9;
+    }
+    write("random" + std::to_string(seed), made);
+  }
+  write("between", with_time_between([](program& p) {
+                     p.now += 1500 * us;
+                     p.in(p.other, [&](std::uint32_t at) { p.kernel_of(at, 300 * us); });
+                     p.wait();
+                   }).made);
+  write("counted", page_test::gpt2_sample().made);
+}
+
+}  // namespace account_test
