@@ -63,8 +63,8 @@ class page_budget {
 
   template <class IsMeant>
   void write_parts(char const* key, IsMeant is_meant) {
-    for (account_part const& part : input_.account.parts)
-      if (is_meant(part.kind)) add(part.name, part.row, part.ns);
+    for (account_part const& known : input_.account.parts)
+      if (is_meant(known.kind)) add(known.name, known.row, known.ns);
     parts_.sort([](part const& a, part const& b) {
       if (a.ns != b.ns) return a.ns > b.ns;
       return a.name != b.name ? a.name < b.name : a.position < b.position;

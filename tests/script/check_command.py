@@ -335,7 +335,7 @@ for recording in recordings:
     head, answer = table.split("\n")[1:3]
     for word in re.findall(r"(?:^|[(,|;] ?)([a-zA-Z]\w*(?: [a-zA-Z]\w*)*)(?= \d|\)| \(|$)", head):
         has_topic(re.sub("^mean of$", "mean", word), f"the head of {recording.name}")
-    has_topic(re.search(r"^answer:  ([\w -]+): ", answer).group(1), f"the answer of {recording.name}")
+    has_topic(re.search(r"^answer: +([\w -]+): ", answer).group(1), f"the answer of {recording.name}")
     for line in re.findall(r"\n\n(.*)\n─", table):
         for word in re.split(" {2,}", line.strip()):
             has_topic(word, f"the headers of {recording.name}")
