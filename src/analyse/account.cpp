@@ -103,12 +103,12 @@ class account_builder {
   /// The parts from `first` on are of a whole: what overlaps in time shares it, and what they leave
   /// over is not known.
   void close(std::size_t first, double whole, account_kind rest) {
-    constexpr double rounding = 1e-9;  // of a sum of doubles
+    constexpr double least_rest = 1e-9;  // of the whole: sums of doubles are off by less
     double sum = 0.0;
     for (std::size_t i = first; i < made_.parts.size(); ++i) sum += made_.parts[i].ns;
     if (sum > whole)
       for (std::size_t i = first; i < made_.parts.size(); ++i) made_.parts[i].ns *= whole / sum;
-    else if (whole - sum > rounding * whole)
+    else if (whole - sum > least_rest * whole)
       add_some(rest, std::string(not_known), account_part::none, whole - sum);
   }
 
