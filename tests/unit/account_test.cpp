@@ -1,8 +1,8 @@
 // The account of a run: its parts add up to the period, whatever was recorded.
-#include "analyse/account.hpp"
 #include <doctest/doctest.h>
-#include <strata/recording.hpp>
 #include <strata/tables/table.hpp>
+#include "analyse/account.hpp"
+#include "recording/recording.hpp"
 #include "report/account_view.hpp"
 #include "report/finding_view.hpp"
 #include "report/page.hpp"
