@@ -1,7 +1,7 @@
 // The account of a run: its parts add up to the period, whatever was recorded.
+#include "analyse/account.hpp"
 #include <doctest/doctest.h>
 #include <strata/tables/table.hpp>
-#include "analyse/account.hpp"
 #include "recording/recording.hpp"
 #include "report/account_view.hpp"
 #include "report/finding_view.hpp"
