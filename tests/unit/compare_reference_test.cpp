@@ -712,10 +712,11 @@ TEST_CASE("what changes have in common: half of them lie within 0.6745 deviation
 }
 
 TEST_CASE("the deviation of a sample divides by one less than there are") {
-  CHECK(strata::detail::sample_deviation({1.0, 3.0}) == doctest::Approx(std::sqrt(2.0)));
-  CHECK(strata::detail::sample_deviation({1.0, 2.0, 3.0, 6.0}) ==
+  CHECK(strata::detail::sample_deviation(std::vector<double>{1.0, 3.0}) ==
+        doctest::Approx(std::sqrt(2.0)));
+  CHECK(strata::detail::sample_deviation(std::vector<double>{1.0, 2.0, 3.0, 6.0}) ==
         doctest::Approx(std::sqrt(14.0 / 3.0)));
-  CHECK(strata::detail::sample_deviation({5.0}) == 0.0);
+  CHECK(strata::detail::sample_deviation(std::vector<double>{5.0}) == 0.0);
 }
 
 }  // namespace compare_reference_test
