@@ -279,8 +279,11 @@ class help_command final : public subcommand {
     explain_metric("stall_" + name + "_share");
   }
 
-  /// What the column `limiter` says of a unit.
+  /// What the column `limiter` says of a unit, or of two: `tensor 66 % and issue 64 %`.
   void explain_unit() {
+    if (wanted_.find(" % and ") != std::string::npos)
+      say("limiter " + wanted_ +
+          ": the range uses these two units most, within 3 points of each other");
     for (strata::gpu_unit_entry const& unit : strata::gpu_unit_table) {
       if (!is_wanted(unit.name)) continue;
       say("limiter " + std::string(unit.name) +
