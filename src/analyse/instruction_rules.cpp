@@ -70,7 +70,7 @@ rule_result divergence(rule_context const& run) {
         double const working = run.own(row, "predicated_on_instructions") / instructions;
         range_limit const& load = run.load(row);
         if (!(working > 0.0) || working > most_threads || !load.units.are_whole() ||
-            load.use(gpu_unit::tensor) > tensor_kernel)
+            run.tensor_core_use(row) > tensor_kernel)
           return std::nullopt;
         double const left = working / warp_threads;
         fix_of_kernels fix;
