@@ -58,6 +58,16 @@ struct unfused_format {
 constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
                                               {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
 
+/// Instructions of threads for integers, with those by which they divide: a division by what is
+/// known when it runs only is a reciprocal (XU) between two conversions.
+double integer_instructions(rule_context const& run, std::size_t row) noexcept {
+  constexpr double conversions_by_division = 2.0;
+  double const converting = run.own_or_0(row, "conversion_instructions");
+  double const others = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
+  double const divisions = std::max(0.0, std::min(others, converting / conversions_by_division));
+  return run.own(row, "integer_instructions") + (1.0 + conversions_by_division) * divisions;
+}
+
 }  // namespace
 
 rule_result divergence(rule_context const& run) {
@@ -164,7 +174,7 @@ rule_result integer_work(rule_context const& run) {
       run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row)) return std::nullopt;
         double const all = run.own(row, "predicated_on_instructions");
-        double const part = part_of(run.own(row, "integer_instructions"), all);
+        double const part = part_of(integer_instructions(run, row), all);
         double const memory = run.load(row).use(gpu_unit::hbm);
         if (part < mostly || memory < least_memory || memory > most_memory) return std::nullopt;
         // Good code has an integer instruction for each other one.
@@ -181,6 +191,8 @@ rule_result integer_work(rule_context const& run) {
                 std::string(run.load(row).roof) + " is used for " + run.load(row).percent_text() +
                 " of the time, device memory for " + percent_text(memory));
         run.prove_own(seen, "integer_instructions", "instructions");
+        seen.prove_some("conversion_instructions", run.own_or_0(row, "conversion_instructions"),
+                        "instructions");
         run.prove_own(seen, "predicated_on_instructions", "instructions");
         return seen;
       });

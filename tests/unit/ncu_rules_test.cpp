@@ -242,6 +242,23 @@ TEST_CASE("integer-work: addresses beside memory that waits, no hashes in regist
   answer(p.made).is_silent();
 }
 
+TEST_CASE("integer-work: a division is conversions and a reciprocal, too") {
+  // As an H200 counted a permutation by 64-bit indices: 656 us, of which this is 1.
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.667);
+  p.hbm(p.attention, 0.343);
+  threads(p, 32, 28.8);
+  p.set(p.attention, integers, 0.582 * 28.8e6);
+  p.set(p.attention, converting, 0.061 * 28.8e6);
+  p.use(p.attention, "xu", 0.061 * 28.8 / 32);
+  answer(p.made).is_silent();  // of numbers that are unpacked, with no reciprocal
+  p.use(p.attention, "xu", 1.5 * 0.061 * 28.8 / 32);
+  answer(p.made).first_is("integer-work", "attention");
+  has(title_of(p.made, "integer-work"), "67 % of the instructions are integer ones");
+  CHECK(cost_of(p.made, "integer-work") ==
+        exactly(0.667 / 0.8 * (1.0 - 2.0 * (1.0 - 0.582 - 1.5 * 0.061)) * kernel_ns));
+}
+
 // --- products ---
 
 namespace {
