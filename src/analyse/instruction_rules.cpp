@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,23 +24,6 @@ namespace detail {
 namespace {
 
 constexpr double warp_threads = 32.0;
-
-/// The units that a warp instruction takes time of, whatever its threads do.
-constexpr gpu_unit instruction_units[] = {gpu_unit::fma, gpu_unit::alu, gpu_unit::fp64,
-                                          gpu_unit::xu,  gpu_unit::adu, gpu_unit::issue};
-
-bool is_instruction_unit(gpu_unit unit) noexcept {
-  return std::find(std::begin(instruction_units), std::end(instruction_units), unit) !=
-         std::end(instruction_units);
-}
-
-/// Whether instructions bound the kernels: one of their units is the busiest, and no limit of
-/// latency is meant.
-bool is_bound_by_instructions(rule_context const& run, std::size_t row) noexcept {
-  range_limit const& load = run.load(row);
-  return load.units.are_whole() && load.fraction() >= latency_use &&
-         is_instruction_unit(load.units.longest());
-}
 
 /// The part of a kernel's time that its instructions may take where no unit is near a limit: what
 /// is no wait for memory.

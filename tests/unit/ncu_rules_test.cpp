@@ -397,6 +397,22 @@ TEST_CASE("latency-bound: up to 60 % of a unit only stalls that no good kernel h
   CHECK(cost("long_scoreboard", 0.55, 0.4) == 0.0);
 }
 
+TEST_CASE("latency-bound: a fault that warps wait for longer than instructions are issued") {
+  // As an H200 counted code that fits no cache of instructions: 3.33 ms, of which this is 1.
+  auto const cost = [](char const* name, double part, char const* unit, double use) {
+    program p = one_kernel();
+    p.use(p.attention, unit, use);
+    p.set(p.attention, stalled(name), part * warps);
+    p.set(p.attention, stalled("wait"), 0.142 * warps);
+    return cost_of(p.made, "latency-bound");
+  };
+  CHECK(cost("no_instruction", 0.704, "issue", 0.636) == exactly(above(0.636)));
+  CHECK(cost("no_instruction", 0.62, "issue", 0.636) == 0.0);
+  CHECK(cost("long_scoreboard", 0.704, "issue", 0.636) == 0.0);
+  CHECK(cost("no_instruction", 0.704, "l2", 0.636) == 0.0);  // memory at its best
+  CHECK(cost("no_instruction", 0.82, "issue", 0.81) == 0.0);
+}
+
 TEST_CASE("latency-bound: where most was not counted, the run that tells is named") {
   program p = one_kernel();
   p.set(p.attention, stalled("barrier"), 0.3 * warps);
