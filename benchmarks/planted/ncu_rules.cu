@@ -57,15 +57,14 @@ __global__ void independent_kernel(float* to, int rounds) {
 
 __constant__ float table[16384];
 
-/// Each operand is a constant of another line of the cache of constants. An instruction takes one
-/// from there only where its other operands are registers: so `x` is one.
+/// Each operand is a constant of another line of the cache of constants. For compute capability 9.0
+/// the compiler loads each by an instruction of its own (ULDC), which takes ADU and is no imc miss.
 __global__ void constants_kernel(float* to, int rounds) {
   float value = static_cast<float>(threadIdx.x);
-  float const x = 0.999f + 1e-6f * value;
 #pragma unroll 1
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
-    for (int i = 0; i < 512; ++i) value = fmaf(value, x, table[i * 32]);
+    for (int i = 0; i < 512; ++i) value = fmaf(value, 0.999f, table[i * 32]);
   }
   to[position()] = value;
 }
