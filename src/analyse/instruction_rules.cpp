@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,23 +24,6 @@ namespace detail {
 namespace {
 
 constexpr double warp_threads = 32.0;
-
-/// The units that a warp instruction takes time of, whatever its threads do.
-constexpr gpu_unit instruction_units[] = {gpu_unit::fma, gpu_unit::alu, gpu_unit::fp64,
-                                          gpu_unit::xu,  gpu_unit::adu, gpu_unit::issue};
-
-bool is_instruction_unit(gpu_unit unit) noexcept {
-  return std::find(std::begin(instruction_units), std::end(instruction_units), unit) !=
-         std::end(instruction_units);
-}
-
-/// Whether instructions bound the kernels: one of their units is the busiest, and no limit of
-/// latency is meant.
-bool is_bound_by_instructions(rule_context const& run, std::size_t row) noexcept {
-  range_limit const& load = run.load(row);
-  return load.units.are_whole() && load.fraction() >= latency_use &&
-         is_instruction_unit(load.units.longest());
-}
 
 /// The part of a kernel's time that its instructions may take where no unit is near a limit: what
 /// is no wait for memory.
@@ -58,6 +40,16 @@ struct unfused_format {
 constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
                                               {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
 
+/// Instructions of threads for integers, with those by which they divide: a division by what is
+/// known when it runs only is a reciprocal (XU) between two conversions.
+double integer_instructions(rule_context const& run, std::size_t row) noexcept {
+  constexpr double conversions_by_division = 2.0;
+  double const converting = run.own_or_0(row, "conversion_instructions");
+  double const others = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
+  double const divisions = std::max(0.0, std::min(others, converting / conversions_by_division));
+  return run.own(row, "integer_instructions") + (1.0 + conversions_by_division) * divisions;
+}
+
 }  // namespace
 
 rule_result divergence(rule_context const& run) {
@@ -70,7 +62,7 @@ rule_result divergence(rule_context const& run) {
         double const working = run.own(row, "predicated_on_instructions") / instructions;
         range_limit const& load = run.load(row);
         if (!(working > 0.0) || working > most_threads || !load.units.are_whole() ||
-            load.use(gpu_unit::tensor) > tensor_kernel)
+            run.tensor_core_use(row) > tensor_kernel)
           return std::nullopt;
         double const left = working / warp_threads;
         fix_of_kernels fix;
@@ -164,7 +156,7 @@ rule_result integer_work(rule_context const& run) {
       run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row)) return std::nullopt;
         double const all = run.own(row, "predicated_on_instructions");
-        double const part = part_of(run.own(row, "integer_instructions"), all);
+        double const part = part_of(integer_instructions(run, row), all);
         double const memory = run.load(row).use(gpu_unit::hbm);
         if (part < mostly || memory < least_memory || memory > most_memory) return std::nullopt;
         // Good code has an integer instruction for each other one.
@@ -181,6 +173,8 @@ rule_result integer_work(rule_context const& run) {
                 std::string(run.load(row).roof) + " is used for " + run.load(row).percent_text() +
                 " of the time, device memory for " + percent_text(memory));
         run.prove_own(seen, "integer_instructions", "instructions");
+        seen.prove_some("conversion_instructions", run.own_or_0(row, "conversion_instructions"),
+                        "instructions");
         run.prove_own(seen, "predicated_on_instructions", "instructions");
         return seen;
       });

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,23 @@ inline constexpr double shortest_kernel = 10'000.0;
 /// Source: attention kernels use 0.41 to 0.55 of a unit at best, softmax and norms 0.7 (ncu,
 /// H200).
 inline constexpr double far_use = 1.0 / 3.0;
+
+/// The units that a warp instruction takes time of, whatever its threads do.
+inline constexpr gpu_unit instruction_units[] = {gpu_unit::fma, gpu_unit::alu, gpu_unit::fp64,
+                                                 gpu_unit::xu,  gpu_unit::adu, gpu_unit::issue};
+
+inline bool is_instruction_unit(gpu_unit unit) noexcept {
+  return std::find(std::begin(instruction_units), std::end(instruction_units), unit) !=
+         std::end(instruction_units);
+}
+
+/// Whether instructions bound the kernels: one of their units is the busiest, and no limit of
+/// latency is meant.
+inline bool is_bound_by_instructions(rule_context const& run, std::size_t row) noexcept {
+  range_limit const& load = run.load(row);
+  return load.units.are_whole() && load.fraction() >= latency_use &&
+         is_instruction_unit(load.units.longest());
+}
 
 /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
 /// Chosen.
@@ -151,11 +169,12 @@ inline last_wave last_wave_of(rule_context const& run, kernel_row const& kernel)
   return median.idle < mean.idle ? median : mean;
 }
 
-/// Looks at each range whose kernel waits: no unit is used much, and no other cause explains it. Of
+/// Looks at each range whose kernel may wait: no unit bounds it, and no other cause explains it. Of
 /// ranges of several kernels below a use of `most` the most expensive is left to `kernels=`.
 /// `look(row, ns, kernel)`: the cause in a range in whose time nearly all is this kernel's.
 template <class Look>
-rule_result look_at_waiting(rule_context const& run, double most, Look const& look) {
+rule_result look_at_waiting(rule_context const& run, double most, Look const& look,
+                            double limit = latency_use) {
   std::size_t mixed = 0;
   bool has_data = false;
   rule_result made =
@@ -163,7 +182,7 @@ rule_result look_at_waiting(rule_context const& run, double most, Look const& lo
         range_limit const& load = run.load(row);
         if (!load.units.are_whole()) return std::nullopt;
         has_data = true;
-        if (load.fraction() >= latency_use || is_explained(run.gains, row)) return std::nullopt;
+        if (load.fraction() >= limit || is_explained(run.gains, row)) return std::nullopt;
         kernel_row const* const kernel = kernel_of(run, row);
         if (kernel != nullptr && mean_duration(run, *kernel) >= shortest_kernel)
           return look(row, ns, *kernel);

@@ -381,8 +381,7 @@ rule_result low_occupancy(rule_context const& run) {
         // Of one wave, all blocks run already.
         bool const more_would_run = waves_of(run, kernel) > 1.0;
         bool const is_far = run.load(row).fraction() < far_use;
-        if (!few || !more_would_run || !is_far ||
-            run.load(row).use(gpu_unit::tensor) > tensor_kernel)
+        if (!few || !more_would_run || !is_far || run.tensor_core_use(row) > tensor_kernel)
           return std::nullopt;
         double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(ns));
         if (!run.is_worth(gain)) return std::nullopt;

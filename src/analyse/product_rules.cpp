@@ -90,8 +90,7 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
         bool const is_other = of.name != "FP32" && (flops < 0.5 * run.own_or_0(row, "flop") ||
                                                     plain_ns < constants * ns);
         bool const is_sure = plain_ns > least_use * ns || is_reusing(run, row, of, flops);
-        if (is_other || !is_sure || run.load(row).use(gpu_unit::tensor) > least_use)
-          return std::nullopt;
+        if (is_other || !is_sure || run.tensor_core_use(row) > least_use) return std::nullopt;
         double const faster = times_faster(run, row, of);
         double const tensor_ns = plain_ns / faster / library_use;
         if (!is_finite(tensor_ns)) return std::nullopt;
@@ -107,7 +106,7 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
                 " times that peak in " + std::string(of.as));
         seen.prove(of.flops, flops, "FLOP");
         seen.prove(of.fused, run.own(row, of.fused), "instructions");
-        run.prove_use(seen, gpu_unit::tensor);
+        seen.prove("tensor_flop", tensor, "FLOP");
         return seen;
       });
 }

@@ -259,6 +259,15 @@ double rule_context::tensor_flops(std::size_t row, counter_scope scope) const no
   return sum;
 }
 
+double rule_context::tensor_core_use(std::size_t row) const noexcept {
+  // Cycles of the pipe for a packed instruction of a warp: 1 in a product, 2 of constants (H200).
+  constexpr double turns = 2.0;
+  double const halves_ns = at_roof_ns(own_or_0(row, "flop_fp16"), "FP16");
+  double const use = load(row).use(gpu_unit::tensor);
+  if (!is_finite(halves_ns)) return use;
+  return std::max(0.0, use - turns * halves_ns / load(row).time_ns);
+}
+
 double rule_context::at_roof_ns(double amount, std::string_view roof) const noexcept {
   return amount / in.roofline.rate_of(roof) * 1e9;
 }

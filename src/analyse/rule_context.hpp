@@ -142,6 +142,9 @@ class rule_context {
   bool is_timed_work(std::size_t row, counter_scope scope) const noexcept;
   /// Operations of the tensor cores, of the formats that were counted; NaN where none was.
   double tensor_flops(std::size_t row, counter_scope scope) const noexcept;
+  /// How far the tensor cores are used for what is no packed half: these run in their pipe, too.
+  /// 0 where it is unknown.
+  double tensor_core_use(std::size_t row) const noexcept;
   /// Of the range's own kernels, and how near they are to each limit.
   range_limit const& load(std::size_t row) const noexcept { return in.roofline.own[row]; }
   /// What bytes or operations take at a roof; NaN where it is unknown.

@@ -27,7 +27,7 @@ namespace {
 /// Such kernels have few warps by design, which wait for each other.
 bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept {
   constexpr double least = 0.2;  // use; chosen
-  return run.load(row).use(gpu_unit::tensor) > least;
+  return run.tensor_core_use(row) > least;
 }
 
 /// "; warps most often wait at a block barrier (barrier), 62 % of their time".
@@ -83,12 +83,15 @@ rule_result latency_bound(rule_context const& run) {
         range_limit const& load = run.load(row);
         if (load.fraction() >= far_use && (!is_fault || is_tensor_kernel(run, row)))
           return std::nullopt;
+        // Instructions that come late enough leave their units idle, however near these are.
+        bool const is_late = most.part >= load.fraction() && is_bound_by_instructions(run, row);
+        if (load.fraction() >= latency_use && !is_late) return std::nullopt;
         double const gain =
             run.gains.gain(row, fix_of_kernels().ends_waits(ns * part_of_wait(most)));
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            "No hardware limit is near: " + std::string(load.roof) + " is used most, at " +
+            "No hardware limit is reached: " + std::string(load.roof) + " is used most, at " +
                 load.percent_text() + stall_clause(most) + "; the kernel is " +
                 launch_text(run, kernel));
         if (is_told) seen.advice = most.stall->advice;
@@ -101,7 +104,8 @@ rule_result latency_bound(rule_context const& run) {
           if (share > told_stall) seen.prove(stalled.key(), share, "%");
         }
         return seen;
-      });
+      },
+      bound_use);
 }
 
 }  // namespace detail

@@ -242,6 +242,23 @@ TEST_CASE("integer-work: addresses beside memory that waits, no hashes in regist
   answer(p.made).is_silent();
 }
 
+TEST_CASE("integer-work: a division is conversions and a reciprocal, too") {
+  // As an H200 counted a permutation by 64-bit indices: 656 us, of which this is 1.
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.667);
+  p.hbm(p.attention, 0.343);
+  threads(p, 32, 28.8);
+  p.set(p.attention, integers, 0.582 * 28.8e6);
+  p.set(p.attention, converting, 0.061 * 28.8e6);
+  p.use(p.attention, "xu", 0.061 * 28.8 / 32);
+  answer(p.made).is_silent();  // of numbers that are unpacked, with no reciprocal
+  p.use(p.attention, "xu", 1.5 * 0.061 * 28.8 / 32);
+  answer(p.made).first_is("integer-work", "attention");
+  has(title_of(p.made, "integer-work"), "67 % of the instructions are integer ones");
+  CHECK(cost_of(p.made, "integer-work") ==
+        exactly(0.667 / 0.8 * (1.0 - 2.0 * (1.0 - 0.582 - 1.5 * 0.061)) * kernel_ns));
+}
+
 // --- products ---
 
 namespace {
@@ -283,6 +300,17 @@ TEST_CASE("fp16-without-tensor: products of packed halves, no constants") {
   CHECK(cost_of(p.made, "fp16-without-tensor") == 0.0);
   p = product("hfma", 33500, 0.1, 5e9);
   p.set(p.attention, op("ffma"), 33500 * 0.5 * kernel_ns);  // an FP32 product beside
+  CHECK(cost_of(p.made, "fp16-without-tensor") == 0.0);
+}
+
+TEST_CASE("fp16-without-tensor: packed halves run in the pipe of the tensor cores") {
+  // As an H200 counted tiles of 64 x 64 by __hfma2: 5.18 ms, of which this is 1.
+  program p = product("hfma", 33500, 0.4, 7.5e9);
+  p.use(p.attention, "issue", 0.65);
+  p.l1(p.attention, 0.0, 0.72 * program::l1_peak * kernel_ns);
+  p.use(p.attention, "tensor", 0.4);
+  answer(p.made).first_is("fp16-without-tensor", "attention");
+  p.use(p.attention, "tensor", 0.95);  // more than halves take: a format that was not counted
   CHECK(cost_of(p.made, "fp16-without-tensor") == 0.0);
 }
 
@@ -367,6 +395,22 @@ TEST_CASE("latency-bound: up to 60 % of a unit only stalls that no good kernel h
   CHECK(cost("barrier", 0.55, 0.61) == 0.0);
   CHECK(cost("barrier", 0.39, 0.4) == 0.0);
   CHECK(cost("long_scoreboard", 0.55, 0.4) == 0.0);
+}
+
+TEST_CASE("latency-bound: a fault that warps wait for longer than instructions are issued") {
+  // As an H200 counted code that fits no cache of instructions: 3.33 ms, of which this is 1.
+  auto const cost = [](char const* name, double part, char const* unit, double use) {
+    program p = one_kernel();
+    p.use(p.attention, unit, use);
+    p.set(p.attention, stalled(name), part * warps);
+    p.set(p.attention, stalled("wait"), 0.142 * warps);
+    return cost_of(p.made, "latency-bound");
+  };
+  CHECK(cost("no_instruction", 0.704, "issue", 0.636) == exactly(above(0.636)));
+  CHECK(cost("no_instruction", 0.62, "issue", 0.636) == 0.0);
+  CHECK(cost("long_scoreboard", 0.704, "issue", 0.636) == 0.0);
+  CHECK(cost("no_instruction", 0.704, "l2", 0.636) == 0.0);  // memory at its best
+  CHECK(cost("no_instruction", 0.82, "issue", 0.81) == 0.0);
 }
 
 TEST_CASE("latency-bound: where most was not counted, the run that tells is named") {
