@@ -46,6 +46,7 @@ constexpr bounds table[] = {
     {"stall_barrier_share", "barrier", 85.0},
     // Its parts are counted in passes whose times differ.
     {"stall_membar_share", "fence", 80.0, 105.0},
+    {"stall_sleeping_share", "sleep", 85.0},
     {"stall_wait_share", "dependent", 65.0},  // in one cycle of four it issues
     {"stall_math_pipe_throttle_share", "fp64 product", 85.0},
     {"stall_lg_throttle_share", "store", 85.0},
@@ -160,6 +161,7 @@ struct device {
     range("texture", [&] { texture_kernel<<<sms * 4, 256>>>(texture, to, 120); });
     range("barrier", [&] { barrier_kernel<<<sms, 1024>>>(to, 500, 0.5f); });
     range("fence", [&] { fence_kernel<<<sms * 4, 256>>>(to, 200); });
+    range("sleep", [&] { sleep_kernel<<<sms * 4, 256>>>(to, 1000); });
     range("code", [&] { code_kernel<<<sms, 128>>>(to, 3000, 0.5f); });
     range("fp64 product",
           [&] { fp64_product_kernel<<<sms * 2, 1024>>>(reinterpret_cast<double*>(to), 200); });
@@ -175,6 +177,11 @@ struct device {
 
 }  // namespace
 
+/// Stalls that no kernel here brings near to all of the time.
+std::set<std::string> const seldom{"stall_imc_miss_share", "stall_branch_resolving_share",
+                                   "stall_dispatch_stall_share", "stall_drain_share",
+                                   "stall_misc_share"};
+
 TEST_CASE("each ratio has a kernel") {
   std::set<std::string> told;
   for (bounds const& each : table) told.insert(each.metric);
@@ -184,7 +191,8 @@ TEST_CASE("each ratio has a kernel") {
       INFO(key);
       // Uses of units are compared with Nsight Compute's, in benchmarks/corpus.
       bool const is_use = key.size() > 4 && key.compare(key.size() - 4, 4, "_use") == 0;
-      if (metric.unit() == "%" && !is_use) CHECK(told.count(key) == 1);
+      bool const is_seldom = seldom.count(key) == 1;
+      if (metric.unit() == "%" && !is_use) CHECK(told.count(key) == (is_seldom ? 0 : 1));
     }
   }
 }

@@ -93,7 +93,8 @@ class Comparison(check_page.Page):
             times = self.run(f"[time({step['before_ms']} * 1e6), time({step['after_ms']} * 1e6)]")
             self.expect(said.startswith(("The step ", "A step takes ", "No change: ")) and headline[1:] in said.split("\n")[0], f"the step: {said}")
             self.expect(f" {times[0]} before and {times[1]} after (medians)" in said, f"the times of the step: {said}")
-            self.expect(any(near(each, factor(step["before_ms"], step["after_ms"])) for each in self.texts("#headline dd")), "the factor of the step")
+            has_factor = any(near(each, factor(step["before_ms"], step["after_ms"])) for each in self.texts("#headline dd"))
+            self.expect(has_factor == step["comparable"], "the factor of the step")
         else:
             self.expect("There are no steps on both sides" in said, f"no steps: {said}")
         if self.result["geometric_mean"]:
