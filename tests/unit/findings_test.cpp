@@ -388,6 +388,56 @@ TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
   }
 }
 
+TEST_CASE("copies are judged by the device that copied, not by another one of the machine") {
+  for (bool const pageable : {true, false}) {
+    for (std::uint16_t copied = 0; copied < 2; ++copied) {
+      program p;
+      p.run(4, [&] {
+        p.in(p.other, [&](std::uint32_t at) {
+          p.copy_of(at, copy_kind::host_to_device, 800 * us, pageable);
+          p.made.copies.back().device = copied;
+        });
+        p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+        p.wait();
+      });
+      // An integrated GPU beside a discrete one, such as Thor's.
+      profile_device integrated = p.made.environment.devices[0];
+      integrated.ordinal = 1;
+      integrated.compute_capability_major = 11;
+      p.made.environment.devices.push_back(integrated);
+      answer const a(p.made);
+      bool const is_found = a.find(pageable ? "pageable-copy" : "copy-in-step") != nullptr;
+      CHECK(is_found == (copied == 0));
+    }
+  }
+}
+
+TEST_CASE("copies of a device that has the host's memory tell nothing of the bus") {
+  program p;
+  std::uint32_t const pinned = p.node(0, "pinned");
+  p.run(7, [&] {
+    // 1 GB/ns: no bus does that.
+    p.in(pinned, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::host_to_device, us, false, 1u << 30);
+      p.made.copies.back().device = 1;
+    });
+    p.in(p.other, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::host_to_device, 2000 * us, true, 1u << 25);
+    });
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+    p.wait();
+  });
+  profile_device integrated = p.made.environment.devices[0];
+  integrated.ordinal = 1;
+  integrated.compute_capability_major = 11;
+  p.made.environment.devices.push_back(integrated);
+  answer const a(p.made);
+  finding const* const found = a.find("pageable-copy");
+  REQUIRE(found != nullptr);
+  // What the bus of the discrete device takes stays: 32 MiB at 55 GB/s or so.
+  CHECK(found->ranges[0].cost_ns_per_step < 1700 * us);
+}
+
 namespace {
 
 /// A step that copies 32 MiB in 2 ms, from or to the host or both, between a kernel and a wait.

@@ -28,6 +28,13 @@ inline bool shares_host_memory(profile_device const& device) noexcept {
   }
 }
 
+/// The same of the device with a number; false where the driver did not describe it.
+inline bool shares_host_memory(profile const& source, std::uint32_t ordinal) noexcept {
+  for (profile_device const& device : source.environment.devices)
+    if (device.ordinal == ordinal) return shares_host_memory(device);
+  return false;
+}
+
 /// What people call the memory of the devices of a run: "HBM", or "DRAM" where it is GDDR or LPDDR.
 /// Keys and columns of files are `hbm_` on every device. HBM has a bus of 1,024 bits a stack, other
 /// memory one of 512 bits at most.

@@ -285,7 +285,8 @@ inline metric_location location_of(std::string_view cupti_name) noexcept {
   if (detail::is_one_of(unit, "sm smsp l1tex tex tpc idc gcc sm_sub")) return metric_location::sm;
   if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c mcc"))
     return metric_location::device_wide;
-  // On GB20x these are of the whole device.
+  // On GB202 some of these are of the whole device, others and those of GH100 are not. Only CUPTI
+  // 13.1 tells which, so all are counted apart.
   if (detail::is_one_of(unit, "lts syslts") &&
       cupti_name.find("_realtime") != std::string_view::npos)
     return metric_location::device_wide;
