@@ -76,7 +76,6 @@ class roofline_builder {
     double measured = 0.0;
     if (device_ != nullptr) {
       attribute = device_peak(*device_, name);
-      counted = counted_peak(*device_, name, counted);
       measured = measured_peak(*device_, name);
     }
     roof made{name, memory};
@@ -128,8 +127,10 @@ class roofline_builder {
     double const cycles =
         most_counted("tensor_peak_per_second") / most_counted("tensor_peak_per_cycle");
     for (tensor_format const& format : tensor_formats) {
-      if (!format.is_common && !is_positive(most_counted(format.key))) continue;
-      add_roof(format.roof, false, cycles * most_counted(format.peak), most_counted(format.key));
+      double const work =
+          work_of(format, [this](std::string_view key) { return most_counted(key); });
+      if (!format.is_common && !is_positive(work)) continue;
+      add_roof(format.roof, false, cycles * most_counted(format.peak), work);
     }
   }
 
@@ -169,8 +170,10 @@ class roofline_builder {
     made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
     made.bytes[3] = wavefront_bytes * counted_value(counters_, row, "shared_wavefronts", scope);
     made.units = counted_unit_times(counters_, row, scope);
-    made.flops = counted_operations(
-        [&](std::string_view key) { return counted_value(counters_, row, key, scope); });
+    auto const value = [&](std::string_view key) {
+      return counted_value(counters_, row, key, scope);
+    };
+    made.flops = counted_operations(value);
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
@@ -178,7 +181,7 @@ class roofline_builder {
     double tensor_ns = 0.0;  // one pipe for all formats
     double tensor_least_ns = 0.0;
     for (tensor_format const& format : tensor_formats) {
-      double const flops = counted_value(counters_, row, format.key, scope);
+      double const flops = work_of(format, value);
       double unused = longest;
       add_operations(made, format.roof, flops, unused);
       roof const* const format_roof = table_.find(format.roof);
