@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/tables/board_peaks.hpp>
 
 #include <cstddef>
@@ -139,7 +140,7 @@ inline architecture_rates const* rates_of(profile_device const& device) noexcept
 /// tell.
 inline double device_peak(profile_device const& device, std::string_view roof) noexcept {
   // Two transfers a cycle of the memory clock.
-  if (roof == "HBM") return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
+  if (is_memory_name(roof)) return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
   architecture_rates const* const sm = rates_of(device);
   if (sm == nullptr) return 0.0;
   for (named_rate const& known : named_rates) {
@@ -154,7 +155,7 @@ inline double device_peak(profile_device const& device, std::string_view roof) n
 /// cycle of L2. 0 where the attributes do not tell.
 inline double blocks_that_fill_memory(profile_device const& device) noexcept {
   constexpr double sm_bytes = 64.0;  // a cycle
-  double const memory = device_peak(device, "HBM");
+  double const memory = device_peak(device, memory_name(device));
   double const sm = sm_bytes * 1e3 * device.clock_khz;
   return memory > 0.0 && sm > 0.0 ? memory / sm : 0.0;
 }
@@ -188,8 +189,9 @@ inline double bus_peak(profile_device const& device) noexcept {
 inline double measured_peak(profile_device const& device, std::string_view roof) noexcept {
   double best = 0.0;
   for (device_ceiling const& ceiling : device.ceilings) {
-    bool const is_of_roof = ceiling.refused.empty() && roof_of(ceiling.name) == roof;
-    if (is_of_roof && ceiling.rate > best) best = ceiling.rate;
+    std::string_view const of = roof_of(ceiling.name);
+    bool const is_of_roof = of == roof || (is_memory_name(of) && is_memory_name(roof));
+    if (is_of_roof && ceiling.refused.empty() && ceiling.rate > best) best = ceiling.rate;
   }
   return best;
 }

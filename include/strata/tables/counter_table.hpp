@@ -8,6 +8,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -38,9 +39,10 @@ struct counter_table {
   std::string name;  ///< of the counter_set: a key of profile.json, and the stem of names of files
   counting method = counting::passes;
   std::string chip;
-  std::string about;           ///< of values counted while_running: sentences for the console
-  vec<std::uint32_t> devices;  ///< whose counts are added up
-  std::uint64_t passes = 0;    ///< steps that the counting takes, one pass each
+  std::string_view memory = "HBM";  ///< what people call that of the devices
+  std::string about;                ///< of values counted while_running: sentences for the console
+  vec<std::uint32_t> devices;       ///< whose counts are added up
+  std::uint64_t passes = 0;         ///< steps that the counting takes, one pass each
   std::uint64_t passes_done = 0;
   std::uint64_t timed_steps = 1;  ///< whose mean time the rates use: the typical ones
   vec<counter_metric> metrics;
@@ -96,6 +98,7 @@ class counter_table_builder {
     table_.name = name_of(source, set);
     table_.method = set.method;
     table_.chip = set.where;
+    table_.memory = memory_name(source);
     table_.devices = set.devices;
     table_.about = set.about;
     table_.passes = set.passes;
