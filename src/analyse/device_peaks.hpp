@@ -164,7 +164,8 @@ inline double blocks_that_fill_memory(profile_device const& device) noexcept {
 /// PCIe that the chips have. A slot may have less, which no attribute of the driver shows. 0 where
 /// the chip shares the host's memory, and where it is not documented.
 /// Source: white papers of V100 and Turing (3.0), A100, GA10x and Ada (4.0), H100, B200 and RTX
-/// Blackwell (5.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data.
+/// Blackwell (5.0), B300 (6.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data, and 64 GT/s,
+/// of which 236 of 256 bytes are.
 inline double bus_peak(profile_device const& device) noexcept {
   constexpr double lane = 1e9 / 8.0 * 128.0 / 130.0;
   switch (device.capability()) {
@@ -177,9 +178,10 @@ inline double bus_peak(profile_device const& device) noexcept {
       return 16.0 * 16.0 * lane;
     case 90:
     case 100:
-    case 103:
     case 120:
       return 16.0 * 32.0 * lane;
+    case 103:
+      return 16.0 * 64.0 * 1e9 / 8.0 * 236.0 / 256.0;
     default:
       return 0.0;
   }
