@@ -235,6 +235,13 @@ if has_ring host; then
   [ ${#versions[@]} = 0 ] || cupti+=("-DSTRATA_TEST_CUPTI_VERSIONS=$(IFS=';'; echo "${versions[*]}")")
 fi
 
+# What compiles the kernels of strata ceilings for devices that are not here.
+if has_ring host && [ ! -x /usr/local/cuda/bin/ptxas ] && wheel ptxas 'nvidia-cuda-nvcc==13.0.88'; then
+  ptxas=$(find "$root/build/ptxas" -name ptxas -type f | head -1)
+  chmod +x "$ptxas"
+  cupti+=("-DSTRATA_TEST_PTXAS=$ptxas")
+fi
+
 # The same for NVTX's headers, which some tests are beside.
 nvtx=()
 if { has_ring package || has_ring toolchains; } && [ -z "$STRATA_TEST_NVTX" ] && ! ls /usr/local/cuda/include/nvtx3/nvToolsExt.h \
