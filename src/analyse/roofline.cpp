@@ -205,10 +205,12 @@ class roofline_builder {
     std::string formats;
     std::size_t count = 0;
     for (tensor_format const& format : tensor_formats) {
-      double const ns =
-          counted_value(counters_, row, format.key, scope) / table_.rate_of(format.roof) * 1e9;
+      double const work = work_of(
+          format, [&](std::string_view key) { return counted_value(counters_, row, key, scope); });
+      double const ns = work / table_.rate_of(format.roof) * 1e9;
       if (!(ns > 0.0) || ns < good_part * tensor_ns) continue;
       std::string_view const name = format.roof.substr(0, format.roof.find(' '));
+      if (ends_with(formats, name)) continue;  // with other sums
       if (++count > 1) formats += ", ";
       formats += name;
     }
@@ -332,18 +334,18 @@ class roofline_builder {
 
   /// The tensor cores by their formats where they are several, any other unit or roof by its name.
   static std::string name_of(std::string_view roof, std::string const& formats) {
-    bool const is_tensor = roof == to_string(gpu_unit::tensor) || ends_with(roof, " tensor");
+    bool const is_tensor = roof == to_string(gpu_unit::tensor) || roof.find(" tensor") != roof.npos;
     if (!is_tensor || formats.empty()) return std::string(roof);
     return std::string(to_string(gpu_unit::tensor)) + " (" + formats + ")";
   }
-  static void name_units(range_limit& limit, amounts const& real) {
+  void name_units(range_limit& limit, amounts const& real) const {
     if (std::string named = name_of(limit.roof, real.formats); named != limit.roof)
       limit.name = std::move(named);
     unit_times const others = limit.units.without_longest();
     if (!others.is_known() || !(limit.time_ns > 0.0)) return;
     double const ns = others.longest_ns();
     if (limit.roof_ns - ns > used_as_much * limit.time_ns) return;
-    limit.beside = name_of(others.longest_name(), real.formats);
+    limit.beside = name_of(others.longest_name(table_.memory), real.formats);
     limit.beside_ns = ns;
   }
   /// The limiter in words.
