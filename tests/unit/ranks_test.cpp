@@ -576,7 +576,7 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
                                     "NVIDIA GeForce RTX 5090", "NVIDIA H100 NVL", ""})
     CHECK(std::isnan(detail::nvlink_peak(unknown)));
 
-  vec<rank_run> runs = three_ranks(150.0);
+  std::vector<rank_run> runs = three_ranks(150.0);
   for (rank_run& run : runs) {
     run.host = "a";
     run.device = "NVIDIA H200";
@@ -585,7 +585,7 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
       collective.bytes = 2100.0;
     }
   }
-  vec<rank_collective_row> rows = list_collectives(runs);
+  std::vector<rank_collective_row> rows = list_collectives(runs);
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].ranks == 3);
   // 2 * 2/3 of 2,100 bytes in 14 ns.
