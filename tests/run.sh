@@ -225,9 +225,21 @@ if has_ring host && [ -z "${STRATA_TEST_CUPTI:-}" ] && ! ls /usr/local/cuda*/lib
   STRATA_TEST_CUPTI=$(find "$root/build/cupti" -name 'libcupti.so*' 2>/dev/null | head -1)
 fi
 if [ -n "${STRATA_TEST_CUPTI:-}" ]; then cupti=("-DSTRATA_TEST_CUPTI=$STRATA_TEST_CUPTI"); fi
-# The table of all chips is of the newest, which knows the newest of them.
-if has_ring host && wheel cupti-newest 'nvidia-cuda-cupti==13.5.25'; then
-  cupti+=("-DSTRATA_TEST_CUPTI_NEWEST=$(find "$root/build/cupti-newest" -name 'libcupti.so*' | head -1)")
+# The table of all chips: of the newest, which knows the newest of them, of the oldest, and of one between.
+if has_ring host; then
+  versions=()
+  for package in nvidia-cuda-cupti-cu12==12.6.80 nvidia-cuda-cupti-cu12==12.9.79 nvidia-cuda-cupti==13.5.25; do
+    folder=cupti-${package##*==}
+    wheel "$folder" "$package" && versions+=("$(find "$root/build/$folder" -name 'libcupti.so*' | head -1)")
+  done
+  [ ${#versions[@]} = 0 ] || cupti+=("-DSTRATA_TEST_CUPTI_VERSIONS=$(IFS=';'; echo "${versions[*]}")")
+fi
+
+# What compiles the kernels of strata ceilings for devices that are not here.
+if has_ring host && [ ! -x /usr/local/cuda/bin/ptxas ] && wheel ptxas 'nvidia-cuda-nvcc==13.0.88'; then
+  ptxas=$(find "$root/build/ptxas" -name ptxas -type f | head -1)
+  chmod +x "$ptxas"
+  cupti+=("-DSTRATA_TEST_PTXAS=$ptxas")
 fi
 
 # The same for NVTX's headers, which some tests are beside.

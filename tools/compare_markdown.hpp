@@ -92,7 +92,8 @@ struct period_line {
     bool const is_copy = row.kind == strata::period_kind::copy;
     text += both_text(is_copy ? "copies " : "kernels ", number(row.before_kernels),
                       number(row.after_kernels));
-    text += both_text("HBM traffic ", bytes(row.before_hbm_bytes), bytes(row.after_hbm_bytes));
+    text += both_text("device memory traffic ", bytes(row.before_hbm_bytes),
+                      bytes(row.after_hbm_bytes));
     text += both_text("limiter ", row.before_limiter, row.after_limiter);
     if (!row.changed) text += " (within noise)";
   }

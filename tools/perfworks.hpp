@@ -53,10 +53,9 @@ class perfworks {
   /// where the library or the chip has it not. `folder` ends with a slash.
   static std::vector<std::string> breakdown(std::string const& folder, std::string const& chip,
                                             std::string const& throughput) {
-    strata::detail::cupti::profiler::host_initialize_params params;
-    params.chip = chip.c_str();
-    if (!get().open(folder) || initialize(&params) != code::success) return {};
-    std::unique_ptr<chip_object> const made(&of(params.object));
+    if (!get().open(folder)) return {};
+    std::shared_ptr<chip_names> const made = names_of(chip.c_str());
+    if (made == nullptr) return {};
     std::vector<std::string> counters;
     std::vector<std::string> pending{throughput};
     for (std::size_t next = 0; next < pending.size(); ++next) {
@@ -71,9 +70,6 @@ class perfworks {
       for (std::size_t i = 0; i < call.part_count; ++i)
         pending.emplace_back(made->names[2][call.parts[i]]);
     }
-    object_call end;
-    end.object = made->evaluator;
-    (void)ask(get().evaluator_end_, end);
     return counters;
   }
 
@@ -220,14 +216,28 @@ class perfworks {
     return ask_it(&with) == 0;
   }
 
-  /// What a host object is: one chip.
-  struct chip_object {
+  /// A chip with its names, which take milliseconds to list.
+  struct chip_names {
+    explicit chip_names(std::string name) : chip(std::move(name)) {}
+    chip_names(chip_names const&) = delete;
+    chip_names& operator=(chip_names const&) = delete;
+    ~chip_names() {
+      object_call call;
+      call.object = evaluator;
+      if (evaluator != nullptr) (void)ask(get().evaluator_end_, call);
+    }
+
     std::string chip;
     std::vector<std::uint8_t> scratch;
     void* evaluator = nullptr;
     std::map<std::string, std::pair<int, std::size_t>> metrics;  ///< type and index by name
     std::vector<std::vector<char const*>> names{3};              ///< by type
-    std::string dimension;                                       ///< of the last question
+  };
+
+  /// What a host object is: one chip, and what was asked of it.
+  struct chip_object {
+    std::shared_ptr<chip_names> names;
+    std::string dimension;  ///< of the last question
     std::size_t passes = 0;
   };
   static chip_object& of(strata::detail::cupti::profiler::host_object* object) {
@@ -278,19 +288,20 @@ class perfworks {
     return code::success;
   }
 
-  static code initialize(strata::detail::cupti::profiler::host_initialize_params* params) {
-    if (params->chip == nullptr) return code::invalid_parameter;
-    auto made = std::make_unique<chip_object>();
-    made->chip = params->chip;
+  /// The chip with a name, which is kept until another one is asked for; null where there is none.
+  static std::shared_ptr<chip_names> names_of(char const* chip) {
+    static std::shared_ptr<chip_names> last;
+    if (last != nullptr && last->chip == chip) return last;
+    auto made = std::make_shared<chip_names>(chip);
     scratch_size_call size;
-    size.chip = made->chip.c_str();
-    if (!ask(get().scratch_size_, size)) return code::invalid_chip_name;
+    size.chip = chip;
+    if (!ask(get().scratch_size_, size)) return nullptr;
     made->scratch.resize(size.bytes);
     evaluator_call call;
     call.scratch = made->scratch.data();
     call.bytes = made->scratch.size();
-    call.chip = made->chip.c_str();
-    if (!ask(get().evaluator_, call)) return code::invalid_chip_name;
+    call.chip = chip;
+    if (!ask(get().evaluator_, call)) return nullptr;
     made->evaluator = call.evaluator;
     for (std::uint8_t type = 0; type < 3; ++type) {
       names_call list;
@@ -303,21 +314,28 @@ class perfworks {
         made->metrics[name] = {type, i};
       }
     }
+    last = made;
+    return made;
+  }
+
+  static code initialize(strata::detail::cupti::profiler::host_initialize_params* params) {
+    if (params->chip == nullptr) return code::invalid_parameter;
+    auto made = std::make_unique<chip_object>();
+    made->names = names_of(params->chip);
+    if (made->names == nullptr) return code::invalid_chip_name;
     params->object =
         reinterpret_cast<strata::detail::cupti::profiler::host_object*>(made.release());
     return code::success;
   }
 
   static code deinitialize(strata::detail::cupti::profiler::host_deinitialize_params* params) {
-    std::unique_ptr<chip_object> const ended(&of(params->object));
-    object_call call;
-    call.object = ended->evaluator;
-    return ask(get().evaluator_end_, call) ? code::success : code::unknown;
+    delete &of(params->object);
+    return code::success;
   }
 
   static code base_metrics(strata::detail::cupti::profiler::base_metrics_params* params) {
     std::vector<char const*>& names =
-        of(params->object).names[static_cast<std::size_t>(params->type)];
+        of(params->object).names->names[static_cast<std::size_t>(params->type)];
     params->names = names.data();
     params->count = names.size();
     return code::success;
@@ -326,8 +344,8 @@ class perfworks {
   static code metric_properties(strata::detail::cupti::profiler::metric_properties_params* params) {
     chip_object& chip = of(params->object);
     std::string const name = params->metric;
-    auto const found = chip.metrics.find(name.substr(0, name.find('.', name.find("__"))));
-    if (name.empty() || found == chip.metrics.end()) return code::invalid_metric_name;
+    auto const found = chip.names->metrics.find(name.substr(0, name.find('.', name.find("__"))));
+    if (name.empty() || found == chip.names->metrics.end()) return code::invalid_metric_name;
     params->type = static_cast<strata::detail::cupti::profiler::metric_type>(found->second.first);
     request asked;
     bool const whole = get().make_request(chip, name, asked);
@@ -335,12 +353,12 @@ class perfworks {
     if (whole) params->dimension = get().dimension_of(chip, asked);
     if (found->second.first != 0) return code::success;
     properties_call call;
-    call.evaluator = chip.evaluator;
+    call.evaluator = chip.names->evaluator;
     call.index = found->second.second;
     if (!ask(get().properties_, call, properties_call::bytes)) return code::unknown;
     params->description = call.description;
     unit_call unit;
-    unit.evaluator = chip.evaluator;
+    unit.evaluator = chip.names->evaluator;
     unit.unit = call.unit;
     if (ask(get().unit_, unit)) params->hardware_unit = unit.name;
     return code::success;
@@ -348,7 +366,7 @@ class perfworks {
 
   bool make_request(chip_object const& chip, std::string const& name, request& made) const {
     request_call call;
-    call.evaluator = chip.evaluator;
+    call.evaluator = chip.names->evaluator;
     call.name = name.c_str();
     call.made = &made;
     return ask(request_, call);
@@ -357,7 +375,7 @@ class perfworks {
   /// "byte", or "byte/second" where there are two; null where there is none.
   char const* dimension_of(chip_object& chip, request const& metric) const {
     dimensions_call call;
-    call.evaluator = chip.evaluator;
+    call.evaluator = chip.names->evaluator;
     call.metric = &metric;
     if (!ask(dimensions_, call) || call.count == 0) return nullptr;
     std::vector<dimension> factors(call.count);
@@ -366,7 +384,7 @@ class perfworks {
     chip.dimension.clear();
     for (dimension const& factor : factors) {
       dimension_name_call name;
-      name.evaluator = chip.evaluator;
+      name.evaluator = chip.names->evaluator;
       name.unit = factor.unit;
       if (!ask(dimension_name_, name)) return nullptr;
       if (!chip.dimension.empty()) chip.dimension += factor.exponent < 0 ? "/" : " ";
@@ -382,7 +400,7 @@ class perfworks {
     for (std::size_t i = 0; i < params->count; ++i)
       if (!get().make_request(chip, params->names[i], requests[i])) return code::invalid_parameter;
     inputs_call inputs;
-    inputs.evaluator = chip.evaluator;
+    inputs.evaluator = chip.names->evaluator;
     inputs.metrics = requests.data();
     inputs.count = requests.size();
     if (!ask(get().inputs_, inputs)) return code::invalid_parameter;
@@ -400,7 +418,7 @@ class perfworks {
 
   code schedule(chip_object& chip, std::vector<raw_request> const& counters) const {
     config_call config;
-    config.chip = chip.chip.c_str();
+    config.chip = chip.names->chip.c_str();
     if (!ask(config_, config)) return code::unknown;
     object_call end;
     end.object = config.config;

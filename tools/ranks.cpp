@@ -381,29 +381,36 @@ void print_ranges(strata::rank_comparison const& made) {
   if (shown < made.ranges.size()) print("and %zu more\n", made.ranges.size() - shown);
 }
 
-/// 1.5 MiB at 12.3 GB/s; nothing where the bytes are not known.
+/// 1.5 MiB, or nothing where the bytes are not known.
 std::string message_text(strata::rank_collective_row const& row) {
-  if (!(row.bytes > 0.0)) return "-";
-  std::string text = strata::detail::bytes_text(row.bytes);
-  if (row.transfer_ns > 0.0)
-    text += " at " + strata::detail::fixed_string(row.bytes / row.transfer_ns, 1) + " GB/s";
+  return row.bytes > 0.0 ? strata::detail::bytes_text(row.bytes) : "-";
+}
+/// 171.0 GB/s, 38 % of NVLink.
+std::string bus_text(strata::rank_collective_row const& row) {
+  if (!(row.bus_bytes_per_s > 0.0)) return "-";
+  std::string text = strata::detail::fixed_string(row.bus_bytes_per_s / 1e9, 1) + " GB/s";
+  if (row.link_bytes_per_s > 0.0)
+    text += ", " +
+            strata::detail::fixed_string(100.0 * row.bus_bytes_per_s / row.link_bytes_per_s, 0) +
+            " % of NVLink";
   return text;
 }
 
 void print_collectives(std::vector<strata::rank_collective_row> const& rows) {
   if (rows.empty()) return;
-  print("\n%10s %10s %10s %6s %24s  %s\n", "transfer", "wait", "longest", "rank", "message",
-        "collective (ms a step, the longest first; wait: mean of the ranks)");
+  print("\n%10s %10s %10s %6s %10s %26s  %s\n", "transfer", "wait", "longest", "rank", "message",
+        "bus", "collective (ms a step, the longest first; wait: mean of the ranks)");
   std::size_t const shown = std::min(max_rows, rows.size());
   for (std::size_t i = 0; i < shown; ++i) {
     strata::rank_collective_row const& row = rows[i];
     std::string what = row.operation;
     for (std::string const& more : {row.algorithm, row.protocol})
       if (!more.empty()) what += ' ' + more;
-    print("%10s %10s %10s %6d %24s  %s, %s in %s\n", milliseconds(row.transfer_ns).c_str(),
+    print("%10s %10s %10s %6d %10s %26s  %s, %s in %s\n", milliseconds(row.transfer_ns).c_str(),
           milliseconds(row.wait_ns).c_str(), milliseconds(row.longest_wait_ns).c_str(),
-          row.longest_wait_rank, message_text(row).c_str(), console_text(what).c_str(),
-          console_text(row.kernel).c_str(), console_text(path_label(row.path)).c_str());
+          row.longest_wait_rank, message_text(row).c_str(), bus_text(row).c_str(),
+          console_text(what).c_str(), console_text(row.kernel).c_str(),
+          console_text(path_label(row.path)).c_str());
   }
   if (shown < rows.size()) print("and %zu more\n", rows.size() - shown);
 }
@@ -469,6 +476,9 @@ void write_collectives(strata::detail::json_writer& json,
                                json.text("algorithm", row.algorithm);
                                json.text("protocol", row.protocol);
                                json.number("bytes", row.bytes);
+                               json.integer("ranks", row.ranks);
+                               json.number("bus_bytes_per_s", row.bus_bytes_per_s);
+                               json.number("link_bytes_per_s", row.link_bytes_per_s);
                                json.number("transfer_ns", row.transfer_ns);
                                json.number("wait_ns", row.wait_ns);
                                json.number("longest_wait_ns", row.longest_wait_ns);

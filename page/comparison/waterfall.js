@@ -52,7 +52,7 @@ function describeBar(bar, text) {
     + both("time", bar.before_ms && milliseconds(bar.before_ms), milliseconds(bar.after_ms))
     + both(bar.row_kind === "copy" ? "copies" : "kernels", digitsOf(bar.before_kernels),
       digitsOf(bar.after_kernels))
-    + both("HBM traffic", bytesOf(bar.before_hbm_bytes), bytesOf(bar.after_hbm_bytes))
+    + both("device memory traffic", bytesOf(bar.before_hbm_bytes), bytesOf(bar.after_hbm_bytes))
     + both("limiter", bar.before_limiter, bar.after_limiter);
 }
 

@@ -44,7 +44,7 @@ const busyKinds = {
     helps: "larger tiles in shared memory",
     paint: "var(--c9)",
   },
-  HBM: {
+  [memoryName]: {
     means: "device memory",
     helps: "fusion; narrower formats; tiles that fit into L2",
     paint: "var(--c1)",

@@ -86,7 +86,7 @@ function declaredTiles() {
   const tiles = [];
   if (!none(summary.mbu)) {
     const peak = rate("B/s")(summary.mbu_peak);
-    const note = bytes(summary.declared_bytes) + " a step; HBM has " + peak;
+    const note = bytes(summary.declared_bytes) + " a step; " + memoryName + " has " + peak;
     tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
   }
   if (!none(summary.mfu)) {

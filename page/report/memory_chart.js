@@ -51,7 +51,7 @@ function memoryBoxes(row) {
     {id: "l2", name: "L2", level: 2, from: 0, to: 3, use: level2Traffic(row), lines: [
       ["hits", percent(hits)],
     ]},
-    {id: "hbm", name: "HBM", level: 3, from: 0, to: 1, use: deviceTraffic(row), lines: []},
+    {id: "hbm", name: memoryName, level: 3, from: 0, to: 1, use: deviceTraffic(row), lines: []},
     {id: "host", name: "Host, PCIe", level: 3, from: 1, to: 2, lines: []},
     {id: "peers", name: "NVLink", level: 3, from: 2, to: 3, lines: []},
   ];

@@ -3,7 +3,7 @@
 
 const limits = new Map(answer.limits.map(limit => [limit.range, limit]));
 
-/** What limits a range: `HBM at 87 % of its peak`, `launch`; "" where nothing says it. */
+/** What limits a range: `tensor at 87 % of its peak`, `launch`; "" where nothing says it. */
 function limitOf(row) {
   const {limiter, kind, unit: name, names, ...spent} = limits.get(row.folded) || {limiter: ""};
   if (kind !== "unit" || names) return limiter;

@@ -4,6 +4,8 @@
 const answer = data.answer;
 const summary = answer.step;
 const hasSteps = summary.from_steps;
+/** What people call the memory of the devices. */
+const memoryName = data.memory_name;
 
 /** The rows of a table as objects with the columns of ranges.csv. */
 function readRows(names, same, rows) {

@@ -372,8 +372,8 @@ function markLegend(box, levels, points) {
   const hasKernels = points.some(point => point.kernel);
   box.replaceChildren(
     ...levels.map(level => entry(sample(level, filled), levelName(level))),
-    ...isDeclared ? [entry(sample("HBM", dashed), "declared work")] : [],
-    ...hasKernels ? [entry(sample("HBM", hollow), "a kernel of the chosen range")] : []);
+    ...isDeclared ? [entry(sample(memoryName, dashed), "declared work")] : [],
+    ...hasKernels ? [entry(sample(memoryName, hollow), "a kernel of the chosen range")] : []);
 }
 
 function roofline() {

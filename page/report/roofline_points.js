@@ -3,7 +3,7 @@
 
 /** The levels from the device's memory to the SM, with their names and the keys of kernels. */
 const memoryLevels = [
-  {key: "HBM", name: "HBM", counted: "counted_hbm_bytes"},
+  {key: memoryName, name: memoryName, counted: "counted_hbm_bytes"},
   {key: "L2", name: "L2", counted: "counted_l2_bytes"},
   {key: "L1", name: "L1", counted: "counted_l1_bytes"},
   {key: "shared", name: "shared memory", counted: "counted_shared_bytes"},

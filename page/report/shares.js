@@ -36,7 +36,7 @@ const shareKinds = [
   {name: "Stores", amount: storesOf, show: bytes, counted: true},
   {name: "L1", amount: level1Bytes, show: bytes, counted: true},
   {name: "L2", amount: row => metric(row, "l2_bytes"), show: bytes, counted: true},
-  {name: "HBM", amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
+  {name: memoryName, amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
   {name: "FLOP", amount: floatingOperations, show: count, counted: true},
   {name: "Instructions", amount: row => perStep(row, metric(row, "cpu_instructions")), show: count},
 ].filter(({amount}) => {
@@ -173,8 +173,8 @@ function aboutShares() {
   const asked = folded.rows.some(row => !none(metric(row, "global_load_bytes")))
     ? "bytes that threads ask for in" : "sectors that threads ask L1 for, of";
   const counted = " Loads and stores: " + asked + " global memory."
-    + " L1, L2, HBM: bytes that this level moves for them.";
-  const fix = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
+    + " L1, L2, " + memoryName + ": bytes that this level moves for them.";
+  const fix = " counters=memory+instructions adds loads, stores, L1, L2 and " + memoryName + ".";
   if (shareKinds.some(kind => kind.counted)) return about + counted;
   return about + (data.traced ? fix : "");
 }

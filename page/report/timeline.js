@@ -56,9 +56,9 @@ function readWindows() {
   });
 }
 
-/** HBM and tensor cores have the colours that they have as limiters. */
+/** Device memory and tensor cores have the colours that they have as limiters. */
 function paintOfUse(label) {
-  if (label.startsWith("HBM")) return busyKinds.HBM.paint;
+  if (label.startsWith(memoryName)) return busyKinds[memoryName].paint;
   return label.startsWith("tensor") ? busyKinds.tensor.paint : "var(--c0)";
 }
 

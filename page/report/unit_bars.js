@@ -18,7 +18,7 @@ const countedUses = [
   ["shared memory", row => sharedTraffic(row).share],
   ["L1", row => level1Traffic(row).share],
   ["L2", row => level2Traffic(row).share],
-  ["HBM", row => deviceTraffic(row).share],
+  [memoryName, row => deviceTraffic(row).share],
 ];
 
 /** The units of a range with their use in per cent, those that did anything. */

@@ -165,7 +165,7 @@ class account_builder {
       double const time =
           mean_duration(kernel, steps_) * static_cast<double>(in_.kernel_counters->launches[i]);
       if (units.is_known() && units.longest_ns() >= bound_use * time)
-        at_roofs_[row][std::string(units.longest_name())] += ns;
+        at_roofs_[row][std::string(units.longest_name(roofline_.memory))] += ns;
     }
   }
 

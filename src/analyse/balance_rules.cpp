@@ -1,6 +1,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "gains.hpp"
 #include "kernel_look.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,7 +28,7 @@ namespace {
 
 /// A level of memory that is made of parts, each with addresses of its own.
 struct memory_parts {
-  std::string_view roof;
+  std::string_view roof;  ///< empty: that of the devices' memory
   std::string_view part;  ///< what reports call one
   std::string_view amount;
   double bytes;  ///< of one amount
@@ -34,7 +36,7 @@ struct memory_parts {
 };
 constexpr memory_parts parts_of_memory[] = {
     {"L2", "slice of L2", "l2_sectors", 32.0, "l2_slice_sectors_max", "l2_slice_sectors_mean"},
-    {"HBM", "channel of device memory", "hbm_bytes", 1.0, "hbm_channel_bytes_max",
+    {"", "channel of device memory", "hbm_bytes", 1.0, "hbm_channel_bytes_max",
      "hbm_channel_bytes_mean"}};
 
 /// How many times the mean part the busiest one does; 0 where that is not known.
@@ -80,7 +82,8 @@ rule_result memory_imbalance(rule_context const& run) {
         for (memory_parts const& of : parts_of_memory) {
           double const times = times_the_mean(run, row, of);
           double const busy_ns =
-              times * run.at_roof_ns(of.bytes * run.own(row, of.amount), of.roof);
+              times * run.at_roof_ns(of.bytes * run.own(row, of.amount),
+                                     of.roof.empty() ? run.in.roofline.memory : of.roof);
           if (times < uneven || !(busy_ns >= latency_use * ns)) continue;
           double const bound = std::min(1.0, busy_ns / ns / bound_use);
           double const gain =
@@ -100,6 +103,10 @@ rule_result memory_imbalance(rule_context const& run) {
 }
 
 rule_result host_memory(rule_context const& run) {
+  // Where it is the device's own, no bus is between them.
+  if (run.in.counters != nullptr)
+    for (std::uint32_t const device : run.in.counters->devices)
+      if (shares_host_memory(run.in.source, device)) return {};
   // What PCIe 5 moves at most; older links are slower, so the time is more.
   constexpr double link_bytes_per_ns = 64.0;
   constexpr double least_part = 0.3;  // of the time; chosen

@@ -72,6 +72,7 @@ struct byte_ledger {
   double unexplained_share = ledger_row::no;  ///< of the counted bytes, whatever their sign
   bool closes = false;                        ///< that is at most 5 %
   std::string verdict;                        ///< one sentence
+  std::string_view memory = "HBM";            ///< what people call that of the devices
 };
 
 STRATA_END

@@ -96,7 +96,7 @@ inline declared_use make_declared_use(vec<range_row> const& rows, steps_summary 
   auto const devices = static_cast<double>(roofline.devices);
   made.bytes = bytes.amount;
   made.flops = flops.amount;
-  made.bytes_per_s = devices * roofline.limit_of("HBM");
+  made.bytes_per_s = devices * roofline.limit_of(roofline.memory);
   made.flops_per_s = devices * roofline.limit_of(declared_use::operations_roof);
   made.mbu = bytes.use(steps, made.bytes_per_s);
   made.mfu = flops.use(steps, made.flops_per_s);

@@ -4,6 +4,8 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
+#include <strata/tables/board_peaks.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -58,30 +60,41 @@ inline constexpr architecture_rates architecture_table[] = {
 /// Work of a format of the tensor cores: its counter, and its peak a cycle.
 struct tensor_format {
   std::string_view key;
+  std::string_view without;  ///< a part of it that is a format of its own here; empty: none
   std::string_view roof;
   std::string_view peak;
   bool is_common;  ///< has a roof also where none of its work was counted
 };
 inline constexpr tensor_format tensor_formats[] = {
-    {"tensor_bf16", "BF16 tensor", "tensor_peak_per_cycle", true},
-    {"tensor_fp16", "FP16 tensor", "tensor_fp16_peak_per_cycle", true},
-    {"tensor_tf32", "TF32 tensor", "tensor_tf32_peak_per_cycle", true},
-    {"tensor_fp8", "FP8 tensor", "tensor_fp8_peak_per_cycle", false},
-    {"tensor_fp4", "FP4 tensor", "tensor_fp4_peak_per_cycle", false},
-    {"tensor_int8", "INT8 tensor", "tensor_int8_peak_per_cycle", false},
-    {"tensor_fp64", "FP64 tensor", "tensor_fp64_peak_per_cycle", false}};
+    {"tensor_bf16", "", "BF16 tensor", "tensor_peak_per_cycle", true},
+    {"tensor_fp16", "tensor_fp16_fp16", "FP16 tensor", "tensor_fp16_peak_per_cycle", true},
+    {"tensor_fp16_fp16", "", "FP16 tensor, FP16 sums", "tensor_fp16_fp16_peak_per_cycle", false},
+    {"tensor_tf32", "", "TF32 tensor", "tensor_tf32_peak_per_cycle", true},
+    {"tensor_fp8", "tensor_fp8_fp16", "FP8 tensor", "tensor_fp8_peak_per_cycle", false},
+    {"tensor_fp8_fp16", "", "FP8 tensor, FP16 sums", "tensor_fp8_fp16_peak_per_cycle", false},
+    {"tensor_fp4", "", "FP4 tensor", "tensor_fp4_peak_per_cycle", false},
+    {"tensor_int8", "", "INT8 tensor", "tensor_int8_peak_per_cycle", false},
+    {"tensor_fp64", "", "FP64 tensor", "tensor_fp64_peak_per_cycle", false}};
+
+/// The work of a format alone, of which `value` has counts by key; NaN where it was not counted.
+template <class Value>
+double work_of(tensor_format const& format, Value const& value) {
+  double const all = value(format.key);
+  double const part = format.without.empty() ? 0.0 : value(format.without);
+  return part > 0.0 ? all - part : all;
+}
 
 /// The operations of all pipes and of the tensor cores, of which `value` has counts by key; 0 where
 /// none was counted.
 template <class Value>
 double counted_operations(Value const& value) {
   double sum = 0.0;
-  auto const add = [&](std::string_view key) {
-    double const some = value(key);
+  auto const add = [&](double some) {
     if (some > 0.0) sum += some;
   };
-  for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16", "flop_fp8"}) add(key);
-  for (tensor_format const& format : tensor_formats) add(format.key);
+  for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16", "flop_fp8"})
+    add(value(key));
+  for (tensor_format const& format : tensor_formats) add(work_of(format, value));
   return sum;
 }
 
@@ -98,10 +111,7 @@ struct named_rate {
 
   std::string_view roof;
   rate_of rate;
-  /// Whether GeForce boards do half of it: their tensor cores sum up FP16, BF16, TF32 and FP8
-  /// products in FP32 at half the speed of professional boards (tables of Turing's, GA102's, Ada's
-  /// and RTX Blackwell's white papers). INT8 and FP4 are whole on both.
-  bool is_half_on_geforce;
+  bool has_fp32_sums;  ///< of products of the tensor cores: GeForce boards do half of them
 };
 inline constexpr named_rate named_rates[] = {
     {"FP32", &architecture_rates::fp32, false},
@@ -109,8 +119,10 @@ inline constexpr named_rate named_rates[] = {
     {"FP16", &architecture_rates::fp16, false},
     {"FP16 tensor", &architecture_rates::fp16_tensor, true},
     {"BF16 tensor", &architecture_rates::bf16_tensor, true},
+    {"FP16 tensor, FP16 sums", &architecture_rates::fp16_tensor, false},
     {"TF32 tensor", &architecture_rates::tf32_tensor, true},
     {"FP8 tensor", &architecture_rates::fp8_tensor, true},
+    {"FP8 tensor, FP16 sums", &architecture_rates::fp8_tensor, false},
     {"FP4 tensor", &architecture_rates::fp4_tensor, false},
     {"INT8 tensor", &architecture_rates::int8_tensor, false},
     {"FP64 tensor", &architecture_rates::fp64_tensor, false},
@@ -124,23 +136,17 @@ inline architecture_rates const* rates_of(profile_device const& device) noexcept
   return nullptr;
 }
 
-/// The part of a rate that a board has.
-inline double part_of_board(profile_device const& device, named_rate const& rate) noexcept {
-  bool const is_geforce = device.name.find("GeForce") != std::string::npos;
-  return rate.is_half_on_geforce && is_geforce ? 0.5 : 1.0;
-}
-
 /// The most that the attributes of one device allow, at its highest clock; 0 where they do not
 /// tell.
 inline double device_peak(profile_device const& device, std::string_view roof) noexcept {
   // Two transfers a cycle of the memory clock.
-  if (roof == "HBM") return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
+  if (is_memory_name(roof)) return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
   architecture_rates const* const sm = rates_of(device);
   if (sm == nullptr) return 0.0;
   for (named_rate const& known : named_rates) {
     if (known.roof != roof) continue;
-    double const cycle = sm->*known.rate * part_of_board(device, known);
-    return cycle * 1e3 * device.clock_khz * device.multiprocessors;
+    double const part = known.has_fp32_sums ? part_of_fp32_sums(device) : 1.0;
+    return part * sm->*known.rate * 1e3 * device.clock_khz * device.multiprocessors;
   }
   return 0.0;
 }
@@ -149,7 +155,7 @@ inline double device_peak(profile_device const& device, std::string_view roof) n
 /// cycle of L2. 0 where the attributes do not tell.
 inline double blocks_that_fill_memory(profile_device const& device) noexcept {
   constexpr double sm_bytes = 64.0;  // a cycle
-  double const memory = device_peak(device, "HBM");
+  double const memory = device_peak(device, memory_name(device));
   double const sm = sm_bytes * 1e3 * device.clock_khz;
   return memory > 0.0 && sm > 0.0 ? memory / sm : 0.0;
 }
@@ -158,7 +164,8 @@ inline double blocks_that_fill_memory(profile_device const& device) noexcept {
 /// PCIe that the chips have. A slot may have less, which no attribute of the driver shows. 0 where
 /// the chip shares the host's memory, and where it is not documented.
 /// Source: white papers of V100 and Turing (3.0), A100, GA10x and Ada (4.0), H100, B200 and RTX
-/// Blackwell (5.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data.
+/// Blackwell (5.0), B300 (6.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data, and 64 GT/s,
+/// of which 236 of 256 bytes are.
 inline double bus_peak(profile_device const& device) noexcept {
   constexpr double lane = 1e9 / 8.0 * 128.0 / 130.0;
   switch (device.capability()) {
@@ -171,31 +178,22 @@ inline double bus_peak(profile_device const& device) noexcept {
       return 16.0 * 16.0 * lane;
     case 90:
     case 100:
-    case 103:
     case 120:
       return 16.0 * 32.0 * lane;
+    case 103:
+      return 16.0 * 64.0 * 1e9 / 8.0 * 236.0 / 256.0;
     default:
       return 0.0;
   }
-}
-
-/// A counted peak as the board has it: the profiler knows the chip. What is no more than the
-/// attributes of the board allow is left as it is.
-inline double counted_peak(profile_device const& device, std::string_view roof,
-                           double counted) noexcept {
-  double const most = device_peak(device, roof);
-  for (named_rate const& known : named_rates)
-    if (known.roof == roof && most > 0.0 && counted > most)
-      return counted * part_of_board(device, known);
-  return counted;
 }
 
 /// What was measured of a roof, the best of reading, writing and copying; 0 where nothing was.
 inline double measured_peak(profile_device const& device, std::string_view roof) noexcept {
   double best = 0.0;
   for (device_ceiling const& ceiling : device.ceilings) {
-    bool const is_of_roof = ceiling.refused.empty() && roof_of(ceiling.name) == roof;
-    if (is_of_roof && ceiling.rate > best) best = ceiling.rate;
+    std::string_view const of = roof_of(ceiling.name);
+    bool const is_of_roof = of == roof || (is_memory_name(of) && is_memory_name(roof));
+    if (is_of_roof && ceiling.refused.empty() && ceiling.rate > best) best = ceiling.rate;
   }
   return best;
 }

@@ -83,7 +83,7 @@ void add_points_above(rule_context const& run, rule_result& made) {
                         std::string(to_string(point.evidence)) + " work takes " +
                         fixed_string(point.time_at_roof_ns / point.time_ns, 2) +
                         " times the measured time";
-    if (point.level == "HBM") title += cleared_by_driver(run, point.row);
+    if (point.level == run.in.roofline.memory) title += cleared_by_driver(run, point.row);
     if (above.size() > most_of_a_rule)
       title += "; so do " + std::to_string(above.size() - 1) + " more ranges";
     candidate seen = run.candidate_of(point.row, 0.0, std::move(title));

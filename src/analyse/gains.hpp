@@ -7,6 +7,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/profile/device_memory.hpp>
 #include "roofline.hpp"
 #include "speed_of_light.hpp"
 
@@ -34,7 +35,7 @@ constexpr double reachable_use(gpu_unit unit) noexcept {
 }
 /// The same of the work that is nearest to a unit or a roof with this name.
 constexpr double reachable_use(std::string_view roof) noexcept {
-  return reachable_use(roof == to_string(gpu_unit::hbm) ? gpu_unit::hbm : gpu_unit::fma);
+  return reachable_use(is_memory_name(roof) ? gpu_unit::hbm : gpu_unit::fma);
 }
 
 /// What a fix changes of the kernels of one range.

@@ -2,7 +2,6 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
@@ -169,7 +168,8 @@ double pinned_rate(rule_context const& run, bool to_device) {
   double best = 0.0;
   for (copy_time const& copies : run.in.steps.copies) {
     bool const is_large = copies.count > 0.0 && copies.bytes >= large * copies.count;
-    if (copies.to_device == to_device && !copies.pageable && is_large && copies.ns > 0.0)
+    bool const is_pinned = !copies.pageable && !copies.in_place;
+    if (copies.to_device == to_device && is_pinned && is_large && copies.ns > 0.0)
       best = std::max(best, copies.bytes / copies.ns);
   }
   if (best > 0.0) return best;
@@ -203,8 +203,6 @@ enum class host_memory : std::uint8_t { pinned, pageable };
 /// A pinned copy may lie beside kernels or be left out; a pageable one still has to cross the bus.
 rule_result copies_of(rule_context const& run, host_memory memory) {
   rule_result made;
-  for (profile_device const& device : run.in.source.environment.devices)
-    if (shares_host_memory(device)) return made;  // nothing crosses a bus
   steps_summary const& steps = run.in.steps;
   bool const pageable = memory == host_memory::pageable;
   // Idle time belongs to the largest copies of a range, which stand first.
@@ -215,9 +213,9 @@ rule_result copies_of(rule_context const& run, host_memory memory) {
   copy_time all[2];  // by direction, from the GPU and to it
   double all_idle_ns = 0.0;
   for (copy_time const& time : steps.copies) {
-    double const idle_ns = std::exchange(idle[time.row], 0.0);
+    double const idle_ns = time.in_place ? 0.0 : std::exchange(idle[time.row], 0.0);
     double cost = time.alone_ns + idle_ns;
-    if (time.pageable != pageable || !run.is_judged(time.row)) continue;
+    if (time.pageable != pageable || time.in_place || !run.is_judged(time.row)) continue;
     double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
     if (time.pageable && is_finite(pinned_ns) && time.ns > 0.0)
       cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);

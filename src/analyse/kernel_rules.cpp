@@ -328,11 +328,13 @@ rule_result extra_traffic(rule_context const& run) {
         if (!leaf || !(declared > 0.0) || !(counted > least_traffic * declared))
           return std::nullopt;
         // Without the units, what HBM takes for the bytes that are too many.
-        double const extra_ns = std::min(ns, run.at_roof_ns(counted - declared, "HBM"));
+        double const extra_ns =
+            std::min(ns, run.at_roof_ns(counted - declared, run.in.roofline.memory));
         fix_of_kernels fix;
         fix.leaves(gpu_unit::hbm, declared / counted);
         if (!run.load(row).units.is_known())
-          fix.replaces_all(std::max(ns - extra_ns, other_limit_ns(run, row, "HBM")));
+          fix.replaces_all(
+              std::max(ns - extra_ns, other_limit_ns(run, row, run.in.roofline.memory)));
         double const gain = run.gains.gain(row, fix);
         if (!run.is_worth(gain) || gain < least_gain * ns) return std::nullopt;
         candidate seen = run.candidate_of_kernels(row, gain,

@@ -330,7 +330,9 @@ byte_ledger make_ledger(profile const& source, vec<byte_need> const& needs) {
   double l2_size = 0.0;
   for (profile_device const* device : detail::worked_devices(source))
     l2_size += static_cast<double>(device->l2_bytes);
-  return make_ledger(folded.rows(), steps, &counters, needs, l2_size);
+  byte_ledger made = make_ledger(folded.rows(), steps, &counters, needs, l2_size);
+  made.memory = counters.memory;
+  return made;
 }
 
 std::string ledger_text(byte_ledger const& ledger) {
@@ -344,7 +346,8 @@ std::string ledger_text(byte_ledger const& ledger) {
     return (bytes > 0.0 ? "+" : "") + detail::bytes_text(bytes);
   };
   std::string text = detail::aligned("range", width, true);
-  text += "        need    declared         HBM          L2          L1  HBM beside the need\n";
+  text += "        need    declared" + detail::aligned(ledger.memory, 12) +
+          "          L2          L1  " + std::string(ledger.memory) + " beside the need\n";
   auto const line = [&](ledger_row const& row, std::string const& name) {
     text += detail::aligned(detail::console_text(name), width, true);
     text += cell(row.need_bytes) + cell(row.declared_bytes) + cell(row.hbm_bytes) +

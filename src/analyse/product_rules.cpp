@@ -82,7 +82,8 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
       run, of.flops, [&](std::size_t row, double ns) -> std::optional<candidate> {
         double const flops = run.own(row, of.flops);
         double const plain_ns = run.at_roof_ns(flops, of.name);
-        double const hbm_ns = run.at_roof_ns(run.own_or_0(row, "hbm_bytes"), "HBM");
+        double const hbm_ns =
+            run.at_roof_ns(run.own_or_0(row, "hbm_bytes"), run.in.roofline.memory);
         // The pipe's instructions are no proof: a kernel without products has some on an H200.
         double const tensor = run.tensor_flops(row, counter_scope::self);
         if (!is_product(run, row, of, flops) || tensor >= few * flops || !(plain_ns > hbm_ns))

@@ -9,12 +9,41 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 STRATA_BEGIN
 
 namespace detail {
+
+double bus_factor(std::string_view operation, std::uint32_t ranks) noexcept {
+  if (ranks < 2) return not_a_number;
+  double const n = ranks;
+  if (operation == "all_reduce") return 2.0 * (n - 1.0) / n;
+  for (std::string_view const known :
+       {"all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"})
+    if (operation == known) return n - 1.0;
+  for (std::string_view const known : {"broadcast", "reduce", "send_receive"})
+    if (operation == known) return 1.0;
+  return not_a_number;
+}
+
+double nvlink_peak(std::string_view device) noexcept {
+  struct board {
+    std::string_view name;
+    double gb_per_s;
+  };
+  // Boards for PCIe come first: a bridge joins two of them, or none.
+  constexpr board boards[] = {{"PCIe", 0},        {"NVL", 0},        {"GH200", 0},
+                              {"H800", 0},        {"H20 ", 0},       {"B300", 900},
+                              {"B200", 900},      {"H200", 450},     {"H100 80GB HBM3", 450},
+                              {"A100-SXM4", 300}, {"V100-SXM2", 150}};
+  for (board const& known : boards)
+    if (device.find(known.name) != device.npos)
+      return known.gb_per_s > 0.0 ? 1e9 * known.gb_per_s : not_a_number;
+  return not_a_number;
+}
 
 /// Puts the times of the ranks together.
 class rank_collective_list {
@@ -26,7 +55,8 @@ class rank_collective_list {
       for (rank_collective const& collective : run.collectives) add(collective);
     for (rank_run const& run : runs_)
       for (rank_collective const& collective : run.collectives) add_waits(run, collective);
-    for (std::size_t i = 0; i < rows_.size(); ++i) finish(rows_[i], sums_[i]);
+    double const link = link_of_all();
+    for (std::size_t i = 0; i < rows_.size(); ++i) finish(rows_[i], sums_[i], link);
     std::stable_sort(rows_.begin(), rows_.end(),
                      [](rank_collective_row const& a, rank_collective_row const& b) {
                        return a.transfer_ns + a.wait_ns > b.transfer_ns + b.wait_ns;
@@ -91,10 +121,22 @@ class rank_collective_list {
     sums.wait += wait;
     sums.ranks += 1.0;
   }
-  static void finish(rank_collective_row& row, row_sums const& sums) {
+  /// The link between the ranks, where all have the same; NaN otherwise.
+  double link_of_all() const {
+    if (runs_.empty()) return not_a_number;
+    for (rank_run const& run : runs_)
+      if (run.host != runs_[0].host || run.device != runs_[0].device) return not_a_number;
+    return nvlink_peak(runs_[0].device);
+  }
+  static void finish(rank_collective_row& row, row_sums const& sums, double link) {
     for (double const ns : sums.least) row.transfer_ns += ns;
     row.transfer_ns /= std::max(1.0, static_cast<double>(sums.least.size()));
     row.wait_ns = sums.wait / std::max(1.0, sums.ranks);
+    row.ranks = static_cast<std::uint32_t>(sums.ranks);
+    double const moved = bus_factor(row.operation, row.ranks) * row.bytes;
+    if (!(moved > 0.0) || !(row.transfer_ns > 0.0)) return;
+    row.bus_bytes_per_s = moved / row.transfer_ns * 1e9;
+    row.link_bytes_per_s = link;
   }
 
   std::vector<rank_run> const& runs_;

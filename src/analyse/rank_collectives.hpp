@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 STRATA_BEGIN
@@ -27,7 +29,29 @@ struct rank_collective_row {
   double longest_wait_ns = 0.0;  ///< of one rank
   std::int32_t longest_wait_rank = -1;
   std::int32_t least_wait_rank = -1;  ///< the others waited for it
+  std::uint32_t ranks = 0;            ///< that took part
+  /// What crosses the link of one rank in one direction while it transfers, as nccl-tests has it;
+  /// NaN where the bytes are not known. Units: bytes a second.
+  double bus_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
+  /// The most that this link moves; NaN where ranks are of several hosts or the device does not
+  /// tell.
+  double link_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
 };
+
+namespace detail {
+
+/// The part of a message that crosses the link of one of `ranks` in one direction, as nccl-tests
+/// counts it; NaN where that is not known. NCCL tells the size of one rank's message: of
+/// all-gather what each rank sends, of reduce-scatter what it receives, of all-to-all what goes to
+/// one other.
+double bus_factor(std::string_view operation, std::uint32_t ranks) noexcept;
+
+/// What NVLink moves in one direction between GPUs of a board with this name; NaN where the name
+/// does not tell. Units: bytes a second.
+/// Source: NVIDIA's data sheets, half of what they give for both directions.
+double nvlink_peak(std::string_view device) noexcept;
+
+}  // namespace detail
 
 /// The collectives of ranks, those that take most time first.
 /// Requires: the ranks have the same samples, as compare_ranks() leaves them.

@@ -5,6 +5,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -33,6 +34,7 @@ class roofline_builder {
       : source_(source), rows_(rows), steps_(steps), mean_(rows, steps), counters_(counters) {}
 
   roofline_table build() {
+    table_.memory = levels_[0] = memory_name(source_);
     find_devices();
     add_roofs();
     copy_call_ns_.resize(rows_.size(), 0.0);
@@ -45,12 +47,12 @@ class roofline_builder {
 
  private:
   static constexpr double no = std::numeric_limits<double>::quiet_NaN();
-  static constexpr std::string_view levels[] = {"HBM", "L2", "L1", "shared"};
+  static constexpr std::size_t level_count = 4;
   static constexpr std::size_t limiting_levels = 3;  ///< L1 has what shared memory moves
   static constexpr double slack = 1.05;  ///< chosen: clocks of counted and timed steps differ a bit
 
   struct amounts {
-    double bytes[std::size(levels)] = {no, no, no, no};
+    double bytes[level_count] = {no, no, no, no};
     double flops = no;
     double compute_ns = 0.0;  ///< of the operations at their own roofs
     double least_ns = 0.0;    ///< and at what is possible
@@ -76,7 +78,6 @@ class roofline_builder {
     double measured = 0.0;
     if (device_ != nullptr) {
       attribute = device_peak(*device_, name);
-      counted = counted_peak(*device_, name, counted);
       measured = measured_peak(*device_, name);
     }
     roof made{name, memory};
@@ -115,7 +116,7 @@ class roofline_builder {
     for (range_row const& row : rows_) declared = larger(declared, row.bytes);
     double const moved = most_counted("hbm_bytes");
     double const l1 = most_counted("l1_peak_bytes_per_second");
-    add_roof("HBM", true, most_counted("hbm_peak_bytes_per_second"),
+    add_roof(table_.memory, true, most_counted("hbm_peak_bytes_per_second"),
              is_positive(moved) ? moved : declared);
     add_roof("L2", true, most_counted("l2_peak_bytes_per_second"), most_counted("l2_bytes"));
     add_roof("L1", true, l1, most_counted("l1_data_bytes"));
@@ -128,8 +129,10 @@ class roofline_builder {
     double const cycles =
         most_counted("tensor_peak_per_second") / most_counted("tensor_peak_per_cycle");
     for (tensor_format const& format : tensor_formats) {
-      if (!format.is_common && !is_positive(most_counted(format.key))) continue;
-      add_roof(format.roof, false, cycles * most_counted(format.peak), most_counted(format.key));
+      double const work =
+          work_of(format, [this](std::string_view key) { return most_counted(key); });
+      if (!format.is_common && !is_positive(work)) continue;
+      add_roof(format.roof, false, cycles * most_counted(format.peak), work);
     }
   }
 
@@ -169,8 +172,10 @@ class roofline_builder {
     made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
     made.bytes[3] = wavefront_bytes * counted_value(counters_, row, "shared_wavefronts", scope);
     made.units = counted_unit_times(counters_, row, scope);
-    made.flops = counted_operations(
-        [&](std::string_view key) { return counted_value(counters_, row, key, scope); });
+    auto const value = [&](std::string_view key) {
+      return counted_value(counters_, row, key, scope);
+    };
+    made.flops = counted_operations(value);
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
@@ -178,7 +183,7 @@ class roofline_builder {
     double tensor_ns = 0.0;  // one pipe for all formats
     double tensor_least_ns = 0.0;
     for (tensor_format const& format : tensor_formats) {
-      double const flops = counted_value(counters_, row, format.key, scope);
+      double const flops = work_of(format, value);
       double unused = longest;
       add_operations(made, format.roof, flops, unused);
       roof const* const format_roof = table_.find(format.roof);
@@ -200,10 +205,12 @@ class roofline_builder {
     std::string formats;
     std::size_t count = 0;
     for (tensor_format const& format : tensor_formats) {
-      double const ns =
-          counted_value(counters_, row, format.key, scope) / table_.rate_of(format.roof) * 1e9;
+      double const work = work_of(
+          format, [&](std::string_view key) { return counted_value(counters_, row, key, scope); });
+      double const ns = work / table_.rate_of(format.roof) * 1e9;
       if (!(ns > 0.0) || ns < good_part * tensor_ns) continue;
       std::string_view const name = format.roof.substr(0, format.roof.find(' '));
+      if (ends_with(formats, name)) continue;  // with other sums
       if (++count > 1) formats += ", ";
       formats += name;
     }
@@ -219,7 +226,7 @@ class roofline_builder {
 
   /// Declared bytes that HBM can move in this time; NaN where L2 served them.
   double served_by_hbm(double bytes, double ns) const {
-    return bytes > slack * table_.limit_of("HBM") * ns * 1e-9 ? no : bytes;
+    return bytes > slack * table_.limit_of(table_.memory) * ns * 1e-9 ? no : bytes;
   }
   /// Whether L2 may have served the bytes that a range declares: calls that fit in it, at its
   /// speed.
@@ -239,7 +246,7 @@ class roofline_builder {
     double const time_ns = busy_ns * devices;
     roofline_point made;
     made.row = row;
-    made.level = levels[level];
+    made.level = levels_[level];
     made.flops = work.flops;
     made.bytes = bytes;
     made.intensity_flop_per_byte = work.flops / bytes;
@@ -281,7 +288,7 @@ class roofline_builder {
         nearest(alone, leaf ? limiting : amounts(), smaller(own, time), parallel);
     if (!is_positive(time)) return;
     amounts const& work = is_positive(real.flops) ? real : said;
-    for (std::size_t level = 0; level < std::size(levels); ++level)
+    for (std::size_t level = 0; level < level_count; ++level)
       add_point(position, level, real.bytes[level], work,
                 is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed, time,
                 parallel);
@@ -308,15 +315,15 @@ class roofline_builder {
     for (std::size_t level = 0; level < limiting_levels; ++level) {
       bool const declared = level == 0 && !is_positive(real.bytes[0]);
       double const bytes = declared ? said.bytes[0] : real.bytes[level];
-      look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9 / parallel);
-      double const ns = bytes / table_.limit_of(levels[level]) * 1e9;
+      look(levels_[level], bytes / table_.rate_of(levels_[level]) * 1e9 / parallel);
+      double const ns = bytes / table_.limit_of(levels_[level]) * 1e9;
       if (is_positive(ns) && ns > least_ns) least_ns = ns;
     }
     look(real.pipe, real.compute_ns / parallel);
     bool above_roof = least_ns > slack * time * parallel;
     if (limit.units.is_known()) {
       limit.counted = true;
-      limit.roof = limit.units.longest_name();
+      limit.roof = limit.units.longest_name(table_.memory);
       limit.roof_ns = limit.units.longest_ns();
       above_roof = above_roof || limit.roof_ns > slack * time;
     }
@@ -327,18 +334,18 @@ class roofline_builder {
 
   /// The tensor cores by their formats where they are several, any other unit or roof by its name.
   static std::string name_of(std::string_view roof, std::string const& formats) {
-    bool const is_tensor = roof == to_string(gpu_unit::tensor) || ends_with(roof, " tensor");
+    bool const is_tensor = roof == to_string(gpu_unit::tensor) || roof.find(" tensor") != roof.npos;
     if (!is_tensor || formats.empty()) return std::string(roof);
     return std::string(to_string(gpu_unit::tensor)) + " (" + formats + ")";
   }
-  static void name_units(range_limit& limit, amounts const& real) {
+  void name_units(range_limit& limit, amounts const& real) const {
     if (std::string named = name_of(limit.roof, real.formats); named != limit.roof)
       limit.name = std::move(named);
     unit_times const others = limit.units.without_longest();
     if (!others.is_known() || !(limit.time_ns > 0.0)) return;
     double const ns = others.longest_ns();
     if (limit.roof_ns - ns > used_as_much * limit.time_ns) return;
-    limit.beside = name_of(others.longest_name(), real.formats);
+    limit.beside = name_of(others.longest_name(table_.memory), real.formats);
     limit.beside_ns = ns;
   }
   /// The limiter in words.
@@ -378,6 +385,7 @@ class roofline_builder {
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   vec<double> copy_call_ns_;                ///< by row: host time in calls that copy
   roofline_table table_;
+  std::string_view levels_[level_count] = {"HBM", "L2", "L1", "shared"};
 };
 
 }  // namespace detail

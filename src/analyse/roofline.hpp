@@ -39,7 +39,7 @@ constexpr std::string_view to_string(work_evidence evidence) noexcept {
 
 /// The most that one device can do of one kind, all SMs together.
 struct roof {
-  std::string_view name;  ///< "HBM", "L2", "L1", "shared", "FP32", "BF16 tensor", ...
+  std::string_view name;  ///< "HBM", "DRAM", "L2", "L1", "shared", "FP32", "BF16 tensor", ...
   bool memory = false;    ///< the rate is B/s; FLOP/s otherwise
   double rate = 0.0;
   roof_origin origin = roof_origin::counted;
@@ -131,7 +131,8 @@ struct range_limit {
 };
 
 struct roofline_table {
-  std::size_t devices = 1;  ///< that worked
+  std::size_t devices = 1;          ///< that worked
+  std::string_view memory = "HBM";  ///< the name of the devices' memory, and of its roof
   vec<roof> roofs;
   std::string measured_at;  ///< when the measured roofs were measured, UTC, ISO 8601
   vec<roofline_point> points;

@@ -253,7 +253,8 @@ bool rule_context::is_timed_work(std::size_t row, counter_scope scope) const noe
 double rule_context::tensor_flops(std::size_t row, counter_scope scope) const noexcept {
   double sum = std::numeric_limits<double>::quiet_NaN();
   for (tensor_format const& format : tensor_formats) {
-    double const flops = counted_value(in.counters, row, format.key, scope);
+    double const flops = work_of(
+        format, [&](std::string_view key) { return counted_value(in.counters, row, key, scope); });
     if (is_finite(flops)) sum = is_finite(sum) ? sum + flops : flops;
   }
   return sum;

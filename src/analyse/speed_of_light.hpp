@@ -64,7 +64,9 @@ inline constexpr gpu_unit_entry gpu_unit_table[gpu_units] = {{"tensor", "tensor_
                                                              {"PCIe", "pcie_ns"},
                                                              {"NVLink", "nvlink_ns"}};
 
-constexpr std::string_view to_string(gpu_unit unit) noexcept {
+/// `memory`: what people call that of the devices.
+constexpr std::string_view to_string(gpu_unit unit, std::string_view memory = "HBM") noexcept {
+  if (unit == gpu_unit::hbm) return memory;
   return unit == gpu_unit::count ? std::string_view{}
                                  : gpu_unit_table[static_cast<std::size_t>(unit)].name;
 }
@@ -113,11 +115,11 @@ class unit_times {
     return longest;
   }
   /// The name of what takes longest_ns(): L1's data path has shared memory's name beside its own
-  /// where the time is of both.
-  std::string_view longest_name() const noexcept {
+  /// where the time is of both. `memory`: the name of the devices' memory.
+  std::string_view longest_name(std::string_view memory) const noexcept {
     gpu_unit const named = longest();
     bool const is_of_both = named == gpu_unit::shared && longest_ns() > (*this)[named];
-    return is_of_both ? std::string_view("L1 with shared memory") : to_string(named);
+    return is_of_both ? std::string_view("L1 with shared memory") : to_string(named, memory);
   }
   /// Those beside the one that takes the longest: L1 and its data path for shared memory are one.
   unit_times without_longest() const noexcept {

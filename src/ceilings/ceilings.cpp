@@ -5,6 +5,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
@@ -112,18 +113,20 @@ class ceilings_bench {
   void measure_memory() {
     // The depths and blocks with the highest rates (H200, CUDA 13.0).
     struct stream {
-      std::string_view name;
+      std::string_view direction;
       std::string text;
       std::uint32_t depth;
       std::uint32_t blocks_of_sm;
     };
     std::uint64_t const all = runs_->size();
     // The writes come first: they fill the buffer.
-    stream const streams[] = {{"HBM write", kernel::write(false, 1), 1, 0},
-                              {"HBM read", kernel::read("cg", 8), 8, 0},
-                              {"HBM copy", kernel::write(true, 1), 1, 16}};
+    stream const streams[] = {{"write", kernel::write(false, 1), 1, 0},
+                              {"read", kernel::read("cg", 8), 8, 0},
+                              {"copy", kernel::write(true, 1), 1, 16}};
     for (stream const& traffic : streams) {
-      bool const copies = traffic.name == "HBM copy";
+      std::string const name =
+          std::string(memory_name(ceilings_.device)) + ' ' + std::string(traffic.direction);
+      bool const copies = traffic.direction == "copy";
       ceiling_work work;
       work.text = traffic.text;
       work.start = traffic.depth * kernel::row;
@@ -132,10 +135,9 @@ class ceilings_bench {
       work.distance = copies ? all / 2 : 0;
       work.blocks_of_sm = traffic.blocks_of_sm;
       if (all >= 8 * ceilings_.device.l2_bytes)
-        measure(traffic.name, true, work);
+        measure(name, true, work);
       else
-        refuse(traffic.name, true,
-               "there is too little free memory: it takes 32 times the L2 cache");
+        refuse(name, true, "there is too little free memory: it takes 32 times the L2 cache");
     }
     ceiling_work work;
     work.step = 4 * kernel::row;
@@ -159,12 +161,13 @@ class ceilings_bench {
       if (ceiling.name == "L2 read") judge_l2(ceiling);
   }
 
-  /// No attribute tells its speed: it lies between those of HBM and L1.
+  /// No attribute tells its speed: it lies between those of device memory and L1.
   void judge_l2(device_ceiling& l2) {
     if (!l2.refused.empty()) return;
     double const l1 = measured_peak(ceilings_.device, "L1");
-    if (l2.rate < measured_peak(ceilings_.device, "HBM"))
-      l2.refused = "it is slower than HBM: something else ran";
+    std::string_view const memory = memory_name(ceilings_.device);
+    if (l2.rate < measured_peak(ceilings_.device, memory))
+      l2.refused = "it is slower than " + std::string(memory) + ": something else ran";
     else if (l1 > 0.0 && l2.rate > 0.75 * l1)
       l2.refused = "it is nearly as fast as L1: the loads did not go to L2";
   }

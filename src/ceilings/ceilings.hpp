@@ -32,8 +32,8 @@ void judge_ceiling(device_ceiling& ceiling);
 
 }  // namespace detail
 
-/// Measures what a device reaches, in about a second: HBM, L2, L1 and shared memory; FP32, FP64,
-/// FP16 and the tensor cores. `device`: the driver's ordinal; -1 is the device of the current
+/// Measures what a device reaches, in about a second: its memory, L2, L1 and shared memory; FP32,
+/// FP64, FP16 and the tensor cores. `device`: the driver's ordinal; -1 is the device of the current
 /// context, or the first.
 /// Errors: `outcome` says why nothing was measured, `refused` of a ceiling why that one is none.
 /// Requires: nothing else runs on the device, and no stream is being captured.

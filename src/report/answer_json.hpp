@@ -291,7 +291,7 @@ class answer_json {
       auto const which = static_cast<gpu_unit>(unit);
       if (!is_finite(limit.units[which])) continue;
       json_.object();
-      json_.text("unit", to_string(which));
+      json_.text("unit", to_string(which, input_.roofline.memory));
       json_.number("part", limit.use(which));
       json_.end_object();
     }

@@ -9,6 +9,7 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>
@@ -186,18 +187,19 @@ class page_cells final : public cell_sink {
   std::size_t position_ = 0;
 };
 
-inline void write_page_metric(json_writer& json, counter_metric const& metric,
-                              std::string_view set) {
+inline void write_page_metric(json_writer& json, counter_table const& table,
+                              counter_metric const& metric) {
   json.line();
   json.object();
   json.text("key", metric.key);
   json.text("unit", metric.unit);
   json.text("level", to_string(metric.level));
   json.text("meaning", metric.meaning);
-  counter_view::for_each_column([&](console_table::column const& known, std::string_view key) {
+  auto const look = [&](console_table::column const& known, std::string_view key) {
     if (key == metric.key) json.text("label", known.header);
-  });
-  json.text("set", set);
+  };
+  counter_view::for_each_column(table.memory, look);
+  json.text("set", table.name);
   json.end_object();
 }
 
@@ -212,7 +214,7 @@ class page_counters {
     json_.array("metrics");
     std::size_t metrics = 0;
     for_each_metric([&](counter_table const& table, std::size_t i) {
-      write_page_metric(json_, table.metrics[i], table.name);
+      write_page_metric(json_, table, table.metrics[i]);
       ++metrics;
     });
     json_.end_array();
@@ -315,6 +317,7 @@ class page_writer {
     write_environment(json_, source);
     json_.line();
     json_.boolean("traced", source.traced);
+    json_.text("memory_name", memory_name(source));
     json_.boolean("launches_graphs", any_launches_graphs());
     json_.boolean("has_steps", source.has_steps);
     json_.text("sort", row_order_names[static_cast<std::size_t>(input_.sort)]);

@@ -2,7 +2,6 @@
 
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "../analyse/kernel_ranges.hpp"
 #include "../analyse/speed_of_light.hpp"
@@ -70,12 +69,7 @@ void report_input::show_limits() {
 }
 
 void report_input::write_answer(detail::text_writer& out, std::size_t width, bool color) const {
-  std::string text;
-  {
-    detail::text_writer sentences(text);
-    detail::write_answer(sentences, *this, width, color);
-  }
-  out.write(detail::with_memory_name(text, detail::memory_name(source)));
+  detail::write_answer(out, *this, width, color);
 }
 
 STRATA_END

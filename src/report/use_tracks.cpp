@@ -5,6 +5,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -13,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -31,7 +33,7 @@ class use_tracks {
     vec<double> const hbm = made.uses_of(*table, {"hbm_use", "hbm_of_peak"});
     vec<double> const tensor = made.uses_of(*table, {"tensor_use", "tensor_of_peak"});
     for (device_work& device : made.devices_) {
-      made.add_use(device, "HBM use, means", hbm);
+      made.add_use(device, std::string(memory_name(input.source)) + " use, means", hbm);
       made.add_use(device, "tensor use, means", tensor);
       if (detail == busy_detail::parts) {
         made.add_busy_parts(device);
@@ -128,7 +130,7 @@ class use_tracks {
     return uses;
   }
 
-  void add_use(device_work const& device, std::string_view name, vec<double> const& uses) {
+  void add_use(device_work const& device, std::string const& name, vec<double> const& uses) {
     use_sum sum;
     own_parts parts;
     for (std::size_t const i : device.ranges) {
@@ -169,7 +171,7 @@ class use_tracks {
     push_back(device, "GPU busy", sum.points());
   }
 
-  void push_back(device_work const& device, std::string_view name, vec<use_track::point> points) {
+  void push_back(device_work const& device, std::string const& name, vec<use_track::point> points) {
     if (!points.empty()) tracks_.push_back({device.device, name, std::move(points)});
   }
 

@@ -30,7 +30,7 @@ struct use_track {
     std::uint32_t use;
   };
   std::uint32_t device;
-  std::string_view name;
+  std::string name;
   vec<point> points;
 };
 
@@ -85,10 +85,9 @@ class use_sum {
 /// Whether the busy share is of parts of the run, or changes with each piece of work.
 enum class busy_detail : std::uint8_t { parts, exact };
 
-/// The tracks of each device: the use of HBM and of its tensor cores, and how much of the time it
-/// worked. Nothing where no counter was recorded by range.
-/// Cost: O(p log p) for p calls of ranges on streams and records of work, and 2,000 points a
-/// device.
+/// The tracks of each device: the use of its memory and of its tensor cores, and how much of the
+/// time it worked. Nothing where no counter was recorded by range. Cost: O(p log p) for p calls of
+/// ranges on streams and records of work, and 2,000 points a device.
 vec<use_track> make_use_tracks(table_input const& input, vec<projected_range> const& projected,
                                busy_detail detail = busy_detail::parts);
 

@@ -48,6 +48,7 @@ const data = {
     points: [],
     roofs: [],
   },
+  memory_name: "HBM",
   traced: true,
   sort: "cost",
   devices: [],

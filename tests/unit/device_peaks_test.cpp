@@ -148,7 +148,7 @@ TEST_CASE("the bus to the host is that of the chip, and none where both share th
     CHECK(bus_of(8, minor) == doctest::Approx(31.5).epsilon(0.001));
   CHECK(bus_of(9, 0) == doctest::Approx(63.0).epsilon(0.001));
   CHECK(bus_of(10, 0) == doctest::Approx(63.0).epsilon(0.001));
-  CHECK(bus_of(10, 3) == doctest::Approx(63.0).epsilon(0.001));
+  CHECK(bus_of(10, 3) == doctest::Approx(118.0).epsilon(0.001));
   CHECK(bus_of(12, 0) == doctest::Approx(63.0).epsilon(0.001));
   CHECK(bus_of(7, 2) == 0.0);
   CHECK(bus_of(8, 7) == 0.0);

@@ -388,6 +388,56 @@ TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
   }
 }
 
+TEST_CASE("copies are judged by the device that copied, not by another one of the machine") {
+  for (bool const pageable : {true, false}) {
+    for (std::uint16_t copied = 0; copied < 2; ++copied) {
+      program p;
+      p.run(4, [&] {
+        p.in(p.other, [&](std::uint32_t at) {
+          p.copy_of(at, copy_kind::host_to_device, 800 * us, pageable);
+          p.made.copies.back().device = copied;
+        });
+        p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+        p.wait();
+      });
+      // An integrated GPU beside a discrete one, such as Thor's.
+      profile_device integrated = p.made.environment.devices[0];
+      integrated.ordinal = 1;
+      integrated.compute_capability_major = 11;
+      p.made.environment.devices.push_back(integrated);
+      answer const a(p.made);
+      bool const is_found = a.find(pageable ? "pageable-copy" : "copy-in-step") != nullptr;
+      CHECK(is_found == (copied == 0));
+    }
+  }
+}
+
+TEST_CASE("copies of a device that has the host's memory tell nothing of the bus") {
+  program p;
+  std::uint32_t const pinned = p.node(0, "pinned");
+  p.run(7, [&] {
+    // 1 GB/ns: no bus does that.
+    p.in(pinned, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::host_to_device, us, false, 1u << 30);
+      p.made.copies.back().device = 1;
+    });
+    p.in(p.other, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::host_to_device, 2000 * us, true, 1u << 25);
+    });
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+    p.wait();
+  });
+  profile_device integrated = p.made.environment.devices[0];
+  integrated.ordinal = 1;
+  integrated.compute_capability_major = 11;
+  p.made.environment.devices.push_back(integrated);
+  answer const a(p.made);
+  finding const* const found = a.find("pageable-copy");
+  REQUIRE(found != nullptr);
+  // What the bus of the discrete device takes stays: 32 MiB at 55 GB/s or so.
+  CHECK(found->ranges[0].cost_ns_per_step < 1700 * us);
+}
+
 namespace {
 
 /// A step that copies 32 MiB in 2 ms, from or to the host or both, between a kernel and a wait.
@@ -1110,10 +1160,65 @@ TEST_CASE("counted roofs of tensor cores are half on GeForce boards, and not hal
   CHECK(rate("BF16 tensor") == doctest::Approx(494.5e12));
   CHECK(rate("TF32 tensor") == doctest::Approx(247.25e12));
   CHECK(rate("FP32") == doctest::Approx(67e12));
-  // The attributes allow 133.8 TFLOP/s.
+  // What is half of the chip's already: 512 a cycle and SM.
   char const* const peak = "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained";
-  p.set(p.attention, peak, 120000);
-  CHECK(rate("BF16 tensor") == doctest::Approx(120e12));
+  p.set(p.attention, peak, 132 * 512);
+  CHECK(rate("BF16 tensor") == doctest::Approx(132 * 512e9));
+}
+
+TEST_CASE("products with sums in FP16 have a roof of their own, whole on GeForce boards") {
+  program p = one_kernel();
+  std::string const path = "sm__ops_path_tensor_src_";
+  // 300 us of 1 ms at the peak of GeForce's sums in FP32, 200 us at that of sums in FP16.
+  p.set(p.attention, path + "fp16.sum", 0.3e6 * 494.5e3 + 0.2e6 * 989e3);
+  p.set(p.attention, path + "fp16_dst_fp16.sum", 0.2e6 * 989e3);
+  p.set(p.attention, path + "fp16_dst_fp16_sparsity_off.sum.peak_sustained", 989e3);
+  profile_device& device = p.made.environment.devices[0];
+  device.name = "NVIDIA GeForce RTX 5090";
+  answer const a(p.made);
+  CHECK(a.input.roofline.rate_of("FP16 tensor") == doctest::Approx(494.5e12));
+  CHECK(a.input.roofline.rate_of("FP16 tensor, FP16 sums") == doctest::Approx(989e12));
+  counter_table const& table = a.input.counters[0].folded;
+  auto const cell = [&](char const* key) {
+    return table.at(1, table.find(key), counter_scope::total);
+  };
+  CHECK(cell("tensor_of_peak").value == doctest::Approx(50.0));
+  CHECK(cell("tensor_peak_per_second").value == doctest::Approx(494.5e12));
+  CHECK(a.input.roofline.limits[1].kind != limiter::above_roof);
+  device.name = "NVIDIA RTX PRO 6000 Blackwell Server Edition";
+  answer const whole(p.made);
+  CHECK(whole.input.roofline.rate_of("FP16 tensor") == doctest::Approx(989e12));
+  CHECK(whole.input.counters[0]
+            .folded.at(1, table.find("tensor_of_peak"), counter_scope::total)
+            .value == doctest::Approx(35.0));
+}
+
+TEST_CASE("work of a format whose peak was not counted is no share of the peak") {
+  program p = one_kernel();
+  std::string const path = "sm__ops_path_tensor_src_";
+  p.set(p.attention, path + "bf16_dst_fp32.sum", 0.4e6 * 989e3);
+  counter_set& set = p.counted();
+  auto const resolve = [&](std::string const& keys) {
+    set.metrics = resolve_metrics(expand_metrics(keys), [](std::string const& name) {
+      return name.find("_sparsity_off") == name.npos || name.find("fp8") == name.npos;
+    });
+  };
+  auto const cell = [&] {
+    answer const a(p.made);
+    counter_table const& table = a.input.counters[0].folded;
+    counter_cell const& found = table.at(1, table.find("tensor_of_peak"), counter_scope::total);
+    return std::make_pair(found.value, std::string(table.note(found)));
+  };
+  CHECK(cell().first == doctest::Approx(40.0));
+  resolve("tensor_flop+tensor_peak_per_second+tensor_fp8_peak_per_cycle");
+  CHECK(cell().first == doctest::Approx(40.0));  // no such work
+  p.set(p.attention, path + "fp8.sum", 0.1e6 * 989e3);
+  CHECK(std::isnan(cell().first));
+  CHECK(cell().second.find("tensor_fp8_peak_per_cycle is not known: this chip") == 0);
+  p.set(p.attention, path + "fp8.sum", 0.0);
+  p.set(p.attention, path + "tf32_dst_fp32.sum", 0.1e6 * 989e3);
+  CHECK(std::isnan(cell().first));
+  CHECK(cell().second == "tensor_tf32_peak_per_cycle was not counted: ask for it, too");
 }
 
 TEST_CASE("TF32 has half the roof of BF16, and the roofs say where they are from") {

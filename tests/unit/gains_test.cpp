@@ -263,9 +263,9 @@ TEST_CASE("units: the longest is the limit; shared memory is named where it is m
   units[gpu_unit::shared] = 51.0;
   CHECK(units.longest() == gpu_unit::shared);
   CHECK(units.longest_ns() == 100.0);
-  CHECK(units.longest_name() == "L1 with shared memory");
+  CHECK(units.longest_name("HBM") == "L1 with shared memory");
   units[gpu_unit::shared] = 100.0;
-  CHECK(units.longest_name() == "shared memory");
+  CHECK(units.longest_name("HBM") == "shared memory");
   units.scale(0.5);
   CHECK(units[gpu_unit::hbm] == 45.0);
   CHECK_FALSE(detail::is_finite(units[gpu_unit::tensor]));

@@ -59,7 +59,7 @@ double value(metric_set const& set, std::string_view key, std::map<std::string, 
     counters.push_back(each.second);
   }
   strata::vec<double> made;
-  strata::detail::metric_formulas(counted).evaluate(counters.data(), nan, made);
+  strata::detail::metric_formulas({}, counted).evaluate(counters.data(), nan, made);
   REQUIRE(set.find(key) != nullptr);
   return made[static_cast<std::size_t>(set.find(key) - set.metrics.begin())];
 }
@@ -80,6 +80,31 @@ TEST_CASE("formulas") {
     CAPTURE(bad);
     CHECK(std::isnan(formula(bad, {{"a", 1}, {"b", 2}})));
   }
+}
+
+TEST_CASE("formulas: a share of what was not done is 0, of what was done it needs the whole") {
+  CHECK(formula("share(a, b)", {{"a", 3}, {"b", 4}}) == 0.75);
+  CHECK(formula("share(?a, ?b)", {}) == 0.0);
+  CHECK(formula("share(a, b)", {{"a", 0}, {"b", 0}}) == 0.0);
+  CHECK(std::isnan(formula("share(a, ?b)", {{"a", 3}})));
+  CHECK(std::isnan(formula("share(a, b)", {{"b", 4}})));
+  CHECK(std::isnan(formula("2 + share(a, ?b)", {{"a", 3}})));
+  CHECK(formula("c - share(a, b) - 1", {{"a", 3}, {"b", 4}, {"c", 2}}) == 0.25);
+  CHECK(formula("a-b", {{"a", 3}, {"b", 4}}) == -1);
+  strata::detail::formula const told("x * (share(?a, ?b) + share(?c, ?d) + e / f)");
+  std::size_t divisor = 99;
+  auto const value = [&](strata::vec<double> const& inputs) {
+    divisor = 99;
+    return told.value(inputs.data(), &divisor);
+  };
+  CHECK(value({1, 1, 2, 3, 4, 5, 10}) == 1.75);
+  CHECK(divisor == 99);
+  CHECK(std::isnan(value({1, 1, 2, 3, nan, 5, 10})));
+  CHECK(divisor == 4);
+  CHECK(std::isnan(value({1, 1, nan, 3, nan, 5, 0})));
+  CHECK(divisor == 2);  // the first
+  CHECK(std::isnan(value({1, 0, nan, 0, nan, 5, 0})));
+  CHECK(divisor == 6);
 }
 
 TEST_CASE("formulas: the larger of two, without what has no value") {

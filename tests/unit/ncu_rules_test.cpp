@@ -172,6 +172,9 @@ TEST_CASE("memory-imbalance: the busiest slice of L2, or channel of HBM, bounds"
           exactly(std::min(above(0.25), bound * (1.0 - 1.0 / times) * kernel_ns)));
     CHECK(cost_of(hot(counter, 0.6 / use - 0.1).made, "memory-imbalance") == 0.0);
     CHECK(cost_of(hot(counter, 1.4).made, "memory-imbalance") == 0.0);
+    program dram = p;
+    dram.made.environment.devices[0].memory_bus_bits = 512;  // no HBM
+    answer(dram.made).first_is("memory-imbalance", "attention");
   }
 }
 
@@ -188,6 +191,13 @@ TEST_CASE("host-memory: what a kernel reads over the bus") {
   p.set(p.attention, "lts__t_sectors_aperture_sysmem.sum", 0.5 * bytes_of_link / 32);
   CHECK(cost_of(p.made, "host-memory") == exactly(0.5 * kernel_ns));
   answer(p.made).first_is("host-memory", "attention");
+  // DGX Spark has no other memory: nothing comes over a bus.
+  profile_device& device = p.made.environment.devices[0];
+  device.compute_capability_major = 12;
+  device.compute_capability_minor = 1;
+  CHECK(cost_of(p.made, "host-memory") == 0.0);
+  device.compute_capability_major = 9;
+  device.compute_capability_minor = 0;
   p.set(p.attention, "lts__t_sectors_aperture_sysmem.sum", 0.29 * bytes_of_link / 32);
   CHECK(cost_of(p.made, "host-memory") == 0.0);
 }

@@ -558,6 +558,45 @@ TEST_CASE("each collective of all ranks has its transfer and what they waited") 
   CHECK(std::isnan(rows[1].bytes));
 }
 
+TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
+  using detail::bus_factor;
+  CHECK(bus_factor("all_reduce", 4) == 1.5);
+  CHECK(bus_factor("all_gather", 4) == 3.0);  // each rank's message goes to three others
+  CHECK(bus_factor("reduce_scatter", 8) == 7.0);
+  CHECK(bus_factor("all_to_all", 2) == 1.0);
+  CHECK(bus_factor("broadcast", 4) == 1.0);
+  CHECK(bus_factor("send_receive", 2) == 1.0);
+  CHECK(std::isnan(bus_factor("barrier", 4)));
+  CHECK(std::isnan(bus_factor("all_reduce", 1)));
+  CHECK(detail::nvlink_peak("NVIDIA H200") == 450e9);
+  CHECK(detail::nvlink_peak("NVIDIA H100 80GB HBM3") == 450e9);
+  CHECK(detail::nvlink_peak("NVIDIA A100-SXM4-80GB") == 300e9);
+  CHECK(detail::nvlink_peak("NVIDIA B200") == 900e9);
+  for (char const* const unknown : {"NVIDIA H100 PCIe", "NVIDIA H200 NVL", "NVIDIA GH200 480GB",
+                                    "NVIDIA GeForce RTX 5090", "NVIDIA H100 NVL", ""})
+    CHECK(std::isnan(detail::nvlink_peak(unknown)));
+
+  std::vector<rank_run> runs = three_ranks(150.0);
+  for (rank_run& run : runs) {
+    run.host = "a";
+    run.device = "NVIDIA H200";
+    for (rank_collective& collective : run.collectives) {
+      collective.operation = "all_reduce";
+      collective.bytes = 2100.0;
+    }
+  }
+  std::vector<rank_collective_row> rows = list_collectives(runs);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].ranks == 3);
+  // 2 * 2/3 of 2,100 bytes in 14 ns.
+  CHECK(rows[0].bus_bytes_per_s == doctest::Approx(200e9));
+  CHECK(rows[0].link_bytes_per_s == 450e9);
+  runs[2].host = "b";  // over the network
+  rows = list_collectives(runs);
+  CHECK(rows[0].bus_bytes_per_s == doctest::Approx(200e9));
+  CHECK(std::isnan(rows[0].link_bytes_per_s));
+}
+
 TEST_CASE("a rank that took no part in a collective waited for nobody in it") {
   std::vector<rank_run> runs = three_ranks(150.0);
   runs[0].collectives[1].ns = {0, 0, 0, 0, 0};

@@ -79,13 +79,22 @@ TEST_CASE("tensor formats: a path has the peak that the chip names for it") {
   };
   add(path("op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off"), 16384);  // GB100
   add(path("op_utcomma_src_fp4_dst_fp32_sparsity_off"), 32768);
-  CHECK(known.of(path("src_fp4_fp6_fp8_dst_fp16")) == 16384);
+  CHECK(known.of(path("src_fp4_fp6_fp8_dst_fp32")) == 16384);
+  CHECK(known.of(path("src_fp4_fp6_fp8_dst_fp16")) == 0.0);
   CHECK(known.of(path("src_fp4_dst_fp32")) == 32768);
   CHECK(known.of(path("src_int8")) == 0.0);
   add(path("src_fp8_dst_fp32_sparsity_off"), 2048);  // GB202
   CHECK(known.of(path("src_fp4_fp6_dst_fp32")) == 2048);
   add(path("src_fp16_bf16_tf32_dst_fp32"), 1024);  // TU102
-  CHECK(known.of(path("src_fp16_dst_fp16")) == 1024);
+  CHECK(known.of(path("src_fp16_dst_fp32")) == 1024);
+  CHECK(known.of(path("src_fp16_dst_fp16")) == 0.0);
+  add(path("src_fp16_dst_fp16"), 2048);  // GeForce: sums in FP32 have half the speed
+  CHECK(known.of(path("src_fp16_dst_fp16")) == 2048);
+  CHECK(known.of(path("src_fp16_dst_fp32")) == 1024);
+  // GH100: whatever the sums.
+  detail::tensor_peaks hopper;
+  hopper.add("sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum.peak_sustained", 4096);
+  CHECK(hopper.of(path("src_fp16")) == 4096);
   // Work whose peak is not known explains nothing.
   CHECK_FALSE(
       peaks()

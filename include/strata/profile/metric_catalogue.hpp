@@ -30,7 +30,9 @@ struct perf_event {
 // was written; TU102's tensor path is one for all formats with FP32 sums; GH100 has one for FP16
 // whatever the sum. Peaks are CUPTI's `.peak_sustained`, in units a cycle of the clock beside them;
 // those of tensor cores are dense: without `_sparsity_off` a name means the peak with sparsity on
-// every chip that has sparsity. SASS counters are exact, but they run instrumented code in a pass
+// every chip that has sparsity; a name that only TU102 has, times 0, keeps an alternative to it.
+// Products with sums in FP16 have peaks of their own: GeForce boards do those with sums in FP32 at
+// half the speed. SASS counters are exact, but they run instrumented code in a pass
 // of their own.
 struct metric_catalogue {
   using lv = metric_level;
@@ -373,6 +375,9 @@ inline constexpr metric metric_catalogue::entries[] = {
      "sm__ops_path_tensor_src_fp16_dst_fp16.sum + "
      "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum: tensor-core operations on FP16",
      lv::sm, combine::sum},
+    {"tensor_fp16_fp16 [FLOP] = sm__ops_path_tensor_src_fp16_dst_fp16.sum: of tensor_fp16, those "
+     "with sums in FP16",
+     lv::sm, combine::sum},
     {"tensor_bf16 [FLOP] = sm__ops_path_tensor_src_bf16_dst_fp32.sum: tensor-core operations on "
      "BF16",
      lv::sm, combine::sum},
@@ -387,6 +392,10 @@ inline constexpr metric metric_catalogue::entries[] = {
      "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum: tensor-core operations on FP8; on "
      "Blackwell "
      "and Rubin also on FP6, and FP4 at the speed of FP8",
+     lv::sm, combine::sum},
+    {"tensor_fp8_fp16 [FLOP] = sm__ops_path_tensor_src_fp8_dst_fp16.sum + "
+     "?sm__ops_path_tensor_src_fp4_fp6_dst_fp16.sum | "
+     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16.sum: of tensor_fp8, those with sums in FP16",
      lv::sm, combine::sum},
     {"tensor_fp4 [FLOP] = sm__ops_path_tensor_src_fp4_dst_fp32.sum: tensor-core operations on FP4 "
      "at its own speed",
@@ -433,6 +442,15 @@ inline constexpr metric metric_catalogue::entries[] = {
      "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained: dense FP16 of the "
      "tensor cores in a cycle",
      lv::sm, combine::maximum},
+    {"tensor_fp16_fp16_peak_per_cycle [FLOP/cycle] = "
+     "sm__ops_path_tensor_src_fp16_dst_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utchmma_src_fp16_dst_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_hmma_src_fp16_dst_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_src_fp16_dst_fp16.sum.peak_sustained + 0 * "
+     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained: dense FP16 with sums in "
+     "FP16 of the tensor cores in a cycle",
+     lv::sm, combine::maximum},
     {"tensor_tf32_peak_per_cycle [FLOP/cycle] = "
      "sm__ops_path_tensor_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained | "
      "sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off.sum.peak_sustained | "
@@ -446,6 +464,12 @@ inline constexpr metric metric_catalogue::entries[] = {
      "sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp32_sparsity_off.sum.peak_sustained | "
      "sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off.sum.peak_sustained: "
      "dense FP8 of the tensor cores in a cycle",
+     lv::sm, combine::maximum},
+    {"tensor_fp8_fp16_peak_per_cycle [FLOP/cycle] = "
+     "sm__ops_path_tensor_src_fp8_dst_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utcqmma_src_fp8_dst_fp16_sparsity_off.sum.peak_sustained | "
+     "sm__ops_path_tensor_op_utcqmma_src_fp4_fp6_fp8_dst_fp16_sparsity_off.sum.peak_sustained: "
+     "dense FP8 with sums in FP16 of the tensor cores in a cycle",
      lv::sm, combine::maximum},
     {"tensor_fp4_peak_per_cycle [FLOP/cycle] = "
      "sm__ops_path_tensor_src_fp4_dst_fp32_sparsity_off.sum.peak_sustained | "
@@ -581,16 +605,17 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
     {"flops", "floating-point operations outside tensor cores, exact",
      "fadd fmul ffma dadd dmul dfma hadd hmul hfma flop_fp32 flop_fp64 flop_fp16 flop"},
     {"tensor", "work of the tensor cores by format",
-     "tensor_instructions tensor_active_rate tensor_fp16 tensor_bf16 tensor_tf32 tensor_fp8 "
-     "tensor_fp4 tensor_flop tensor_peak_per_cycle tensor_fp16_peak_per_cycle "
-     "tensor_tf32_peak_per_cycle tensor_fp8_peak_per_cycle tensor_fp4_peak_per_cycle"},
+     "tensor_instructions tensor_active_rate tensor_fp16 tensor_fp16_fp16 tensor_bf16 tensor_tf32 "
+     "tensor_fp8 tensor_fp8_fp16 tensor_fp4 tensor_flop tensor_peak_per_cycle "
+     "tensor_fp16_peak_per_cycle tensor_fp16_fp16_peak_per_cycle tensor_tf32_peak_per_cycle "
+     "tensor_fp8_peak_per_cycle tensor_fp8_fp16_peak_per_cycle tensor_fp4_peak_per_cycle"},
     {"roofline", "bytes at each level and all roofs; the work comes from flops, tensor or code",
      "time_ns hbm_bytes l2_bytes l1_bytes l1_data_bytes hbm_peak_bytes_per_second "
      "l2_peak_bytes_per_second "
      "l1_peak_bytes_per_second fp32_peak_per_second fp64_peak_per_second fp16_peak_per_second "
-     "tensor_peak_per_second tensor_fp16_peak_per_cycle tensor_tf32_peak_per_cycle "
-     "tensor_fp8_peak_per_cycle tensor_fp4_peak_per_cycle tensor_int8_peak_per_cycle "
-     "tensor_fp64_peak_per_cycle"},
+     "tensor_peak_per_second tensor_fp16_peak_per_cycle tensor_fp16_fp16_peak_per_cycle "
+     "tensor_tf32_peak_per_cycle tensor_fp8_peak_per_cycle tensor_fp8_fp16_peak_per_cycle "
+     "tensor_fp4_peak_per_cycle tensor_int8_peak_per_cycle tensor_fp64_peak_per_cycle"},
     {"instructions", "loads and stores with their bytes, exact; instructions by pipe",
      "global_load_instructions global_store_instructions shared_load_instructions "
      "shared_store_instructions local_load_instructions local_store_instructions "
@@ -623,12 +648,11 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "integer_instructions conversion_instructions fp64_peak_per_cycle stall_long_scoreboard_share "
      "stall_short_scoreboard_share stall_barrier_share stall_wait_share "
      "stall_no_instruction_share stall_imc_miss_share fadd fmul ffma dadd dmul dfma hfma "
-     "flop_fp32 flop_fp64 flop_fp16 flop "
-     "tensor_bf16 "
-     "tensor_fp16 "
-     "tensor_tf32 tensor_fp8 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop fp32_peak_per_second "
-     "fp64_peak_per_second fp16_peak_per_second tensor_peak_per_second tensor_fp16_peak_per_cycle "
-     "tensor_tf32_peak_per_cycle tensor_fp8_peak_per_cycle tensor_fp4_peak_per_cycle "
+     "flop_fp32 flop_fp64 flop_fp16 flop tensor_bf16 tensor_fp16 tensor_fp16_fp16 tensor_tf32 "
+     "tensor_fp8 tensor_fp8_fp16 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop "
+     "fp32_peak_per_second fp64_peak_per_second fp16_peak_per_second tensor_peak_per_second "
+     "tensor_fp16_peak_per_cycle tensor_fp16_fp16_peak_per_cycle tensor_tf32_peak_per_cycle "
+     "tensor_fp8_peak_per_cycle tensor_fp8_fp16_peak_per_cycle tensor_fp4_peak_per_cycle "
      "tensor_int8_peak_per_cycle tensor_fp64_peak_per_cycle"},
     {"links", "PCIe, NVLink and NVLink-C2C; cannot be counted together with anything else",
      "pcie_read_bytes pcie_write_bytes pcie_ns nvlink_receive_bytes nvlink_transmit_bytes "

@@ -144,12 +144,13 @@ inline constexpr metric metric_catalogue::rates[] = {
     {"tensor_flop_per_second [FLOP/s] = tensor_flop / timed_gpu_seconds: counted operations of "
      "tensor cores by timed GPU busy time",
      lv::sm, combine::ratio},
-    {"tensor_of_peak [%] = 100 * tensor_peak_per_cycle * (0 * tensor_flop + max(0, ?tensor_fp16 / "
-     "?tensor_fp16_peak_per_cycle) + max(0, ?tensor_bf16 / ?tensor_peak_per_cycle) + max(0, "
-     "?tensor_tf32 / ?tensor_tf32_peak_per_cycle) + max(0, ?tensor_fp8 / "
-     "?tensor_fp8_peak_per_cycle) + max(0, ?tensor_fp4 / ?tensor_fp4_peak_per_cycle)) / "
-     "timed_gpu_seconds / tensor_peak_per_second: of the dense roofs of the formats, each at its "
-     "own",
+    {"tensor_of_peak [%] = 100 * tensor_peak_per_cycle * (0 * tensor_flop + share(?tensor_fp16 - "
+     "?tensor_fp16_fp16, ?tensor_fp16_peak_per_cycle) + share(?tensor_fp16_fp16, "
+     "?tensor_fp16_fp16_peak_per_cycle) + share(?tensor_bf16, ?tensor_peak_per_cycle) + "
+     "share(?tensor_tf32, ?tensor_tf32_peak_per_cycle) + share(?tensor_fp8 - ?tensor_fp8_fp16, "
+     "?tensor_fp8_peak_per_cycle) + share(?tensor_fp8_fp16, ?tensor_fp8_fp16_peak_per_cycle) + "
+     "share(?tensor_fp4, ?tensor_fp4_peak_per_cycle)) / timed_gpu_seconds / "
+     "tensor_peak_per_second: of the dense roofs of the formats and of their sums, each at its own",
      lv::sm, combine::ratio},
 
     {"flop_per_hbm_byte [FLOP/B] = (flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes: "

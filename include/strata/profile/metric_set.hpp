@@ -70,10 +70,11 @@ inline std::string_view take_until(std::string_view& text, std::string_view mark
   return head;
 }
 
-/// A formula in postfix order: sums, products, quotients and maxima of numbers and names, as in
-/// `100 * max(a, 2 * b) / c`. Its value is NaN where a name has none, where a divisor is 0, and
-/// where the text is no formula, is longer than 4,096 bytes or nests deeper than 64; `?name` counts
-/// as 0 instead. A maximum leaves out what has no value.
+/// A formula in postfix order: sums, differences, products, quotients and maxima of numbers and
+/// names, as in `100 * max(a, 2 * b) / c`. Its value is NaN where a name has none, where a divisor
+/// is 0, and where the text is no formula, is longer than 4,096 bytes or nests deeper than 64;
+/// `?name` counts as 0 instead. A maximum leaves out what has no value. `share(a, b)` is `a / b`,
+/// and 0 where a is, whatever b is: no work needs no peak.
 class formula {
  public:
   /// The text outlives the formula. Cost: linear in the text.
@@ -93,8 +94,11 @@ class formula {
   /// In the order of the text; a name that occurs twice is there twice.
   vec<input> const& inputs() const noexcept { return inputs_; }
 
-  /// Requires: a value for each of inputs(), NaN where there is none.
-  double value(double const* inputs) const noexcept {
+  /// Requires: a value for each of inputs(), NaN where there is none. `divisor`, where it is given,
+  /// becomes the position in inputs() of the last one by which the first quotient without a value
+  /// was to be divided.
+  double value(double const* inputs, std::size_t* divisor = nullptr) const noexcept {
+    double const* const begin = inputs;
     double stack[max_depth];
     std::size_t top = 0;
     for (step const& next : steps_) {
@@ -111,11 +115,16 @@ class formula {
       double& left = stack[top - 1];
       if (next.what == '+') {
         left += right;
+      } else if (next.what == '-') {
+        left -= right;
       } else if (next.what == '*') {
         left *= right;
       } else if (next.what == step::maximum) {
         if (is_nan(left) || right > left) left = right;
-      } else {
+      } else if (next.what != step::share || left != 0.0) {
+        bool const is_first = divisor != nullptr && right == 0.0 && !is_nan(left);
+        if (is_first && inputs != begin) *divisor = static_cast<std::size_t>(inputs - begin) - 1;
+        if (is_first) divisor = nullptr;
         left = right == 0.0 ? std::numeric_limits<double>::quiet_NaN() : left / right;
       }
     }
@@ -128,6 +137,7 @@ class formula {
     static constexpr char name = 'a';
     static constexpr char optional = '?';
     static constexpr char maximum = '>';
+    static constexpr char share = '%';
     char what;  ///< one of these or an operator
     double value;
   };
@@ -158,9 +168,11 @@ class formula {
 
   void sum() {
     product();
-    while (good_ && take('+')) {
+    while (good_) {
+      char const what = take('+') ? '+' : take('-') ? '-' : '\0';
+      if (what == '\0') return;
       product();
-      apply('+');
+      apply(what);
     }
   }
 
@@ -186,15 +198,15 @@ class formula {
     if (take('(')) return nested(')');
     bool const optional = take('?');
     skip();
-    std::size_t const end = rest_.find_first_of(" +*/()?|,");
+    std::size_t const end = rest_.find_first_of(" +-*/()?|,");
     std::string_view const word = rest_.substr(0, end);
     rest_.remove_prefix(word.size());
     if (word.empty()) {
       good_ = false;
-    } else if (word == "max" && take('(')) {
+    } else if ((word == "max" || word == "share") && take('(')) {
       nested(',');
       nested(')');
-      apply(step::maximum);
+      apply(word == "max" ? step::maximum : step::share);
     } else if (word[0] >= '0' && word[0] <= '9') {
       push(step::number, number(word));
     } else {
@@ -285,7 +297,8 @@ inline metric_location location_of(std::string_view cupti_name) noexcept {
   if (detail::is_one_of(unit, "sm smsp l1tex tex tpc idc gcc sm_sub")) return metric_location::sm;
   if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c mcc"))
     return metric_location::device_wide;
-  // On GB20x these are of the whole device.
+  // On GB202 some of these are of the whole device, others and those of GH100 are not. Only CUPTI
+  // 13.1 tells which, so all are counted apart.
   if (detail::is_one_of(unit, "lts syslts") &&
       cupti_name.find("_realtime") != std::string_view::npos)
     return metric_location::device_wide;

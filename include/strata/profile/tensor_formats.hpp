@@ -21,40 +21,49 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The format in the name of a counter or a peak of tensor cores: `fp8` of
-/// "sm__ops_path_tensor_src_fp8_dst_fp32.sum"; `fp4_fp6_fp8` where they share a path.
-inline std::string_view tensor_format_of(std::string_view counter) noexcept {
-  constexpr std::string_view mark = "_src_";
-  std::size_t const begin = counter.find(mark);
+/// What a counter or a peak of tensor cores is of: `fp8` and `fp32` of
+/// "sm__ops_path_tensor_src_fp8_dst_fp32.sum"; `fp4_fp6_fp8` where formats share a path.
+struct tensor_path {
+  std::string_view format;
+  std::string_view sums;  ///< format of the sums; empty where all have the same path
+};
+inline tensor_path tensor_path_of(std::string_view counter) noexcept {
+  constexpr std::string_view format_mark = "_src_";
+  constexpr std::string_view sums_mark = "_dst_";
+  std::size_t const begin = counter.find(format_mark);
   if (begin == std::string_view::npos) return {};
-  std::string_view format = counter.substr(begin + mark.size());
-  for (std::string_view const end : {"_dst", "_sparsity", "."})
-    format = format.substr(0, format.find(end));
-  return format;
+  std::string_view rest = counter.substr(begin + format_mark.size());
+  for (std::string_view const end : {"_sparsity", "."}) rest = rest.substr(0, rest.find(end));
+  std::size_t const sums = rest.find(sums_mark);
+  if (sums == std::string_view::npos) return {rest, {}};
+  return {rest.substr(0, sums), rest.substr(sums + sums_mark.size())};
 }
 
-/// The peaks of the formats that were counted.
+/// The peaks of the paths that were counted.
 class tensor_peaks {
  public:
   void add(std::string_view counter, double operations) {
-    if (operations > 0.0) peaks_.push_back({tensor_format_of(counter), operations});
+    if (operations > 0.0) peaks_.push_back({tensor_path_of(counter), operations});
   }
   /// Operations of all tensor cores in a cycle, of the path that a counter is of; 0 where its peak
-  /// was not counted. FP6, and FP4 that is counted with it, have FP8's.
+  /// was not counted: that of other sums may be twice as high. FP6, and FP4 that is counted with
+  /// it, have FP8's.
   double of(std::string_view counter) const noexcept {
-    std::string_view const wanted = tensor_format_of(counter);
+    tensor_path const wanted = tensor_path_of(counter);
     double shared = 0.0;
     for (peak const& known : peaks_) {
-      if (known.format == wanted) return known.operations;
-      bool const begins = begins_with(known.format, wanted) && known.format[wanted.size()] == '_';
-      if (begins || (wanted == "fp4_fp6" && known.format == "fp8")) shared = known.operations;
+      std::string_view const format = known.path.format;
+      if (!known.path.sums.empty() && known.path.sums != wanted.sums) continue;
+      if (format == wanted.format) return known.operations;
+      bool const begins = begins_with(format, wanted.format) && format[wanted.format.size()] == '_';
+      if (begins || (wanted.format == "fp4_fp6" && format == "fp8")) shared = known.operations;
     }
     return shared;
   }
 
  private:
   struct peak {
-    std::string_view format;
+    tensor_path path;
     double operations;
   };
   vec<peak> peaks_;

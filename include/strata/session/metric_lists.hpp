@@ -58,8 +58,9 @@ inline std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& me
   if (!begins_with(metric.key, "l2_") || !counts("lts__t_") || counts("_srcunit_")) return {};
   if (counts("_aperture_"))
     return counts("syslts__") ? "of the part of L2 for host memory and peers" : "";
-  if (chip.has("lts__t_sectors_aperture_sysmem.sum")) return "host memory and peers with it";
-  return chip.has("syslts__t_sectors.sum") ? "without host memory and peers" : "";
+  // On GB202 CUPTI 13 has both, and whether the one contains the other is not known.
+  if (chip.has("syslts__t_sectors.sum")) return "host memory and peers have a part of their own";
+  return chip.has("lts__t_sectors_aperture_sysmem.sum") ? "host memory and peers with it" : "";
 }
 
 /// Writes what list_metrics() returns.

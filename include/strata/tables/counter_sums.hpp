@@ -10,6 +10,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/tables/board_peaks.hpp>
 #include <strata/tables/call_tree.hpp>
 
 #include <cstddef>
@@ -99,7 +100,8 @@ class metric_formulas {
     bool time = false;          ///< the GPU busy time of a timed step
   };
 
-  explicit metric_formulas(counter_set const& set) : set_(set.metrics) {
+  metric_formulas(profile const& source, counter_set const& set)
+      : board_(source, set), set_(set.metrics) {
     // Of names that are there twice, the first one holds.
     for (std::size_t i = set.names.size(); i-- > 0;) counters_[set.names[i]] = i;
     if (set.method == counting::passes) metric_resolver::add_rates(set_);
@@ -110,10 +112,13 @@ class metric_formulas {
   inputs const& inputs_of(std::size_t metric) const noexcept { return inputs_[metric]; }
 
   /// Fills `values` with the values of all metrics. `counters` has a value for each of
-  /// counter_set::names. Cost: linear in the formulas.
-  void evaluate(double const* counters, double timed_seconds, vec<double>& values) const {
+  /// counter_set::names. `divisors` becomes what each value without one was to be divided by, as
+  /// a position in the names of its formula. Cost: linear in the formulas.
+  void evaluate(double const* counters, double timed_seconds, vec<double>& values,
+                vec<std::size_t>* divisors = nullptr) const {
     vec<double> given;
     values.clear();
+    if (divisors != nullptr) divisors->clear();
     for (compiled const& made : compiled_) {
       given.clear();
       for (operand const& from : made.operands) {
@@ -122,8 +127,21 @@ class metric_formulas {
                         : from.what == kind::time   ? timed_seconds
                                                     : std::numeric_limits<double>::quiet_NaN());
       }
-      values.push_back(made.text.value(given.data()));
+      std::size_t divisor = no_metric;
+      values.push_back(
+          board_peaks::of_board(made.text.value(given.data(), &divisor), made.of_chip));
+      if (divisors != nullptr) divisors->push_back(divisor);
     }
+  }
+
+  /// Why a metric has no value though all its inputs do. `divisor`: by evaluate().
+  std::string why_no_quotient(std::size_t metric, std::size_t divisor) const {
+    if (divisor == no_metric) return "a divisor is 0";
+    std::string_view const name = compiled_[metric].text.inputs()[divisor].name;
+    if (compiled_[metric].operands[divisor].what != kind::nothing) return "a divisor is 0";
+    for (absent_metric const& absent : set_.absent)
+      if (absent.key == name) return sentence(name) << " is not known: " << absent.reason;
+    return sentence(name) << " was not counted: ask for it, too";
   }
 
  private:
@@ -135,11 +153,12 @@ class metric_formulas {
   struct compiled {
     formula text;
     vec<operand> operands;  ///< one for each of the formula's names
+    double of_chip = 0.0;   ///< as board_peaks has it
   };
 
   /// Requires: what the metric is derived from was compiled.
   void compile(resolved_metric const& metric) {
-    compiled made{formula(metric.formula), {}};
+    compiled made{formula(metric.formula), {}, board_.of_chip(metric.key)};
     inputs from;
     flat_map<std::string_view, bool> wanted_names;
     for (std::string const& counter : metric.counters) wanted_names[counter] = true;
@@ -186,7 +205,8 @@ class metric_formulas {
   flat_map<std::string_view, std::size_t> counters_;  ///< positions in counter_set::names
   flat_map<std::string_view, std::size_t> metrics_;   ///< positions of those that are compiled
   vec<std::size_t> last_user_;                        ///< by counter: the last metric that has it
-  metric_set set_;                                    ///< with the rates
+  board_peaks board_;
+  metric_set set_;  ///< with the rates
   vec<compiled> compiled_;
   vec<inputs> inputs_;
 };

@@ -8,6 +8,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -38,9 +39,10 @@ struct counter_table {
   std::string name;  ///< of the counter_set: a key of profile.json, and the stem of names of files
   counting method = counting::passes;
   std::string chip;
-  std::string about;           ///< of values counted while_running: sentences for the console
-  vec<std::uint32_t> devices;  ///< whose counts are added up
-  std::uint64_t passes = 0;    ///< steps that the counting takes, one pass each
+  std::string_view memory = "HBM";  ///< what people call that of the devices
+  std::string about;                ///< of values counted while_running: sentences for the console
+  vec<std::uint32_t> devices;       ///< whose counts are added up
+  std::uint64_t passes = 0;         ///< steps that the counting takes, one pass each
   std::uint64_t passes_done = 0;
   std::uint64_t timed_steps = 1;  ///< whose mean time the rates use: the typical ones
   vec<counter_metric> metrics;
@@ -92,10 +94,11 @@ class counter_table_builder {
         rows_(tree.rows()),
         sums_(source, tree, set),
         work_(set, tree),
-        formulas_(set) {
+        formulas_(source, set) {
     table_.name = name_of(source, set);
     table_.method = set.method;
     table_.chip = set.where;
+    table_.memory = memory_name(source);
     table_.devices = set.devices;
     table_.about = set.about;
     table_.passes = set.passes;
@@ -198,7 +201,7 @@ class counter_table_builder {
     given_.clear();
     for (std::size_t i = 0; i < counted_.names.size(); ++i)
       given_.push_back(sums_.value(row, i, scope));
-    formulas_.evaluate(given_.data(), timed_seconds(row), results_);
+    formulas_.evaluate(given_.data(), timed_seconds(row), results_, &divisors_);
     for (std::size_t i = 0; i < table_.metrics.size(); ++i) {
       table_.values[(row * table_.metrics.size() + i) * 2 + static_cast<std::size_t>(scope)] =
           i < results_.size() ? make_cell(row, i, scope)
@@ -226,7 +229,8 @@ class counter_table_builder {
     pass_agreement::verdict const work = work_.judge(row, scope, table_.metrics[column].passes);
     std::string why = why_empty(row, formulas_.inputs_of(column), scope);
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
-    if (why.empty() && !is_finite(results_[column])) why = "a divisor is 0";
+    if (why.empty() && !is_finite(results_[column]))
+      why = formulas_.why_no_quotient(column, divisors_[column]);
     if (!why.empty()) return {no_value, note(why)};
     counter_metric const& metric = table_.metrics[column];
     bool const by_time = metric.method == counter_method::counted_and_timed;
@@ -415,8 +419,9 @@ class counter_table_builder {
   counter_sums sums_;
   pass_agreement work_;
   metric_formulas formulas_;
-  vec<double> given_;    ///< values of the counters in one row and scope
-  vec<double> results_;  ///< values of the metrics there
+  vec<double> given_;          ///< values of the counters in one row and scope
+  vec<double> results_;        ///< values of the metrics there
+  vec<std::size_t> divisors_;  ///< of those without a value
   flat_map<std::string, std::uint32_t> noted_;
   counter_table table_;
 };

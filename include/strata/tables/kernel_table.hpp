@@ -330,7 +330,7 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
                                                       steps_summary const& steps = {}) {
   constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
   counter_set const& set = source.counters(counter_set::gpu_kernels);
-  detail::metric_formulas const formulas(set);
+  detail::metric_formulas const formulas(source, set);
   std::size_t const counters = set.names.size();
   kernel_counter_table table;
   for (resolved_metric const& metric : formulas.set().metrics)

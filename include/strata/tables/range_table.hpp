@@ -403,7 +403,7 @@ class counter_view {
     for (column const& known : all_columns) {
       metrics_.push_back(counters.find(known.key));
       has_amounts_.push_back(false);
-      table_.add_column(known.shown);
+      table_.add_column(shown_of(known, counters.memory));
       if (known.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
     }
     vec<range_row> const& rows = ranges.rows();
@@ -418,10 +418,11 @@ class counter_view {
     let_zeros_go_first();
   }
 
-  /// Calls look(column, key of its metric) for each column, shown or not.
+  /// Calls look(column, key of its metric) for each column, shown or not. `memory`: what people
+  /// call that of the devices.
   template <class Look>
-  static void for_each_column(Look const& look) {
-    for (column const& known : all_columns) look(known.shown, known.key);
+  static void for_each_column(std::string_view memory, Look const& look) {
+    for (column const& known : all_columns) look(shown_of(known, memory), known.key);
   }
 
   console_table& table() noexcept { return table_; }
@@ -464,6 +465,24 @@ class counter_view {
     console_table::column shown;
     std::string_view key;
   };
+  /// With the name of the memory of other devices in its header.
+  static console_table::column shown_of(column const& known, std::string_view memory) noexcept {
+    struct header {
+      std::string_view key;
+      std::string_view with_dram;
+      std::string_view with_memory;
+    };
+    constexpr header headers[] = {{"hbm_read_bytes", "DRAM read", "memory read"},
+                                  {"hbm_write_bytes", "DRAM write", "memory write"},
+                                  {"hbm_bytes", "DRAM", "memory"},
+                                  {"hbm_bytes_per_second", "DRAM GB/s", "memory GB/s"},
+                                  {"hbm_of_peak", "DRAM peak %", "memory peak %"}};
+    console_table::column shown = known.shown;
+    for (header const& other : headers)
+      if (other.key == known.key && memory != "HBM")
+        shown.header = memory == "DRAM" ? other.with_dram : other.with_memory;
+    return shown;
+  }
   static constexpr std::string_view no_tensor = "FLOP: without tensor cores";
   static constexpr std::string_view llc =
       "LLC: what the kernel calls cache-references and cache-misses";
@@ -523,9 +542,9 @@ class counter_view {
   std::string_view intensity_text() const noexcept {
     bool const plain = counters_.find("flop") != counter_table::none;
     bool const tensor = counters_.find("tensor_flop") != counter_table::none;
-    return plain && tensor ? "FLOP/B: per byte of HBM, with tensor cores"
-           : tensor        ? "FLOP/B: per byte of HBM, of tensor cores only"
-                           : "FLOP/B: per byte of HBM, without tensor cores";
+    return plain && tensor ? "FLOP/B: per byte of device memory, with tensor cores"
+           : tensor        ? "FLOP/B: per byte of device memory, of tensor cores only"
+                           : "FLOP/B: per byte of device memory, without tensor cores";
   }
 
   /// In which steps the values were counted.

@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_memory.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
@@ -618,9 +619,8 @@ class steps_builder {
   }
   void add_copy(step_work const& work, copy_record const& copy) {
     auto const ns = static_cast<double>(elapsed(work.begin, work.end));
-    bool const to_device = copy.kind == copy_kind::host_to_device;
-    if (!to_device && copy.kind != copy_kind::device_to_host) return;
-    copy_time& copies = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
+    if (copy.kind != copy_kind::host_to_device && copy.kind != copy_kind::device_to_host) return;
+    copy_time& copies = copies_of(tree_.position_of(copy.node), copy);
     copies.count += part_;
     copies.bytes += part_ * static_cast<double>(copy.bytes);
     copies.ns += part_ * ns;
@@ -655,10 +655,13 @@ class steps_builder {
     std::uint64_t const key = std::uint64_t{kernel.device} << 32 | kernel.stream;
     return entry_of(made_.streams, places_.streams, key, {kernel.device, kernel.stream});
   }
-  copy_time& copies_of(std::uint32_t row, bool to_device, bool pageable) {
-    std::uint64_t const key =
-        std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u);
-    return entry_of(made_.copies, places_.copies, key, {row, to_device, pageable});
+  copy_time& copies_of(std::uint32_t row, copy_record const& copy) {
+    bool const to_device = copy.kind == copy_kind::host_to_device;
+    bool const pageable = copy.pageable != 0;
+    bool const in_place = shares_host_memory(source_, copy.device);
+    std::uint64_t const key = std::uint64_t{row} << 3 | (in_place ? 4u : 0u) |
+                              (to_device ? 2u : 0u) | (pageable ? 1u : 0u);
+    return entry_of(made_.copies, places_.copies, key, {row, to_device, pageable, in_place});
   }
   /// The entry with a key in a list of the summary: `first` where there is none yet.
   template <class Entry>

@@ -67,6 +67,7 @@ struct copy_time {
   std::uint32_t row = 0;
   bool to_device = false;
   bool pageable = false;  ///< from or to memory of the host that is not pinned
+  bool in_place = false;  ///< of devices that have the host's memory: nothing crosses a bus
   double count = 0.0;
   double bytes = 0.0;
   double ns = 0.0;

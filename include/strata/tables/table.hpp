@@ -278,7 +278,7 @@ void for_each_console_column(Look const& look) {
     if (!known.header.empty()) look(known, std::string_view());
   };
   range_table::for_each_column(look_without_metric);
-  counter_view::for_each_column(look);
+  counter_view::for_each_column("HBM", look);
   for (console_table::column const& known : outside_table_columns) look_without_metric(known);
   for (console_table::column const& known : memory_table_columns) look_without_metric(known);
   for (console_table::column const& known : kernel_table_columns) look_without_metric(known);
@@ -430,16 +430,12 @@ inline void write_sections(text_writer& out, table_input const& input,
 /// it, what went wrong, what Strata itself cost.
 inline void write_table(detail::text_writer& out, table_input const& input,
                         table_options const& options = {}) {
-  std::string_view const memory = detail::memory_name(input.source);
-  bool const is_usual = memory == "HBM";
-  if (!options.ascii && is_usual) return detail::write_sections(out, input, options);
+  if (!options.ascii) return detail::write_sections(out, input, options);
   std::string text;
   {
     detail::text_writer wide(text);
     detail::write_sections(wide, input, options);
   }
-  if (!is_usual) text = detail::with_memory_name(text, memory);
-  if (!options.ascii) return out.write(text);
   detail::write_ascii(out, text);
 }
 
