@@ -51,7 +51,6 @@ CASES = {
     "two_faults": ("", ["pageable-copy"]),
     "barrier_stalls": ("findings", ["latency-bound"]),
     "dependent_chain": ("findings", ["latency-bound"]),
-    "constant_misses": ("findings", ["latency-bound"]),
     "instruction_misses": ("findings", ["latency-bound"]),
     "sleeping": ("findings+stalls", ["latency-bound"]),
     "hot_blocks": ("findings", ["sm-imbalance"]),

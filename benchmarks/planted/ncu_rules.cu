@@ -55,20 +55,6 @@ __global__ void independent_kernel(float* to, int rounds) {
   to[position()] = sum;
 }
 
-__constant__ float table[16384];
-
-/// Each operand is a constant of another line of the cache of constants. For compute capability 9.0
-/// the compiler loads each by an instruction of its own (ULDC), which takes ADU and is no imc miss.
-__global__ void constants_kernel(float* to, int rounds) {
-  float value = static_cast<float>(threadIdx.x);
-#pragma unroll 1
-  for (int round = 0; round < rounds; ++round) {
-#pragma unroll
-    for (int i = 0; i < 512; ++i) value = fmaf(value, 0.999f, table[i * 32]);
-  }
-  to[position()] = value;
-}
-
 /// Straight code of 16 bytes an instruction: 32 times 4,096 of them fit no cache of instructions.
 template <int Part>
 __device__ __noinline__ float straight(float value) {
@@ -130,10 +116,9 @@ __global__ void __launch_bounds__(1024) warps_kernel(float* to, int rounds, int 
 }
 
 /// All warps read one line of 128 bytes, or each its own, past L1: each volatile load is done.
-__global__ void line_kernel(float const* from, float* to, int rounds, std::size_t apart) {
+__global__ void line_kernel(float const* from, float* to, int rounds) {
   float sum = 0.0f;
-  std::size_t const line = (position() / warp * apart * warp) % (std::size_t{1} << 20);
-  float const volatile* const read = from + line + threadIdx.x % warp;
+  float const volatile* const read = from + threadIdx.x % warp;
 #pragma unroll 8
   for (int i = 0; i < rounds; ++i) sum += *read;
   to[position()] = sum;
@@ -313,11 +298,6 @@ void dependent_chain() {
     independent_kernel<1><<<multiprocessors, 128>>>(c, 128'000);
   wait();
 }
-void constant_misses() {
-  STRATA_RANGE("filter");
-  constants_kernel<<<8 * multiprocessors, threads>>>(c, 40);
-  wait();
-}
 void instruction_misses() {
   STRATA_RANGE("unrolled");
   if (mended)
@@ -347,7 +327,7 @@ void uneven_warps() {
 }
 void hot_line() {
   STRATA_RANGE("lookup");
-  line_kernel<<<64 * multiprocessors, threads>>>(a, c, 2'000, mended ? 1 : 0);
+  line_kernel<<<64 * multiprocessors, threads>>>(a, c, 2'000);
   wait();
 }
 void host_reads() {
@@ -417,7 +397,6 @@ void small_tiles() {
 
 constexpr planted programs[] = {{"barrier_stalls", barrier_stalls},
                                 {"dependent_chain", dependent_chain},
-                                {"constant_misses", constant_misses},
                                 {"instruction_misses", instruction_misses},
                                 {"sleeping", sleeping},
                                 {"hot_blocks", hot_blocks},

@@ -75,15 +75,20 @@ rule_result sm_imbalance(rule_context const& run) {
 
 rule_result memory_imbalance(rule_context const& run) {
   constexpr double uneven = 1.5;  // times the mean; chosen
+  // A slice of L2 gives three sectors a cycle, but of one line one (H200): where one slice has
+  // nearly all accesses, they are of few lines.
+  constexpr double of_few_lines = 16.0;  // times the mean; chosen
+  constexpr double slower_by_line = 3.0;
   return look_at_counted(
       run, "l2_slice_sectors_max", [&](std::size_t row, double ns) -> std::optional<candidate> {
         std::optional<candidate> found;
         double most = 0.0;
         for (memory_parts const& of : parts_of_memory) {
           double const times = times_the_mean(run, row, of);
-          double const busy_ns =
-              times * run.at_roof_ns(of.bytes * run.own(row, of.amount),
-                                     of.roof.empty() ? run.in.roofline.memory : of.roof);
+          bool const is_of_few_lines = of.roof == "L2" && times >= of_few_lines;
+          double const busy_ns = (is_of_few_lines ? slower_by_line : 1.0) * times *
+                                 run.at_roof_ns(of.bytes * run.own(row, of.amount),
+                                                of.roof.empty() ? run.in.roofline.memory : of.roof);
           if (times < uneven || !(busy_ns >= latency_use * ns)) continue;
           double const bound = std::min(1.0, busy_ns / ns / bound_use);
           double const gain =

@@ -14,7 +14,7 @@ planted = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(planted)
 
 # What the first finding says of the wait.
-WORDS = {"barrier_stalls": "(barrier)", "dependent_chain": "(wait)", "constant_misses": "(imc miss)",
+WORDS = {"barrier_stalls": "(barrier)", "dependent_chain": "(wait)",
          "instruction_misses": "(no instruction)", "sleeping": "(sleeping)"}
 folder = pathlib.Path("ncu_rules").resolve()
 folder.mkdir(exist_ok=True)

@@ -178,6 +178,22 @@ TEST_CASE("memory-imbalance: the busiest slice of L2, or channel of HBM, bounds"
   }
 }
 
+TEST_CASE("memory-imbalance: one line of L2, which a slice gives a sector a cycle of") {
+  // All warps load one line: 68 million sectors of one slice in as many cycles, 1.4 million of the
+  // mean one, L2 at 0.7 % (H200).
+  program p = one_kernel();
+  p.hbm(p.attention, 0.0);
+  p.use(p.attention, "issue", 0.02);
+  double const sectors = 0.0071 * program::l2_peak / 32 * kernel_ns;
+  p.set(p.attention, "lts__t_sectors.sum", sectors);
+  p.set(p.attention, "lts__t_bytes.sum", 32 * sectors);
+  p.set(p.attention, "lts__t_sectors.avg", sectors / 94);
+  for (double const times : {46.8, 10.0}) {
+    p.set(p.attention, "lts__t_sectors.max", times * sectors / 94);
+    CHECK((cost_of(p.made, "memory-imbalance") > 0.9 * kernel_ns) == (times > 16.0));
+  }
+}
+
 TEST_CASE("the busiest part of a unit adds up over launches, as the mean one does") {
   CHECK(combine_of("sm__cycles_active.max") == combine_of("sm__cycles_active.sum"));
   CHECK(combine_of("lts__t_sectors.max") == combine_of("lts__t_sectors.avg"));
