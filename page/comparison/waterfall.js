@@ -14,7 +14,8 @@ function waterfallBars(period) {
   const shown = changed.filter(({ms}) => isChange(ms)).slice(0, waterfallRows);
   const others = changed.filter(row => !shown.includes(row));
   const rest = period.after_ms - period.before_ms - sum(shown, ({ms}) => ms);
-  if (isChange(rest)) shown.push({name: some(others.length, "smaller change"), ms: rest, rest: true});
+  if (isChange(rest))
+    shown.push({name: some(others.length, "smaller change"), ms: rest, rest: true});
   let now = period.before_ms;
   const bars = shown.map(item => {
     const from = now;
@@ -104,9 +105,9 @@ function waterfall() {
     ? " A first step that is apart is in no bar: " + milliseconds(data.period.before_first_ms)
       + " before, " + milliseconds(data.period.after_first_ms) + " after."
     : "";
-  const about = "Milliseconds of the mean period, from the begin of a step to that of the next. Each"
-    + " bar begins where the one above it ends: kernels of a range itself, copies, idle time of the"
-    + " GPU by cause, and the time between steps. A paler bar is within noise." + first;
+  const about = "Milliseconds of the mean period, from the start of a step to that of the next."
+    + " Each bar begins where the one above it ends: kernels of a range itself, copies, idle time"
+    + " of the GPU by cause, and the time between steps. A paler bar is within noise." + first;
   section("waterfall", "From before to after", about, figure);
   redrawOnTheme.push(() => figure.redraw());
 }

@@ -277,7 +277,10 @@ function waitOf(range) {
     + " (" + stall.replace(/_/g, " ") + ")";
 }
 
-/** The parts of the period, busy before idle, in steps before between them; null where no GPU worked. */
+/**
+ * The parts of the period, busy before idle, in steps before between them; null where no GPU
+ * worked.
+ */
 function readBudget() {
   if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
   const busy = budgetParts(data.budget.busy, busyKinds, false);
@@ -292,7 +295,8 @@ function budget() {
   const step = readBudget();
   if (!step) return null;
   const {busy, idle, between, all, whole} = step;
-  const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + wholeTime},
+  const about = "Budget of a mean " + wholeTime;
+  const bar = el("div", {class: "budget", role: "group", "aria-label": about},
     all.map(part => budgetSegment(part, whole)));
   oneTabStop(bar, "[role=button]")();
   return el("div", {id: "budget"}, bar, el("div", {class: "two"},

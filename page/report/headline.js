@@ -218,6 +218,7 @@ function headline() {
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     bound(),
     helpsMost(),
-    el("div", {class: "first"}, budget(), account(), stepDots(), el("p", {class: "about"}, setOfSteps())),
+    el("div", {class: "first"}, budget(), account(), stepDots(),
+      el("p", {class: "about"}, setOfSteps())),
     el("dl", {class: "tiles"}, tiles)));
 }

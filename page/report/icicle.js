@@ -103,7 +103,8 @@ function icicleWhole(top, kind) {
 function describeBox({row, amount}, kind, whole) {
   const limit = limitOf(row);
   return (row.depth ? row.path : "The whole " + unit) + "\n" + kind.name + ": " + kind.show(amount)
-    + ", " + percent(100 * amount / whole) + " of all " + kind.name.toLowerCase().replace("gpu", "GPU")
+    + ", " + percent(100 * amount / whole) + " of all "
+    + kind.name.toLowerCase().replace("gpu", "GPU")
     + (limit ? "\nLimiter: " + limit : "");
 }
 

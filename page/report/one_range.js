@@ -55,8 +55,8 @@ function aboutLevels() {
       + " was found in that level.";
   }
   return data.traced
-    ? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to "
-      + memoryName + "."
+    ? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM"
+      + " to " + memoryName + "."
     : null;
 }
 

@@ -57,7 +57,10 @@ const markCorners = {
   shared: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
 };
 
-/** The outline of a mark: device memory is a circle, L2 a square, L1 a triangle, shared memory a diamond. */
+/**
+ * The outline of a mark: device memory is a circle, L2 a square, L1 a triangle, shared memory a
+ * diamond.
+ */
 function markOutline(level, x, y, r) {
   if (!markCorners[level]) {
     const turn = "a" + r + " " + r + " 0 1 0 ";

@@ -179,10 +179,12 @@ class account_builder {
     // A cause that gains most of what lies between the kernels and their limit explains them.
     double const gained = work.kernel_ns - left;
     double const distance = work.kernel_ns - smaller(own.roof_ns, work.kernel_ns);
-    if (gained > 0.0 && gained >= 0.5 * distance) {
-      add_some(account_kind::explained, name, row, left, largest(causes_[row]).finding);
-    } else if (!own.is_above_roof() && !own.roof.empty() && own.fraction() >= bound_use) {
+    bool const is_at_roof =
+        !own.is_above_roof() && !own.roof.empty() && own.fraction() >= bound_use;
+    if (is_at_roof) {
       add_some(account_kind::at_roof, name, row, left);
+    } else if (gained > 0.0 && gained >= 0.5 * distance) {
+      add_some(account_kind::explained, name, row, left, largest(causes_[row]).finding);
     } else if (name == to_string(limiter::launch) || name == to_string(limiter::copies)) {
       add_some(account_kind::explained, name, row, left);
     } else {

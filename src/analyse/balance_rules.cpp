@@ -3,6 +3,7 @@
 #include <strata/base/text.hpp>
 #include <strata/profile/device_memory.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include "device_peaks.hpp"
 #include "gains.hpp"
 #include "kernel_look.hpp"
 #include "occupancy.hpp"
@@ -65,8 +66,9 @@ rule_result sm_imbalance(rule_context const& run) {
         candidate seen =
             run.candidate_of_kernels(row, gain,
                                      "SMs have work for " + percent_text(balance) +
-                                         " of the time of the busiest one: the blocks of " +
-                                         launch_text(run, kernel) + ", take unequal time");
+                                         " of the time of the busiest one: blocks take unequal "
+                                         "time; the kernel is " +
+                                         launch_text(run, kernel));
         run.prove_own(seen, "sm_active_cycles", "cycles");
         run.prove_own(seen, "sm_active_cycles_max", "cycles");
         return seen;
@@ -112,8 +114,17 @@ rule_result host_memory(rule_context const& run) {
   if (run.in.counters != nullptr)
     for (std::uint32_t const device : run.in.counters->devices)
       if (shares_host_memory(run.in.source, device)) return {};
-  // What PCIe 5 moves at most; older links are slower, so the time is more.
-  constexpr double link_bytes_per_ns = 64.0;
+  // Of chips that are not documented nothing is said, nor beside Grace, whose link is far faster.
+  double link_bytes_per_ns = 0.0;
+  for (profile_device const* const device : run.worked) {
+    bool const has_grace = device->name.find("GH200") != std::string::npos ||
+                           device->name.find("GB200") != std::string::npos ||
+                           device->name.find("GB300") != std::string::npos;
+    double const peak = has_grace ? 0.0 : bus_peak(*device) * 1e-9;
+    if (!(peak > 0.0)) return {};
+    link_bytes_per_ns = std::max(link_bytes_per_ns, peak);
+  }
+  if (!(link_bytes_per_ns > 0.0)) return {};
   constexpr double least_part = 0.3;  // of the time; chosen
   return look_at_counted(
       run, "l2_host_sectors", [&](std::size_t row, double ns) -> std::optional<candidate> {

@@ -590,8 +590,11 @@ std::string title_of(rule_context const& run, fusion::chain const& seen) {
            (seen.is_counted ? ", " + bytes_text(seen.total) + " a step," : "") +
            " need never be written";
   if (seen.end == fusion::ending::loaded && seen.saved_part() > 0.999)
-    return title + (is_one ? "copies or converts" : "copy or convert") + " what " +
-           operation_of(run.in.kernels[seen.consumer]) + " reads next" + often +
+    return title +
+           (!seen.is_counted ? is_one ? "seems to copy or convert" : "seem to copy or convert"
+            : is_one         ? "copies or converts"
+                             : "copy or convert") +
+           " what " + operation_of(run.in.kernels[seen.consumer]) + " reads next" + often +
            ": it could take that as it is, or make it as it loads" +
            (seen.is_counted ? ", without " + bytes_text(seen.total) + " a step" : "");
   title += std::string(seen.is_counted ? "" : "seem to ") +

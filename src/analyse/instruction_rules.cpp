@@ -107,9 +107,9 @@ rule_result unfused(rule_context const& run) {
           if (!run.is_worth(gain)) continue;
           candidate seen = run.candidate_of_kernels(
               row, gain,
-              std::string(format.name) +
-                  " additions and multiplications are not fused: " + amount_text(adds) + " and " +
-                  amount_text(muls) + " of threads beside " + amount_text(fused) + " fused ones");
+              std::string(format.name) + " operations of threads are not fused: " +
+                  amount_text(adds) + " additions and " + amount_text(muls) + " multiplications, " +
+                  amount_text(fused) + " of both in one");
           run.prove_own(seen, format.add, "instructions");
           run.prove_own(seen, format.mul, "instructions");
           run.prove_own(seen, format.fused, "instructions");

@@ -143,7 +143,7 @@ inline std::string launch_text(rule_context const& run, kernel_row const& kernel
                         static_cast<double>(kernel.dynamic_shared_bytes);
   if (shared > 0.0) text += ", " + bytes_text(shared) + " of shared memory a block";
   double const blocks = residency_of(kernel, run.sm).blocks;
-  if (blocks > 0.0) text += ", " + amount_text(blocks, "block", "blocks") + " an SM";
+  if (blocks > 0.0) text += ", room for " + amount_text(blocks, "block", "blocks") + " an SM";
   return text;
 }
 

@@ -38,7 +38,8 @@ class builder {
   explicit builder(profile const& source) : source_(source) {}
 
   std::optional<profile> build() {
-    if (!has_all_records()) return std::nullopt;
+    // Kernels are counted on one device, ranges on all.
+    if (!has_all_records() || source_.counters().devices.size() > 1) return std::nullopt;
     find_counted();
     if (counted_.empty()) return std::nullopt;
     leave_single_kernels();

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,14 @@ namespace {
 class row_finder {
  public:
   row_finder(compared_runs const& runs, comparison& result)
-      : runs_(runs), result_(result), traced_(all_traced(runs)) {}
+      : runs_(runs), result_(result), traced_(all_traced(runs)) {
+    for (std::size_t r = 1; r < runs_.size(); ++r)
+      for (counted_metric const& metric : runs_.run(r).metrics) {
+        auto const [known, is_new] =
+            others_.try_emplace(metric.metric->key, metric.metric->formula);
+        if (!is_new && known->second != metric.metric->formula) known->second = differing;
+      }
+  }
 
   void find() {
     std::vector<run_range const*> found;
@@ -80,22 +88,15 @@ class row_finder {
                  });
     }
     for (counted_metric const& metric : runs_.run(0).metrics) {
-      if (!is_counted_alike(metric)) continue;
+      if (others_.count(metric.metric->key) != 0 &&
+          others_.at(metric.metric->key) != metric.metric->formula)
+        continue;  // chips differ in what a metric is made of
       add_column(range, metric.metric->key, metric.metric->unit, [&](std::size_t r, double& value) {
         counted_metric const* const own = runs_.run(r).find_metric(metric.metric->key);
         return own != nullptr && runs_.run(r).counted(*found[r], *own, value);
       });
     }
     return range;
-  }
-  /// Whether all runs count the same under that name: chips differ in what a metric is made of.
-  bool is_counted_alike(counted_metric const& metric) const {
-    for (std::size_t r = 1; r < runs_.size(); ++r)
-      for (counted_metric const& other : runs_.run(r).metrics)
-        if (other.metric->key == metric.metric->key &&
-            other.metric->formula != metric.metric->formula)
-          return false;
-    return true;
   }
   /// The thread that a range is in, of those that drive no step; empty where a run has it
   /// elsewhere.
@@ -124,9 +125,13 @@ class row_finder {
     range.columns.push_back(std::move(column));
   }
 
+  static constexpr std::string_view differing = "?";  // no formula
+
   compared_runs const& runs_;
   comparison& result_;
   bool traced_;
+  /// What the later runs count under a name.
+  std::unordered_map<std::string_view, std::string_view> others_;
 };
 
 }  // namespace

@@ -204,6 +204,7 @@ void run_ranges::add_counted() {
       run_metric const& metric = table.metrics[i];
       bool const adds = metric.formula.find('/') == std::string::npos &&
                         metric.formula.find("peak_sustained") == std::string::npos;
+      metric_places_.try_emplace(metric.key, metrics.size());
       metrics.push_back({&metric, set, i, adds, adds && metric.level == "cpu"});
     }
     for (run_counts const& counts : table.rows) {

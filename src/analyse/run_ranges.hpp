@@ -119,9 +119,8 @@ class run_ranges {
 
   /// The metric of that key; null where none is counted.
   counted_metric const* find_metric(std::string_view key) const noexcept {
-    for (counted_metric const& each : metrics)
-      if (each.metric->key == key) return &each;
-    return nullptr;
+    auto const known = metric_places_.find(key);
+    return known == metric_places_.end() ? nullptr : &metrics[known->second];
   }
 
   std::vector<double> steps_ms;
@@ -139,6 +138,7 @@ class run_ranges {
 
   run_tables const* tables_;
   std::unordered_map<std::string_view, std::size_t> columns_;
+  std::unordered_map<std::string_view, std::size_t> metric_places_;  ///< the first of each key
 };
 
 /// The part of a run's steps in which their thread ran on a CPU, of those of which it is known; 0

@@ -63,8 +63,9 @@ rule_result occupancy_gap(rule_context const& run) {
         candidate seen = run.candidate_of_kernels(
             row, gain,
             percent_text(flown) + " of the warps that an SM holds are in flight, where " +
-                percent_text(fits) + " fit: warps or blocks of " + launch_text(run, kernel) +
-                " end at different times");
+                percent_text(fits) +
+                " fit: its warps or blocks end at different times; the kernel is " +
+                launch_text(run, kernel));
         run.prove_own(seen, "achieved_occupancy", "%");
         seen.prove("registers_per_thread", kernel.registers_per_thread, "");
         return seen;
@@ -91,9 +92,9 @@ rule_result latency_bound(rule_context const& run) {
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            "No hardware limit is reached: " + std::string(load.roof) + " is used most, at " +
-                load.percent_text() + stall_clause(most) + "; the kernel is " +
-                launch_text(run, kernel));
+            (load.fraction() < latency_use ? "No hardware limit is reached: " : std::string()) +
+                std::string(load.roof) + " is used most, at " + load.percent_text() +
+                stall_clause(most) + "; the kernel is " + launch_text(run, kernel));
         if (is_told) seen.advice = most.stall->advice;
         run.prove_use(seen, gpu_unit::issue);
         run.prove_own(seen, "achieved_occupancy", "%");

@@ -71,10 +71,11 @@ std::string account_text(report_input const& input) {
                               {account_kind::unknown, "unknown", false},
                               {account_kind::idle, "idle", true},
                               {account_kind::between, "idle between steps", true}};
+  constexpr double least = 0.0005;  // of the period: a share that rounds to 0
   std::string text;
   for (group const& each : groups) {
     double const ns = account.of(each.kind);
-    if (!(ns > 0.0)) continue;
+    if (!(ns > least * account.period_ns)) continue;
     std::string part = time_and_share(ns, each.words, account.period_ns);
     if (each.has_list) part += ": " + list_of(account, each.kind);
     add_part(text, part, "; ");
@@ -96,7 +97,7 @@ std::string unknown_text(report_input const& input) {
   text += ", " + time_and_share(most->ns, std::string("of the ") + input.steps.whole(),
                                 input.account.period_ns);
   if (!most->about.empty()) text += ": " + most->about;
-  return text + ". What would tell more: " + most->tells + ".";
+  return text + ". What would tell more: " + most->tells;  // no full stop ends a command
 }
 
 }  // namespace detail

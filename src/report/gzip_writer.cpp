@@ -43,6 +43,7 @@ struct packed_part {
 };
 
 packed_part pack(zlib::library const& zlib, part const& from) {
+  if (!zlib.is_whole()) throw std::bad_alloc();  // it was whole when the report was planned
   zlib::stream all{};
   auto const failed = [](int code) { return code < 0; };
   constexpr int level = 6;

@@ -149,6 +149,7 @@ TEST_CASE("what is one kernel, varies or was not counted by kernel stays in its 
   SUBCASE("one kernel") {
     for (kernel_record& each : p.made.kernels) each.name = 1;
   }
+  SUBCASE("ranges that were counted on several devices") { p.counted().devices = {0, 1}; }
   SUBCASE("kernels of which sums alone are left") { p.made.kernels.pop_back(); }
   SUBCASE("a node that is not there") {
     for (counted_kernel& each : kernels.kernels) each.node = 1000;

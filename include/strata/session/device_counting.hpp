@@ -211,8 +211,9 @@ class device_counting {
   /// it, so what keeps it from being counted is no problem.
   void count_mixed_ranges(vec<status>& problems) {
     is_own_choice_ = true;
-    bool const wanted =
-        options_.kernels.empty() && asks_for(options_.counters, "findings") && trial_.passed();
+    bool const wanted = options_.kernels.empty() && asks_for(options_.counters, "findings") &&
+                        trial_.passed() &&
+                        !ranges_.counts_several_devices();  // kernels are counted on one
     vec<std::uint32_t> const& mixed = ranges_.mixed();
     if (!wanted || mixed.empty() || !kernels_.open(options_.counters, mixed, problems).ok() ||
         kernels_.done())

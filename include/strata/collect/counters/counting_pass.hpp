@@ -72,6 +72,7 @@ class pass_driver {
   void pass_by() const { trace_.pass_by(); }
   void await_own_streams() const { trace_.await_own_streams(); }
   bool devices_are_idle() const { return trace_.devices_are_idle(); }
+  bool counts_several_devices() const noexcept { return plan_.devices.several(); }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept {
     return !open_ || end_.asked || config_index_ >= plan_.configs.size();

@@ -327,24 +327,32 @@ class kernel_counter_collector : public detail::counted_passes {
     counted_.resize(values_.names().size(), most_each_);
   }
 
+  /// A launch into the counted context has it for itself until it has ended, counted or not.
   void launch_begins(detail::gated_call const& call) noexcept override {
-    if (call.waits != detail::cupti::stream_wait::none || call.call == nullptr) return;
-    if (!take_turn()) return;
-    bool is_pushed = false;
-    {
-      detail::system_lock const lock(mutex_);
-      if (may_push() && !detail::if_memory_allows([&] { is_pushed = push_launch(call); }))
-        attempt_.dropped = true;
-    }
-    if (!is_pushed) turn_.store(0);
+    if (call.waits != detail::cupti::stream_wait::none || call.call == nullptr ||
+        turn_.load() == detail::recorder::thread_id() || !is_of_counted_context(call))
+      return;
+    bool const has_turn = take_turn();
+    if (has_turn) turn_call_ = call.call->correlation_id;
+    detail::system_lock const lock(mutex_);
+    if (!may_push()) return;
+    if (!has_turn) return drop_for(detail::pause_outcome::busy);
+    if (!detail::if_memory_allows([&] { push_launch(call); })) attempt_.dropped = true;
   }
-  void launch_ended(detail::gated_call const&) noexcept override {
-    if (turn_.load() != detail::recorder::thread_id()) return;
+  void launch_ended(detail::gated_call const& call) noexcept override {
+    bool const is_its = call.call != nullptr && turn_.load() == detail::recorder::thread_id() &&
+                        turn_call_ == call.call->correlation_id;
+    if (!is_its) return;
     {
       detail::system_lock const lock(mutex_);
-      if (may_push()) end_launch();
+      if (may_push() && attempt_.pushed) end_launch();
     }
     turn_.store(0);
+  }
+
+  bool is_of_counted_context(detail::gated_call const& call) noexcept {
+    detail::system_lock const lock(mutex_);
+    return plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
   }
 
   /// One launch at a time is under way, of whichever thread: CUPTI would count another one with it.
@@ -361,36 +369,28 @@ class kernel_counter_collector : public detail::counted_passes {
     return false;
   }
 
-  /// Returns: whether the launch is counted.
-  bool push_launch(detail::gated_call const& call) {
-    if (call.kind != api_kind::launch || !plan_.devices.knows(call.context) ||
-        plan_.devices.leaves_out(call.context))
-      return false;
+  void push_launch(detail::gated_call const& call) {
+    if (call.kind != api_kind::launch) return;
     detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
     char const* const name = call.call->symbol_name == nullptr ? "" : call.call->symbol_name;
     std::uint32_t const kernel = launches_.add(own == nullptr ? root_node : own->work_node(), name,
                                                detail::launch_shape::read(*call.call));
     if (attempt_.is_trial || kernel == detail::kernel_launches::not_chosen ||
         launches_.launches_of(kernel) > most_each_)
-      return false;
-    if (!trace_.await_launch()) {
-      drop_for(detail::pause_outcome::busy);
-      return false;
-    }
-    detail::capture_guard::exclusive const alone;
-    if (!alone) {
-      drop_for(detail::pause_outcome::captures);
-      return false;
-    }
-    push(kernel);
-    return true;
+      return;
+    change_range([&] { push(kernel); });
   }
-
   void end_launch() noexcept {
-    bool const ended = trace_.await_launch();
+    change_range([this] { leave(); });
+  }
+  /// Once the device has done its work, and while no capture can begin. Else the pass does not
+  /// count.
+  template <class Change>
+  void change_range(Change change) noexcept {
+    detail::pause_outcome const outcome = trace_.await_launch();
     detail::capture_guard::exclusive const alone;
-    if (ended && alone) return leave();
-    drop_for(ended ? detail::pause_outcome::captures : detail::pause_outcome::busy);
+    if (outcome == detail::pause_outcome::paused && alone) return change();
+    drop_for(alone ? outcome : detail::pause_outcome::captures);
   }
 
   detail::kernel_launches launches_;
@@ -398,6 +398,7 @@ class kernel_counter_collector : public detail::counted_passes {
   std::size_t most_each_ = 1;      // of the configuration under way
   std::size_t most_launches_ = 0;  // of an earlier counting step
   detail::atomic<std::uint64_t> turn_{0};  // the thread whose launch is under way
+  std::uint32_t turn_call_ = 0;            // and the call, of the thread that has the turn
 };
 
 STRATA_END

@@ -108,10 +108,10 @@ class trace_pause {
   void open_gate() noexcept {
     if (gated_.exchange(false)) trace_.set_gate(nullptr, nullptr);
   }
-  /// As trace_control::await_launch. Returns: whether the work is done.
-  bool await_launch() const {
-    return trace_.await_launch == nullptr ||
-           trace_.await_launch([] { return true; }) == pause_outcome::paused;
+  /// As trace_control::await_launch; `paused`: the work is done.
+  pause_outcome await_launch() const {
+    return trace_.await_launch == nullptr ? pause_outcome::paused
+                                          : trace_.await_launch([] { return true; });
   }
   /// What made a stream wait for memory since `forget_waits`: "cuStreamWaitValue32 in waits"; empty
   /// where nothing did.
