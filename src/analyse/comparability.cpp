@@ -184,14 +184,10 @@ class difference_finder {
   void look_at_counters() {
     std::size_t others = 0;
     std::string_view example;
-    for (counted_metric const& metric : first_->metrics) {
-      bool differs = false;
-      for (run_ranges const* const run : others_)
-        for (counted_metric const& other : run->metrics)
-          differs = differs || (other.metric->key == metric.metric->key &&
-                                other.metric->formula != metric.metric->formula);
-      if (differs && ++others == 1) example = metric.metric->key;
-    }
+    metric_formulas_of_runs formulas;
+    for (run_ranges const* const run : others_) formulas.add(*run);
+    for (counted_metric const& metric : first_->metrics)
+      if (formulas.differ_from(metric) && ++others == 1) example = metric.metric->key;
     if (others > 0)
       made_.notes.push_back(sentence("Counters differ, and are not compared: ")
                             << others

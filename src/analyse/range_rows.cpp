@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,12 +23,7 @@ class row_finder {
  public:
   row_finder(compared_runs const& runs, comparison& result)
       : runs_(runs), result_(result), traced_(all_traced(runs)) {
-    for (std::size_t r = 1; r < runs_.size(); ++r)
-      for (counted_metric const& metric : runs_.run(r).metrics) {
-        auto const [known, is_new] =
-            others_.try_emplace(metric.metric->key, metric.metric->formula);
-        if (!is_new && known->second != metric.metric->formula) known->second = differing;
-      }
+    for (std::size_t r = 1; r < runs_.size(); ++r) others_.add(runs_.run(r));
   }
 
   void find() {
@@ -88,9 +82,7 @@ class row_finder {
                  });
     }
     for (counted_metric const& metric : runs_.run(0).metrics) {
-      if (others_.count(metric.metric->key) != 0 &&
-          others_.at(metric.metric->key) != metric.metric->formula)
-        continue;  // chips differ in what a metric is made of
+      if (others_.differ_from(metric)) continue;
       add_column(range, metric.metric->key, metric.metric->unit, [&](std::size_t r, double& value) {
         counted_metric const* const own = runs_.run(r).find_metric(metric.metric->key);
         return own != nullptr && runs_.run(r).counted(*found[r], *own, value);
@@ -125,13 +117,10 @@ class row_finder {
     range.columns.push_back(std::move(column));
   }
 
-  static constexpr std::string_view differing = "?";  // no formula
-
   compared_runs const& runs_;
   comparison& result_;
   bool traced_;
-  /// What the later runs count under a name.
-  std::unordered_map<std::string_view, std::string_view> others_;
+  metric_formulas_of_runs others_;  // but the first
 };
 
 }  // namespace

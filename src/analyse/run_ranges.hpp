@@ -141,6 +141,25 @@ class run_ranges {
   std::unordered_map<std::string_view, std::size_t> metric_places_;  ///< the first of each key
 };
 
+/// What some runs make each metric of: chips differ in what they count under one name.
+class metric_formulas_of_runs {
+ public:
+  void add(run_ranges const& run) {
+    for (counted_metric const& each : run.metrics) {
+      auto const [known, is_new] = formulas_.try_emplace(each.metric->key, each.metric->formula);
+      if (!is_new && known->second != each.metric->formula) known->second = "?";  // no formula
+    }
+  }
+  /// Whether one of them makes this metric of something else.
+  bool differ_from(counted_metric const& metric) const noexcept {
+    auto const known = formulas_.find(metric.metric->key);
+    return known != formulas_.end() && known->second != metric.metric->formula;
+  }
+
+ private:
+  std::unordered_map<std::string_view, std::string_view> formulas_;
+};
+
 /// The part of a run's steps in which their thread ran on a CPU, of those of which it is known; 0
 /// without any.
 double cpu_share(run_tables const& run);
