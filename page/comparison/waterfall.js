@@ -14,8 +14,8 @@ function waterfallBars(period) {
   const shown = changed.filter(({ms}) => isChange(ms)).slice(0, waterfallRows);
   const others = changed.filter(row => !shown.includes(row));
   const rest = period.after_ms - period.before_ms - sum(shown, ({ms}) => ms);
-  if (isChange(rest))
-    shown.push({name: some(others.length, "smaller change"), ms: rest, rest: true});
+  const name = some(others.length, "smaller change");
+  if (isChange(rest)) shown.push({name, ms: rest, rest: true});
   let now = period.before_ms;
   const bars = shown.map(item => {
     const from = now;
