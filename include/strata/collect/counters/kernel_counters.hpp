@@ -333,7 +333,7 @@ class kernel_counter_collector : public detail::counted_passes {
         turn_.load() == detail::recorder::thread_id() || !is_of_counted_context(call))
       return;
     bool const has_turn = take_turn();
-    if (has_turn) turn_call_ = call.call->correlation_id;
+    if (has_turn) turn_call_.store(call.call->correlation_id);
     detail::system_lock const lock(mutex_);
     if (!may_push()) return;
     if (!has_turn) return drop_for(detail::pause_outcome::busy);
@@ -341,7 +341,7 @@ class kernel_counter_collector : public detail::counted_passes {
   }
   void launch_ended(detail::gated_call const& call) noexcept override {
     bool const is_its = call.call != nullptr && turn_.load() == detail::recorder::thread_id() &&
-                        turn_call_ == call.call->correlation_id;
+                        turn_call_.load() == call.call->correlation_id;
     if (!is_its) return;
     {
       detail::system_lock const lock(mutex_);
@@ -397,8 +397,8 @@ class kernel_counter_collector : public detail::counted_passes {
   vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
   std::size_t most_each_ = 1;      // of the configuration under way
   std::size_t most_launches_ = 0;  // of an earlier counting step
-  detail::atomic<std::uint64_t> turn_{0};  // the thread whose launch is under way
-  std::uint32_t turn_call_ = 0;            // and the call, of the thread that has the turn
+  detail::atomic<std::uint64_t> turn_{0};       // the thread whose launch is under way
+  detail::atomic<std::uint32_t> turn_call_{0};  // and the call
 };
 
 STRATA_END
