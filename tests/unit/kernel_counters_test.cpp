@@ -118,6 +118,18 @@ TEST_CASE("counted launches stand for the others of their kernel") {
   CHECK(std::isnan(b.values[1]));
 }
 
+TEST_CASE("the turn of a launch is the thread's until it ends, and nobody waits for what is over") {
+  detail::launch_turn turn;
+  CHECK_FALSE(turn.is_own());
+  CHECK_FALSE(turn.take([] { return false; }));
+  CHECK_FALSE(turn.is_own());
+  CHECK(turn.take([] { return true; }));
+  CHECK(turn.is_own());
+  CHECK(turn.take([] { return true; }));  // a launch within a launch
+  turn.end();
+  CHECK_FALSE(turn.is_own());
+}
+
 TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durations") {
   counter_sample s("hbm_read_bytes+hbm_write_bytes+hbm_bytes");
   s.made.kernel_names = {{"known"}, {"never_traced"}};

@@ -304,6 +304,34 @@ class pass_driver {
     if (std::exchange(attempt_.pushed, false)) plan_.devices.pop();
     held_.reset();
   }
+  /// The mutex for a call that launches, in the thread that makes it. The end of a pass holds the
+  /// mutex and waits for such calls, so that they do not wait for it: then, and after a second, the
+  /// lock is false.
+  class lock_of_call {
+   public:
+    explicit lock_of_call(pass_driver& driver) noexcept : mutex_(driver.mutex_) {
+      constexpr std::int64_t longest_ns = 1'000'000'000;
+      deadline patience(longest_ns);
+      while (!(held_ = mutex_.try_lock())) {
+        if (!driver.trace_.keeps_gate() || !patience.lasts()) return;
+        capture_guard::rest();
+      }
+    }
+    ~lock_of_call() {
+      if (held_) mutex_.unlock();
+    }
+    lock_of_call(lock_of_call const&) = delete;
+    lock_of_call& operator=(lock_of_call const&) = delete;
+    explicit operator bool() const noexcept { return held_; }
+
+   private:
+    system_mutex& mutex_;
+    bool held_ = false;
+  };
+  /// Requires: the mutex.
+  bool counts_context_of(gated_call const& call) const noexcept {
+    return plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
+  }
   /// Of a thread other than the pass's too: whether something may be pushed.
   bool may_push() const noexcept {
     return stage_ == stage::counting && !attempt_.dropped && !end_.asked;
@@ -410,22 +438,13 @@ class pass_driver {
   /// kernels are counted one by one outside of passes. This one does not count; the rest of the
   /// step is tried.
   void leave_before(gated_call const& call) noexcept {
-    constexpr std::int64_t longest = 1'000'000'000;
-    deadline patience(longest);
-    while (!mutex_.try_lock()) {
-      if (!launches_wait_.load() || !patience.lasts()) return;
-      capture_guard::rest();
-    }
-    bool const is_counted =
-        plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
-    if (is_counted && launches_wait_.load()) {
-      if (!attempt_.dropped) drop_for(pause_outcome::new_work);
-      capture_guard::exclusive const alone;
-      if (alone) leave();
-      launches_wait_.store(false);
-      trial_.begin();
-    }
-    mutex_.unlock();
+    lock_of_call const lock(*this);
+    if (!lock || !counts_context_of(call) || !launches_wait_.load()) return;
+    if (!attempt_.dropped) drop_for(pause_outcome::new_work);
+    capture_guard::exclusive const alone;
+    if (alone) leave();
+    launches_wait_.store(false);
+    trial_.begin();
   }
 
   /// Of the thread that closes: has the thread of the pass end it. False where that thread is in a

@@ -2,9 +2,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 #define STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 
-#include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/deadline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
@@ -15,6 +13,7 @@
 #include <strata/collect/counters/counted_passes.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
+#include <strata/collect/counters/launch_turn.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/launch_gate.hpp>
@@ -284,7 +283,7 @@ class kernel_counter_collector : public detail::counted_passes {
                             static_cast<bool>(alone), problem))
       return problem;
     launches_.begin_pass();
-    turn_.store(0);
+    turn_.end();
     if (trace_.watch(&launched, &moved, this)) return {};
     end_last();
     return give_up(
@@ -327,46 +326,30 @@ class kernel_counter_collector : public detail::counted_passes {
     counted_.resize(values_.names().size(), most_each_);
   }
 
-  /// A launch into the counted context has it for itself until it has ended, counted or not.
+  /// A launch into the counted context has it for itself until it has ended, counted or not: CUPTI
+  /// would count another one with it.
   void launch_begins(detail::gated_call const& call) noexcept override {
-    if (call.waits != detail::cupti::stream_wait::none || call.call == nullptr ||
-        turn_.load() == detail::recorder::thread_id() || !is_of_counted_context(call))
-      return;
-    bool const has_turn = take_turn();
+    bool const is_wait = call.waits != detail::cupti::stream_wait::none || call.call == nullptr;
+    if (is_wait || turn_.is_own() || !is_of_counted_context(call)) return;
+    bool const has_turn = turn_.take([this] { return trace_.keeps_gate(); });
     if (has_turn) turn_call_.store(call.call->correlation_id);
-    detail::system_lock const lock(mutex_);
-    if (!may_push()) return;
+    lock_of_call const lock(*this);
+    if (!lock || !may_push()) return;
     if (!has_turn) return drop_for(detail::pause_outcome::busy);
     if (!detail::if_memory_allows([&] { push_launch(call); })) attempt_.dropped = true;
   }
   void launch_ended(detail::gated_call const& call) noexcept override {
-    bool const is_its = call.call != nullptr && turn_.load() == detail::recorder::thread_id() &&
-                        turn_call_.load() == call.call->correlation_id;
-    if (!is_its) return;
+    if (call.call == nullptr || !turn_.is_own() || turn_call_.load() != call.call->correlation_id)
+      return;
     {
-      detail::system_lock const lock(mutex_);
-      if (may_push() && attempt_.pushed) end_launch();
+      lock_of_call const lock(*this);
+      if (lock && may_push() && attempt_.pushed) end_launch();
     }
-    turn_.store(0);
+    turn_.end();
   }
-
   bool is_of_counted_context(detail::gated_call const& call) noexcept {
-    detail::system_lock const lock(mutex_);
-    return plan_.devices.knows(call.context) && !plan_.devices.leaves_out(call.context);
-  }
-
-  /// One launch at a time is under way, of whichever thread: CUPTI would count another one with it.
-  /// False where the other one does not come back, as when it waits for this one.
-  bool take_turn() noexcept {
-    constexpr std::int64_t longest_ns = 1'000'000'000;
-    std::uint64_t const self = detail::recorder::thread_id();
-    detail::deadline patience(longest_ns);
-    for (unsigned turn = 0; patience.lasts(); ++turn) {
-      std::uint64_t none = 0;
-      if (turn_.compare_exchange_strong(none, self)) return true;
-      detail::wait_a_turn(turn);
-    }
-    return false;
+    lock_of_call const lock(*this);
+    return lock && counts_context_of(call);
   }
 
   void push_launch(detail::gated_call const& call) {
@@ -397,8 +380,8 @@ class kernel_counter_collector : public detail::counted_passes {
   vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
   std::size_t most_each_ = 1;      // of the configuration under way
   std::size_t most_launches_ = 0;  // of an earlier counting step
-  detail::atomic<std::uint64_t> turn_{0};       // the thread whose launch is under way
-  detail::atomic<std::uint32_t> turn_call_{0};  // and the call
+  detail::launch_turn turn_;
+  detail::atomic<std::uint32_t> turn_call_{0};  // the call that has it
 };
 
 STRATA_END

@@ -9,6 +9,7 @@
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/collect/counters/launch_turn.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
@@ -36,7 +37,7 @@ class launch_trial {
   launch_trial& operator=(launch_trial const&) = delete;
 
   void begin() noexcept {
-    turn_.store(0);
+    turn_.end();
     under_way_.store(!failed_.load());
   }
   /// `whole`: from the step's begin to its end.
@@ -59,24 +60,16 @@ class launch_trial {
 
   /// One call at a time, as CUPTI has it.
   void begins(gated_call const&) noexcept {
-    std::uint64_t const self = recorder::thread_id();
-    constexpr std::int64_t longest_ns = 1'000'000'000;
-    deadline patience(longest_ns);
-    for (unsigned turn = 0; under_way(); ++turn) {
-      std::uint64_t none = 0;
-      if (turn_.compare_exchange_strong(none, self) || none == self) return;
-      if (!patience.lasts()) return;  // another call is waited for: this one is not tried
-      wait_a_turn(turn);
-    }
+    (void)turn_.take([this] { return under_way(); });  // else this one is not tried
   }
   void ended(gated_call const& call) noexcept {
-    if (turn_.load() != recorder::thread_id()) return;
+    if (!turn_.is_own()) return;
     if (call.done && under_way() && await_ != nullptr) {
       pause_outcome const outcome = await_([this] { return under_way(); });
       if (outcome == pause_outcome::busy && under_way()) fail();
       if (outcome == pause_outcome::paused) learn(call.what);
     }
-    turn_.store(0);
+    turn_.end();
   }
 
  private:
@@ -97,7 +90,7 @@ class launch_trial {
   bool passed_ = false;
   atomic<bool> under_way_{false};
   atomic<bool> failed_{false};
-  atomic<std::uint64_t> turn_{0};  // the thread whose call is under way
+  launch_turn turn_;
   atomic<std::uint32_t> node_{root_node};
 };
 

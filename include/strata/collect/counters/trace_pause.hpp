@@ -105,6 +105,7 @@ class trace_pause {
     gated_ = true;
     trace_.set_gate(&keeper, context);
   }
+  bool keeps_gate() const noexcept { return gated_.load(); }
   void open_gate() noexcept {
     if (gated_.exchange(false)) trace_.set_gate(nullptr, nullptr);
   }
