@@ -22,16 +22,16 @@ STRATA_BEGIN
 namespace detail {
 namespace kernel_ranges {
 
-/// A kernel in a range.
-using place = std::pair<std::uint32_t, std::uint32_t>;  // node, name
-
 /// What one step of a range launched of a kernel, and counted.
-struct counted_place {
+struct counted_sums {
   std::uint64_t launches = 0;
   bool is_steady = true;
   std::vector<double> values;  // as counter_set::names of the ranges; NaN: not counted
   std::uint32_t node = 0;      // of its own range
 };
+
+/// The kernels of a range, by the number of their name.
+using kernels_of_range = std::map<std::uint32_t, counted_sums>;
 
 class builder {
  public:
@@ -41,8 +41,7 @@ class builder {
     // Kernels are counted on one device, ranges on all.
     if (!has_all_records() || source_.counters().devices.size() > 1) return std::nullopt;
     find_counted();
-    if (counted_.empty()) return std::nullopt;
-    leave_single_kernels();
+    if (!counted_.empty()) leave_out();
     if (counted_.empty()) return std::nullopt;
     profile made = source_;
     made.device = device_sums();  // made anew of the records
@@ -69,7 +68,7 @@ class builder {
     for (std::string const& name : kernels.names) positions.push_back(ranges.names.index_of(name));
     for (counted_kernel const& kernel : kernels.kernels) {
       if (kernel.node >= source_.nodes.size() || kernel.launches_max == 0) continue;
-      counted_place& sums = counted_[{kernel.node, kernel.name}];
+      counted_sums& sums = counted_[kernel.node][kernel.name];
       bool const is_first = sums.values.empty();
       if (is_first) sums.values.assign(ranges.names.size(), not_a_number);
       sums.launches += kernel.launches_max;
@@ -83,30 +82,31 @@ class builder {
                         : std::max(sum, kernel.values[i]);
       }
     }
-    for (auto at = counted_.begin(); at != counted_.end();)
-      at = at->second.is_steady ? std::next(at) : counted_.erase(at);
-    leave_incomplete(ranges);
   }
 
-  /// The program may have ended before all was counted by kernel that was by range.
-  void leave_incomplete(counter_set const& ranges) {
-    for (counter_value const& value : ranges.values) {
-      if (!is_finite(value.value)) continue;
-      auto at = counted_.lower_bound({value.node, 0});
-      while (at != counted_.end() && at->first.first == value.node)
-        at = is_finite(at->second.values[value.counter]) ? std::next(at) : counted_.erase(at);
-    }
-  }
-
-  /// A range of one kernel is judged by its own counts.
-  void leave_single_kernels() {
-    std::map<std::uint32_t, std::set<std::uint32_t>> names;
+  /// Leaves in their ranges the kernels of which steps launched different numbers, those that have
+  /// no records, those that were counted in part, since the program ended, and single ones, which
+  /// the counts of their range are of.
+  void leave_out() {
+    std::unordered_map<std::uint32_t, std::set<std::uint32_t>> names;  // by node
     for (kernel_record const& kernel : source_.kernels) names[kernel.node].insert(kernel.name);
-    for (auto at = counted_.begin(); at != counted_.end();) {
-      auto const& known = names[at->first.first];
-      bool const stays = known.size() > 1 && known.count(at->first.second) != 0;
-      at = stays ? std::next(at) : counted_.erase(at);
+    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> counters;  // by node
+    for (counter_value const& value : source_.counters().values)
+      if (is_finite(value.value)) counters[value.node].push_back(value.counter);
+    std::map<std::uint32_t, kernels_of_range> kept;
+    for (auto& [node, kernels] : counted_) {
+      if (names[node].size() < 2) continue;
+      std::vector<std::uint32_t> const& wanted = counters[node];
+      for (auto& [name, sums] : kernels) {
+        std::vector<double> const& values = sums.values;
+        bool const is_whole =
+            std::all_of(wanted.begin(), wanted.end(),
+                        [&values](std::uint32_t counter) { return is_finite(values[counter]); });
+        if (sums.is_steady && is_whole && names[node].count(name) != 0)
+          kept[node].emplace(name, std::move(sums));
+      }
     }
+    counted_ = std::move(kept);
   }
 
   void add_ranges(profile& made) {
@@ -118,13 +118,21 @@ class builder {
           texts.try_emplace(rows[i].name, static_cast<std::uint32_t>(made.names.size()));
       if (is_new) made.names.push_back(names[i]);
     }
-    for (auto& [where, sums] : counted_) {
-      auto const text = texts.find(where.second);  // it is there: the range has records of it
-      profile_node const& around = source_.nodes[where.first];
-      sums.node = static_cast<std::uint32_t>(made.nodes.size());
-      made.nodes.push_back(
-          {where.first, text->second, no_index, around.depth + 1, around.selected});
+    for (auto& [node, kernels] : counted_) {
+      profile_node const& around = source_.nodes[node];
+      for (auto& [name, sums] : kernels) {
+        sums.node = static_cast<std::uint32_t>(made.nodes.size());
+        made.nodes.push_back({node, texts.at(name), no_index, around.depth + 1, around.selected});
+      }
     }
+  }
+
+  /// Null where the kernel stays in its range.
+  counted_sums const* sums_of(std::uint32_t node, std::uint32_t name) const {
+    auto const range = counted_.find(node);
+    if (range == counted_.end()) return nullptr;
+    auto const kernel = range->second.find(name);
+    return kernel == range->second.end() ? nullptr : &kernel->second;
   }
 
   void move_kernels(profile& made) {
@@ -132,10 +140,9 @@ class builder {
     for (driver_call_record const& call : made.launches)
       if (call.kind == api_kind::launch) nodes[call.correlation] = no_node;
     for (kernel_record& kernel : made.kernels) {
-      auto const to = counted_.find({kernel.node, kernel.name});
+      counted_sums const* const sums = sums_of(kernel.node, kernel.name);
       auto const call = nodes.find(kernel.correlation);
-      if (to == counted_.end() || call == nodes.end()) continue;
-      kernel.node = call->second = to->second.node;
+      if (sums != nullptr && call != nodes.end()) kernel.node = call->second = sums->node;
     }
     for (driver_call_record& call : made.launches) {
       if (call.kind != api_kind::launch) continue;
@@ -146,45 +153,42 @@ class builder {
 
   void move_counts(profile& made) {
     counter_set& set = made.add_counters(counter_set::gpu);
-    std::map<place, double> moved;  // by node and counter
-    for (auto const& [where, sums] : counted_)
-      for (std::size_t i = 0; i < sums.values.size(); ++i)
-        if (is_finite(sums.values[i]))
-          moved[{where.first, static_cast<std::uint32_t>(i)}] += sums.values[i];
     for (counter_value& value : set.values) {
-      auto const less = moved.find({value.node, value.counter});
+      auto const range = counted_.find(value.node);
       std::string const& name = set.names[value.counter];
-      if (less == moved.end() || combine_of(name) != metric_combine::sum) continue;
-      if (location_of(name) == metric_location::memory && less->second > value.value)
-        scale(value.node, value.counter, value.value / less->second);
-      value.value = std::max(0.0, value.value - less->second);
+      if (range == counted_.end() || combine_of(name) != metric_combine::sum) continue;
+      double moved = 0.0;
+      for (auto const& [kernel, sums] : range->second)
+        if (is_finite(sums.values[value.counter])) moved += sums.values[value.counter];
+      if (location_of(name) == metric_location::memory && moved > value.value)
+        scale(range->second, value.counter, value.value / moved);
+      value.value = std::max(0.0, value.value - moved);
     }
-    for (auto const& [where, sums] : counted_)
-      for (std::size_t i = 0; i < sums.values.size(); ++i)
-        if (is_finite(sums.values[i]))
-          set.values.push_back({sums.node, static_cast<std::uint32_t>(i), sums.values[i]});
+    for (auto const& [node, kernels] : counted_)
+      for (auto const& [name, sums] : kernels)
+        for (std::size_t i = 0; i < sums.values.size(); ++i)
+          if (is_finite(sums.values[i]))
+            set.values.push_back({sums.node, static_cast<std::uint32_t>(i), sums.values[i]});
     move_work(set);
   }
 
   /// At the end of what is counted L2 writes back what has changed in it, so that kernels one by
   /// one write more to device memory than their range does in one piece (652 MB for 393 MB of a
   /// GPT-2 step; H200, CUDA 13.0). Their parts are right, and the sum is the range's.
-  void scale(std::uint32_t node, std::uint32_t counter, double factor) {
-    for (auto at = counted_.lower_bound({node, 0}); at != counted_.end() && at->first.first == node;
-         ++at)
-      at->second.values[counter] *= factor;
+  static void scale(kernels_of_range& kernels, std::uint32_t counter, double factor) {
+    for (auto& [name, sums] : kernels) sums.values[counter] *= factor;
   }
 
   void move_work(counter_set& set) const {
     std::size_t const passes = set.work.size();
     for (std::size_t i = 0; i < passes; ++i) {
-      std::uint32_t const node = set.work[i].node;
-      for (auto at = counted_.lower_bound({node, 0});
-           at != counted_.end() && at->first.first == node; ++at) {
+      auto const range = counted_.find(set.work[i].node);
+      if (range == counted_.end()) continue;
+      for (auto const& [name, sums] : range->second) {
         auto const launches = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>(at->second.launches, set.work[i].launches));
+            std::min<std::uint64_t>(sums.launches, set.work[i].launches));
         counted_work own = set.work[i];
-        own.node = at->second.node;
+        own.node = sums.node;
         own.launches = launches;
         set.work.push_back(own);
         set.work[i].launches -= launches;
@@ -193,7 +197,7 @@ class builder {
   }
 
   profile const& source_;
-  std::map<place, counted_place> counted_;
+  std::map<std::uint32_t, kernels_of_range> counted_;  // by node
 };
 
 }  // namespace kernel_ranges
