@@ -59,6 +59,8 @@ class period_comparer {
       sums.variance_beside = variance_of(sums.ms, sums.variances_beside);
     }
     find_noise_of_run();
+    find_losses();
+    ranges_ = static_cast<std::size_t>(std::count_if(sums_.begin(), sums_.end(), is_range));
     for (row_sums& sums : sums_) judge(sums);
     for (row_sums& sums : sums_) made_.rows.push_back(std::move(sums.row));
     std::stable_sort(made_.rows.begin(), made_.rows.end(),
@@ -202,25 +204,23 @@ class period_comparer {
   }
 
   /// What losses of the runs may hide of a row, as a part of it.
-  double lost_part(row_sums const& sums) const {
-    double most = 0.0;
+  void find_losses() {
     for (std::size_t r = 0; r < runs_.size(); ++r) {
       run_tables const& run = runs_.run(r).tables();
       double kernels = 0.0;
       for (run_kernel const& kernel : run.kernels) kernels += kernel.times.count;
-      bool const on_host = sums.row.kind == period_kind::between || !run.traced;
-      double const lost =
-          on_host ? run.losses.calls : run.losses.device_work + run.losses.device_times;
-      if (lost > 0.0) most = std::max(most, lost / std::max(1.0, lost + kernels));
+      auto const part = [&](double lost) {
+        return lost > 0.0 ? lost / std::max(1.0, lost + kernels) : 0.0;
+      };
+      double const of_calls = part(run.losses.calls);
+      double const of_work = part(run.losses.device_work + run.losses.device_times);
+      lost_between_ = std::max(lost_between_, of_calls);
+      lost_in_steps_ = std::max(lost_in_steps_, run.traced ? of_work : of_calls);
     }
-    return most;
   }
   void judge(row_sums& sums) const {
     period_row& row = sums.row;
-    auto const family =
-        static_cast<double>(std::count_if(sums_.begin(), sums_.end(), [&](row_sums const& other) {
-          return is_range(other) == is_range(sums);
-        }));
+    auto const family = static_cast<double>(is_range(sums) ? ranges_ : sums_.size() - ranges_);
     double const larger_ms = std::max(std::abs(row.before_ms), std::abs(row.after_ms));
     double freedom = std::max(1.0, freedom_);
     bool const is_beside = row.kind == period_kind::copy && !is_nan(sums.variance_beside);
@@ -240,7 +240,8 @@ class period_comparer {
     row.noise_ms = std::sqrt(variance + assumed * assumed);
     double const needed = student_quantile(row_alarms / (2.0 * family), freedom);
     double const clocks = is_range(sums) ? std::expm1(context_.clocks) * larger_ms : 0.0;
-    double const explained = lost_part(sums) * larger_ms + clocks;
+    double const lost = row.kind == period_kind::between ? lost_between_ : lost_in_steps_;
+    double const explained = lost * larger_ms + clocks;
     double const explained_part = larger_ms > 0.0 ? explained / larger_ms : 0.0;
     // What no part tells is no cause.
     row.changed = row.kind != period_kind::overlap &&
@@ -254,7 +255,10 @@ class period_comparer {
   bool knows_limits_ = true;  // the unit that limits each run that is bound by the GPU
   bool same_traffic_ = true;
   double noise_of_run_ = noise_of_run;
-  std::size_t basis_ = 0;  // ranges that tell it
+  std::size_t basis_ = 0;      // ranges that tell it
+  std::size_t ranges_ = 0;     // rows
+  double lost_between_ = 0.0;  // the part that losses of a run may hide of what is between steps
+  double lost_in_steps_ = 0.0;
   double median_variance_ = 0.0;
   common_change common_;
   bool is_alike_ = false;  // ranges have no change in common that is beyond the limit
