@@ -1,5 +1,6 @@
-"""Chains of kernels on a real device: the step that the finding predicts beside that of one kernel which does the same. What is
-sound stays so. The programs are those of benchmarks/planted."""
+"""Chains of kernels on a real device: the step that the finding predicts beside that of one kernel which does the
+same. What is sound stays so. The programs are those of benchmarks/planted.
+"""
 
 import os
 import pathlib

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""One quantity has one value: console, page, strata explain, findings.json, profile.json, ranges.csv, metrics.prom and a comparison of
-a run with itself say the same of the shipped recordings and of random programs. No share exceeds its whole, and parts add up."""
+"""One quantity has one value: console, page, strata explain, findings.json, profile.json, ranges.csv, metrics.prom
+and a comparison of a run with itself say the same of the shipped recordings and of random programs. No share
+exceeds its whole, and parts add up.
+"""
 
 import csv
 import html
@@ -36,7 +38,9 @@ def near(one, other, part=1e-4):
 
 
 def ran(*words, **more):
-    done = subprocess.run([program, *map(str, words)], capture_output=True, text=True, check=False, env={**environment, **more})
+    done = subprocess.run(
+        [program, *map(str, words)], capture_output=True, text=True, check=False, env={**environment, **more}
+    )
     return done
 
 
@@ -90,8 +94,17 @@ class run_outputs:
             self.compared = json.loads((folder / "same.json").read_text(encoding="utf-8"))
 
     def check(self):
-        for part in (self.check_account, self.check_period, self.check_findings, self.check_shares, self.check_idle, self.check_words,
-                     self.check_tables, self.check_metrics, self.check_comparison):
+        for part in (
+            self.check_account,
+            self.check_period,
+            self.check_findings,
+            self.check_shares,
+            self.check_idle,
+            self.check_words,
+            self.check_tables,
+            self.check_metrics,
+            self.check_comparison,
+        ):
             part()
 
     def that(self, ok, text):
@@ -104,24 +117,34 @@ class run_outputs:
         for part in account["parts"]:
             self.that(part["ns"] > 0, f"a part is {part['ns']}")
             self.that(part["kind"] != "unknown" or part["tells"], f"nothing tells of {part}")
-            self.that(part["finding"] is None or part["finding"] <= len(self.findings["findings"]), f"no finding: {part}")
+            self.that(
+                part["finding"] is None or part["finding"] <= len(self.findings["findings"]), f"no finding: {part}"
+            )
             sums[part["kind"]] += part["ns"]
         for kind, key in zip(sums, ("at_roof_ns", "explained_ns", "unknown_ns", "idle_ns", "idle_between_ns")):
             self.that(near(sums[kind], account[key], 1e-3), f"{kind}: {sums[kind]} and {account[key]}")
         if account["parts"]:
             self.that(near(sum(sums.values()), account["period_ns"], 0.01), f"the account does not close: {sums}")
-        self.that(near(account["step_ns"] + account["between_ns"], account["period_ns"]), "step and time between are no period")
+        self.that(
+            near(account["step_ns"] + account["between_ns"], account["period_ns"]),
+            "step and time between are no period",
+        )
         on_page = self.page["answer"]["account"]
         for key, value in on_page.items():
             self.that(same(value, account[key]), f"account on the page: {key} {value}, {account[key]}")
         if self.page["answer"]["step"]["gpu_busy_ns"]:
             budget = {key: sum(self.page["budget"][key][2::3]) for key in ("busy", "idle", "between")}
-            self.that(near(budget["busy"], sums["at a roof"] + sums["explained"] + sums["unknown"], 1e-3), f"budget: {budget}")
+            self.that(
+                near(budget["busy"], sums["at a roof"] + sums["explained"] + sums["unknown"], 1e-3), f"budget: {budget}"
+            )
             self.that(near(budget["idle"], sums["idle"], 1e-3), f"budget: {budget}, {sums}")
             self.that(near(budget["between"], sums["between"], 1e-3), f"budget: {budget}, {sums}")
         for key in ("text", "unknown"):
             sentence = account[key]
-            self.that(self.explained["account" if key == "text" else key] == sentence[:600] or len(sentence) > 290, f"explain: another {key}")
+            self.that(
+                self.explained["account" if key == "text" else key] == sentence[:600] or len(sentence) > 290,
+                f"explain: another {key}",
+            )
             self.that(flat(sentence) in flat(self.console), f"console: another {key}: {sentence}")
             self.that(html.escape(sentence, quote=False) in self.page_text, f"the page without script: another {key}")
 
@@ -130,8 +153,12 @@ class run_outputs:
         step, on_page = self.findings["step"], self.page["answer"]["step"]
         for key in step:
             self.that(same(step[key], on_page[key]), f"page: {key} of the step is {on_page[key]}, not {step[key]}")
-        self.that(near(step["usual_ns"] + step["between_ns"], step["period_ns"]), "usual step and time between are no period")
-        self.that(self.explained["period_ns"] == step["period_ns"] == self.findings["account"]["period_ns"], "the period")
+        self.that(
+            near(step["usual_ns"] + step["between_ns"], step["period_ns"]), "usual step and time between are no period"
+        )
+        self.that(
+            self.explained["period_ns"] == step["period_ns"] == self.findings["account"]["period_ns"], "the period"
+        )
         if not step["from_steps"]:
             return
         head = flat(self.console[:2000])
@@ -139,12 +166,25 @@ class run_outputs:
         self.that(shown is None or f"step {shown}" in head, f"console: step {shown}")
         self.that(shown is None or self.explained["step"].startswith(f"step {shown}"), f"explain: step {shown}")
         if step["tokens_per_second"]:
-            self.that(near(step["tokens"] / step["period_ns"] * 1e9, step["tokens_per_second"], 1e-3), "tokens a second are not of the period")
-            self.that(f"{step['tokens_per_second']:,.0f} tokens/s" in head or step["tokens_per_second"] < 1000, "console: other tokens/s")
+            self.that(
+                near(step["tokens"] / step["period_ns"] * 1e9, step["tokens_per_second"], 1e-3),
+                "tokens a second are not of the period",
+            )
+            self.that(
+                f"{step['tokens_per_second']:,.0f} tokens/s" in head or step["tokens_per_second"] < 1000,
+                "console: other tokens/s",
+            )
         if step["usual_ns"] < step["mean_ns"]:  # recording slows steps
-            self.that(flat(self.console).count("without recording, which takes") == 1, "console: what recording slows is not said once")
-            self.that(self.told.count("without recording, which takes") == 1, "explain: what recording slows is not said once")
-            self.that("Values are of a mean recorded step" in flat(self.console), "console: recorded amounts are not marked")
+            self.that(
+                flat(self.console).count("without recording, which takes") == 1,
+                "console: what recording slows is not said once",
+            )
+            self.that(
+                self.told.count("without recording, which takes") == 1, "explain: what recording slows is not said once"
+            )
+            self.that(
+                "Values are of a mean recorded step" in flat(self.console), "console: recorded amounts are not marked"
+            )
 
     # A finding has the same number, words and amounts everywhere.
     def check_findings(self):
@@ -160,17 +200,28 @@ class run_outputs:
             self.that(mine[int(number) - 1]["rule"] == rule, f"console: finding {number} is {rule}")
         for one in mine:
             costs = sum(item["cost_ns_per_step"] for item in one["ranges"])
-            self.that(costs <= one["cost_ns_per_step"] * 1.001, f"{one['rule']}: its ranges cost {costs}, all {one['cost_ns_per_step']}")
+            self.that(
+                costs <= one["cost_ns_per_step"] * 1.001,
+                f"{one['rule']}: its ranges cost {costs}, all {one['cost_ns_per_step']}",
+            )
             self.that(one["cost_ns_per_step"] <= period * 1.001, f"{one['rule']} costs more than all")
             self.that(one["gain_ns_per_step"] <= period * 1.001, f"{one['rule']} gains more than all")
             if one["predicted_step_ns"] is not None:
-                self.that(near(one["predicted_step_ns"] + one["gain_ns_per_step"], period, 1e-3), f"{one['rule']}: prediction and gain")
-            idle = sum(item["value"] for item in one["evidence"] if item["column"] in ("gpu_idle_ns", "gpu_idle_between_ns"))
+                self.that(
+                    near(one["predicted_step_ns"] + one["gain_ns_per_step"], period, 1e-3),
+                    f"{one['rule']}: prediction and gain",
+                )
+            idle = sum(
+                item["value"] for item in one["evidence"] if item["column"] in ("gpu_idle_ns", "gpu_idle_between_ns")
+            )
             self.that(idle <= self.idle() * 1.001, f"{one['rule']}: evidence of {idle} ns idle, in all {self.idle()}")
             said = re.search(r"idle for ([\d.]+ \w+) of a", one["title"])
             few = len(one["ranges"]) <= 4  # evidence is of the first ones
             if said and few and time_text(idle):
-                self.that(time_text(idle) == said.group(1), f"{one['rule']}: {said.group(1)} in the title, {time_text(idle)} in the evidence")
+                self.that(
+                    time_text(idle) == said.group(1),
+                    f"{one['rule']}: {said.group(1)} in the title, {time_text(idle)} in the evidence",
+                )
         together = self.findings["together"]["prediction"]
         self.that(together == self.page["answer"]["together"]["prediction"] == self.explained["together"], "together")
         self.that(not together or f"together: {together}" in flat(self.console), "console: together")
@@ -186,11 +237,16 @@ class run_outputs:
             if row["share"] is not None:
                 self.that(0 < row["share"] <= 1, f"{row['path']} has {row['share']} of the step")
                 has_gpu = self.page["traced"] and self.page["answer"]["step"]["gpu_busy_ns"] > 0
-                self.that(not has_gpu or near(row["time_ns"] / period, row["share"], 1e-3), f"{row['path']}: a share of another step")
+                self.that(
+                    not has_gpu or near(row["time_ns"] / period, row["share"], 1e-3),
+                    f"{row['path']}: a share of another step",
+                )
         for limit in self.findings["limits"]:
             for use in limit.get("use", []):
                 self.that(0 <= use["part"] <= 1, f"{limit['path']}: {use}")
-        header = next((line for line in self.console.splitlines() if re.match(r"range .*% of (step|run|period)", line)), None)
+        header = next(
+            (line for line in self.console.splitlines() if re.match(r"range .*% of (step|run|period)", line)), None
+        )
         if header is None:
             return
         share_end = re.search(r"% of (step|run|period)", header).end()
@@ -201,30 +257,48 @@ class run_outputs:
             shown = re.search(r"([\d.]+)$", line[:share_end])
             if row is None or not shown or row["share"] is None or not busy_end:
                 continue
-            self.that(abs(float(shown.group(1)) - 100 * row["share"]) < 0.06, f"{name}: {shown.group(1)} % on the console, explain {row['share']}")
+            self.that(
+                abs(float(shown.group(1)) - 100 * row["share"]) < 0.06,
+                f"{name}: {shown.group(1)} % on the console, explain {row['share']}",
+            )
         head = re.search(r"GPU busy [\d.]+ \w+ \(([\d.]+) %\)", flat(self.console))
         account = self.findings["account"]
         if head and account["parts"]:
             part = 1 - self.idle() / account["period_ns"]
-            self.that(abs(float(head.group(1)) - 100 * part) < 0.06, f"console: {head.group(1)} % busy, the account {part}")
+            self.that(
+                abs(float(head.group(1)) - 100 * part) < 0.06, f"console: {head.group(1)} % busy, the account {part}"
+            )
             said = re.search(r"busy (\d+) % of the (?:step|period)", self.findings["bound"])
-            self.that(not said or abs(int(said.group(1)) - 100 * part) <= 0.6, f"the answer: {self.findings['bound']}, the account {part}")
+            self.that(
+                not said or abs(int(said.group(1)) - 100 * part) <= 0.6,
+                f"the answer: {self.findings['bound']}, the account {part}",
+            )
 
     # Idle time by cause is that of the account.
     def check_idle(self):
         for key, whole in (("idle", "idle_ns"), ("idle_between", "idle_between_ns")):
             known = sum(item["ns"] for item in self.findings[key])
-            self.that(known <= self.idle() * 1.01 or self.findings["step"]["period_of_gpu"], f"{key}: {known} of {self.findings['account'][whole]}")
+            self.that(
+                known <= self.idle() * 1.01 or self.findings["step"]["period_of_gpu"],
+                f"{key}: {known} of {self.findings['account'][whole]}",
+            )
 
     # A place and a column have one name, for people.
     def check_words(self):
-        outputs = {"console": flat(self.console), "explain": flat(self.told), "page": json.dumps(self.page["answer"]["findings"])}
+        outputs = {
+            "console": flat(self.console),
+            "explain": flat(self.told),
+            "page": json.dumps(self.page["answer"]["findings"]),
+        }
         for where, text in outputs.items():
             for other in ("in no range", "no range launched it", "1 more findings"):
                 self.that(other not in text, f"{where}: {other}")
         for one in self.findings["findings"]:
             for item in one["evidence"]:
-                self.that("_" not in item["column"] or item["column"] not in item["text"], f"evidence has the name of a column: {item['text']}")
+                self.that(
+                    "_" not in item["column"] or item["column"] not in item["text"],
+                    f"evidence has the name of a column: {item['text']}",
+                )
         self.that("in all:" not in self.console, "console: in all")
 
     # Files of the whole run.
@@ -234,20 +308,30 @@ class run_outputs:
             other = rows[str(row["path_id"])]
             for key in ("calls", "host_total_ns", "gpu_busy_ns", "kernels", "gpu_kernel_ns"):
                 value = row.get(key)
-                self.that(other[key] == ("" if value is None else str(value)), f"{row['path']}: {key} {value} in profile.json, {other[key]} in ranges.csv")
+                self.that(
+                    other[key] == ("" if value is None else str(value)),
+                    f"{row['path']}: {key} {value} in profile.json, {other[key]} in ranges.csv",
+                )
             above = rows.get(other["parent_path_id"])
             for key in ("kernels", "gpu_kernel_ns", "gpu_busy_ns"):
                 if above and above[key] and other[key]:
-                    self.that(int(other[key]) <= int(above[key]), f"{row['path']}: {key} exceeds that of the range around it")
+                    self.that(
+                        int(other[key]) <= int(above[key]), f"{row['path']}: {key} exceeds that of the range around it"
+                    )
 
     def check_metrics(self):
         step = self.findings["step"]
         self.that(near(self.step_metric * 1e9, step["mean_ns"]), "metrics: another step")
-        gains = {one["rule"]: one["gain_ns_per_step"] for one in reversed(self.findings["findings"]) if one["shortens_step"]}
+        gains = {
+            one["rule"]: one["gain_ns_per_step"] for one in reversed(self.findings["findings"]) if one["shortens_step"]
+        }
         for key, value in self.metrics.items():
             rule = re.match(r'strata_finding_gain_seconds\{.*rule="([\w-]+)"', key)
             if rule:
-                self.that(near(value * 1e9, gains.get(rule.group(1), -1), 1e-3), f"metrics: {key} {value}, findings.json {gains}")
+                self.that(
+                    near(value * 1e9, gains.get(rule.group(1), -1), 1e-3),
+                    f"metrics: {key} {value}, findings.json {gains}",
+                )
 
     # A run is as long as itself.
     def check_comparison(self):
@@ -260,8 +344,13 @@ class run_outputs:
 folder = pathlib.Path("recordings")
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
-made = subprocess.run([str(tests), "--source-file=*/unit/account_test.cpp", "--test-case=recordings for the test of outputs"], capture_output=True, text=True,
-                      check=False, env={**environment, "STRATA_TEST_RECORDINGS": str(folder.resolve())})
+made = subprocess.run(
+    [str(tests), "--source-file=*/unit/account_test.cpp", "--test-case=recordings for the test of outputs"],
+    capture_output=True,
+    text=True,
+    check=False,
+    env={**environment, "STRATA_TEST_RECORDINGS": str(folder.resolve())},
+)
 that(made.returncode == 0, made.stdout)
 recordings = sorted((root / "examples/report").glob("*.strata")) + sorted(folder.glob("*.strata"))
 that(len(recordings) >= 30, f"recordings are missing: {len(recordings)}")

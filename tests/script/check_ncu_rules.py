@@ -1,5 +1,7 @@
-"""Each rule of docs/reference/ncu-rules.md that stands for one of Nsight Compute exists; each rule of ncu has one row, which says what
-stands for it; each wait that the analysis has a fix for is in the table of docs/reference/findings.md."""
+"""Each rule of docs/reference/ncu-rules.md that stands for one of Nsight Compute exists; each rule of ncu has one
+row, which says what stands for it; each wait that the analysis has a fix for is in the table of
+docs/reference/findings.md.
+"""
 
 import pathlib
 import re
@@ -8,7 +10,7 @@ import sys
 root = pathlib.Path(__file__).resolve().parents[2]
 page = (root / "docs/reference/ncu-rules.md").read_text(encoding="utf-8")
 code = (root / "src/analyse/rules.hpp").read_text(encoding="utf-8")
-ours = set(re.findall(r'^    \{"([a-z0-9-]+)",', code[code.index("finding_rules[] = {"):], re.M))
+ours = set(re.findall(r'^    \{"([a-z0-9-]+)",', code[code.index("finding_rules[] = {") :], re.M))
 # Of 2025.1 to 2025.4 (`ncu --list-rules`).
 NCU = """AchievedOccupancy CPIStall Compute FPInstructions HighPipeUtilization IssueSlotUtilization LaunchConfiguration LocalMemoryUsage
     Memory MemoryApertureUsage MemoryCacheAccessPattern MemoryL2Compression PCSamplingData SOLBottleneck SOLFPRoofline
@@ -26,14 +28,19 @@ for line in re.findall(r"^\| `.*", page, re.M):
         failures.append(f"{rule} has no section")
 failures += [f"{rule} has no row, or several" for rule in NCU if seen.count(rule) != 1]
 failures += [f"{rule} is no rule of ncu" for rule in seen if rule not in NCU]
-beyond = page[page.index("Beyond these"):]
-failures += [f"{word} is no rule of Strata" for word in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`", beyond) if word not in ours]
+beyond = page[page.index("Beyond these") :]
+failures += [
+    f"{word} is no rule of Strata" for word in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`", beyond) if word not in ours
+]
 findings = (root / "docs/reference/findings.md").read_text(encoding="utf-8")
-waits = findings[findings.index("## What warps wait for"):findings.index("## findings.json")]
+waits = findings[findings.index("## What warps wait for") : findings.index("## findings.json")]
 stalls = re.findall(r'^    \{"([a-z_]+)",', (root / "src/analyse/stalls.hpp").read_text(encoding="utf-8"), re.M)
 named = {name.strip(" *") for row in re.findall(r"^\| ([^|]+) \|", waits, re.M) for name in row.split(",")}
-failures += [f"docs/reference/findings.md has no fix of {stall}" for stall in stalls
-             if stall != "misc" and stall.replace("_", " ") not in named]
+failures += [
+    f"docs/reference/findings.md has no fix of {stall}"
+    for stall in stalls
+    if stall != "misc" and stall.replace("_", " ") not in named
+]
 if len(stalls) < 15:
     failures.append(f"{len(stalls)} stalls were found")
 for failure in failures:
