@@ -169,6 +169,7 @@ class chain_finder {
   /// Adds the chains of a stream to `found`, by their kernels.
   void look(std::vector<launched> const& stream,
             std::map<std::vector<std::size_t>, chain>& found) const {
+    std::size_t used = 0;  // what stands before is of chains that were found
     for (std::size_t begin = 0; begin < stream.size();) {
       if (!may_be_in_chain(stream[begin])) {
         ++begin;
@@ -181,8 +182,9 @@ class chain_finder {
         largest = std::max(largest, size_of(stream[end]));
         ++end;
       }
-      chain made = chain_of(stream, begin, end, largest);
+      chain made = chain_of(stream, {used, begin, end}, largest);
       if (made.times > 0) {
+        used = end;
         chain& sum = found[made.members];
         if (sum.times == 0)
           sum = std::move(made);
@@ -320,9 +322,13 @@ class chain_finder {
     return has_softmax;
   }
 
-  /// What [begin, end) is; of no time where nothing of it hands values on.
-  chain chain_of(std::vector<launched> const& stream, std::size_t begin, std::size_t end,
-                 double largest) const {
+  /// Kernels of a stream: [begin, end), before which those from `first` on are of no chain.
+  struct span {
+    std::size_t first, begin, end;
+  };
+  /// What these are; of no time where nothing of it hands values on.
+  chain chain_of(std::vector<launched> const& stream, span const& looked_at, double largest) const {
+    auto [first, begin, end] = looked_at;
     auto const links = [&](std::size_t at) { return how(stream, at, largest) == follows::reads; };
     chain made;
     bool const attends = is_attention(stream, begin, end, largest);
@@ -333,7 +339,7 @@ class chain_finder {
       made.end = attends ? ending::attention : ending::loaded;
       made.consumer = stream[end].kernel;
       // Copies of several inputs do not read each other.
-      while (loads && last == begin && begin > 0 && stream[begin - 1].is_same(stream[begin]))
+      while (loads && last == begin && begin > first && stream[begin - 1].is_same(stream[begin]))
         last = --begin;
     } else {
       // By its time, a reduction at the end may as well be of what the kernel before it read.
@@ -416,7 +422,7 @@ class chain_finder {
       made.saved = made.total - traffic_of(stream[begin], pass).reads -
                    traffic_of(stream[end - 1], pass).writes;
     if (!differ) made.fused = 0;
-    // What stands before a consumer, and the consumer, tell two chains apart.
+    // Chains before different consumers are different ones.
     if (made.consumer != chain::no_kernel) made.members.push_back(made.consumer);
   }
   bool is_of_loss(std::size_t kernel) const {

@@ -324,6 +324,24 @@ TEST_CASE("kernel-fusion: a copy of the cache for a layout") {
   }
 }
 
+TEST_CASE("kernel-fusion: a copy is of one chain, also where copies follow each other") {
+  passes const all = {{"add", 1, 1}, {"copy_x", 1, 1}, {"copy_x", 1, 1}, {"copy_x", 1, 1}};
+  model const p = steps_of(known::kernels, [&](model& made) {
+    made.in(made.attention, [&](std::uint32_t where) {
+      made.run_all(where, all);
+      made.product(where, 2.0);
+    });
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  finding const* const found = a.find(rule);
+  REQUIRE(found != nullptr);
+  double kernels = 0.0;
+  for (finding_evidence const& value : found->evidence)
+    if (value.column == "chain_kernels") kernels += value.value;
+  CHECK(kernels == 4.0);
+}
+
 TEST_CASE("kernel-fusion: an optimizer needs its passes") {
   passes const clipped = {{"grad_norm", 1, 0.0001}, {"clip_by", 0.0001, 0.0001}, {"adamw", 4, 3}};
   passes const tensors(6, {"adamw", 4, 3});
