@@ -54,7 +54,6 @@ double integer_instructions(rule_context const& run, std::size_t row) noexcept {
 
 rule_result divergence(rule_context const& run) {
   constexpr double most_threads = 24.0;  // of 32: from here down Nsight Compute warns, too
-  constexpr double tensor_kernel = 0.2;  // use; chosen: one thread issues for all
   return look_at_counted(
       run, "warp_instructions", [&](std::size_t row, double ns) -> std::optional<candidate> {
         double const instructions = run.own(row, "warp_instructions");
@@ -62,7 +61,7 @@ rule_result divergence(rule_context const& run) {
         double const working = run.own(row, "predicated_on_instructions") / instructions;
         range_limit const& load = run.load(row);
         if (!(working > 0.0) || working > most_threads || !load.units.are_whole() ||
-            run.tensor_core_use(row) > tensor_kernel)
+            is_tensor_kernel(run, row))
           return std::nullopt;
         double const left = working / warp_threads;
         fix_of_kernels fix;

@@ -60,6 +60,13 @@ inline bool is_bound_by_instructions(rule_context const& run, std::size_t row) n
          is_instruction_unit(load.units.longest());
 }
 
+/// Whether its kernels work on tensor cores: they have few warps by design, which wait for each
+/// other, and one thread of which issues for all.
+inline bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept {
+  constexpr double least = 0.2;  // use; chosen
+  return run.tensor_core_use(row) > least;
+}
+
 /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
 /// Chosen.
 inline constexpr double most_explained = 0.3;

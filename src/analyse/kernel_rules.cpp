@@ -372,8 +372,7 @@ rule_result tail_wave(rule_context const& run) {
 }
 
 rule_result low_occupancy(rule_context const& run) {
-  constexpr double low = 0.4;            // of the warps that fit; chosen
-  constexpr double tensor_kernel = 0.2;  // use; chosen: such kernels have few warps by design
+  constexpr double low = 0.4;  // of the warps that fit; chosen
   return look_at_waiting(
       run, far_use,
       [&](std::size_t row, double ns, kernel_row const& kernel) -> std::optional<candidate> {
@@ -383,8 +382,7 @@ rule_result low_occupancy(rule_context const& run) {
         // Of one wave, all blocks run already.
         bool const more_would_run = waves_of(run, kernel) > 1.0;
         bool const is_far = run.load(row).fraction() < far_use;
-        if (!few || !more_would_run || !is_far || run.tensor_core_use(row) > tensor_kernel)
-          return std::nullopt;
+        if (!few || !more_would_run || !is_far || is_tensor_kernel(run, row)) return std::nullopt;
         double const gain = run.gains.gain(row, fix_of_kernels().ends_waits(ns));
         if (!run.is_worth(gain)) return std::nullopt;
         bool const by_registers = fits.limiter == "registers";

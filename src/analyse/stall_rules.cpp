@@ -24,12 +24,6 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
-/// Such kernels have few warps by design, which wait for each other.
-bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept {
-  constexpr double least = 0.2;  // use; chosen
-  return run.tensor_core_use(row) > least;
-}
-
 /// "; warps most often wait at a block barrier (barrier), 62 % of their time".
 std::string stall_clause(stall_share const& most) {
   if (most.stall == nullptr) return {};
