@@ -27,6 +27,11 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Whether the options say where to count kernels: `kernels=off` says nowhere.
+inline bool asks_for_kernels(options const& wanted) noexcept {
+  return !wanted.kernels.empty() && !(wanted.kernels.size() == 1 && wanted.kernels[0] == "off");
+}
+
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
 /// single kernels; or in passes that the program drives itself. Threads: the one that drives the
 /// steps.
@@ -41,7 +46,7 @@ class device_counting {
         trial_(trace),
         ranges_(trace, trial_),
         kernels_(trace, trial_) {
-    if (asks_for_kernels()) ranges_.try_for_kernels();
+    if (asks_for_kernels(wanted)) ranges_.try_for_kernels();
   }
   device_counting(device_counting const&) = delete;
   device_counting& operator=(device_counting const&) = delete;
@@ -158,7 +163,8 @@ class device_counting {
 
   /// Tries in a step that is not timed which launches may wait.
   void begin_trial() {
-    bool const is_needed = asks_for_kernels() || pass_plan::may_instrument(options_.counters);
+    bool const is_needed =
+        asks_for_kernels(options_) || pass_plan::may_instrument(options_.counters);
     if (!is_needed || trial_.passed() || trial_.failed()) return;
     static launch_gate::keeper const gate{[](void* trial, gated_call const& call) noexcept {
                                             static_cast<launch_trial*>(trial)->begins(call);
@@ -200,7 +206,7 @@ class device_counting {
     ranges_.close();
     if (ranges_.passes_done() != ranges_.passes()) return end();
     vec<status> of_kernels;
-    if (!asks_for_kernels()) return count_mixed_ranges(of_kernels);
+    if (!asks_for_kernels(options_)) return count_mixed_ranges(of_kernels);
     if (!keep(kernels_.open(options_.counters, options_.kernels, of_kernels))) return end();
     for (status const& problem : of_kernels) (void)keep(problem);  // ranges may have it
     if (kernels_.done()) return end();
@@ -224,10 +230,6 @@ class device_counting {
                        << mixed.size() << (mixed.size() == 1 ? " range" : " ranges")
                        << " with several kernels one by one in the next " << kernels_.passes()
                        << (kernels_.passes() == 1 ? " step" : " steps"));
-  }
-  bool asks_for_kernels() const noexcept {
-    vec<std::string> const& names = options_.kernels;
-    return !names.empty() && !(names.size() == 1 && names[0] == "off");
   }
   static bool asks_for(std::string_view request, std::string_view preset) {
     while (!request.empty())

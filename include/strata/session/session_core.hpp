@@ -333,7 +333,7 @@ class session_core {
 
   /// Options that have no effect as they are.
   void look_at_wishes() {
-    if (!options_.kernels.empty() && options_.kernels[0] != "off" && options_.counters.empty()) {
+    if (asks_for_kernels(options_) && options_.counters.empty()) {
       problems_.all().emplace_back(
           errc::bad_argument,
           "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
