@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz.hpp"
 
@@ -20,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       fuzz::require(c == '\t' || static_cast<unsigned char>(c) >= ' ', "no control characters",
                     problem);
   }
-  strata::vec<strata::accepted_regression> accepted;
+  std::vector<strata::accepted_regression> accepted;
   (void)strata::read_accepted(text, accepted);
   return 0;
 }

@@ -83,7 +83,8 @@ TEST_CASE("what is compressed reads back, whatever it is and in whatever parts i
                                  of_random(70000, 256, 1),
                                  of_random(70000, 2, 2)};
   std::string rows;  // of one kind, with numbers that differ
-  for (int i = 0; i < 6000; ++i) rows += "{\"ts\":" + std::to_string(i * 7919 % 100003) + "},\n";
+  for (int i = 0; i < 6000; ++i)
+    rows += "{\"ts\":" + std::to_string(std::int64_t{i} * 7919 % 100003) + "},\n";
   texts.push_back(rows);
   for (std::size_t const size : {(1u << 20) - 1, 1u << 20, (1u << 20) + 1, 3u << 20})  // of parts
     texts.push_back(of_random(size, 256, 3));
@@ -99,7 +100,7 @@ TEST_CASE("what is compressed reads back, whatever it is and in whatever parts i
 TEST_CASE("several threads write what one writes") {
   std::string rows;
   for (int i = 0; rows.size() < 5000000; ++i)
-    rows += "{\"ts\":" + std::to_string(i * 7919 % 100003) + "},\n";
+    rows += "{\"ts\":" + std::to_string(std::int64_t{i} * 7919 % 100003) + "},\n";
   std::string const alone = packed(rows, 60000);
   CHECK(unpacked(alone) == rows);
   CHECK(packed(rows, 777, 3) == alone);
