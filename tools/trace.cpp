@@ -1,5 +1,5 @@
 // strata trace: the timeline of a recording, or of the ranks of a run, for Perfetto,
-// chrome://tracing and what reads PyTorch's traces.
+// chrome://tracing and what reads PyTorch's traces or Nsight Systems' databases.
 #include "report/trace.hpp"
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
@@ -16,6 +16,7 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "files.hpp"
+#include "nsys_tables.hpp"
 
 namespace tools {
 namespace {
@@ -26,12 +27,16 @@ class trace_command final : public subcommand {
   char const* about() const override { return "Write the timeline of a recording"; }
   std::string details() const override {
     return "Open it at https://ui.perfetto.dev, which reads it in the browser. Of a folder with a "
-           "folder\nfor each rank, all ranks are in one timeline, by the time of day.\n\n"
+           "folder\nfor each rank, all ranks are in one timeline, by the time of day.\n"
+           "A name that ends in .sqlite is written as Nsight Systems exports a run, for tools "
+           "that\n"
+           "read those.\n\n"
            "  strata trace strata-out --out run.json.gz";
   }
   void declare(arguments& takes) override {
     takes.required("FILE", path_, "the recording, or the folder of a run or of its ranks");
-    takes.output("--out", out_, "the timeline; a name that ends in .gz is compressed");
+    takes.output("--out", out_,
+                 "the timeline; of a name that ends in .gz compressed, in .sqlite as tables");
   }
 
   exit_code run() override {
@@ -48,6 +53,8 @@ class trace_command final : public subcommand {
       }
     std::vector<std::string> const files =
         profiles_in(path_, {recording_name, recording_part_name});
+    if (files.size() > 1 && ends_in(".sqlite"))
+      return refuse(name(), path_, "Tables are of one run: name the folder of one rank.");
     return files.size() > 1 ? join(files) : write_one();
   }
 
@@ -84,6 +91,12 @@ class trace_command final : public subcommand {
       return exit_code::unusable;
     strata::profile_tables tables(recorded);
     std::string problem;
+    if (ends_in(".sqlite")) {
+      problem = write_nsys_tables(out_, tables.input());
+      say_problems(recorded, {}, {});
+      if (!problem.empty()) report_problem(name(), out_, "It cannot be written: " + problem + ".");
+      return end(problem.empty());
+    }
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
       problem = strata::write_trace(out, tables.input(), options()).problem;
     });

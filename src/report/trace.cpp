@@ -9,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/columns.hpp>
+#include "cuda_words.hpp"
 #include "gzip_writer.hpp"
 #include "trace_plan.hpp"
 
@@ -32,51 +33,6 @@ namespace detail {
 namespace trace_parts {  // not anonymous: joined_trace::state has members of these types
 
 // ---- words: those of PyTorch's profiler, which the readers know ----
-
-/// The call of the CUDA runtime that a program most often makes for this.
-std::string_view call_name(api_kind kind) noexcept {
-  switch (kind) {
-    case api_kind::launch:
-      return "cudaLaunchKernel";
-    case api_kind::graph_launch:
-      return "cudaGraphLaunch";
-    case api_kind::copy:
-      return "cudaMemcpyAsync";
-    case api_kind::set:
-      return "cudaMemsetAsync";
-    case api_kind::allocate:
-      return "cudaMalloc";
-    case api_kind::release:
-      return "cudaFree";
-    case api_kind::begin_capture:
-      return "cudaStreamBeginCapture";
-    case api_kind::end_capture:
-      return "cudaStreamEndCapture";
-    case api_kind::wait:
-      return "cudaDeviceSynchronize";
-    case api_kind::graph_change:
-      return "cudaGraphInstantiate";
-    case api_kind::none:
-      break;
-  }
-  return "driver call";
-}
-
-/// What a wait for something else than the device is called by.
-std::string_view call_name(synchronization_kind kind) noexcept {
-  switch (kind) {
-    case synchronization_kind::event:
-      return "cudaEventSynchronize";
-    case synchronization_kind::stream:
-      return "cudaStreamSynchronize";
-    case synchronization_kind::stream_wait_event:
-      return "cudaStreamWaitEvent";
-    case synchronization_kind::context:
-    case synchronization_kind::unknown:
-      break;
-  }
-  return call_name(api_kind::wait);
-}
 
 std::string_view wait_name(synchronization_kind kind) noexcept {
   switch (kind) {

@@ -54,8 +54,8 @@ def same(what, found, wanted, limit=LIMIT):
         failed.append(f"{what}: {found}, not {wanted}")
 
 
-def run(*arguments):
-    done = subprocess.run([str(a) for a in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+def run(*arguments, environment=None):
+    done = subprocess.run([str(a) for a in arguments], env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     if done.returncode != 0:
         failed.append(f"{arguments[:3]}: exit code {done.returncode}: {done.stderr[-500:]}")
     return done.stdout
@@ -170,6 +170,28 @@ def check_perfetto(name, path, events):
     return None
 
 
+def check_nsys_ai(name, recording, events, wanted, folder):
+    """Nsight Systems' tables: kernels by step and by range, busy and idle time."""
+    path = pathlib.Path(folder, f"{name}.sqlite")
+    run(strata, "trace", recording, "--out", path)
+
+    def skill(which, *words):
+        command = [sys.executable, "-m", "nsys_ai", "skill", "run", which, str(path), "--format", "json", *words]
+        return json.loads(run(*command, environment={"PYTHONPATH": os.pathsep.join(sys.path)}))
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    devices = {e["args"]["device"] for e in kernels}
+    if len(devices) == 1:  # it looks at one device
+        found = skill("overlap_breakdown")[0]
+        same(f"{name}: nsys-ai, kernels", found["compute_kernels"], len(kernels), 0)
+        same(f"{name}: nsys-ai, compute ms", found["compute_only_ms"], wanted["kernels_us"] / 1e3)
+    if name.startswith("gpt2"):  # it looks for steps in the thread that launches most, which is not always theirs
+        steps = skill("iteration_timing", "-p", "marker=step")
+        same(f"{name}: nsys-ai, steps", len([s for s in steps if not s["heuristic"]]), len(wanted["steps"]), 0)
+    in_ranges = {row["start_ms"] for row in skill("nvtx_kernel_map")}
+    if not in_ranges:
+        failed.append(f"{name}: nsys-ai finds no kernel in a range")
+
+
 def told(path, events, recording):
     """What the readers have to find: of the rows by arithmetic of our own, and of Strata's own answer."""
     work = [e for e in events if e.get("cat") in WORK]
@@ -215,6 +237,7 @@ def main():
                 check_critical_path(name, packed, events)
             check_tensorboard(name, packed, folder, wanted)
             check_gpu_idle(name, plain, wanted)
+            check_nsys_ai(name, recording, events, wanted, folder)
             check_perfetto(name, packed, events)
         check_overlap(folder)
     print("\n".join(failed) or f"{compared} numbers of the readers are those of Strata")

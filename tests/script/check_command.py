@@ -1,12 +1,14 @@
 """strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. run, report,
 ledger, compare and ranks have scripts of their own."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -117,6 +119,26 @@ broken.write_bytes(recordings[0].read_bytes()[:100])
 told = ran(2, "trace", "ranks", "--out", "two.json").stderr
 that("ranks/rank2/profile.strata" in told and told.endswith("wrote two.json\nstrata trace: 2 of 3 recordings are in it\n"), f"a broken rank: {told}")
 that(pathlib.Path("two.json").read_bytes() == pathlib.Path("joined.json").read_bytes(), "a broken rank changes what the others have")
+# Nsight Systems' tables: the rows of the timeline, joined as its readers join them.
+words = ["trace", recordings[0], "--out", "one.sqlite"]
+for _ in range(2):  # the second one replaces the first
+    ran(0, *words)
+kinds = {"kernel": "KERNEL", "gpu_memcpy": "MEMCPY", "gpu_memset": "MEMSET", "cuda_runtime": "RUNTIME", "cuda_sync": "SYNCHRONIZATION"}
+with contextlib.closing(sqlite3.connect("one.sqlite")) as tables:
+    for category, table in kinds.items():
+        rows = [e for e in alone[0]["traceEvents"] if e.get("cat") == category and e["ph"] == "X"]
+        found = tables.execute(f'SELECT count(*), total("end" - start) FROM CUPTI_ACTIVITY_KIND_{table}').fetchone()
+        that(found[0] == len(rows) and abs(found[1] - 1e3 * sum(e["dur"] for e in rows)) < len(rows) + 1, f"{table}: {found}, {len(rows)} events")
+    named = tables.execute("""SELECT k.start, n.text, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k
+        JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON k.correlationId = r.correlationId JOIN StringIds s ON k.shortName = s.id
+        JOIN NVTX_EVENTS n ON n.eventType = 59 AND n.globalTid = r.globalTid AND n.start <= r.start AND n."end" >= r."end"
+        GROUP BY k.start HAVING max(n.start) ORDER BY k.start""").fetchall()
+    that(len(named) == sum(e.get("cat") == "kernel" for e in alone[0]["traceEvents"]), f"{len(named)} kernels lie in ranges")
+    events = {e["name"] for e in alone[0]["traceEvents"]}
+    that({row[1] for row in named} | {row[2] for row in named} <= events, "a name is not the timeline's")
+    that(tables.execute("SELECT smCount FROM TARGET_INFO_GPU").fetchall() == [(132,)], "not the GPU of the recording")
+that("no/a-folder.sqlite: It cannot be written" in ran(1, "trace", recordings[0], "--out", "no/a-folder.sqlite").stderr, "no place for tables")
+that("one rank" in ran(2, "trace", "ranks", "--out", "ranks.sqlite").stderr, "tables of several runs")
 # Without zlib the timeline is there, not compressed.
 pathlib.Path("no-zlib").mkdir(exist_ok=True)
 pathlib.Path("no-zlib/libz.so.1").write_bytes(b"")

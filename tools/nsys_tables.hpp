@@ -1,0 +1,18 @@
+// The timeline of a run in the tables that Nsight Systems exports, for what reads those.
+#ifndef STRATA_TOOLS_NSYS_TABLES_HPP
+#define STRATA_TOOLS_NSYS_TABLES_HPP
+
+#include <strata/tables/table_input.hpp>
+
+#include <string>
+
+namespace tools {
+
+/// Writes an SQLite database with kernels, copies, fills, waits, calls, ranges and GPUs. A file
+/// that is there is replaced. Times are ns since the session began. Requires: libsqlite3 at run
+/// time. Returns: why it is not written; empty where it is.
+std::string write_nsys_tables(std::string const& path, strata::table_input const& input);
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_NSYS_TABLES_HPP
