@@ -9,9 +9,6 @@ import pathlib
 import statistics
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "package"))
-from cost import BARS  # noqa: E402
-
 # Measured on one H100 machine, not in the same run: only the size of the difference is meant.
 TRACY_NS = 143.0
 CALIPER_NS = 710.0
@@ -167,25 +164,6 @@ def compressed_table(rows):
               number(1e3 / (median(plain["ns"]) / 1e6)))
 
 
-def include_table(result):
-    rows = {(row["unit"], row["by"]): row for row in result["units"]}
-    bars = {(unit, how): (beside, limit, memory) for unit, how, *beside, limit, memory in BARS}
-    table = Table("Includes, " + result["compiler"],
-                  ["unit", "by", "user s", "min", "wall s", "beside", "times (min)", "bar", "MB", "bar", ""])
-    for (unit, how), row in rows.items():
-        beside, limit, memory = bars.get((unit, how), (("nvtx3.hpp", how), None, None))
-        ratio, text, ok = None, "", None
-        if tuple(beside) in rows:
-            other = rows[tuple(beside)]["user_s"]
-            ratio = median(row["user_s"]) / median(other)
-            text = f"{ratio:.2f} ({min(row['user_s']) / min(other):.2f})"
-        if limit and ratio is not None:
-            ok = ratio <= limit and (not memory or row["memory_mb"] <= memory)
-        table.row(unit, how, f"{median(row['user_s']):.3f}", f"{min(row['user_s']):.3f}", f"{median(row['wall_s']):.3f}",
-                  " by ".join(beside) if text else "", text, f"<= {limit}" if limit else "", row["memory_mb"],
-                  f"<= {memory}" if memory else "", verdict(ok, f"include: {unit} by {how}"))
-
-
 def free_table(result):
     table = Table("A program without a range, with and without the umbrella header",
                   ["", "without (min)", "with (min)", "ratio", "of the minima", "bar", ""])
@@ -266,8 +244,7 @@ def main():
             continue
         result = json.loads(text)
         kind = result["bench"].split("-")[0]
-        {"range": range_table, "thread": thread_table, "report": report_table, "include": include_table,
-         "free": free_table}[kind](result)
+        {"range": range_table, "thread": thread_table, "report": report_table, "free": free_table}[kind](result)
         about(result)
     for kind, table in (("launch", launch_table), ("report", memory_table), ("gpt2", gpt2_table)):
         chosen = [line for line in lines if line["bench"] == kind]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmarks of the host side and keeps every repetition, without what tells one machine from another.
 
-Usage: benchmarks/run_cpu.py BUILD_FOLDER OUTPUT_FOLDER [--prefix NAME-] [--only range,thread,report,include,free] [--repetitions N]
+Usage: benchmarks/run_cpu.py BUILD_FOLDER OUTPUT_FOLDER [--prefix NAME-] [--only range,thread,report,free] [--repetitions N]
 BUILD_FOLDER holds range_bench and the others (build/benchmarks of a CMake build). Benchmarks that are not there are
 skipped with a word. Repetitions are interleaved at random by Google Benchmark.
 """
@@ -57,7 +57,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--prefix", default="")
-    parser.add_argument("--only", default="range,thread,report,include,free")
+    parser.add_argument("--only", default="range,thread,report,free")
     parser.add_argument("--repetitions", type=int)
     parser.add_argument("--largest", type=int, default=10_000_000, help="kernels of the largest profile")
     args = parser.parse_args()
@@ -94,10 +94,6 @@ def main():
         lines = json.dumps(result, indent=1)
         (args.output / f"{args.prefix}{name}.json").write_text(lines + "\n")
         print(f"run_cpu.py: {name} done", flush=True)
-    if "include" in wanted:
-        subprocess.run([sys.executable, str(HERE / "include_cost.py"), str(args.output / f"{args.prefix}include.json")],
-                       check=True)
-        print("run_cpu.py: include done")
     if "free" in wanted:
         subprocess.run([sys.executable, str(HERE / "range_free.py"), str(args.output / f"{args.prefix}free.json")],
                        check=True)

@@ -1,9 +1,8 @@
 """What an include costs: user seconds of the compiler's processor, as times those of a unit with <nvtx3/nvtx3.hpp>.
 
-benchmarks/include_cost.py writes what is measured here to a file. Only the ratios are held to the bars: both sides are
-compiled in turns by one compiler, so a slow or busy machine slows both. The implementation takes seconds, in which a
-machine changes: the unit beside it is compiled before and after each time, and the best of these ratios counts. A
-failure is measured again. The ring runs this test alone."""
+Only the ratios are held to the bars: both sides are compiled in turns by one compiler, so a slow or busy machine slows
+both. The implementation takes seconds, in which a machine changes: the unit beside it is compiled before and after each
+time, and the best of these ratios counts. A failure is measured again. The ring runs this test alone."""
 import os
 import pathlib
 import shutil

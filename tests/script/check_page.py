@@ -30,7 +30,7 @@ from chromium import ANSWER_S, FIRST_PAINT, Browser, answer, find_browser  # noq
 
 PAPERS = {"A4": (8.27, 11.69), "letter": (8.5, 11)}  # inches
 AT_ONCE = 2  # browsers; each waits for itself often
-FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement, which is benchmarks/first_paint.py
+FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement
 DATA = '<script type="application/json" id="data">'
 IN_FIREFOX = ("gpt2", "hostile")
 
