@@ -1,11 +1,9 @@
-// The fake profiler itself: it counts exactly, and each misuse of CUPTI's rules is noticed.
+// The fake profiler notices each misuse of CUPTI's rules.
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <string>
 #include <utility>
@@ -130,45 +128,12 @@ struct client {
     params.object = object;
     return api::call(call.pop_range, params);
   }
-  result decode(std::size_t* dropped = nullptr) {
+  result decode() {
     api::decode_params params;
     params.object = object;
-    result const code = api::call(call.decode, params);
-    if (dropped != nullptr) *dropped = params.ranges_dropped;
-    return code;
-  }
-  std::vector<double> values(std::size_t range) {
-    std::vector<double> made(names.size());
-    api::evaluate_params params;
-    params.object = host;
-    params.counter_data = data.data();
-    params.counter_data_size = data.size();
-    params.range = range;
-    params.names = names.data();
-    params.count = names.size();
-    params.values = made.data();
-    CHECK(api::call(call.evaluate, params) == result::success);
-    return made;
-  }
-  void count(char const* range, int blocks) {
-    CHECK(push(range) == result::success);
-    fake_kernel kernel;
-    kernel.grid[0] = blocks;
-    (void)fake_launch(&kernel);
-    CHECK(pop() == result::success);
+    return api::call(call.decode, params);
   }
 };
-
-/// Switches CUPTI's kernel records as a client that traces does.
-void trace_kernels(bool on) {
-  using strata::detail::cupti::activity_kind;
-  auto const& cupti = strata::detail::cupti_library::get().api;
-  auto const request = [](std::uint8_t**, std::size_t*, std::size_t*) {};
-  auto const complete = [](void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {};
-  (void)cupti.register_callbacks(request, complete);
-  CHECK((on ? cupti.activity_enable(activity_kind::concurrent_kernel)
-            : cupti.activity_disable(activity_kind::concurrent_kernel)) == result::success);
-}
 
 /// Exactly one misuse since the last time, of which this is told.
 void check_misuse(std::string const& text) {
@@ -183,53 +148,6 @@ void check_misuse(std::string const& text) {
 }
 
 }  // namespace
-
-TEST_CASE("a set of several passes, and SASS in one of its own") {
-  client c({"dram__bytes_read.sum", "lts__t_bytes.sum", "smsp__sass_inst_executed.sum",
-            "dram__bytes.sum.peak_sustained"});
-  fake_profiler_set_metrics_per_pass(1);
-  REQUIRE(c.prepare() == 3);
-  for (int pass = 1; pass <= 3; ++pass) {
-    REQUIRE(c.start() == result::success);
-    c.count("1", pass);
-    c.count("2", 10);
-    c.count("1", pass);
-    CHECK(c.stop() == (pass == 3));
-  }
-  CHECK(c.decode() == result::success);
-  CHECK(c.values(0) == std::vector<double>{64, 128, 192, 1000});
-  CHECK(c.values(1) == std::vector<double>{320, 320, 320, 1000});
-  CHECK(fake_misuse_count() == 0);
-}
-
-TEST_CASE("instrumented code reads 0 beside CUPTI's kernel records") {
-  client c({"dram__bytes_read.sum", "smsp__sass_inst_executed.sum"});
-  REQUIRE(c.prepare() == 2);
-  trace_kernels(true);
-  while (c.start() == result::success) {
-    c.count("1", 1);
-    if (c.stop()) break;
-  }
-  trace_kernels(false);
-  CHECK(c.decode() == result::success);
-  CHECK(c.values(0) == std::vector<double>{32, 0});
-}
-
-TEST_CASE("a full image") {
-  client c({"dram__bytes_read.sum"});
-  REQUIRE(c.prepare(2) == 1);
-  REQUIRE(c.start() == result::success);
-  std::size_t dropped = 0;
-  for (char const* const name : {"1", "2", "3", "1", "4"}) {
-    if (fake_profiler_pushes() == 4) fake_profiler_set_full(fake_full::refuse, 0);
-    if (c.push(name) == result::success) CHECK(c.pop() == result::success);
-  }
-  CHECK(c.push("5") == result::max_limit_reached);
-  CHECK(c.stop());
-  CHECK(c.decode(&dropped) == result::success);
-  CHECK(dropped == 1);
-  CHECK(fake_misuse_count() == 0);
-}
 
 TEST_CASE("every misuse is noticed") {
   client c({"dram__bytes_read.sum"});
@@ -277,37 +195,6 @@ TEST_CASE("every misuse is noticed") {
   params.reserved = &params;
   CHECK(c.call.pop_range(&params) == result::invalid_parameter);
   check_misuse("cuptiRangeProfilerPopRange with pPriv set");
-}
-
-TEST_CASE("a second configuration of one object has no values") {
-  client c({"dram__bytes_read.sum"});
-  REQUIRE(c.prepare() == 1);
-  check_misuse("");
-  CHECK(c.set(8) == result::success);
-  check_misuse("cuptiRangeProfilerSetConfig a second time on one object");
-  REQUIRE(c.start() == result::success);
-  c.count("1", 1);
-  CHECK(c.stop());
-  CHECK(c.decode() == result::success);
-  CHECK(std::isnan(c.values(0).at(0)));
-}
-
-TEST_CASE("sizes belong to versions") {
-  client c({"dram__bytes_read.sum"});
-  api::device_supported_params params;
-  for (auto const& each : {std::pair{24U, 52U}, {130001U, 52U}, {130100U, 56U}, {130400U, 56U}}) {
-    auto const& version = each.first;
-    auto const& size = each.second;
-    CAPTURE(version);
-    fake_set_version(version);
-    for (std::size_t const given : {52U, 56U}) {
-      params.struct_size = given;
-      CHECK((c.call.device_supported(&params) == result::success) == (given == size));
-    }
-    CHECK(api::call(c.call.device_supported, params) == result::success);
-    CHECK(params.struct_size == size);
-  }
-  CHECK(fake_misuse_count() == 0);
 }
 
 }  // namespace counter_fake_test
