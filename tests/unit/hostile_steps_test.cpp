@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "../sanitizers.hpp"
 #include "finding_sample.hpp"
 
 namespace hostile_steps_test {
@@ -259,7 +258,7 @@ TEST_CASE(
     "hostile steps: random counters promise no time twice, and none of a kernel at its peak") {
   sample::random_numbers random(7);
   char const* const units[] = {"tensor", "fma", "alu", "fp64", "xu", "adu", "lsu", "issue", "l2"};
-  for (int i = 0; i < (test::sanitized ? 50 : 300); ++i) {
+  for (int i = 0; i < 60; ++i) {
     CAPTURE(i);
     program p = one_kernel(1 + random.below(3000));
     for (kernel_record& kernel : p.made.kernels) kernel.registers = 16 + random.below(240);

@@ -9,8 +9,6 @@
 #include <random>
 #include <vector>
 
-#include "../sanitizers.hpp"
-
 namespace period_finder_test {
 
 using strata::detail::period_finder;
@@ -152,7 +150,7 @@ calls layered(std::size_t layers, std::size_t kernels_in_layer, calls const& end
 TEST_CASE("marks that have the same place do not push each other out") {
   // Two launches come once in a step, and in one of a thousand programs they share a place.
   std::size_t found = 0;
-  constexpr call programs = test::sanitized ? 1000 : 4000;
+  constexpr call programs = 1000;
   for (call i = 0; i < programs; ++i) {
     calls const step = joined({{10'000 + i}, repeated(kernels(1, 8), 12)});
     program p;
@@ -371,7 +369,7 @@ TEST_CASE("threads that take turns, between steps or within, have the period of 
 TEST_CASE("loops at once have no period together, and their stream is trusted no more") {
   // The threads continue in turns of so many calls, at most.
   for (std::uint32_t const longest : {1u, 10u, 100u, 1000u, 10'000u})
-    for (std::uint32_t seed = 1; seed <= (test::sanitized ? 3 : 10); ++seed) {
+    for (std::uint32_t seed = 1; seed <= 3; ++seed) {
       CAPTURE(longest);
       CAPTURE(seed);
       std::mt19937 random(seed);

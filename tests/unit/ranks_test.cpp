@@ -274,7 +274,7 @@ TEST_CASE("a recording without all of its records tells no steps") {
 
 TEST_CASE("of a long run the last steps are kept") {
   rank_program p(0);
-  constexpr std::uint32_t steps = 20'000;
+  constexpr std::uint32_t steps = 3'000;
   for (std::uint32_t step = 0; step < steps; ++step) {
     std::int64_t const begin = step * 1000;
     p.step(begin, begin + 1000);
