@@ -6,17 +6,16 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
-root = pathlib.Path(__file__).resolve().parents[2]
+from _script import end, root, skip
+
 tools = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
 ptxas, nvdisasm = (shutil.which(name) or next((path for folder in tools if folder and os.path.exists(path := f"{folder}/bin/{name}")), None)
                    for name in ("ptxas", "nvdisasm"))
 compiler = shutil.which("c++") or shutil.which("g++")
 if not ptxas or not compiler:
-    print("SKIPPED: no ptxas, or no compiler")
-    sys.exit(77)
+    skip("no ptxas, or no compiler")
 
 PROGRAM = r"""
 #include <cstdio>
@@ -74,7 +73,4 @@ with tempfile.TemporaryDirectory() as folder:
             looked += 1
             if found != count:
                 failures.append(f"{name} for {chip}: {found} times {instruction}, not {count}")
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checked} modules by ptxas, {looked} disassembled")
-sys.exit(1 if failures else 0)
+end(f"{checked} modules by ptxas, {looked} disassembled")

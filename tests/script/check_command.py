@@ -12,29 +12,15 @@ import sqlite3
 import subprocess
 import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
-program = build / "tools/strata"
-if not program.exists():
-    print("SKIPPED: the command strata was not built")
-    sys.exit(77)
-environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+from _script import build, end, environment, expect, needs, program, recordings, root, that
+
+needs(program)
 environment["XDG_CACHE_HOME"] = str(pathlib.Path("cache").resolve())  # no roofs of the user's
 shutil.rmtree("cache", ignore_errors=True)
-recordings = sorted((root / "examples/report").glob("*.strata"))
-failures = []
-
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
 
 
 def ran(code, *words):
-    done = subprocess.run([str(program), *map(str, words)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True)
-    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done
+    return expect(code, program, *words)
 
 
 # The whole: every subcommand has its help and its line in docs/reference/command.md, and the exit codes stand there.
@@ -441,7 +427,4 @@ that(sorted(re.findall(r"(\w+)\.cpp", listed)) == sources, "tools/CMakeLists.txt
 listed = re.search(r"foreach name : \[('arguments'.*?)\]", (root / "meson.build").read_text(), re.S).group(1)
 that(sorted(re.findall(r"'(\w+)'", listed)) == sources, "meson.build lists other files")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{len(commands)} subcommands, {len(recordings)} recordings")
-sys.exit(1 if failures else 0)
+end(f"{len(commands)} subcommands, {len(recordings)} recordings")

@@ -8,24 +8,17 @@ import re
 import subprocess
 import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""), "tools", "strata")
-if not program.exists():
-    print("SKIPPED: the command strata was not built")
-    sys.exit(77)
-failures = []
+from _script import end, expect, failures, needs, program, root, that
+
+needs(program)
 
 
 def compared(code, *words):
-    done = subprocess.run([str(program), "compare", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    if done.returncode != code:
-        failures.append(f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done
+    return expect(code, program, "compare", *words)
 
 
 def says(done, text):
-    if text not in done.stdout + done.stderr:
-        failures.append(f"{done.args}: nothing on '{text}'\n{done.stdout}{done.stderr}")
+    that(text in done.stdout + done.stderr, f"{done.args}: nothing on '{text}'\n{done.stdout}{done.stderr}")
 
 
 def written(name, profile):
@@ -297,5 +290,4 @@ for line in re.search(r"^```\n(.*?)^```", guide, re.S | re.M).group(1).splitline
 for word in usage.stdout.split():
     if word.startswith("--") and f"`{word}" not in told:
         failures.append(f"docs/reference/comparison.md: nothing on {word}")
-print("\n".join(failures) or "compare says what it should")
-sys.exit(bool(failures))
+end("strata compare")

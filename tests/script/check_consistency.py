@@ -7,22 +7,16 @@ exceeds its whole, and parts add up.
 import csv
 import html
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
-program = build / "tools/strata"
+from _script import build, end, environment, failures, needs, program, root
+
 tests = build / "tests/bin/unit_tests"
-if not program.exists() or not tests.exists():
-    print("SKIPPED: the command strata or the unit tests were not built")
-    sys.exit(77)
-environment = {k: v for k, v in os.environ.items() if not k.startswith("STRATA")}
-failures, checks = [], 0
+needs(program, tests)
+checks = 0
 
 
 def that(ok, text):
@@ -356,7 +350,4 @@ recordings = sorted((root / "examples/report").glob("*.strata")) + sorted(folder
 that(len(recordings) >= 30, f"recordings are missing: {len(recordings)}")
 for each in recordings:
     run_outputs(each).check()
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks of {len(recordings)} recordings")
-sys.exit(1 if failures else 0)
+end(f"{checks} checks of {len(recordings)} recordings")

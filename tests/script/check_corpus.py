@@ -6,7 +6,8 @@ import re
 import subprocess
 import sys
 
-root = pathlib.Path(__file__).resolve().parent.parent.parent
+from _script import end, failures, root
+
 program = root / "benchmarks" / "corpus" / "compare.py"
 percent = ".avg.pct_of_peak_sustained_elapsed"
 METRICS = ["sm__cycles_elapsed.max", "gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum", "sm__pipe_tensor_cycles_active" + percent,
@@ -28,7 +29,6 @@ KERNELS = [
 ]
 folder = pathlib.Path("corpus")
 folder.mkdir(exist_ok=True)
-failures = []
 
 
 def quoted(cells):
@@ -90,8 +90,6 @@ for script in (program, root / "benchmarks/planted.py"):
     said = subprocess.run([sys.executable, str(script), "--help"], cwd=asked, capture_output=True, text=True)
     if script.name not in said.stdout + said.stderr or list(asked.iterdir()):
         failures.append(f"{script.name} --help does not only say how it is called")
-for failure in failures:
-    print("FAILED:", failure)
 if failures:
     print(text)
-sys.exit(1 if failures else 0)
+end("benchmarks/corpus/compare.py")

@@ -6,17 +6,10 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
+from _script import build, end, root, that
+
 strata = build / "tools/strata"
-failures = []
-
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
 
 
 def script(path, text):
@@ -135,7 +128,4 @@ if strata.exists():
                 that(option in helps[name], f"{source.name}: strata {name} has no {option}: {command}")
     that(len(helps) > 4, f"few commands were found: {sorted(helps)}")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"the demo: {len(failures)} failures")
-sys.exit(1 if failures else 0)
+end("the demo")

@@ -3,32 +3,20 @@
 Both have the same values, no series comes twice, and the step is that of findings.json."""
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
+from _script import end, environment, needs, program, recordings, root, skip, that
+
 sys.path.append(str(root / "build" / "fleet"))
 try:
     import prometheus_client.openmetrics.parser
     import prometheus_client.parser
 except ImportError as error:
-    print(f"SKIPPED: the Python package prometheus-client is not installed ({error}); tests/run.sh installs it")
-    sys.exit(77)
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
-program = build / "tools/strata"
-if not program.exists():
-    print("SKIPPED: the command strata was not built")
-    sys.exit(77)
-environment = {k: v for k, v in os.environ.items() if not k.startswith("STRATA")}
-failures = []
-
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
+    skip(f"the Python package prometheus-client is not installed ({error}); tests/run.sh installs it")
+needs(program)
 
 
 def series(families):
@@ -46,7 +34,6 @@ def series(families):
 
 shutil.rmtree("fleet", ignore_errors=True)
 count = 0
-recordings = sorted((root / "examples/report").glob("*.strata"))
 for recording in recordings:
     folder = pathlib.Path("fleet") / recording.stem
     done = subprocess.run([program, "report", recording, "--formats", "openmetrics+json", "--out", folder],
@@ -62,7 +49,4 @@ for recording in recordings:
     that(len(strict) > 10, f"{recording.stem}: {len(strict)} series")
     count += len(strict)
 that(len(recordings) >= 5, "recordings are missing")
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{count} series of {len(recordings)} recordings")
-sys.exit(1 if failures else 0)
+end(f"{count} series of {len(recordings)} recordings")

@@ -1,32 +1,18 @@
 """strata ranks: what it prints, its exit codes and its JSON, on made-up ranks of which one is late."""
 
 import json
-import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
-program = build / "tools/strata"
-if not program.exists():
-    print("SKIPPED: the command strata was not built")
-    sys.exit(77)
-environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
-failures = []
+from _script import build, end, environment, expect, needs, program, root, that
 
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
+needs(program)
 
 
 def ranks(code, *words):
-    done = subprocess.run([str(program), "ranks", *map(str, words)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done
+    return expect(code, program, "ranks", *words)
 
 
 def refused(told, *words):
@@ -247,7 +233,4 @@ shutil.copy("longer/rank1/profile.strata", "late/rank1")
 told = ranks(1, late).stdout
 that(told.startswith("Rank 2 is last in 9 of 9 steps, by ") and "note: The ranks recorded other steps: those that all have are compared.\n" in told, told)
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{len(failures)} failures")
-sys.exit(1 if failures else 0)
+end("strata ranks")

@@ -7,28 +7,16 @@ import json
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
-program = build / "tools/strata"
-if not program.exists() or not (build / "examples/phases").exists():
-    print("SKIPPED: the command strata or the example phases was not built")
-    sys.exit(77)
-environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+import _script
+from _script import build, end, environment, needs, program, recordings, root, that
+
+needs(program, build / "examples/phases")
 here = pathlib.Path()
-failures = []
-
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
 
 
 def run(*words, **variables):
-    return subprocess.run([str(each) for each in words], env={**environment, "COLUMNS": "240", "LC_ALL": "C.UTF-8", **variables},
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    return _script.run(*words, env={**environment, "COLUMNS": "240", "LC_ALL": "C.UTF-8", **variables})
 
 
 def reported(code, *words):
@@ -62,7 +50,6 @@ for name in files:
     that(same, f"{name} is not the program's")
 
 # The page of a run on a GPU, with everything in it.
-recordings = sorted((root / "examples/report").glob("*.strata"))
 counted = [each for each in recordings if each.stem != "gpt2-memory"]
 declared = [each for each in counted if each.stem.startswith("gpt2-")]  # the work of their ranges
 for recording in recordings:
@@ -161,7 +148,4 @@ that("The folder has no profile.strata: record with STRATA=trace,formats=table+r
      in reported(2, root / "docs"), "a folder without a recording")
 that("cannot write" in reported(1, first, "--formats", "html", "--out", "/dev/null/x") or os.name == "nt", "no place is no failure")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{len(recordings)} recordings of examples/report")
-sys.exit(1 if failures else 0)
+end(f"{len(recordings)} recordings of examples/report")

@@ -13,30 +13,16 @@ import subprocess
 import sys
 import time
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
-program = build / "tools/strata"
-library = build / "tools/inject/libstrata_inject.so"
+from _script import build, end, environment, expect, library, needs, program, root, that
+
 fakes = build / "tests/fake/lib"
 fake_program = build / "tests/fake/bin/injected_program"
 with_stand_ins = fake_program.exists() and (fakes / "libcupti.so.13").exists() and (fakes / "libcuda.so.1").exists()
-if not program.exists() or not library.exists():
-    print("SKIPPED: the command strata or libstrata_inject.so was not built")
-    sys.exit(77)
-environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_", "CUDA_INJECTION", "LD_PRELOAD"))}
-failures = []
-
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
+needs(program, library)
 
 
 def ran(code, *words, by=program, **options):
-    options = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "universal_newlines": True, **options}
-    done = subprocess.run([str(by), "run", *map(str, words)], **options)
-    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done
+    return expect(code, by, "run", *words, **options)
 
 
 def refused(code, told, *words, **options):
@@ -526,7 +512,4 @@ that(told.get("LD_PRELOAD") == str((here / "moved" / libraries[0]).resolve()), f
 if with_stand_ins:
     records("moved/bin/strata")
 
-for failure in failures:
-    print(f"FAILED: {failure}")
-print(f"strata run: {len(failures)} failures")
-sys.exit(1 if failures else 0)
+end("strata run")

@@ -5,7 +5,6 @@ import base64
 import csv
 import hashlib
 import io
-import json
 import os
 import pathlib
 import re
@@ -14,23 +13,12 @@ import subprocess
 import sys
 import zipfile
 
-root = pathlib.Path(__file__).resolve().parents[2]
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
-if not (build / "tools/strata").exists() or not (build / "tools/inject/libstrata_inject.so").exists():
-    print("SKIPPED: the command strata or libstrata_inject.so was not built")
-    sys.exit(77)
+from _script import build, end, expect, library, needs, program, root, skip, that
+
+needs(program, library)
 if sys.version_info < (3, 8):
-    print("SKIPPED: the wheel needs Python 3.8 or later")
-    sys.exit(77)
+    skip("the wheel needs Python 3.8 or later")
 environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_", "CUDA_INJECTION", "LD_PRELOAD", "PYTHON", "PIP_"))}
-failures = []
-
-
-def that(ok, text):
-    if not ok:
-        failures.append(text)
-
-
 here = pathlib.Path("wheel").resolve()
 shutil.rmtree(here, ignore_errors=True)
 here.mkdir()
@@ -38,15 +26,12 @@ os.chdir(here)
 
 
 def ran(*words, code=0, **options):
-    done = subprocess.run([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, env=environment, **options)
-    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done
+    return expect(code, *words, env=environment, **options)
 
 
 script = root / "python/wheel.py"
 if subprocess.run([sys.executable, "-m", "venv", "environment"], stdout=subprocess.PIPE, stderr=subprocess.PIPE).returncode != 0:
-    print("SKIPPED: python3 -m venv does not work here: apt-get install python3-venv")
-    sys.exit(77)
+    skip("python3 -m venv does not work here: apt-get install python3-venv")
 
 # The file: its name, its bytes, what it has.
 wheel = pathlib.Path(ran(sys.executable, "-B", script, build, "--out", "dist").stdout.strip())
@@ -128,10 +113,10 @@ refused(f"{made}/tools/strata has no sections, which say what it needs: build it
 sys.path.insert(0, str(script.parent))
 sys.dont_write_bytecode = True
 import wheel as maker
-for needs, glibc in (("GLIBC_2.2.5", 2), ("GLIBC_2.34", 34), ("GLIBC_ABI_DT_RELR", 36), ("GLIBC_PRIVATE", None), ("GLIBCXX_3.4", 17), ("GLIBCXX_3.4.19", 17),
+for wanted, glibc in (("GLIBC_2.2.5", 2), ("GLIBC_2.34", 34), ("GLIBC_ABI_DT_RELR", 36), ("GLIBC_PRIVATE", None), ("GLIBCXX_3.4", 17), ("GLIBCXX_3.4.19", 17),
                      ("GLIBCXX_3.4.29", 34), ("GLIBCXX_3.4.31", 39), ("GLIBCXX_3.4.34", None), ("CXXABI_1.3", 17), ("CXXABI_1.3.13", 34), ("GCC_3.0", 17),
                      ("GCC_4.8.0", 17), ("GCC_12.0.0", 35), ("OPENSSL_3", None)):
-    that(maker.glibc_of(needs) == glibc, f"{needs} is of glibc 2.{maker.glibc_of(needs)}")
+    that(maker.glibc_of(wanted) == glibc, f"{wanted} is of glibc 2.{maker.glibc_of(wanted)}")
 
 
 class Program:
@@ -153,7 +138,4 @@ for programs, tag in (([Program("GLIBC_2.2.5")], "manylinux_2_17_x86_64"), ([Pro
                       ([Program("GLIBCXX_3.4.99")], "linux_x86_64"), ([Program(library="libc.musl-x86_64.so.1")], "linux_x86_64")):
     that(maker.platform_of(programs) == tag, f"{maker.platform_of(programs)} is not {tag}")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{wheel.name}; {len(failures)} failures")
-sys.exit(1 if failures else 0)
+end(wheel.name)
