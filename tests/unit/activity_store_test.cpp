@@ -139,27 +139,6 @@ struct traced_run {
 
 }  // namespace
 
-TEST_CASE("work finds its call, in any order") {
-  traced_run run;
-  std::vector<std::uint32_t> ids;
-  for (int i = 0; i < 100; ++i) ids.push_back(run.launch(run.a));
-  std::mt19937 random(7);
-  std::shuffle(ids.begin(), ids.end(), random);
-  for (std::uint32_t const id : ids) run.kernel(id, 1000 * id, 1000 * id + 10);
-  profile const p = run.take();
-  CHECK(p.losses.uncorrelated == 0);
-  REQUIRE(p.kernels.size() == 100);
-  CHECK(std::is_sorted(
-      p.kernels.begin(), p.kernels.end(),
-      [](kernel_record const& x, kernel_record const& y) { return x.begin < y.begin; }));
-  CHECK(std::is_sorted(p.launches.begin(), p.launches.end(),
-                       [](driver_call_record const& x, driver_call_record const& y) {
-                         return x.correlation < y.correlation;
-                       }));
-  CHECK(row(p, "a").self.kernel_ns == 1000);
-  CHECK(row(p, "a").self.launches == 100);
-}
-
 TEST_CASE("what is streamed never comes before its call") {
   traced_run run;
   run.stream_from_now();
@@ -260,21 +239,6 @@ TEST_CASE("work without a call is kept and counted") {
   CHECK(p.kernels.size() == 3);
   CHECK(p.losses.uncorrelated == 2);
   CHECK(row(p, "").self.kernels == 2);
-}
-
-TEST_CASE("times that the device lost are counted") {
-  traced_run run;
-  std::uint32_t const id = run.launch(run.a);
-  run.kernel(id, 0, 0);
-  run.kernel(id, 2, 3);
-  run.wait(id, 0, 0);
-  profile const p = run.take();
-  REQUIRE(p.kernels.size() == 2);
-  CHECK(p.kernels[0].begin == lost_time);
-  REQUIRE(p.synchronizations.size() == 1);
-  CHECK(p.synchronizations[0].begin == lost_time);
-  CHECK(p.losses.timestamps_lost == 2);
-  CHECK(p.losses.uncorrelated == 0);
 }
 
 TEST_CASE("a recording of kernels that all lost their times can be read") {
@@ -413,38 +377,6 @@ TEST_CASE("beyond the limits the sums continue: a million kernels in a log of on
   CHECK(kernels[1].duration.maximum() == 10);
 }
 
-TEST_CASE("the calls of a session are moved out of their pages") {
-  traced_run run;
-  std::int64_t const nodes = run.host.state().budget.used();
-  constexpr std::uint32_t count = 20'000;
-  for (std::uint32_t i = 0; i < count; ++i) run.launch(run.a);
-  std::int64_t const full = run.host.state().budget.used();
-  CHECK(full > nodes + std::int64_t{32} * count);
-  profile after;
-  run.host.move_to(after);
-  CHECK(after.launches.size() == count);
-  CHECK(after.launches.back().correlation == count);
-  CHECK(after.cost.log_bytes >= static_cast<std::uint64_t>(full));  // and names
-  CHECK(run.host.state().budget.used() == nodes);
-  run.launch(run.a);  // of a thread that comes late
-}
-
-TEST_CASE("kernels that overlap or come late count once in the busy time") {
-  traced_run run;
-  std::uint32_t const id = run.launch(run.a);
-  std::uint64_t const batch = detail::activity_store::batch;
-  std::vector<std::uint64_t> begins;
-  for (std::uint64_t i = 0; i < 2 * batch; ++i) begins.push_back(1000 + 10 * i);
-  std::mt19937 random(7);
-  for (std::uint64_t i = 0; i + 1000 < begins.size(); i += 1000)  // other streams deliver later
-    std::shuffle(begins.begin() + static_cast<std::ptrdiff_t>(i),
-                 begins.begin() + static_cast<std::ptrdiff_t>(i + 1000), random);
-  for (std::uint64_t const begin : begins) run.kernel(id, begin, begin + 15);
-  profile const p = run.take();
-  CHECK(row(p, "a").self.kernels == 2 * batch);
-  CHECK(row(p, "a").gpu_busy_ns == static_cast<std::int64_t>(20 * batch + 5));
-}
-
 TEST_CASE("records without times, all of them, are joined by batches") {
   traced_run run;
   run.captures.await_records(true);
@@ -468,22 +400,6 @@ TEST_CASE("records that come after the end of a session are none of the next one
   profile const p = run.take();
   CHECK(row(p, "a").self.kernels == 1);
   CHECK(p.losses.uncorrelated == 0);
-}
-
-TEST_CASE("windows far apart: each call is found, however many pages they lie on") {
-  constexpr std::uint32_t windows = 1'000;
-  traced_run run(1 << 20, 1 << 20);
-  for (std::uint32_t i = 0; i < windows; ++i) {
-    run.correlations += 10'000;  // what ran between the windows
-    for (std::uint64_t k = 0; k < 5; ++k) {
-      std::uint32_t const id = run.launch(run.a);
-      run.kernel(id, 100 * i + 10 * k, 100 * i + 10 * k + 5);
-    }
-  }
-  profile const p = run.take();
-  CHECK(p.losses.uncorrelated == 0);
-  CHECK(row(p, "a").self.kernels == 5 * windows);
-  CHECK(row(p, "a").self.launches == 5 * windows);
 }
 
 TEST_CASE("a session that begins with high ids keeps calls until their work has arrived") {
@@ -565,14 +481,6 @@ TEST_CASE("waits without a call are kept while there is room, and counted beyond
   traced_run some;
   for (std::uint64_t i = 1; i <= count; ++i) some.wait(0x40000000u, i, i + 1);
   CHECK(some.take().losses.activity_dropped == 0);
-}
-
-TEST_CASE("nothing at all") {
-  traced_run run;
-  profile const p = run.take();
-  CHECK(p.device.complete);
-  CHECK(p.launches.empty());
-  CHECK(p.losses.uncorrelated == 0);
 }
 
 }  // namespace activity_store_test

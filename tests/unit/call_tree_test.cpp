@@ -59,17 +59,6 @@ TEST_CASE("rows are depth-first, children in order of first use") {
   CHECK(tree.rows()[2].name == "block");
 }
 
-TEST_CASE("ranges that were never called have no row, their callers have") {
-  sample::maker make;
-  auto const unused = make.node(0, "unused");
-  auto const above = make.node(0, "above");
-  auto const below = make.node(above, "below");
-  make.kernel(make.launch(below, 0, 5), 10, 20);
-  call_tree const tree(make.made);
-  CHECK(paths(tree) == texts{"", "above", "above/below"});
-  CHECK(tree.row_of(unused).node == 0);
-}
-
 TEST_CASE("work of ranges that are not selected is in the nearest row above") {
   sample::maker make;
   auto const step = make.node(0, "step", strata::no_index, false);
@@ -140,80 +129,6 @@ TEST_CASE("host time: total, self, first step") {
   }
 }
 
-TEST_CASE("device work: launches, kernels, copies, waits") {
-  sample::maker make;
-  auto const step = make.node(0, "step");
-  auto const layer = make.node(step, "layer");
-  make.call(step, 0, 1000);
-  auto const kernel = make.launch(layer, 10, 14);
-  auto const graph = make.launch(step, 20, 27, api_kind::graph_launch);
-  auto const copy = make.launch(layer, 30, 33, api_kind::copy);
-  auto const fill = make.launch(layer, 40, 41, api_kind::set);
-  auto const allocation = make.launch(layer, 50, 90, api_kind::allocate);
-  make.launch(layer, 95, 99, api_kind::release);
-  make.launch(layer, 95, 99, api_kind::begin_capture);
-  make.kernel(kernel, 100, 110);
-  make.kernel(kernel, 105, 125);
-  make.kernel(graph, 120, 130);
-  make.kernel(77, 200, 230);  // no such launch
-  make.kernel(kernel, strata::lost_time, 170);
-  make.copy(copy, 140, 150, 64, copy_kind::host_to_device);
-  make.copy(copy, 150, 151, 32, copy_kind::device_to_host);
-  make.copy(copy, 151, 152, 16, copy_kind::peer);
-  make.copy(copy, 152, 153, 8, copy_kind::device_to_device);
-  make.copy(copy, 153, 154, 4, copy_kind::host_to_host);
-  make.copy(copy, strata::lost_time, strata::lost_time, 2, static_cast<copy_kind>(99));
-  make.copy(fill, 154, 156, 1, copy_kind::set);
-  make.made.synchronizations.push_back(
-      {300, 340, make.node_of(78), 78, 0, strata::synchronization_kind::stream, {}});
-  make.made.synchronizations.push_back({400,
-                                        405,
-                                        make.node_of(allocation),
-                                        allocation,
-                                        0,
-                                        strata::synchronization_kind::context,
-                                        {}});
-  make.made.synchronizations.push_back({410,
-                                        490,
-                                        make.node_of(allocation),
-                                        allocation,
-                                        0,
-                                        strata::synchronization_kind::stream_wait_event,
-                                        {}});
-
-  call_tree const tree(make.made);
-  strata::device_work const& self = row_at(tree, "step/layer").self;
-  CHECK(self.launches == 3);
-  CHECK(self.launch_ns == 4 + 3 + 1);
-  CHECK(self.kernels == 3);
-  CHECK(self.kernel_ns == 30);
-  CHECK(self.copies == 7);
-  CHECK(self.copy_ns == 10 + 1 + 1 + 1 + 1 + 2);
-  CHECK(self.host_to_device_bytes == 64);
-  CHECK(self.device_to_host_bytes == 32);
-  CHECK(self.device_to_device_bytes == 8);
-  CHECK(self.peer_bytes == 16);
-  CHECK(self.peer_copies == 1);
-  CHECK(self.peer_ns == 1);
-  CHECK(self.other_bytes == 6);
-  CHECK(self.set_bytes == 1);
-  CHECK(self.synchronizations == 1);
-  CHECK(self.synchronization_ns == 5);
-  range_row const& step_row = row_at(tree, "step");
-  CHECK(step_row.self.launches == 1);
-  CHECK(step_row.total.launches == 4);
-  CHECK(step_row.total.kernels == 4);
-  CHECK(step_row.total.kernel_ns == 40);
-  CHECK(row_at(tree, "step/layer").gpu_busy_ns == 25 + 16);
-  CHECK(step_row.gpu_busy_ns == 30 + 16);
-  range_row const& root = tree.rows()[0];
-  CHECK(root.self.kernels == 1);
-  CHECK(root.self.synchronization_ns == 40);
-  CHECK(root.total.kernels == make.made.kernels.size());
-  CHECK(root.total.kernel_ns == 70);
-  CHECK(root.gpu_busy_ns == 46 + 30);
-}
-
 TEST_CASE("work of threads in no range is told apart, and within the span of its range") {
   sample::maker make;
   auto const step = make.node(0, "step");
@@ -240,21 +155,6 @@ TEST_CASE("work of threads in no range is told apart, and within the span of its
   CHECK(row_at(tree, "step/backward").span_ns == 67);
   CHECK(row_at(tree, "step").span_ns == 77);
   CHECK(row_at(tree, "step").step_share == 1.0);
-}
-
-TEST_CASE("a launch into a capturing stream has no work of its own") {
-  sample::maker make;
-  auto const capture = make.node(0, "capture");
-  auto const replay = make.node(0, "replay");
-  make.launch(capture, 0, 3);
-  make.made.launches.back().flags = 1;
-  auto const correlation = make.launch(replay, 10, 12);
-  make.made.launches.front().correlation = correlation;
-  make.kernel(correlation, 20, 30);
-  call_tree const tree(make.made);
-  CHECK(row_at(tree, "capture").self.launches == 1);
-  CHECK(row_at(tree, "capture").self.kernels == 0);
-  CHECK(row_at(tree, "replay").self.kernels == 1);
 }
 
 TEST_CASE("the work of a call that only captured it was not done") {

@@ -25,49 +25,6 @@ bool mentions(std::string const& text, char const* part) {
 
 }  // namespace
 
-TEST_CASE("a range's own count, and with the ranges below it") {
-  counted const t(counter_sample().made);
-  CHECK(t.self("step", "hbm_read_bytes") == 100);
-  CHECK(t.total("step", "hbm_read_bytes") == 100 + 1000 + 3000 + 200 + 400);
-  CHECK(t.total("step", "hbm_bytes") == 4700 + 1300);
-  CHECK(t.total("step/block[0]", "hbm_read_bytes") == 1200);
-  CHECK(std::isnan(t.self("step/block[0]", "hbm_read_bytes")));
-  CHECK(t.self("step/block[1]/mlp", "hbm_bytes") == 600);
-  CHECK(t.total("step/block[1]/mlp", "hbm_bytes") == 600);
-  CHECK(t.total("", "hbm_bytes") == 6000);
-  CHECK(std::isnan(t.self("", "hbm_bytes")));
-  CHECK(t.total("step", "flop") == 2 * (1 + 10 + 20 + 5 + 7));
-  CHECK(t.table.rows == t.tree.rows().size());
-  CHECK(t.table.passes == 3);
-  CHECK(t.table.timed_steps == 2);
-  CHECK(t.table.chip == "GH100");
-}
-
-TEST_CASE("ratios are from sums, not means of ratios") {
-  counted const t(counter_sample().made);
-  CHECK(t.total("step/block[0]/attention", "l1_hit_rate") == 90);
-  CHECK(t.total("step/block[1]/mlp", "l1_hit_rate") == 75);
-  CHECK(t.total("step/block[1]", "l1_hit_rate") == doctest::Approx(100.0 * 40 / 940));
-  CHECK(t.total("step", "l1_hit_rate") == doctest::Approx(100.0 * 135 / 1050));
-  CHECK(t.self("step", "l1_hit_rate") == 50);
-  // Constants of the device do not add up, cycles and times do.
-  CHECK(t.total("step", "hbm_peak_bytes_per_cycle") == 2);
-  CHECK(t.total("step", "hbm_cycles") == 50000);
-  CHECK(t.total("step", "hbm_peak_bytes_per_second") == doctest::Approx(4e9));
-  CHECK(t.self("step", "hbm_peak_bytes_per_second") == doctest::Approx(4e9));
-}
-
-TEST_CASE("rows of a folded tree are sums over its nodes") {
-  counted const t(counter_sample().made, folding::by_name);
-  CHECK(t.total("step/block[*]/attention", "hbm_bytes") == 5000);
-  CHECK(t.self("step/block[*]/attention", "hbm_bytes") == 5000);
-  CHECK(t.total("step/block[*]/attention", "l1_hit_rate") == 10);  // 90 and 1.1 one by one
-  CHECK(t.total("step/block[*]", "hbm_bytes") == 5900);
-  CHECK(t.total("step", "hbm_bytes") == 6000);
-  CHECK(t.total("step/block[*]/attention", "timed_gpu_seconds") == doctest::Approx(2000e-9));
-  CHECK(t.total("step/block[*]/attention", "hbm_bytes_per_second") == doctest::Approx(2.5e9));
-}
-
 TEST_CASE("rates: counts of a counted step by the time of a timed one") {
   counted const t(counter_sample().made);
   CHECK(t.total("step/block[0]/mlp", "timed_gpu_seconds") == doctest::Approx(200e-9));
@@ -178,14 +135,6 @@ TEST_CASE("ranges that launch nothing have no values") {
   CHECK(t.note("load", "l2_hit_rate").substr(0, 15) == "this chip lacks");
 }
 
-TEST_CASE("work in the timed steps, but no count") {
-  counter_sample s;
-  for (std::string const& name : s.counted().names) s.forget(s.mlp1, name);
-  counted const t(s.made);
-  CHECK(mentions(t.note("step/block[1]/mlp", "hbm_bytes"), "not counted"));
-  CHECK(t.total("step/block[1]", "hbm_bytes") == 3500);
-}
-
 TEST_CASE("what the chip lacks has a column without values") {
   counted const t(counter_sample().made);
   CHECK(std::isnan(t.total("step", "l2_hit_rate")));
@@ -257,19 +206,6 @@ TEST_CASE("what was left out on purpose has its reason, in every metric that nee
   CHECK(optional.note("step", "tensor_flop") == "left out: tensor");
 }
 
-TEST_CASE("optional inputs that the chip lacks count as nothing") {
-  counter_sample s;
-  s.counted().metrics = resolve_metrics({"tensor_flop"}, [](std::string const& name) {
-    return name == "sm__ops_path_tensor_src_fp16.sum";
-  });
-  s.counted().names = s.counted().metrics.counters();
-  s.counted().values.clear();
-  s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
-  counted const t(s.made);
-  CHECK(t.total("step", "tensor_flop") == 60);
-  CHECK(t.total("step/block[0]/attention", "tensor_flop_per_second") == doctest::Approx(60e6));
-}
-
 TEST_CASE("what CUPTI gave no value for is unknown in every sum") {
   counter_sample s;
   s.set(s.mlp0, "dram__bytes_read.sum", sample::not_given);
@@ -283,12 +219,6 @@ TEST_CASE("what CUPTI gave no value for is unknown in every sum") {
   CHECK(std::isnan(t.total("step", "hbm_bytes_per_second")));
   CHECK(t.total("step/block[1]/attention", "hbm_bytes") == 3500);
   CHECK(t.total("step/block[0]", "hbm_peak_bytes_per_cycle") == 2);  // another range tells it
-}
-
-TEST_CASE("a divisor of 0 gives no value") {
-  counted const t(counter_sample().made);
-  CHECK(std::isnan(t.total("step/block[0]/mlp", "l1_hit_rate")));
-  CHECK(t.note("step/block[0]/mlp", "l1_hit_rate") == "a divisor is 0");
 }
 
 TEST_CASE("a range that only the counting steps met has a row") {

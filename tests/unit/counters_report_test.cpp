@@ -198,27 +198,6 @@ TEST_CASE("counters.csv has a line a path, scope and metric") {
   CHECK(has(r.tidy(), "\n,8,load,hbm_bytes,,B,total,derived,3,never launched anything\n"));
 }
 
-TEST_CASE("counters_wide.csv has a line a path, and units in its header") {
-  reported const r(counter_sample().made);
-  std::vector<std::string> const text = lines(r.wide());
-  REQUIRE(text.size() == 1 + r.tree.rows().size());
-  std::vector<std::string> const header = cells(text[0]);
-  for (std::string const& line : text) CHECK(cells(line).size() == header.size());
-  CHECK(header[3] == "hbm_read_bytes");
-  CHECK(has(text[0], ",time_ns,"));
-  CHECK(has(text[0], ",l1_hit_rate_pct,"));
-  CHECK(has(text[0], ",hbm_of_peak_pct,"));
-  CHECK(has(text[0], ",hbm_bytes_per_second,"));
-  CHECK(has(text[0], ",hbm_peak_bytes_per_cycle,"));
-  CHECK(has(text[0], ",fp32_peak_per_second_flop_per_second,"));
-  CHECK(has(text[0], ",timed_gpu_seconds,"));
-  CHECK(has(text[0], ",flop_per_hbm_byte,"));
-  CHECK(detail::unit_words("B/s") == "bytes_per_second");
-  CHECK(detail::unit_words("warp cycles") == "warp_cycles");
-  CHECK(detail::unit_words("FLOP/B") == "flop_per_byte");
-  CHECK(detail::unit_words("").empty());
-}
-
 TEST_CASE("ranks and hostile names") {
   counter_sample s;
   s.made.environment.rank = 3;
@@ -244,64 +223,6 @@ TEST_CASE("ranges whose work differed between the counting steps are named") {
   CHECK_FALSE(of_path(r.json(), "step/block[0]").contains("work"));
   CHECK(r.json()["metrics"][0]["passes"] == nlohmann::json({0, 1, 2}));
   CHECK(has(r.tidy(), varying.c_str()));
-}
-
-TEST_CASE("profile.json has a section for counters") {
-  counter_sample s;
-  s.counted().passes = 5;
-  nlohmann::json const j = reported(s.made).json();
-  CHECK(j["chip"] == "GH100");
-  CHECK(j["passes"] == 5);
-  CHECK(j["passes_done"] == 3);
-  CHECK(j["timed_steps"] == 2);
-  CHECK(j["metrics"][0]["key"] == "hbm_read_bytes");
-  CHECK(j["metrics"][0]["level"] == "hbm");
-  CHECK(j["metrics"][0]["unit"] == "B");
-  CHECK(j["metrics"][0]["formula"] == "dram__bytes_read.sum");
-  CHECK(j["metrics"][0]["meaning"] == "bytes read from device memory");
-  CHECK(j["metrics"][0]["stand_in"] == false);
-  REQUIRE(j["absent"].size() == 1);
-  CHECK(j["absent"][0]["key"] == "l2_hit_rate");
-  CHECK(j["absent"][0]["reason"].get<std::string>().substr(0, 15) == "this chip lacks");
-  nlohmann::json const& step = of_path(j, "step");
-  CHECK(step["self"]["hbm_read_bytes"] == 100);
-  CHECK(step["total"]["hbm_bytes"] == 6000);
-  CHECK(step["self"]["hbm_bytes_per_second"].is_null());
-  CHECK(step["self_notes"].contains("hbm_bytes_per_second"));
-  CHECK_FALSE(step["total"].contains("l2_hit_rate"));
-  nlohmann::json const& mlp = of_path(j, "step/block[0]/mlp");
-  CHECK(mlp["total"]["l1_hit_rate"].is_null());
-  CHECK(mlp["total_notes"]["l1_hit_rate"] == "a divisor is 0");
-  nlohmann::json const& load = of_path(j, "load");
-  CHECK(load["total"].is_null());
-  CHECK(load["total_note"] == "never launched anything");
-  // Each null has its reason.
-  for (nlohmann::json const& row : j["values"]) {
-    for (std::string const& scope : {std::string("self"), std::string("total")}) {
-      if (row[scope].is_null()) {
-        CHECK_FALSE(row[scope + "_note"].get<std::string>().empty());
-        continue;
-      }
-      for (auto const& value : row[scope].items())
-        if (value.value().is_null()) CHECK(row[scope + "_notes"].contains(value.key()));
-    }
-  }
-}
-
-TEST_CASE("without counters the reports are as before") {
-  counter_sample s;
-  reported r(s.made);
-  table_input const plain(r.source, r.tree, r.folded, r.kernels, r.memory);
-  auto const json =
-      nlohmann::json::parse(text_of([&](detail::text_writer& out) { write_json(out, plain); }));
-  CHECK_FALSE(json.contains("counters"));
-  std::string const table = text_of([&](detail::text_writer& out) {
-    write_table(out, plain, {120, false, 60});
-  });
-  CHECK_FALSE(has(table, "HBM"));
-  CHECK(lines(text_of([&](detail::text_writer& out) {
-          write_counters_csv(out, plain, counter_table());
-        })).size() == 1);
 }
 
 TEST_CASE("the counter table is in the order of the range table") {

@@ -43,43 +43,6 @@ TEST_CASE("a program with steps of which none was recorded has the run as its st
   CHECK(a.steps().per_step(7.0, {0.0, 0.0}) == 7.0);
 }
 
-TEST_CASE("a step is the host's where it waits, and what is outside of steps is apart") {
-  program p;
-  p.in(p.other, [&](std::uint32_t at) { p.kernel_of(at, 500 * us); });
-  p.wait();
-  p.run(4, [&] {
-    p.in(p.attention, [&](std::uint32_t at) {
-      p.kernel_of(at, 900 * us);
-      p.wait(at);
-      p.now += 98'500;
-    });
-  });
-  answer const a(p.made);
-  CHECK(a.steps().from_steps);
-  CHECK_FALSE(a.steps().period_of_gpu);
-  CHECK(a.steps().count == 4);
-  CHECK(a.steps().mean_ns == doctest::Approx(1004 * us));
-  CHECK(a.steps().p50_ns == doctest::Approx(1004 * us));
-  CHECK(a.steps().gpu_busy_ns == doctest::Approx(900 * us));
-  CHECK(a.steps().gpu_idle_ns == doctest::Approx(104 * us));
-  CHECK(a.steps().outside_gpu_ns == doctest::Approx(500 * us));
-  CHECK(a.steps().outside_ns > 500 * us);
-  CHECK(a.tree.rows()[1].path == "attention");
-  CHECK(a.tree.rows()[1].step_share == 1.0);
-  CHECK(a.tree.rows()[2].step_share == 0.0);
-}
-
-TEST_CASE("a loop that only launches has the period of the device") {
-  program p;
-  p.run(10, [&] { p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 999 * us + 500); }); });
-  p.made.end = p.free;
-  answer const a(p.made);
-  CHECK(a.steps().period_of_gpu);
-  CHECK(a.steps().p50_ns == doctest::Approx(1000 * us).epsilon(0.001));
-  CHECK(a.steps().gpu_busy_ns <= a.steps().mean_ns);
-  a.is_silent();
-}
-
 TEST_CASE("a loop that only launches: the last step of a window lasts as long as the others") {
   for (std::uint32_t const count : {2u, 3u, 4u, 9u}) {
     CAPTURE(count);
@@ -153,57 +116,6 @@ TEST_CASE("of a long run the last steps are looked at") {
   CHECK(a.steps().idle_of(idle_cause::launch) == doctest::Approx(500 * us).epsilon(0.05));
   CHECK(a.steps().outside_gpu_ns < 1 * us);
   CHECK(a.steps().streams[0].kernels == doctest::Approx(1000));
-}
-
-TEST_CASE("without steps the run is the step, and the console says so") {
-  program p;
-  p.kernel_of(p.attention, 500 * us);
-  p.wait();
-  p.made.end = p.now;
-  answer const a(p.made);
-  CHECK_FALSE(a.steps().from_steps);
-  CHECK(a.steps().count == 1);
-  CHECK(detail::step_text(a.steps(), false).find("no STRATA_STEP") != std::string::npos);
-}
-
-TEST_CASE("the median of an even number of steps is between the middle ones, and below p95") {
-  program p;
-  for (std::int64_t const each : {10'000, 30'000})
-    p.run(1, [&] {
-      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, each * us); });
-      p.wait();
-    });
-  steps_summary const steps = answer(p.made).steps();
-  CHECK(steps.p50_ns == doctest::Approx(20'000 * us).epsilon(0.02));
-  CHECK(steps.p95_ns >= steps.p50_ns);
-  CHECK(steps.p95_ns == doctest::Approx(30'000 * us).epsilon(0.02));
-}
-
-TEST_CASE("tokens pass through all layers: each counts once a step") {
-  program p;
-  std::vector<std::uint32_t> parts;
-  for (int layer = 0; layer < 12; ++layer)
-    for (char const* name : {"attention", "mlp"}) parts.push_back(p.node(0, name, layer));
-  p.run(3, [&] {
-    for (std::uint32_t const part : parts) {
-      range_record& call = p.in(part, [&](std::uint32_t at) { p.kernel_of(at, 10 * us); });
-      p.describe(call).tokens = 64;
-    }
-    p.wait();
-  });
-  CHECK(answer(p.made).steps().tokens == 64);
-}
-
-TEST_CASE("tokens of a range, per second of a step") {
-  program p;
-  p.run(2, [&] {
-    range_record& call = p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 990 * us); });
-    p.describe(call).tokens = 64;
-    p.wait();
-  });
-  answer const a(p.made);
-  CHECK(a.steps().tokens == 64);
-  CHECK(a.steps().tokens_per_s == doctest::Approx(64e9 / a.steps().mean_ns));
 }
 
 TEST_CASE("a device that did not end its work is the answer, and no rule judges what came") {
@@ -946,36 +858,6 @@ TEST_CASE("varying-calls: calls of a dear first step are no part of the mean ste
     costs[dear] = a.find("varying-calls")->cost_ns_per_step;
   }
   CHECK(costs[1] == doctest::Approx(costs[0]).epsilon(0.05));
-}
-
-TEST_CASE("launch times of a mean step leave a dear first step and what is outside of steps out") {
-  program p;
-  auto const slow_launch = [&](std::int64_t ns) {
-    p.in(p.attention, [&](std::uint32_t at) {
-      p.kernel_of(at, 500 * us);
-      p.now += ns;
-      p.made.launches.back().end += ns;
-    });
-    p.wait();
-  };
-  slow_launch(7000 * us);  // outside of steps
-  int count = 0;
-  p.run(6, [&] { slow_launch(count++ == 0 ? 9000 * us : 0); });
-  answer const a(p.made);
-  REQUIRE(a.steps().without_first);
-  double all = 0.0;
-  double typical = 0.0;
-  for (std::size_t i = 0; i < p.made.launches.size(); ++i) {
-    driver_call_record const& launch = p.made.launches[i];
-    if (launch.kind != api_kind::launch) continue;
-    auto const ns = static_cast<double>(launch.end - launch.begin);
-    all += ns;
-    if (launch.step != no_step && launch.step != 0) typical += ns;
-  }
-  step_part const& part = a.tree.rows()[1].step_launch_time_share;
-  CHECK(a.tree.rows()[1].path == "attention");
-  CHECK(part.typical == doctest::Approx(typical / all));
-  CHECK(part.typical < 0.1 * a.tree.rows()[1].step_launch_share.typical);
 }
 
 TEST_CASE("varying-calls: what the device does not wait for costs nothing") {

@@ -232,29 +232,6 @@ TEST_CASE("without script the page has the answer, its findings and ranges in wo
   CHECK(escaped.find("<script") == escaped.npos);
 }
 
-TEST_CASE("the budget of a step adds up to its GPU time and its idle time") {
-  gpt2_sample const s;
-  page_tables const tables(s.made);
-  report_input const input = tables.input();
-  nlohmann::json const data = nlohmann::json::parse(tables.data());
-  auto const sum = [](nlohmann::json const& parts) {
-    double all = 0.0;
-    for (std::size_t i = 2; i < parts.size(); i += 3) all += parts[i].get<double>();
-    return all;
-  };
-  nlohmann::json const& budget = data["budget"];
-  CHECK(sum(budget["busy"]) == doctest::Approx(input.steps.gpu_busy_ns).epsilon(1e-3));
-  CHECK(sum(budget["idle"]) == doctest::Approx(input.steps.gpu_idle_ns).epsilon(5e-3));
-  CHECK(input.steps.gpu_idle_ns > 0.0);
-  double launch = 0.0;
-  for (std::size_t i = 0; i < budget["idle"].size(); i += 3)
-    if (budget["idle"][i] == "launch") launch += budget["idle"][i + 2].get<double>();
-  double const known = input.steps.idle_of(idle_cause::launch);
-  CHECK(launch == doctest::Approx(known).epsilon(1e-3));
-  for (std::size_t i = 1; i < budget["busy"].size(); i += 3)
-    CHECK(budget["busy"][i] < data["views"][0]["rows"].size());
-}
-
 TEST_CASE("the budget of steps that recording slows is of a step without it") {
   page_tables const recorded(slowed_by_recording(0.0));
   page_tables const slowed(slowed_by_recording(0.75));
@@ -287,28 +264,6 @@ TEST_CASE("each step has its length on the page; of many, neighbours share a lin
   CHECK(counted == 1000);
   s.made.steps.resize(3);
   CHECK(parsed(s)["steps"].dump() == "[0,1,100,100,1,1,101,101,2,1,102,102]");
-}
-
-TEST_CASE("ranges of the page have the amounts of a mean step that the console has") {
-  page_tables const tables(gpt2_sample().made);
-  report_input const input = tables.input();
-  nlohmann::json const data = nlohmann::json::parse(tables.data());
-  nlohmann::json const& rows = data["views"][0]["rows"];
-  detail::step_amounts const mean(input.folded, input.steps);
-  REQUIRE(rows.size() == input.folded.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto const is = [&](char const* column, double wanted) {
-      CHECK(cell(data, rows[i], column).get<double>() == doctest::Approx(wanted).epsilon(1e-4));
-    };
-    is("mean_kernels", mean.work(i).kernels);
-    is("mean_kernel_ns", mean.work(i).kernel_ns);
-    is("mean_launch_ns", mean.work(i).launch_ns);
-    is("mean_busy_ns", mean.busy_ns(i));
-    is("mean_host_ns", mean.host_ns(i));
-    is("mean_stepping_ns", mean.stepping_ns(i));
-    is("mean_self_ns", mean.self_ns(i));
-  }
-  CHECK(cell(data, rows[1], "mean_kernels").get<double>() > 0.0);
 }
 
 TEST_CASE("kernels that were counted one by one have operations and bytes of their launches") {

@@ -171,69 +171,6 @@ TEST_CASE("short names of mangled ones that resist") {
   CHECK(short_mangled("") == "");
 }
 
-TEST_CASE("launches of one kernel in one range are one row") {
-  sample::maker make;
-  auto const attention = make.node(0, "attention");
-  auto const mlp = make.node(0, "mlp");
-  make.made.kernel_names = {{"softmax"}, {"gemm"}};
-  make.made.environment.devices.push_back({});
-  make.made.environment.devices.back().ordinal = 1;
-  make.made.environment.devices.back().multiprocessors = 100;
-  auto const in_attention = make.launch(attention, 0, 1);
-  auto const in_mlp = make.launch(mlp, 0, 1);
-  auto const add = [&](std::uint32_t launch, std::uint32_t name, std::int64_t duration,
-                       std::uint32_t blocks, std::uint16_t threads) -> strata::kernel_record& {
-    auto& kernel = make.kernel(launch, 100, 100 + duration);
-    kernel.name = name;
-    kernel.grid_x = blocks;
-    kernel.block_x = threads;
-    kernel.device = 1;
-    return kernel;
-  };
-  add(in_attention, 1, 30, 50, 64).registers = 40;
-  add(in_attention, 1, 10, 400, 250).static_shared_bytes = 1000;
-  add(in_attention, 1, 0, 10, 32).dynamic_shared_bytes = 90'000;
-  add(in_attention, 1, 0, 20, 33).begin = strata::lost_time;
-  add(in_mlp, 2, 500, 7, 1024).grid_y = 3;
-  add(in_mlp, 1, 20, 100, 128).block_y = 2;
-  add(4711, 2, 21, 100, 128);
-
-  call_tree const tree(make.made);
-  strata::vec<kernel_row> const rows = make_kernel_table(make.made, tree);
-  REQUIRE(rows.size() == 4);
-  CHECK(rows[0].path == "mlp");
-  CHECK(rows[0].path_id == mlp);
-  CHECK(rows[0].short_name == "gemm");
-  CHECK(rows[0].blocks_min == 21);
-  CHECK(rows[0].block_threads_max == 1024);
-  CHECK(rows[0].warps_per_block == 32.0);
-  CHECK(rows[0].sm_utilisation == 1.0);
-  CHECK(rows[0].gpu_utilisation == doctest::Approx(0.21));
-  CHECK(rows[2].path.empty());
-  CHECK(rows[2].path_id == 0);
-  CHECK(rows[3].block_threads_min == 256);
-
-  kernel_row const& row = rows[1];
-  CHECK(row.path == "attention");
-  CHECK(row.name == 1);
-  CHECK(row.count == 4);
-  CHECK(row.duration.count() == 3);
-  CHECK(row.duration.sum() == 40.0);
-  CHECK(row.duration.maximum() == 30);
-  CHECK(row.blocks_min == 10);
-  CHECK(row.blocks_max == 400);
-  CHECK(row.blocks_mean == 120.0);
-  CHECK(row.blocks_median == 20);
-  CHECK(row.block_threads_min == 32);
-  CHECK(row.block_threads_max == 250);
-  CHECK(row.warps_per_block == (2 + 8 + 1 + 2) / 4.0);
-  CHECK(row.registers_per_thread == 40);
-  CHECK(row.static_shared_bytes == 1000);
-  CHECK(row.dynamic_shared_bytes == 90'000);
-  CHECK(row.sm_utilisation == doctest::Approx((30 * 0.5 + 10 * 1.0) / 40));
-  CHECK(row.gpu_utilisation == doctest::Approx((30 * 0.5 * 0.5 + 10 * 1.0 * 1.0) / 40));
-}
-
 TEST_CASE("the launches of the first recorded step are distinguished") {
   sample::maker make;
   make.made.traced = make.made.has_steps = true;
