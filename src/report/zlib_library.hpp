@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_ZLIB_LIBRARY_HPP
 #define STRATA_REPORT_ZLIB_LIBRARY_HPP
 
+#include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
 
 #if defined(__linux__)
@@ -47,6 +48,7 @@ class library {
                 bind("deflateInit2_", begin_deflate) && bind("deflate", deflate) &&
                 bind("deflateSetDictionary", set_dictionary) && bind("deflateEnd", end_deflate) &&
                 bind("crc32", crc32) && bind("crc32_combine", crc32_combine);
+    if (!is_whole_) (void)dynamic_library::forget_error();
 #endif
   }
   ~library() {

@@ -12,6 +12,7 @@
 #define STRATA_DETAIL_INJECTION
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/dynamic_library.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -184,7 +185,10 @@ class injection {
     if (!begins_with(without_folder(path), "python")) return;
     using at_exit = int(void (*)());
     auto* const add = reinterpret_cast<at_exit*>(dlsym(RTLD_DEFAULT, "Py_AtExit"));
-    if (add == nullptr) return;
+    if (add == nullptr) {
+      (void)dynamic_library::forget_error();
+      return;
+    }
     (void)add([] {
       if (auto* const report = block().report_at_exit.load()) report();
     });

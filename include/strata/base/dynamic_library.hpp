@@ -22,16 +22,28 @@ struct library_function {
 };
 
 /// A library that is opened by name or absolute path and, once open, stays so until the process
-/// ends.
+/// ends. What fails here is no error that the program's own dlerror() gives.
 class dynamic_library {
  public:
   /// Opens `name`. A path that depends on the working directory is refused.
-  bool open(char const* name) noexcept { return open_with(name, 0); }
+  bool open(char const* name) noexcept { return open_with(name, 0) || forget_error(); }
+
+  /// The same; on failure `reason` is what the dynamic linker says.
+  bool open(char const* name, std::string& reason) {
+    if (open_with(name, 0)) return true;
+#if defined(__linux__)
+    char const* text = ::dlerror();
+    reason = text != nullptr ? text : "unknown error";
+#else
+    reason = "not supported on this platform";
+#endif
+    return forget_error();
+  }
 
   /// Takes `name` only if the process has it already.
   bool open_loaded(char const* name) noexcept {
 #if defined(__linux__)
-    return open_with(name, RTLD_NOLOAD);
+    return open_with(name, RTLD_NOLOAD) || forget_error();
 #else
     return open_with(name, 0);
 #endif
@@ -51,7 +63,7 @@ class dynamic_library {
     if (handle_ != nullptr) address = ::dlsym(handle_, which.name);
 #endif
     std::memcpy(which.pointer, &address, sizeof address);
-    return address != nullptr;
+    return address != nullptr || forget_error();
   }
 
   /// File that holds the function called `name`, or an empty string.
@@ -62,6 +74,7 @@ class dynamic_library {
     if (address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr) {
       return info.dli_fname;
     }
+    (void)forget_error();
 #else
     (void)name;
 #endif
@@ -78,14 +91,14 @@ class dynamic_library {
     return true;
   }
 
-  /// What the dynamic linker said about the last failure in this thread.
-  static std::string last_error() {
+  /// The dynamic linker's error of this thread is over, and its memory given back: glibc keeps it
+  /// until it was asked for twice. Returns: false.
+  static bool forget_error() noexcept {
 #if defined(__linux__)
-    char const* text = ::dlerror();
-    return text != nullptr ? text : "unknown error";
-#else
-    return "not supported on this platform";
+    (void)::dlerror();
+    (void)::dlerror();
 #endif
+    return false;
   }
 
  private:

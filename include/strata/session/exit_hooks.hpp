@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/console.hpp>
 #include <strata/base/deadline.hpp>
+#include <strata/base/dynamic_library.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
@@ -388,7 +389,7 @@ class exit_hooks {
     hooks& all = instance();
     auto* const has_begun =
         reinterpret_cast<python_question*>(dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
-    if (has_begun == nullptr) (void)dlerror();
+    if (has_begun == nullptr) (void)dynamic_library::forget_error();
     if (has_begun == nullptr || has_begun() != 0) return;
     struct sigaction now {};
     if (sigaction(SIGINT, nullptr, &now) != 0 || now.sa_handler != &on_signal) return;

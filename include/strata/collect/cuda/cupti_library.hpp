@@ -188,8 +188,8 @@ struct cupti_file {
       problem = setting + "give an absolute path or a bare file name";
       return false;
     }
-    if (library.open(chosen)) return true;
-    const std::string reason = dynamic_library::last_error();
+    std::string reason;
+    if (library.open(chosen, reason)) return true;
     if (*chosen == '/') {
       for (std::string const& name : names) {
         if (library.open((std::string(chosen) + '/' + name).c_str())) return true;

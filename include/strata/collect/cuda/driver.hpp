@@ -266,8 +266,8 @@ struct driver_library {
     if (char const* chosen = filled_variable("STRATA_LIBCUDA")) {
       if (!dynamic_library::acceptable(chosen)) {
         problem = sentence("STRATA_LIBCUDA=") << chosen << ": give a bare name or an absolute path";
-      } else if (!library.open(chosen)) {
-        problem = sentence("STRATA_LIBCUDA=") << chosen << ": " << dynamic_library::last_error();
+      } else if (std::string reason; !library.open(chosen, reason)) {
+        problem = sentence("STRATA_LIBCUDA=") << chosen << ": " << reason;
       }
       return library.is_open();
     }
