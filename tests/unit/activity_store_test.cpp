@@ -9,11 +9,8 @@
 #include <doctest/doctest.h>
 #include "recording/recording.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <random>
 #include <string>
-#include <vector>
 
 #include "../sanitizers.hpp"
 #include "profile_checks.hpp"

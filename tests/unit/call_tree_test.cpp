@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -401,9 +401,9 @@ TEST_CASE("migrations: what a recording calls devices may be many") {
   make.kernel(make.launch(work, 1, 2), 100, 400).device = 70;
   for (std::uint32_t device = devices; device-- > 0;)
     make.made.migrations.push_back({200, 210, 4, device, strata::migration_kind::to_device, {}});
-  auto const begin = std::chrono::steady_clock::now();
+  std::clock_t const begin = std::clock();  // of the processor, which other programs do not slow
   call_tree const tree(make.made);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  CHECK(std::clock() - begin < 20 * CLOCKS_PER_SEC);
   CHECK(row_at(tree, "work").migrated_to_device_bytes == 4);
   CHECK(tree.rows()[0].migrated_to_device_bytes == 4.0 * devices);
 }
