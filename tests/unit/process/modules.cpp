@@ -3,6 +3,7 @@
 #include <sys/auxv.h>
 
 #include "child.hpp"
+#include "recording/recording.hpp"
 
 using namespace processes;
 
@@ -120,6 +121,45 @@ TEST_CASE("modules that are unloaded stay where the process needs them") {
                            "-" + program("module_b.so"), "+", program("module_merged.so")});
   CHECK(idle.code == 0);
   CHECK(reports_in(idle) == 1);
+}
+
+TEST_CASE("a module is unloaded while a range of it is open") {
+  recorded const r({"loader_session", "--module_dying.so", "module_a.so", "--module_dying.so"});
+  CAPTURE(r.end.err);
+  CHECK(r.end.code == 0);
+  CHECK(r.end.signal == 0);
+  CHECK(r.calls().at("left by the plugin/plugin") == 1000);
+  CHECK(r.calls().at("left by the plugin/left by the plugin/plugin") == 1000);
+  CHECK(r.calls().at("left by the plugin/loader/module_a") == 1);
+  ending const idle = run({program("loader_ranges"), "--" + program("module_dying.so"),
+                           program("module_a.so"), "--" + program("module_dying.so")});
+  CHECK(idle.code == 0);
+  CHECK(idle.err == "");
+}
+
+TEST_CASE("a module that crashes ends the process as without Strata, and the recording is there") {
+  for (std::string const how : {"segv", "bus", "ill", "fpe", "abort", "exit", "throw"}) {
+    CAPTURE(how);
+    work_folder const folder;
+    texts const command{program("loader_session"), program("module_dying.so")};
+    ending const without = run(command, {"TEST_DIES=" + how});
+    ending const with =
+        run(command, {"TEST_DIES=" + how, "TEST_RECORDING=" + folder / "out/profile.strata.part",
+                      "STRATA=host,formats=recording,out=" + folder / "out"});
+    CAPTURE(with.err);
+    CHECK(with.code == without.code);
+    CHECK(with.signal == without.signal);
+    CHECK(with.out == without.out);
+    CHECK((how == "exit" ? with.code == 9 : with.signal != 0));
+    bool const has_end = fs::exists(folder / "out/profile.strata");
+    strata::profile read;
+    strata::status const outcome = strata::read_recording_file(
+        folder / (has_end ? "out/profile.strata" : "out/profile.strata.part"), read);
+    INFO(outcome.message());
+    REQUIRE(outcome.ok());
+    CHECK(read.ranges.size() >= 1000);
+    CHECK((read.problems.size() == 1) == !has_end);
+  }
 }
 
 TEST_CASE("ranges as NVTX ranges, beside a session" * doctest::skip(!has_nvtx())) {
