@@ -402,6 +402,17 @@ for name in pages:
 if "(docs/README.md)" not in readme:
     fail("README.md", "no link to docs/README.md")
 
+# Each fault of others names the tests that would fail: `unit.trace_test`, `gpu.script.fork_test`.
+FAULTS = "reference/known-faults.md"
+known_tests = {path.stem for path in (root / "tests").rglob("*.*")}
+for line in re.findall(r"^\| (?!report |---).*$", pages[FAULTS], re.M):
+    named = re.findall(r"`([a-z]+(?:\.\w+)+)`", line.rsplit(" | ", 1)[-1])
+    for test in named:
+        if test.split(".")[-1] not in known_tests:
+            fail(FAULTS, f"there is no test {test}")
+    if not named:
+        fail(FAULTS, f"a fault names no test: {line[:60]}")
+
 # --- code ---------------------------------------------------------------------------------------------------------
 
 compiler = next(filter(shutil.which, [os.environ.get("CXX", "").split(" ")[0], "c++", "g++", "clang++"]), None)
