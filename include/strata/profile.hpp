@@ -409,6 +409,7 @@ struct profile {
   vec<profile_node> nodes;      ///< position is the node's number; node 0 is the root
   vec<profile_thread> threads;  ///< position is not the ordinal
   vec<step_record> steps;
+  vec<step_record> early_steps;      ///< before the first work of a step on a device: see steps
   duration_statistics summed_steps;  ///< those that are not kept one by one
   vec<range_record> ranges;
   vec<attribute_record> attributes;

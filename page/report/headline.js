@@ -18,11 +18,14 @@ function setOfSteps() {
   const apart = summary.without_first
     ? ". The first one is in none of them"
     : "";
+  const early = summary.early_steps
+    ? " " + some(summary.early_steps, "step") + " before any recorded work of a GPU left out."
+    : "";
   const means = "All numbers of a step are means of ";
-  if (!isSlowed) return means + some(typicalCount, "step") + apart + ".";
+  if (!isSlowed) return means + some(typicalCount, "step") + apart + "." + early;
   return means + some(typicalCount, "recorded step") + apart + ". Recording slows them: shares "
     + "of the step, findings and idle time are of one without it, whose idle time is an estimate, "
-    + "all of it shortened alike; host times and the timeline are as recorded.";
+    + "all of it shortened alike; host times and the timeline are as recorded." + early;
 }
 
 function stepTiles() {

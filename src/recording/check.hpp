@@ -41,6 +41,7 @@ class recording_repair {
     };
     keep(profile_.ranges, lasts);
     keep(profile_.steps, lasts);
+    keep(profile_.early_steps, lasts);
     keep(profile_.spans, lasts);
     keep(profile_.launches, lasts);
     keep(profile_.kernels, lasts_or_lost);

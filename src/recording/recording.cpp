@@ -1,6 +1,7 @@
 #include "recording.hpp"
 
 #include <strata/base/text.hpp>
+#include <strata/profile/early_steps.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/session/report_files.hpp>
 #include "check.hpp"
@@ -47,6 +48,7 @@ std::string describe_refused(std::uint64_t records) {
 /// Replaces what a session kept by all that it had written. What was in sums alone is in records.
 void take_records(profile& reported, profile& streamed) {
   reported.steps = std::move(streamed.steps);
+  reported.early_steps = {};
   reported.ranges = std::move(streamed.ranges);
   reported.attributes = std::move(streamed.attributes);
   reported.launches = std::move(streamed.launches);
@@ -88,6 +90,7 @@ status read_parts(recording_parts parts, std::size_t size, profile& target, reco
   if (has_report && has_records) take_records(made, streamed);
   std::uint64_t const refused = made.losses.records_refused;
   if (sound) recording_repair(made).run();
+  if (sound) set_early_steps_apart(made);
   if (!sound || !recording_check(made).is_sound() || !recording_limits::allow_devices(made))
     return {errc::bad_argument, "Its content is not that of a profile: record it again."};
   recording_limits const limits(size);

@@ -112,6 +112,7 @@ class answer_json {
     json_.number("between_ns", steps.between_ns);
     json_.number("period_ns", steps.period_ns());
     json_.boolean("without_first", steps.without_first);
+    if (steps.early != 0) json_.integer("early_steps", steps.early);
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);
     json_.number("rangeless_busy_ns", steps.rangeless_busy_ns);

@@ -351,7 +351,9 @@ class run_events {
   void end_arguments() { out_ << "}"; }
   void integer(std::string_view key, std::int64_t value) { (out_ << key).integer(value); }
   void integer_argument(std::string_view key, std::int64_t value) { argument(key).integer(value); }
-  void step_argument(std::uint32_t step) { integer_argument("\"step\":", step); }
+  void step_argument(std::uint32_t step) {
+    if (step != no_step) integer_argument("\"step\":", step);
+  }
   void given(std::string_view key, double value) {
     if (is_finite(value)) argument(key).number(value);
   }
@@ -364,7 +366,7 @@ class run_events {
   void slice(trace_slice const& slice) {
     switch (slice.kind) {
       case slice_kind::step:
-        return step(source_.steps[slice.index], slice);
+        return step(plan_.steps()[slice.index], slice);
       case slice_kind::range:
         return range(source_.ranges[slice.index], slice);
       case slice_kind::driver:

@@ -143,6 +143,7 @@ std::int64_t trace_origin(profile const& source) noexcept {
       if (record.begin != lost_time) first = smaller(first, record.begin);
   };
   consider(source.steps);
+  consider(source.early_steps);
   consider(source.ranges);
   consider(source.launches);
   consider(source.kernels);
@@ -174,7 +175,7 @@ void trace_plan::for_each_slice(Visit const& visit) {
   };
   auto const outermost = [](auto const&) { return 0; };
   auto const innermost = [](auto const&) { return 255; };
-  records(source.steps, slice_kind::step, outermost);
+  records(steps_, slice_kind::step, outermost);
   records(source.ranges, slice_kind::range, [&](range_record const& range) {
     if (!labels_.has_own_row(range.node)) return -1;
     std::uint32_t const depth = source.nodes[range.node].depth;
@@ -205,6 +206,8 @@ trace_plan::trace_plan(table_input const& input, trace_labels const& labels,
       projected_(project_ranges(input.source,
                                 [&](std::uint32_t node) { return labels.has_own_row(node); })),
       uses_(make_use_tracks(input, projected_)) {
+  steps_ = input.source.early_steps;
+  for (step_record const& step : input.source.steps) steps_.push_back(step);
   limit(max_events);
   launch_index const launches(input.source);
   for_each_slice([&](trace_slice const& found) {
@@ -278,7 +281,7 @@ vec<trace_slice>& trace_plan::track_of(trace_slice const& slice) {
   };
   switch (slice.kind) {
     case slice_kind::step:
-      line.stream = source.steps[slice.index].thread;
+      line.stream = steps_[slice.index].thread;
       break;
     case slice_kind::range:
       line.stream = source.ranges[slice.index].thread;

@@ -234,6 +234,8 @@ class trace_plan {
 
   /// The host's first, then device by device.
   vec<trace_track>& tracks() noexcept { return tracks_; }
+  /// With those before the first work on a device, as slices number them.
+  vec<step_record> const& steps() const noexcept { return steps_; }
   /// Ranges on streams, as slices number them.
   vec<projected_range> const& projected() const noexcept { return projected_; }
   /// Hardware counters over time.
@@ -271,6 +273,7 @@ class trace_plan {
   trace_labels const& labels_;
   std::vector<bool> has_arrow_;
   number_map<std::uint32_t> early_;  ///< by launch
+  vec<step_record> steps_;
   vec<projected_range> projected_;
   vec<use_track> uses_;
   vec<trace_track> tracks_;

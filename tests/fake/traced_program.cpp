@@ -21,6 +21,7 @@
 //                         ranges and steps
 //   leave-running         leaves the session to the end of the process
 //   tell=FUNCTION         tells how often the client called it
+//   await=FUNCTION        waits until the client has called it
 // AROUND_MAIN: a static object works before and after. Last comes how often the client
 // unsubscribed. Without start= the ranges begin the session that STRATA asks for. It ends with exit
 // code 5.
@@ -372,6 +373,7 @@ struct program {
     if (key == "leave-running") left_running = std::move(session);
     if (key == "tell")
       std::printf("%s: %zu\n", value.c_str(), CONTROL(cupti, fake_calls)(value.c_str()));
+    if (key == "await") test::await([&] { return CONTROL(cupti, fake_calls)(value.c_str()) != 0; });
     if (key == "fork") {
       std::size_t const before = calls();
       if (fork_child()) {

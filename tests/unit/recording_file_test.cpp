@@ -60,6 +60,7 @@ profile whole_sample() {
   p.threads.push_back({1, ~std::uint64_t{0}, "loader"});
   p.nodes[node].index = any_index;
   p.nodes[node].selected = false;
+  p.early_steps.push_back({1, 2, 0, 0});
   p.summed_steps.add(123'456'789);
   p.summed_ranges.push_back({node, {}, 1e9, 2.0, -0.0});
   p.summed_ranges.back().durations.add(17);
@@ -227,7 +228,7 @@ static_assert(sizeof(profile_environment) == 312 && sizeof(profile_device) == 19
               sizeof(kernel_sums) == 280 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
               sizeof(counted_kernel) == 48 && sizeof(profile_hang) == 56 &&
-              sizeof(profile) == 1496);
+              sizeof(profile) == 1520);
 #endif
 
 TEST_CASE("a recording of a step is small") {

@@ -70,6 +70,7 @@ struct recorded_fields {
     visit_streamed(visitor, data);
     visitor.field("losses", data.losses);
     visitor.field("cost", data.cost);
+    visitor.field("early_steps", data.early_steps);
     visitor.field("folded_steps", data.summed_steps);
     visitor.field("folded", data.summed_ranges);
     visitor.field("spans", data.spans);

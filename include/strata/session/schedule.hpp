@@ -133,6 +133,8 @@ class unrecorded_steps {
     count_.store(count + 1, memory_order_release);
     begin_ = 0;
   }
+  /// What ended before the program used CUDA is no measure of what comes.
+  void forget() noexcept { count_.store(0, memory_order_release); }
   std::uint64_t count() const noexcept { return count_.load(memory_order_acquire); }
   /// Of the last 255; 0 of none.
   double median_ns() const {

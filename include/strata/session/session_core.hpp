@@ -20,6 +20,7 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/early_steps.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_counting.hpp>
 #include <strata/session/device_drain.hpp>
@@ -297,6 +298,7 @@ class session_core {
     if (!self.running()) return;
     std::int64_t const begin = monotonic_ns();
     self.attempt([&self] {
+      self.steps_.unrecorded.forget();
       self.keep(self.trace_.begin_with_cuda(self.window_ == window_state::open));
       self.plan_steps();
       self.synchronize_ranges();
@@ -664,6 +666,7 @@ class session_core {
     recorder.move_to(profile_);
     if (stream_) profile_.cost.log_bytes += stream_->max_bytes();
     convert_times(ticks);
+    set_early_steps_apart(profile_);
     profile_.end = recorder.ended_ns(ticks);
     describe_session(profile_.environment);
     profile_.cost.seconds_in_window = static_cast<double>(recorder.recorded_ns()) * 1e-9;

@@ -134,6 +134,7 @@ class steps_builder {
 
   steps_summary build() {
     made_.from_steps = source_.has_steps && (!source_.steps.empty() || summed() != 0);
+    made_.early = source_.early_steps.size();
     made_.has_timeline = source_.traced && source_.has_whole_timeline();
     find_steps();
     if (made_.has_timeline) place_work();

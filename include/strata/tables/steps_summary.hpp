@@ -133,6 +133,8 @@ struct steps_summary {
   /// are loaded in it and caches are filled.
   bool without_first = false;
   std::uint64_t count = 1;  ///< of all recorded steps, the first with them
+  /// Recorded before the first step that worked on a device: none of the amounts has them.
+  std::uint64_t early = 0;
   double mean_ns = 0.0;
   double p50_ns = 0.0;
   double p95_ns = 0.0;

@@ -158,6 +158,8 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
     text += sentence("; first ") << time_text(steps.first_ns) << " left out";
   else if (steps.count > 1)
     text += sentence(", first ") << time_text(steps.first_ns);
+  if (steps.early != 0)
+    text += sentence("; ") << count_text(steps.early) << " before any recorded GPU work left out";
   if (is_finite(steps.unrecorded_ns) && !steps.is_slowed())
     text += sentence("; unrecorded steps ") << time_text(steps.unrecorded_ns);
   text += ")";
