@@ -189,7 +189,8 @@ TEST_CASE("a session that stops while others make graphs") {
 
 TEST_CASE("calls that change graphs are followed only where something is counted") {
   // Instantiations are followed by each trace: they say what the device may launch.
-  char const* const calls[] = {"cuGraphExecUpdate_v2", "cuGraphExecDestroy", "cuGraphDestroy"};
+  char const* const calls[] = {"cuGraphExecUpdate_v2", "cuGraphExecDestroy", "cuGraphDestroy",
+                               "cuGraphExecKernelNodeSetParams_v2", "cuGraphNodeSetEnabled"};
   auto const check = [&](int followed) {
     for (char const* const call : calls) {
       CAPTURE(call);

@@ -147,14 +147,16 @@ TEST_CASE(
   fake_graph_t const graph = fake_graph_create();
   (void)fake_graph_create_node(graph, &kernel);
   fake_graph_t const executable = fake_graph_clone(graph);
-  for (bool const is_updated : {false, true}) {
-    CAPTURE(is_updated);
+  for (std::string const how : {"new", "updated", "node set", "node enabled"}) {
+    CAPTURE(how);
     kernels_of_attention s;
     run_steps(3, [&] {
       STRATA_RANGE("attention");
       launch_blocks(8, "a");
-      if (is_updated) (void)fake_graph_update(executable, graph);
-      (void)fake_graph_launch(is_updated ? executable : fake_graph_clone(graph), 7);
+      if (how == "updated") (void)fake_graph_update(executable, graph);
+      if (how == "node set") (void)fake_graph_set_kernel(executable, 0, &kernel, 0);
+      if (how == "node enabled") (void)fake_graph_enable(executable, 0, 1);
+      (void)fake_graph_launch(how == "new" ? fake_graph_clone(graph) : executable, 7);
     });
     CHECK(fake::has_problem(s.profile(), "launched what no step before them had"));
   }

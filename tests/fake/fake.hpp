@@ -228,6 +228,11 @@ FAKE_EXPORT fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_
                                                 int in_structure);
 /// Gives the executable the kernels of a graph with as many nodes; its nodes keep their ids.
 FAKE_EXPORT std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph);
+/// Gives the executable's node that comes from a node of its graph another kernel; `enabled` 0 says
+/// that it does not run. `tells`: CUPTI calls back for the node, as for one that is updated.
+FAKE_EXPORT std::uint32_t fake_graph_set_kernel(fake_graph_t executable, std::size_t node,
+                                                fake_kernel const* kernel, int tells);
+FAKE_EXPORT std::uint32_t fake_graph_enable(fake_graph_t executable, std::size_t node, int enabled);
 FAKE_EXPORT std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream);
 /// Of a graph or an executable one.
 FAKE_EXPORT void fake_graph_destroy(fake_graph_t graph);

@@ -99,7 +99,9 @@ char const* const driver_names[] = {"cuInit",
                                     "cuLaunchHostFunc",
                                     "cuStreamAddCallback",
                                     "cuWaitExternalSemaphoresAsync",
-                                    "cuGraphInstantiateWithParams_ptsz"};
+                                    "cuGraphInstantiateWithParams_ptsz",
+                                    "cuGraphExecKernelNodeSetParams_v2",
+                                    "cuGraphNodeSetEnabled"};
 char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",
@@ -115,7 +117,9 @@ char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaGraphExecUpdate_v10020",
                                      "cudaGraphExecDestroy_v10000",
                                      "cudaGraphDestroy_v10000",
-                                     "cudaMemcpy_v3020"};
+                                     "cudaMemcpy_v3020",
+                                     "cudaGraphExecKernelNodeSetParams_v10010",
+                                     "cudaGraphNodeSetEnabled_v11060"};
 constexpr std::uint32_t last_callback_id = 400;
 
 std::uint32_t id_at(std::size_t index, std::uint32_t shift) {

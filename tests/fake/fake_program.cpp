@@ -735,6 +735,7 @@ fake_graph_t fake_graph_instantiate(fake_graph_t graph, std::uint64_t flags, int
     data.node_type = fake::cupti::graph_node_type::kernel;
     for (fake::node& each : nodes) {
       data.original_node = fake::handle_of(each.id);
+      each.origin = each.id;
       each.id = fake::new_handle();
       data.node = fake::handle_of(each.id);
       fake::tell_resource(fake::resource_id::graph_node_cloned, data);
@@ -772,6 +773,41 @@ std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
       fake::tell_resource(fake::resource_id::graph_node_updated, data);
     }
     with_state([&](fake::state& s) { s.graphs[executable].nodes = to; });
+    return 0;
+  });
+}
+
+std::uint32_t fake_graph_set_kernel(fake_graph_t executable, std::size_t node,
+                                    fake_kernel const* kernel, int tells) {
+  void* const params[] = {fake::handle_of(executable), nullptr};
+  fake::api_call call{"cuGraphExecKernelNodeSetParams_v2",
+                      "cudaGraphExecKernelNodeSetParams_v10010"};
+  call.params = params;
+  return fake::perform(call, [&](std::uint32_t) {
+    fake::node changed;
+    with_state([&](fake::state& s) {
+      changed = s.graphs[executable].nodes[node];
+      changed.kernel = *kernel;
+      changed.kernel.name = fake::intern(s, kernel->name);
+      s.graphs[executable].nodes[node] = changed;
+    });
+    if (tells == 0) return 0;
+    fake::cupti::graph_data data{};
+    data.exec = fake::handle_of(executable);
+    data.node_type = fake::cupti::graph_node_type::kernel;
+    data.node = fake::handle_of(changed.origin);
+    data.original_node = fake::handle_of(changed.id);
+    fake::tell_resource(fake::resource_id::graph_node_updated, data);
+    return 0;
+  });
+}
+
+std::uint32_t fake_graph_enable(fake_graph_t executable, std::size_t node, int enabled) {
+  void* const params[] = {fake::handle_of(executable), nullptr};
+  fake::api_call call{"cuGraphNodeSetEnabled", "cudaGraphNodeSetEnabled_v11060"};
+  call.params = params;
+  return fake::perform(call, [&](std::uint32_t) {
+    with_state([&](fake::state& s) { s.graphs[executable].nodes[node].times = enabled; });
     return 0;
   });
 }

@@ -41,8 +41,9 @@ struct buffer {
 struct node {
   fake_node_t id = 0;
   fake_kernel kernel;
-  int times = 1;         // in a launch
-  bool is_body = false;  // of a conditional node
+  int times = 1;           // in a launch
+  bool is_body = false;    // of a conditional node
+  fake_node_t origin = 0;  // that an executable's node was cloned from
 };
 
 struct graph {

@@ -203,6 +203,39 @@ TEST_CASE(
   CHECK(row(p, "second/capture/mlp").self.graph_kernels == 4);
 }
 
+TEST_CASE(
+    "a node that gets another kernel is recorded with it, in the range that captured the node") {
+  for (int const tells : {0, 1}) {
+    CAPTURE(tells);
+    traced s;
+    fake_graph_t const executable = fake_graph_clone(capture());
+    decode(executable);
+    {
+      STRATA_RANGE("tune");
+      fake_kernel kernel;
+      kernel.name = "gemm_tuned";
+      kernel.grid[0] = 77;
+      (void)fake_graph_set_kernel(executable, 0, &kernel, tells);
+      (void)fake_graph_enable(executable, 4, 0);
+    }
+    decode(executable);
+    profile const& p = s.profile();
+    fake::nothing_lost(p);
+    REQUIRE(p.kernels.size() == 5 + 4);
+    std::size_t tuned = 0;
+    for (strata::kernel_record const& k : p.kernels) {
+      if (p.kernel_names[k.name - 1].mangled != "gemm_tuned") continue;
+      ++tuned;
+      CHECK(k.grid_x == 77);
+    }
+    CHECK(tuned == 1);
+    CHECK(row(p, "capture/attention").self.graph_kernels == 6);
+    CHECK(row(p, "capture/mlp").self.graph_kernels == 3);
+    CHECK(row(p, "tune").total.graph_kernels == 0);
+    CHECK(row(p, "tune").self.launches == 0);
+  }
+}
+
 TEST_CASE("an executable that is updated from a graph of before the session is nobody's again") {
   fake_cuda_reset();
   fake_graph_t const before = capture();

@@ -442,6 +442,15 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
       {"cuGraphInstantiate", api_kind::graph_change},              // ...WithFlags, ...WithParams
       {"cuGraphExecDestroy", api_kind::graph_change},
       {"cuGraphExecUpdate", api_kind::graph_change},
+      // Of nodes that may wait for something outside of the device then: not of copies and fills.
+      {"cuGraphExecKernelNodeSet", api_kind::graph_change},
+      {"cuGraphExecHostNodeSet", api_kind::graph_change},
+      {"cuGraphExecChildGraphNodeSet", api_kind::graph_change},
+      {"cuGraphExecEventWaitNodeSet", api_kind::graph_change},
+      {"cuGraphExecExternalSemaphoresWaitNodeSet", api_kind::graph_change},
+      {"cuGraphExecBatchMemOpNodeSet", api_kind::graph_change},
+      {"cuGraphExecNodeSet", api_kind::graph_change},  // any node
+      {"cuGraphNodeSetEnabled", api_kind::graph_change},
       {"cuGraphDestroy", api_kind::graph_change},
       {"cuGraphUpload", api_kind::graph_change},
   };
