@@ -332,15 +332,20 @@ std::string about_clocks(std::vector<strata::rank_clock> const& clocks) {
   double least = 0;
   double most = 0;
   double spread = 0;
+  double drift = 0;
   for (strata::rank_clock const& clock : clocks) {
     if (!clock.known) return {};
+    drift = std::max(drift, std::abs(clock.drift));
     least = std::min(least, clock.ahead_ns);
     most = std::max(most, clock.ahead_ns);
     spread = std::max(spread, clock.spread_ns);
   }
   if (clocks.size() < 2) return {};
+  std::string const drifting =
+      drift > 0 ? " and drift by up to " + time_text(drift * 1e9) + " a second" : std::string();
   return "By the ends of collectives the clocks of the ranks are up to " + time_text(most - least) +
-         " apart; single collectives differ from that by " + time_text(spread) + " at the median.";
+         " apart" + drifting + "; single collectives differ from that by " + time_text(spread) +
+         " at the median.";
 }
 
 std::string milliseconds(double ns) {
@@ -444,9 +449,11 @@ void write_ranks(strata::detail::json_writer& json, strata::rank_comparison cons
     auto const clock = clocks.find(row.rank);
     if (clock == clocks.end() || !clock->second.known) {
       json.absent("clock_ahead_ns");
+      json.absent("clock_drift_ns_per_s");
       json.absent("clock_spread_ns");
     } else {
       json.number("clock_ahead_ns", clock->second.ahead_ns);
+      json.number("clock_drift_ns_per_s", clock->second.drift * 1e9);
       json.number("clock_spread_ns", clock->second.spread_ns);
     }
   });

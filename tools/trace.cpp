@@ -5,12 +5,17 @@
 #include <strata/base/utf8.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/table_input.hpp>
+#include "analyse/rank_clocks.hpp"
+#include "analyse/rank_run.hpp"
 #include "report/gzip_writer.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -108,12 +113,30 @@ class trace_command final : public subcommand {
     std::string path;
     std::int32_t rank;
     std::int64_t begin;
+    strata::rank_run ends{};  ///< of its collectives
+    strata::rank_clock clock{};
 
     /// As it is called in sentences: `rank 3`, or its file.
     std::string called() const {
       return rank < 0 ? path : std::string(strata::detail::sentence("rank ") << rank);
     }
   };
+
+  /// Ranks of one host have one clock; those of other hosts get the first rank's, by their
+  /// collectives.
+  void join_hosts(std::vector<run_file>& runs) const {
+    std::vector<strata::rank_run> ends;
+    for (run_file& run : runs) ends.push_back(std::move(run.ends));
+    std::vector<strata::rank_clock> const clocks = strata::join_clocks(ends);
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      if (!clocks[i].known || ends[i].host == ends[0].host) continue;
+      runs[i].clock = clocks[i];
+      runs[i].begin -= static_cast<std::int64_t>(clocks[i].ahead_at(runs[i].begin));
+      say(runs[i].called() + " is set by the collectives: its clock was " +
+          strata::detail::time_text(std::abs(clocks[i].ahead_ns)) +
+          (clocks[i].ahead_ns < 0 ? " behind." : " ahead."));
+    }
+  }
 
   /// Reads each recording twice, since one at a time is in memory: when all began, then what they
   /// have. What cannot be read is left out, and the exit code says so.
@@ -123,6 +146,7 @@ class trace_command final : public subcommand {
       strata::profile recorded;
       if (!read_recording(name(), file, recorded, strata::recording_view::timeline)) continue;
       runs.push_back({file, recorded.environment.rank, strata::trace_begin(recorded)});
+      if (strata::has_rank_steps(recorded)) runs.back().ends = strata::read_rank(recorded);
       if (runs.back().begin != 0) continue;
       runs.pop_back();
       report_problem(name(), file,
@@ -132,6 +156,7 @@ class trace_command final : public subcommand {
     if (runs.empty()) return exit_code::unusable;
     std::stable_sort(runs.begin(), runs.end(),
                      [](run_file const& a, run_file const& b) { return a.rank < b.rank; });
+    join_hosts(runs);
     std::size_t joined_runs = 0;
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
       auto const first =
@@ -144,6 +169,7 @@ class trace_command final : public subcommand {
           say(run.called() + " is not in the timeline: its recording has changed.");
           continue;
         }
+        if (run.clock.known) strata::set_clock(recorded, run.clock);
         strata::profile_tables tables(recorded);
         std::string const whose = run.rank < 0 ? std::string() : run.called() + ": ";
         say_problems(recorded, joined.add(tables.input()).problem, whose);

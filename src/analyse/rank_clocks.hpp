@@ -3,9 +3,11 @@
 #define STRATA_ANALYSE_RANK_CLOCKS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/profile.hpp>
 #include "rank_run.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 STRATA_BEGIN
@@ -15,14 +17,24 @@ STRATA_BEGIN
 /// Units: ns.
 struct rank_clock {
   bool known = false;           ///< else they have no collective in common, or no absolute time
-  double ahead_ns = 0;          ///< of the first rank's clock; subtract it from the rank's times
+  double ahead_ns = 0;          ///< of the first rank's clock, at `middle`
+  double drift = 0;             ///< how much faster it runs: 1e-6 is 1 us in a second
+  std::int64_t middle = 0;      ///< of the collectives, on its own clock, since 1970
   double spread_ns = 0;         ///< the median distance of single collectives from that
   std::size_t collectives = 0;  ///< that tell it, of all steps
+
+  /// How much it is ahead at one of its own times since 1970.
+  double ahead_at(std::int64_t time) const noexcept {
+    return ahead_ns + drift * static_cast<double>(time - middle);
+  }
 };
 
 /// The clocks of ranks, in their order.
 /// Cost: O(s c log s) for c collectives with s samples, of each rank; memory of one rank.
 std::vector<rank_clock> join_clocks(std::vector<rank_run> const& runs);
+
+/// Sets all times of a rank by the first rank's clock. Requires: the profile knows when it began.
+void set_clock(profile& run, rank_clock const& clock);
 
 STRATA_END
 

@@ -210,6 +210,56 @@ TEST_CASE("the ends of collectives join the clocks of ranks") {
   CHECK_FALSE(join_clocks({first, other})[1].known);
 }
 
+TEST_CASE("clocks that are apart and drift are joined to 20 us by the collectives of a run") {
+  constexpr std::int64_t began = 1'700'000'000'000'000'000;
+  constexpr std::uint32_t steps = 600;
+  struct planted {
+    double ahead_ns;
+    double drift;
+  };
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> jitter(0.0, 12'000.0);  // of a collective's end
+  std::uniform_real_distribution<double> begins(150e6, 250e6);   // of steps: two minutes in all
+  std::vector<std::int64_t> ends;
+  double now = 0.0;
+  for (std::uint32_t i = 0; i < steps; ++i)
+    ends.push_back(static_cast<std::int64_t>(now += begins(random)));
+  std::vector<profile> made;
+  std::vector<rank_run> runs;
+  std::vector<planted> const all = {{0, 0}, {5e6, 0}, {-3e6, 40e-6}, {2e9, -80e-6}, {40e3, 0.5e-6}};
+  for (planted const& clock : all) {
+    rank_program p(static_cast<std::int32_t>(runs.size()));
+    std::uint32_t const node = p.node(root_node, "exchange");
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      double const late = i % 50 == 9 ? 3e6 : jitter(random);  // a few end much later
+      double const end = static_cast<double>(ends[i]) + late;
+      auto const own = static_cast<std::int64_t>(end * (1.0 + clock.drift));
+      p.step(own - 100'000'000, own + 1000);
+      p.kernel_in(i, node, reduce, own - 90'000'000, own);
+    }
+    p.made.environment.started_at_unix_ns = began + static_cast<std::int64_t>(clock.ahead_ns);
+    made.push_back(p.made);
+    runs.push_back(read_rank(p.made));
+  }
+  std::vector<rank_clock> const clocks = join_clocks(runs);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    CAPTURE(r);
+    REQUIRE(clocks[r].known);
+    CHECK(std::abs(clocks[r].drift - all[r].drift) < 0.1e-6);
+    CHECK(clocks[r].spread_ns < 10'000);
+    set_clock(made[r], clocks[r]);
+    double worst = 0.0;
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      if (i % 50 == 9) continue;
+      std::int64_t const joined =
+          made[r].environment.started_at_unix_ns + made[r].kernels[i].end - began;
+      worst = std::max(worst, std::abs(static_cast<double>(joined - ends[i])));
+    }
+    CHECK(worst < 20'000);
+    CHECK(made[r].steps.back().end > made[r].kernels.back().end);
+  }
+}
+
 TEST_CASE("a kernel without a name is a collective in a range of NCCL's, and a copy is none") {
   rank_program p = three_steps();
   for (kernel_record& kernel : p.made.kernels)
