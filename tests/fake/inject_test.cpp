@@ -88,6 +88,37 @@ TEST_CASE("a session that a range began continues as the first context is made")
   CHECK(p.calls() == call_counts{{"own", 1}});
 }
 
+TEST_CASE("as NCCL's profiler plugin it tells what NCCL chose, in the range that launched it") {
+  texts const plugin{"NCCL_PROFILER_PLUGIN=" + library};
+  for (std::string const version : {"4", "5"}) {
+    CAPTURE(version);
+    injected const p({"init", "context", "push=step", "nccl=" + version, "pop"}, "trace",
+                     way::driver, "injected_program", plugin);
+    CAPTURE(p.end.err);
+    CHECK(p.end.code == 5);
+    CHECK(has(p.end.out, "strata wants 7\n"));
+    CHECK_FALSE(has(p.end.out, "no "));
+    call_counts const calls = p.calls();
+    bool const by_nvtx = calls.count("step") != 0;
+    std::string const in = by_nvtx ? "step/" : "";
+    std::string const reduce = in + "NCCL:AllReduce RING LL128 (16 channels of 8 ranks)";
+    CHECK(calls.at(reduce) == 1);
+    CHECK(calls.at(in + "NCCL:Send (1 channel of 8 ranks)") == 1);
+    CHECK(calls.at(in + "NCCL:AllGather unknown unknown (0 channels of 8 ranks)") == 1);
+    // The bytes of the message, where NVTX does not have them already.
+    CHECK(has(p.file("profile.json"), "\"collective_bytes\":2000") == !by_nvtx);
+    CHECK(p.kernels() == (by_nvtx ? "step:1 " : ":1 "));
+    injected const alone({"init", "context", "nccl=" + version}, "trace,nvtx=off", way::driver,
+                         "injected_program", plugin);
+    CHECK(has(alone.file("profile.json"), "\"collective_bytes\":2000"));
+    CHECK(has(alone.file("profile.json"), "\"collective_bytes\":4096"));
+    injected const off({"init", "context", "nccl=" + version}, "", way::driver, "injected_program",
+                       plugin);
+    CHECK(has(off.end.out, "strata wants 0\n"));
+    CHECK(off.end.err == "");
+  }
+}
+
 TEST_CASE("without STRATA it does nothing") {
   for (std::string const strata : {"", "off"}) {
     for (way const by : {way::driver, way::preload}) {

@@ -9,6 +9,7 @@
 //   handler           handles SIGINT itself      wait          until a signal comes
 //   throw             an exception leaves main, told to a C++ library that others can reach or not
 //   child             a forked child works and ends
+//   nccl=VERSION      calls the plugin that NCCL_PROFILER_PLUGIN names as NCCL does
 //   tell              what CUPTI and the driver were asked for
 // It says `done` and ends with exit code 5.
 #if INJECTED_RANGES == 1
@@ -29,6 +30,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -114,6 +117,108 @@ void child() {
   std::printf("child %d\n", status);
 }
 
+// What NCCL hands to a profiler plugin, written down once more beside what the plugin expects:
+// nccl_profiler.h of NCCL 2.32, with what version 7 has behind a collective.
+template <class Type>
+struct nccl_event {
+  Type type;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      std::uint64_t sequence;
+      char const* function;
+      void const* from;
+      void* to;
+      std::size_t count;
+      int root;
+      char const* datatype;
+      std::uint8_t channels, warps;
+      char const *algorithm, *protocol;
+      void* group;
+      char const* variant;
+      bool symmetric;
+      std::uint64_t tag;
+    } collective;
+    struct {
+      char const* function;
+      void* buffer;
+      char const* datatype;
+      std::size_t count;
+      int peer;
+      std::uint8_t channels;
+      void* group;
+    } point;
+  };
+};
+struct nccl_plugin {
+  char const* name;
+  void (*init)();
+  int (*start)(void* context, void** handle, void* event);
+  int (*stop)(void* handle);
+  int (*record)(void* handle, int state, void* arguments);
+  int (*finalize)(void* context);
+};
+
+template <class Type>
+void nccl_group(nccl_plugin const& plugin, void* context, int wanted) {
+  void* group = nullptr;
+  void* handle = nullptr;
+  nccl_event<Type> event{};
+  event.type = 1;
+  if ((wanted & 1) != 0) (void)plugin.start(context, &group, &event);
+  if (group == nullptr) return std::puts("no group"), void();
+  event.type = 2;
+  event.collective.function = "AllReduce";
+  event.collective.count = 1000;
+  event.collective.datatype = "ncclBfloat16";
+  event.collective.channels = 16;
+  event.collective.algorithm = "RING";
+  event.collective.protocol = "LL128";
+  if ((wanted & 2) != 0) (void)plugin.start(context, &handle, &event);
+  launch(1);
+  (void)plugin.stop(handle);
+  event = {};
+  event.type = 4;
+  event.point.function = "Send";
+  event.point.datatype = "ncclInt8";
+  event.point.count = 4096;
+  event.point.channels = 1;
+  if ((wanted & 4) != 0) (void)plugin.start(context, &handle, &event);
+  (void)plugin.record(handle, 22, nullptr);
+  (void)plugin.stop(handle);
+  event = {};
+  event.type = 2;
+  event.collective.function = "AllGather";
+  event.collective.datatype = "Unknown";
+  if ((wanted & 2) != 0) (void)plugin.start(context, &handle, &event);
+  event.type = 64;  // one of a later version
+  (void)plugin.start(context, &handle, &event);
+  (void)plugin.stop(group);
+}
+
+void nccl(std::string const& version) {
+  void* const handle = library("NCCL_PROFILER_PLUGIN");
+  auto const* const plugin =
+      static_cast<nccl_plugin const*>(dlsym(handle, ("ncclProfiler_v" + version).c_str()));
+  if (plugin == nullptr) return std::puts("no plugin"), void();
+  void* context = nullptr;
+  int wanted = -1;
+  using init_v4 = int(void**, int*, char const*, std::uint64_t, int, int, int, void*);
+  using init_v5 = int(void**, std::uint64_t, int*, char const*, int, int, int, void*);
+  if (version == "4")
+    (void)reinterpret_cast<init_v4*>(plugin->init)(&context, &wanted, "", 7, 1, 8, 3, nullptr);
+  else
+    (void)reinterpret_cast<init_v5*>(plugin->init)(&context, 7, &wanted, "", 1, 8, 3, nullptr);
+  std::printf("%s wants %d\n", plugin->name, wanted);
+  if (version == "4")
+    nccl_group<std::uint8_t>(*plugin, context, wanted);
+  else
+    nccl_group<std::uint64_t>(*plugin, context, wanted);
+  (void)plugin->finalize(context);
+  dlclose(handle);
+}
+
 void run(std::string const& word) {
   std::size_t const sign = word.find('=');
   std::string const key = word.substr(0, sign);
@@ -128,6 +233,7 @@ void run(std::string const& word) {
   if (key == "wait") wait_for_signal();
   if (key == "throw") throw_out();
   if (key == "child") child();
+  if (key == "nccl") nccl(value);
 #if INJECTED_NVTX
   if (key == "push") (void)nvtxRangePushA(value.c_str());
   if (key == "pop") (void)nvtxRangePop();

@@ -51,6 +51,10 @@ that(given() == {**dict.fromkeys(names, str(library)), "STRATA": f"{usual},{usua
 all_keys = given("--counters", "hbm+l1", "--steps", "Train step", "--out", "o", "--every", 9, "--for", "2m", "sort=order", "sync")["STRATA"]
 that(all_keys == f"{usual},sort=order,sync,counters=hbm+l1,step=Train step,every=9,for=120,out={here}/o", f"the keys: {all_keys}")
 that(given("skip=2", STRATA="skip=1,host")["STRATA"] == f"{usual},skip=1,host,skip=2,{usual_out}", "keys of the environment do not come first")
+plugin = "import os; print(os.environ['NCCL_PROFILER_PLUGIN'])"
+for wanted, path in (("strata", library), ("/opt/other.so", "/opt/other.so")):
+    told = ran(0, "--", sys.executable, "-S", "-c", plugin, env={**environment, "NCCL_PROFILER_PLUGIN": wanted}).stdout.strip()
+    that(told == str(path), f"NCCL's plugin: {told}")
 that(given(LD_PRELOAD=str(library))["LD_PRELOAD"] == f"{library}:{library}", "another preloaded library is lost")
 that(given("--library", library) == {**dict.fromkeys(names, str(library)), "STRATA": f"{usual},{usual_out},library={library}"},
      "--library is not taken")
