@@ -4,6 +4,7 @@
 
 #include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/early_steps.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
@@ -11,6 +12,8 @@
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
 #include "analyse/compare.hpp"
+#include "analyse/rank_clocks.hpp"
+#include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
 #include "analyse/run_tables.hpp"
@@ -49,6 +52,7 @@ class program {
     made.threads.push_back({0, 1000, "main"});
     made.environment.command = "train";
     made.environment.rank = 0;
+    made.environment.started_at_unix_ns = 1'700'000'000'000'000'000;
     add_device(0);
     for (int i = 0; i < 4; ++i) kernel_name(i);
   }
@@ -312,6 +316,33 @@ inline void steps(program& with, std::size_t size) {
   uint32_t const forward = with.range(0, "forward");
   with.steps(static_cast<uint32_t>(size), [&] { with.work(forward); });
 }
+inline void early_steps(program& with, std::size_t size) {  // before the first work on a device
+  uint32_t const load = with.range(0, "load");
+  with.steps(static_cast<uint32_t>(size), [&] {
+    with.call(load, with.now, with.now + 500);
+    with.now += 500;
+  });
+  uint32_t const forward = with.range(0, "forward");
+  auto const first = static_cast<uint32_t>(with.made.steps.size());
+  with.steps([&] {
+    with.step += first;
+    with.work(forward);
+    with.step -= first;
+  });
+  for (std::size_t i = first; i < with.made.steps.size(); ++i) with.made.steps[i].step += first;
+  strata::detail::set_early_steps_apart(with.made);
+}
+inline void calls(program& with, std::size_t size) {  // of the host alone, beside one that works
+  uint32_t const token = with.range(0, "token");
+  uint32_t const forward = with.range(0, "forward");
+  with.steps([&] {
+    with.work(forward);
+    for (std::size_t i = 0; i < size; ++i) {
+      with.call(token, with.now, with.now + 200);
+      with.now += 300;
+    }
+  });
+}
 inline void kernels(program& with, std::size_t size) {
   uint32_t const forward = with.range(0, "forward");
   with.steps([&] {
@@ -556,6 +587,8 @@ inline dimension const dimensions[] = {
     {"contexts", 250, contexts},
     {"devices", 125, devices},
     {"steps", 500, steps},
+    {"early-steps", 500, early_steps},
+    {"calls", 2500, calls},
     {"kernels", 1250, kernels},
     {"kernel-names", 1000, kernel_names},
     {"range-kernels", 500, range_kernels},
@@ -680,6 +713,8 @@ inline report const reports[] = {
          runs.back().rank = rank;
        }
        (void)compare_ranks(runs);
+       (void)list_collectives(runs);
+       (void)join_clocks(runs);
        return std::string();
      }},
 };

@@ -69,4 +69,28 @@ TEST_CASE("no report grows faster than n log n") {
   }
 }
 
+/// What to compare so many ranks takes: branches.
+std::uint64_t cost_of_ranks(std::size_t ranks) {
+  growing::program made;
+  growing::names(made, 50);
+  made.made.kernel_names[0].mangled = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgs)";
+  strata::profile const source = made.take();
+  std::vector<strata::rank_run> runs;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    runs.push_back(read_rank(source));
+    runs.back().rank = static_cast<std::int32_t>(rank);
+  }
+  std::uint64_t const before = counted_branches;
+  (void)compare_ranks(runs);
+  (void)list_collectives(runs);
+  (void)join_clocks(runs);
+  return counted_branches - before;
+}
+
+TEST_CASE("nothing that is said of ranks grows faster than n log n with them") {
+  std::uint64_t const four = cost_of_ranks(256);
+  CHECK(four > 500'000);
+  CHECK(exponent(cost_of_ranks(64), cost_of_ranks(128), four) < 1.7);
+}
+
 }  // namespace growth
