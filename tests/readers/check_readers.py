@@ -5,12 +5,15 @@ say with what Strata says. They are in build/readers, at the versions of require
 Exit status: 0; 1 with what is wrong; 77 where no reader is installed.
 """
 import contextlib
+import csv
 import io
 import json
 import logging
 import os
 import pathlib
+import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +29,7 @@ for folder in (os.environ.get("STRATA_TEST_READERS"), root / "build" / "readers"
 warnings.filterwarnings("ignore")
 try:
     import analyzer as gpu_idle
+    import duckdb
     import viztracer
     from hta.trace_analysis import TraceAnalysis
     from torch_tb_profiler.profiler.data import RunProfileData
@@ -223,6 +227,36 @@ def told(path, events, recording):
     }
 
 
+def check_duckdb(folder):
+    """The commands of docs/how-to/several-ranks.md over the CSV files of four ranks."""
+    text = (root / "docs/how-to/several-ranks.md").read_text(encoding="utf-8")
+    commands = [re.sub(r"\s+", " ", command) for command in re.findall(r'duckdb -c "([^"]*)"', text)]
+    sums = {}
+    for rank, name in enumerate(("gpt2-eager", "gpt2-fused", "llama-decode", "gpt2-eager")):
+        run(strata, "report", root / f"examples/report/{name}.strata", "--formats", "csv", "--out", pathlib.Path(folder, f"run/rank{rank}"))
+        file = pathlib.Path(folder, f"run/rank{rank}/ranges.csv")
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+        for row in rows:
+            row["rank"] = rank
+            sums.setdefault(row["path"], []).append(int(row["gpu_busy_ns"] or 0))
+        with file.open("w", encoding="utf-8", newline="") as lines:
+            writer = csv.DictWriter(lines, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        duckdb.sql(commands[0])
+        same("DuckDB, rows of all ranks", duckdb.sql("select count(*) from 'ranges.parquet'").fetchall()[0][0],
+             sum(map(len, sums.values())), 0)
+        for path, rank, more in duckdb.sql(commands[1]).fetchall():
+            busy = sums[path or ""]
+            same(f"DuckDB, {path}: more than the median", more, max(busy) - statistics.median(busy), 0)
+    finally:
+        os.chdir(here)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for recording in sorted((root / "examples/report").glob("*.strata")):
@@ -240,6 +274,7 @@ def main():
             check_nsys_ai(name, recording, events, wanted, folder)
             check_perfetto(name, packed, events)
         check_overlap(folder)
+        check_duckdb(folder)
     print("\n".join(failed) or f"{compared} numbers of the readers are those of Strata")
     return 1 if failed else 0
 
