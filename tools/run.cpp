@@ -246,9 +246,6 @@ void set_environment(std::string const& library, bool beside_musl, std::string c
   setenv("ASAN_OPTIONS", (asan == nullptr ? order : order + ":" + asan).c_str(), 1);
   setenv("CUDA_INJECTION64_PATH", library.c_str(), 1);
   setenv("NVTX_INJECTION64_PATH", library.c_str(), 1);
-  char const* const plugin = std::getenv("NCCL_PROFILER_PLUGIN");
-  if (plugin != nullptr && std::strcmp(plugin, "strata") == 0)
-    setenv("NCCL_PROFILER_PLUGIN", library.c_str(), 1);
   setenv("STRATA", request.c_str(), 1);
   setenv("STRATA_DETAIL_RUN", std::to_string(getpid()).c_str(), 1);
 }

@@ -89,7 +89,7 @@ TEST_CASE("a session that a range began continues as the first context is made")
 }
 
 TEST_CASE("as NCCL's profiler plugin it tells what NCCL chose, in the range that launched it") {
-  texts const plugin{"NCCL_PROFILER_PLUGIN=" + library};
+  texts const plugin{"NCCL_PROFILER_PLUGIN=strata"};
   for (std::string const version : {"4", "5"}) {
     CAPTURE(version);
     injected const p({"init", "context", "push=step", "nccl=" + version, "pop"}, "trace",
@@ -113,7 +113,7 @@ TEST_CASE("as NCCL's profiler plugin it tells what NCCL chose, in the range that
     CHECK(has(alone.file("profile.json"), "\"collective_bytes\":2000"));
     CHECK(has(alone.file("profile.json"), "\"collective_bytes\":4096"));
     injected const off({"init", "context", "nccl=" + version}, "", way::driver, "injected_program",
-                       plugin);
+                       {"NCCL_PROFILER_PLUGIN=" + library});
     CHECK(has(off.end.out, "strata wants 0\n"));
     CHECK(off.end.err == "");
   }

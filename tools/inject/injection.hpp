@@ -86,6 +86,9 @@ class injection {
       return;
     for (char const* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
       if (filled_variable(name) == nullptr) (void)set_variable(name, path);
+    char const* const plugin = filled_variable("NCCL_PROFILER_PLUGIN");
+    if (plugin != nullptr && std::string_view(plugin) == "strata")
+      (void)set_variable("NCCL_PROFILER_PLUGIN", path);
     if (is_program_of_run()) std::atexit(&say_what_was_missing);
   }
 
