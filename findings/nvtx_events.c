@@ -3,18 +3,19 @@
 #include <stdint.h>
 #include <stdio.h>
 
-static const char* names[256];
+static char const* names[256];
 static int count;
 
-static nvtxStringHandle_t add(nvtxDomainHandle_t domain, const char* text) {
+static nvtxStringHandle_t add(nvtxDomainHandle_t domain, char const* text) {
   (void)domain;
   names[++count] = text;
   return (nvtxStringHandle_t)(intptr_t)count;
 }
-static int push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+static int push(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* event) {
   (void)domain;
   int const known = event->messageType == NVTX_MESSAGE_TYPE_REGISTERED;
-  printf("push %s payload %d\n", known ? names[(intptr_t)event->message.registered] : event->message.ascii,
+  printf("push %s payload %d\n",
+         known ? names[(intptr_t)event->message.registered] : event->message.ascii,
          event->payloadType);
   fflush(stdout);
   return 0;
@@ -27,7 +28,8 @@ static int pop(nvtxDomainHandle_t domain) {
 }
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table) {
-  const NvtxExportTableCallbacks* callbacks = (const NvtxExportTableCallbacks*)table(NVTX_ETID_CALLBACKS);
+  NvtxExportTableCallbacks const* callbacks =
+      (NvtxExportTableCallbacks const*)table(NVTX_ETID_CALLBACKS);
   NvtxFunctionTable functions;
   unsigned last;
   if (!callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &functions, &last)) return 0;
