@@ -122,16 +122,15 @@ class trace_command final : public subcommand {
     }
   };
 
-  /// Ranks of one host have one clock; those of other hosts get the first rank's, by their
-  /// collectives.
-  void join_hosts(std::vector<run_file>& runs) const {
+  /// Ranks of other hosts get the first rank's clock, by their collectives.
+  void join_clocks(std::vector<run_file>& runs) const {
     std::vector<strata::rank_run> ends;
     for (run_file& run : runs) ends.push_back(std::move(run.ends));
-    std::vector<strata::rank_clock> const clocks = strata::join_clocks(ends);
-    for (std::size_t i = 1; i < runs.size(); ++i) {
-      if (!clocks[i].known || ends[i].host == ends[0].host) continue;
+    std::vector<strata::rank_clock> const clocks = strata::join_hosts(ends);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      if (!clocks[i].known) continue;
       runs[i].clock = clocks[i];
-      runs[i].begin -= static_cast<std::int64_t>(clocks[i].ahead_at(runs[i].begin));
+      runs[i].begin -= std::llround(clocks[i].ahead_at(runs[i].begin));
       say(runs[i].called() + " is set by the collectives: its clock was " +
           strata::detail::time_text(std::abs(clocks[i].ahead_ns)) +
           (clocks[i].ahead_ns < 0 ? " behind." : " ahead."));
@@ -156,7 +155,7 @@ class trace_command final : public subcommand {
     if (runs.empty()) return exit_code::unusable;
     std::stable_sort(runs.begin(), runs.end(),
                      [](run_file const& a, run_file const& b) { return a.rank < b.rank; });
-    join_hosts(runs);
+    join_clocks(runs);
     std::size_t joined_runs = 0;
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
       auto const first =

@@ -108,6 +108,13 @@ std::vector<rank_clock> join_clocks(std::vector<rank_run> const& runs) {
   return clocks;
 }
 
+std::vector<rank_clock> join_hosts(std::vector<rank_run> const& runs) {
+  std::vector<rank_clock> clocks = join_clocks(runs);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    if (runs[r].host == runs[0].host) clocks[r] = {};
+  return clocks;
+}
+
 void set_clock(profile& run, rank_clock const& clock) {
   std::int64_t const began = run.environment.started_at_unix_ns;
   auto const ahead = [&](std::int64_t time) {

@@ -33,6 +33,10 @@ struct rank_clock {
 /// Cost: O(s c log s) for c collectives with s samples, of each rank; memory of one rank.
 std::vector<rank_clock> join_clocks(std::vector<rank_run> const& runs);
 
+/// The same of ranks on other hosts than the first one's, which has one clock for all of its ranks:
+/// theirs are not known.
+std::vector<rank_clock> join_hosts(std::vector<rank_run> const& runs);
+
 /// Sets all times of a rank by the first rank's clock. Requires: the profile knows when it began.
 void set_clock(profile& run, rank_clock const& clock);
 

@@ -11,6 +11,7 @@
 #include "analyse/rank_comparison.hpp"
 #include "analyse/rank_run.hpp"
 #include "analyse/run_tables.hpp"
+#include "report/trace.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -241,13 +242,21 @@ TEST_CASE("clocks that are apart and drift are joined to 20 us by the collective
     made.push_back(p.made);
     runs.push_back(read_rank(p.made));
   }
+  for (rank_clock const& clock : join_hosts(runs)) CHECK_FALSE(clock.known);
+  for (std::size_t r = 1; r < runs.size(); ++r) runs[r].host = "another";
   std::vector<rank_clock> const clocks = join_clocks(runs);
+  std::vector<rank_clock> const of_hosts = join_hosts(runs);
   for (std::size_t r = 0; r < all.size(); ++r) {
     CAPTURE(r);
     REQUIRE(clocks[r].known);
+    CHECK(of_hosts[r].known == (r != 0));
+    CHECK((r == 0 || of_hosts[r].ahead_ns == clocks[r].ahead_ns));
+    std::int64_t const begin = trace_begin(made[r]);
+    std::int64_t const joined_begin = begin - std::llround(clocks[r].ahead_at(begin));
     CHECK(std::abs(clocks[r].drift - all[r].drift) < 0.1e-6);
     CHECK(clocks[r].spread_ns < 10'000);
     set_clock(made[r], clocks[r]);
+    CHECK(trace_begin(made[r]) == joined_begin);
     double worst = 0.0;
     for (std::uint32_t i = 0; i < steps; ++i) {
       if (i % 50 == 9) continue;
