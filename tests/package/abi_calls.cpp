@@ -33,9 +33,9 @@ constexpr std::string_view left_alone[] = {
     "cuGraphCreateWithArguments", "cuGraphNodeAddRelocation", "cuGraphDebugDotPrint",
     "cuGraphNodeFindInClone", "cuGraphReleaseUserObject", "cuGraphRemoveDependencies",
     "cuGraphRetainUserObject",
-    // Arguments of nodes, also of executable graphs: no node comes or goes.
+    // Arguments of nodes of graphs that are not executable, and of nodes that wait for nothing.
     "cuGraph*NodeSetParams", "cuGraph*NodeSetEvent", "cuGraphKernelNodeCopyAttributes",
-    "cuGraphKernelNodeSetAttribute", "cuGraphNodeSetEnabled",
+    "cuGraphKernelNodeSetAttribute",
     // A capture that is open already, or may begin later: its begin and its end are told.
     "cuStreamCreateForCaptureToCig", "cuStreamUpdateCaptureDependencies",
     "cuThreadExchangeStreamCaptureMode",
