@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/cupti_sampling.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
@@ -38,6 +39,7 @@ constexpr errc errc_of(cupti::result code) noexcept { return cupti::meaning_of(c
 /// Threads: get() from any; the members are constant afterwards.
 struct profiler_library : cupti_file {
   cupti::profiler::table api;
+  cupti::sampling::table sampling;
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
   bool needs_driver = false;  // it needs one to answer about chips, and `problem` says so
 
@@ -52,6 +54,13 @@ struct profiler_library : cupti_file {
         call, code, meaning.when_counting != nullptr ? meaning.when_counting : meaning.fix);
   }
 
+  /// Begins CUPTI's profiling in this process, for all that profiles in it. Nobody ends it:
+  /// CUPTI does not count who uses it, and an end would take it from the others too.
+  [[nodiscard]] cupti::result initialize() const noexcept {
+    cupti::profiler::initialize_params params;
+    return call(api.initialize, params);
+  }
+
   /// Opens libcupti by the search of cupti_library.
   /// `driver_major` is 0 without a driver: then the newest library is taken.
   void load(int driver_major) {
@@ -59,7 +68,7 @@ struct profiler_library : cupti_file {
     if (!open(library, driver_major)) return;
     open_host_library();
     if (!bind(library)) return;
-    (void)library.bind("cuptiPmSamplingGetCounterAvailability", api.device_availability);
+    bind_sampling(library);
     if (driver_major == 0 && is_13_2(library)) {
       needs_driver = true;
       problem = path +
@@ -96,6 +105,23 @@ struct profiler_library : cupti_file {
         slash == std::string::npos ? std::string{} : path.substr(0, slash + 1);
     host_library =
         host.open((beside + "libnvperf_host.so").c_str()) || host.open("libnvperf_host.so");
+  }
+
+  /// What only sampling needs.
+  void bind_sampling(dynamic_library const& library) {
+    const library_function wanted[] = {
+        {"cuptiPmSamplingGetCounterAvailability", &api.device_availability},
+        {"cuptiPmSamplingEnable", &sampling.enable},
+        {"cuptiPmSamplingDisable", &sampling.disable},
+        {"cuptiPmSamplingSetConfig", &sampling.set_config},
+        {"cuptiPmSamplingStart", &sampling.start},
+        {"cuptiPmSamplingStop", &sampling.stop},
+        {"cuptiPmSamplingDecodeData", &sampling.decode},
+        {"cuptiPmSamplingGetCounterDataSize", &sampling.counter_data_size},
+        {"cuptiPmSamplingCounterDataImageInitialize", &sampling.counter_data_initialize},
+        {"cuptiPmSamplingGetCounterDataInfo", &sampling.counter_data_info},
+        {"cuptiPmSamplingCounterDataGetSampleInfo", &sampling.sample_info}};
+    for (library_function const& function : wanted) (void)library.bind(function);
   }
 
   /// Fills the table.
@@ -137,8 +163,7 @@ struct profiler_library : cupti_file {
 inline std::string chip_of_device() {
   if (!driver_library::get().ok() || !profiler_library::get().ok()) return {};
   cupti::profiler::table const& api = profiler_library::get().api;
-  cupti::profiler::initialize_params initialize;
-  if (call(api.initialize, initialize) != cupti::result::success) return {};
+  if (profiler_library::get().initialize() != cupti::result::success) return {};
   cupti::profiler::chip_name_params chip;
   if (call(api.chip_name, chip) != cupti::result::success || chip.name == nullptr) return {};
   return chip.name;
@@ -200,8 +225,10 @@ class cupti_host {
   /// `availability` is the device's image of counters, or empty: then the chip counts as whole.
   /// Errors: bad_argument where the library does not know the chip.
   status open(profiler_library const& library, std::string const& chip,
-              vec<std::uint8_t> const& availability) {
+              vec<std::uint8_t> const& availability,
+              cupti::profiler::profiler_type type = cupti::profiler::profiler_type::range) {
     cupti::profiler::host_initialize_params params;
+    params.type = type;
     params.chip = chip.c_str();
     params.availability = availability.empty() ? nullptr : availability.data();
     cupti::result const code = call(library.api.host_initialize, params);

@@ -42,8 +42,7 @@ class range_profiler {
     std::string const old = too_old();
     if (!old.empty()) return {errc::not_supported, old};
     close_abandoned();
-    cupti::profiler::initialize_params initialize;
-    status done = outcome("cuptiProfilerInitialize", call(library.api.initialize, initialize));
+    status done = outcome("cuptiProfilerInitialize", library.initialize());
     if (!done) return done;
     cupti::profiler::device_supported_params supported;
     supported.device = device;

@@ -1,0 +1,235 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
+#define STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/counters/sampled_metrics.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Takes a sample: its begin and end by CUPTI's clock, and a value for each counter.
+using sample_sink = callback<void(std::int64_t begin, std::int64_t end, double const* values)>;
+
+/// What was lost while a device was sampled.
+struct sampling_losses {
+  std::uint64_t overflows = 0;      ///< the hardware's buffer was full
+  std::uint64_t images_full = 0;    ///< more samples waited than one decoding takes
+  std::uint64_t without_value = 0;  ///< samples that CUPTI gave no value or no time for
+  std::uint64_t gaps = 0;           ///< times between two samples
+  std::int64_t gap_ns = 0;          ///< their sum
+};
+
+/// CUPTI's PM sampling of one device: its hardware writes counters into a buffer at equal times,
+/// whatever runs, and nothing waits for the device. It needs no context and no subscriber.
+/// Threads: one at a time. Source: cuptiPmSamplingEnable, -SetConfig, -Start, -DecodeData, -Stop.
+class device_sampler {
+ public:
+  /// Samples of one decoding, and the bytes of the hardware's buffer: CUPTI takes some 18 KiB of
+  /// memory for each sample of the former (H200, 13.0).
+  static constexpr std::uint32_t max_samples = 2048;
+  static constexpr std::size_t hardware_buffer_bytes = std::size_t{128} << 20;
+
+  /// Chooses what is sampled of this chip, and takes the counters of the device.
+  /// Errors: not_supported, not_permitted, busy where another profiler has them.
+  status open(profiler_library const& library, int device, std::int64_t interval_ns) {
+    library_ = &library;
+    device_ = static_cast<std::size_t>(device);
+    interval_ns_ = interval_ns;
+    if (library.sampling.decode == nullptr || library.sampling.sample_info == nullptr)
+      return {errc::not_supported,
+              library.path + " cannot sample: use the libcupti of CUDA 12.6U2 or later"};
+    status done = outcome("cuptiProfilerInitialize", library.initialize());
+    if (!done) return done;
+    cupti::profiler::chip_name_params named;
+    named.device_index = device_;
+    done = outcome("cuptiDeviceGetChipName", call(library.api.chip_name, named));
+    if (!done) return done;
+    chip_ = named.name == nullptr ? "" : named.name;
+    counter_images images({}, device_);
+    chosen_ = {};
+    done = chosen_.choose(library, chip_, images.of_device(library));
+    return done ? enable() : done;
+  }
+
+  bool is_open() const noexcept { return object_ != nullptr; }
+  std::string const& chip() const noexcept { return chip_; }
+  sampled_metrics const& chosen() const noexcept { return chosen_; }
+  sampling_losses const& losses() const noexcept { return losses_; }
+  std::int64_t interval_ns() const noexcept { return interval_ns_; }
+  std::uint64_t samples() const noexcept { return samples_; }
+
+  /// Hands all samples to `sink` that are complete, in the order in which they come.
+  /// Where the hardware's buffer was full the sampling begins anew: `losses` has the time between.
+  /// Cost: some 16 us a sample of three counters (H200, CUPTI 13.5).
+  status read(sample_sink sink) {
+    constexpr int max_rounds = 64;  // of one call: a decoder that is too slow lets others run
+    for (int round = 0; round < max_rounds; ++round) {
+      cupti::sampling::decode_params decode;
+      decode.object = object_;
+      decode.image = image_.data();
+      decode.size = image_.size();
+      cupti::result const code = call(library_->sampling.decode, decode);
+      bool const overflow = code == cupti::result::out_of_memory || decode.overflow != 0;
+      if (code != cupti::result::success && !overflow)
+        return outcome("cuptiPmSamplingDecodeData", code);
+      status done = take(sink);
+      if (done) done = clear_image();
+      if (overflow) {
+        ++losses_.overflows;
+        return done && running_ ? begin_anew() : done;
+      }
+      if (!done || decode.reason != cupti::sampling::stop_reason::image_full) return done;
+      ++losses_.images_full;
+    }
+    return {};
+  }
+
+  /// No more samples are made; those that were can still be read.
+  status stop() {
+    if (!std::exchange(running_, false)) return {};
+    cupti::sampling::stop_params params;
+    params.object = object_;
+    return outcome("cuptiPmSamplingStop", call(library_->sampling.stop, params));
+  }
+
+  void close() noexcept {
+    if (object_ == nullptr) return;
+    cupti::sampling::stop_params end;
+    end.object = object_;
+    if (std::exchange(running_, false)) (void)call(library_->sampling.stop, end);
+    cupti::sampling::disable_params params;
+    params.object = std::exchange(object_, nullptr);
+    (void)call(library_->sampling.disable, params);
+  }
+
+ private:
+  /// From nothing to samples that come.
+  status enable() {
+    cupti::sampling::enable_params enabled;
+    enabled.device_index = device_;
+    status done = outcome("cuptiPmSamplingEnable", call(library_->sampling.enable, enabled));
+    if (!done) return done;
+    object_ = enabled.object;
+    done = configure();
+    if (done) done = start();
+    if (!done) close();
+    return done;
+  }
+
+  status configure() {
+    cupti::sampling::counter_data_size_params size;
+    size.object = object_;
+    size.names = chosen_.config.c_names();
+    size.count = chosen_.config.names().size();
+    size.max_samples = max_samples;
+    status done = outcome("cuptiPmSamplingGetCounterDataSize",
+                          call(library_->sampling.counter_data_size, size));
+    if (!done) return done;
+    image_.assign(size.size, 0);
+    done = clear_image();
+    if (!done) return done;
+    cupti::sampling::set_config_params set;
+    set.object = object_;
+    set.config = chosen_.config.image().data();  // CUPTI reads it later too
+    set.config_size = chosen_.config.image().size();
+    set.hardware_buffer_size = hardware_buffer_bytes;
+    set.interval = static_cast<std::uint64_t>(interval_ns_);
+    return outcome("cuptiPmSamplingSetConfig", call(library_->sampling.set_config, set));
+  }
+
+  status clear_image() {
+    cupti::sampling::counter_data_initialize_params clear;
+    clear.object = object_;
+    clear.size = image_.size();
+    clear.image = image_.data();
+    return outcome("cuptiPmSamplingCounterDataImageInitialize",
+                   call(library_->sampling.counter_data_initialize, clear));
+  }
+
+  status start() {
+    cupti::sampling::start_params params;
+    params.object = object_;
+    status const done = outcome("cuptiPmSamplingStart", call(library_->sampling.start, params));
+    running_ = done.ok();
+    return done;
+  }
+
+  /// Records were lost: what is left in the buffer goes with the object.
+  status begin_anew() {
+    close();
+    return enable();
+  }
+
+  status take(sample_sink sink) {
+    cupti::sampling::counter_data_info_params info;
+    info.image = image_.data();
+    info.size = image_.size();
+    status done = outcome("cuptiPmSamplingGetCounterDataInfo",
+                          call(library_->sampling.counter_data_info, info));
+    for (std::size_t i = 0; done && i < info.completed; ++i) {
+      cupti::sampling::sample_info_params when;
+      when.object = object_;
+      when.image = image_.data();
+      when.size = image_.size();
+      when.sample = i;
+      bool good = call(library_->sampling.sample_info, when) == cupti::result::success &&
+                  when.end > when.begin && when.begin != 0;
+      good = good && chosen_.config.evaluate(image_, i, values_).ok();
+      for (std::size_t k = 0; good && k < values_.size(); ++k) good = is_finite(values_[k]);
+      if (!good) {
+        ++losses_.without_value;
+        continue;
+      }
+      ++samples_;
+      auto const begin = static_cast<std::int64_t>(when.begin);
+      auto const end = static_cast<std::int64_t>(when.end);
+      note_gap(begin, end);
+      sink(begin, end, values_.data());
+    }
+    return done;
+  }
+
+  /// A sample that comes late fills a gap.
+  void note_gap(std::int64_t begin, std::int64_t end) noexcept {
+    if (last_end_ != 0 && begin > last_end_ + interval_ns_ / 2) {
+      ++losses_.gaps;
+      losses_.gap_ns += begin - last_end_;
+    }
+    if (end <= last_end_) losses_.gap_ns = larger(std::int64_t{0}, losses_.gap_ns - (end - begin));
+    last_end_ = larger(last_end_, end);
+  }
+
+  status outcome(char const* what, cupti::result code) const {
+    if (code == cupti::result::success) return {};
+    return {errc_of(code), library_->describe(what, code)};
+  }
+
+  profiler_library const* library_ = nullptr;
+  cupti::sampling::sampling_object* object_ = nullptr;
+  std::size_t device_ = 0;
+  std::int64_t interval_ns_ = 0;
+  bool running_ = false;
+  std::string chip_;
+  sampled_metrics chosen_;
+  vec<std::uint8_t> image_;
+  vec<double> values_;
+  std::int64_t last_end_ = 0;
+  std::uint64_t samples_ = 0;
+  sampling_losses losses_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
