@@ -226,16 +226,16 @@ TEST_CASE("a full store halves its resolution and loses nothing") {
     store.add(i * 10, i * 10 + 10, values);
     sum[0] += values[0];
     sum[1] += values[1];
-    CHECK(store.size() <= 16);
+    CHECK(store.all().size() <= 16);
   }
   CHECK(store.halvings() > 5);
   double kept[2] = {};
   std::int64_t end = 0;
-  for (std::size_t i = 0; i < store.size(); ++i) {
-    CHECK(store.samples()[i].begin == end);
-    end = store.samples()[i].end;
-    kept[0] += store.values(i)[0];
-    kept[1] += store.values(i)[1];
+  for (std::size_t i = 0; i < store.all().size(); ++i) {
+    CHECK(store.all().times[i].begin == end);
+    end = store.all().times[i].end;
+    kept[0] += store.all().at(i)[0];
+    kept[1] += store.all().at(i)[1];
   }
   CHECK(end == 10000);
   CHECK(kept[0] == sum[0]);
@@ -254,11 +254,11 @@ TEST_CASE("times that cannot be are left out, and late samples take their place"
     end += 1000;
     return begin != 1040;
   }) == 1);
-  REQUIRE(store.size() == 4);
+  REQUIRE(store.all().size() == 4);
   std::vector<double> values;
-  for (std::size_t i = 0; i < 4; ++i) values.push_back(store.values(i)[0]);
+  for (std::size_t i = 0; i < 4; ++i) values.push_back(store.all().at(i)[0]);
   CHECK(values == std::vector<double>{10, 20, 30, 50});
-  CHECK(store.samples()[3].begin == 1050);
+  CHECK(store.all().times[3].begin == 1050);
 }
 
 }  // namespace device_sampler_test

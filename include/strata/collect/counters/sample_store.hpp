@@ -5,6 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/samples.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,40 +18,29 @@ namespace detail {
 /// that nothing is lost but half of the resolution. Threads: one at a time.
 class sample_store {
  public:
-  /// A sample, and where its values are.
-  struct sample {
-    std::int64_t begin;
-    std::int64_t end;
-  };
-
   void begin(std::size_t counters, std::size_t bytes) {
-    counters_ = counters;
-    limit_ = larger(std::size_t{16}, bytes / (sizeof(sample) + counters * sizeof(double)));
-    samples_.clear();
-    values_.clear();
+    all_ = {};
+    all_.counters = counters;
+    limit_ = larger(std::size_t{16}, bytes / (sizeof(sample_span) + counters * sizeof(double)));
     halvings_ = 0;
   }
 
   /// Without memory the store takes no more than it has now.
   void add(std::int64_t begin, std::int64_t end, double const* values) noexcept {
     bool const has_room =
-        samples_.size() < limit_ && samples_.make_room(1) && values_.make_room(counters_);
+        all_.size() < limit_ && all_.times.make_room(1) && all_.values.make_room(all_.counters);
     if (!has_room) {
-      if (samples_.size() < 2) return;
-      limit_ = smaller(limit_, samples_.size());
+      if (all_.size() < 2) return;
+      limit_ = smaller(limit_, all_.size());
       halve();
     }
-    samples_.push_back({begin, end});
-    for (std::size_t i = 0; i < counters_; ++i) values_.push_back(values[i]);
+    all_.times.push_back({begin, end});
+    for (std::size_t i = 0; i < all_.counters; ++i) all_.values.push_back(values[i]);
   }
 
-  std::size_t size() const noexcept { return samples_.size(); }
-  std::size_t counters() const noexcept { return counters_; }
-  vec<sample> const& samples() const noexcept { return samples_; }
-  /// Of a sample, one a counter.
-  double const* values(std::size_t i) const noexcept { return values_.data() + i * counters_; }
+  samples const& all() const noexcept { return all_; }
   std::size_t bytes() const noexcept {
-    return samples_.size() * sizeof(sample) + values_.size() * sizeof(double);
+    return all_.size() * (sizeof(sample_span) + all_.counters * sizeof(double));
   }
   /// How often two became one.
   unsigned halvings() const noexcept { return halvings_; }
@@ -60,40 +50,37 @@ class sample_store {
   template <class Convert>
   std::size_t convert(Convert&& convert) {
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < samples_.size(); ++i) {
-      sample now = samples_[i];
-      if (!convert(now.begin, now.end)) continue;
-      samples_[kept] = now;
-      for (std::size_t k = 0; k < counters_; ++k)
-        values_[kept * counters_ + k] = values_[i * counters_ + k];
-      ++kept;
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      sample_span now = all_.times[i];
+      if (convert(now.begin, now.end)) put(kept++, now, all_.at(i));
     }
-    std::size_t const left_out = samples_.size() - kept;
-    samples_.resize(kept);
-    values_.resize(kept * counters_);
+    std::size_t const left_out = all_.size() - kept;
+    cut(kept);
     sort();
     return left_out;
   }
 
  private:
+  void put(std::size_t place, sample_span when, double const* values) noexcept {
+    all_.times[place] = when;
+    for (std::size_t k = 0; k < all_.counters; ++k) all_.at(place)[k] = values[k];
+  }
+  void cut(std::size_t count) noexcept {
+    all_.times.resize(count);
+    all_.values.resize(count * all_.counters);
+  }
+
   void halve() noexcept {
-    std::size_t const pairs = samples_.size() / 2;
-    bool const odd = samples_.size() % 2 == 1;
+    std::size_t const pairs = all_.size() / 2;
+    bool const is_odd = all_.size() % 2 == 1;
     for (std::size_t i = 0; i < pairs; ++i) {
-      sample const a = samples_[2 * i];
-      sample const b = samples_[2 * i + 1];
-      samples_[i] = {smaller(a.begin, b.begin), larger(a.end, b.end)};
-      for (std::size_t k = 0; k < counters_; ++k)
-        values_[i * counters_ + k] =
-            values_[2 * i * counters_ + k] + values_[(2 * i + 1) * counters_ + k];
+      sample_span const a = all_.times[2 * i];
+      sample_span const b = all_.times[2 * i + 1];
+      put(i, {smaller(a.begin, b.begin), larger(a.end, b.end)}, all_.at(2 * i));
+      for (std::size_t k = 0; k < all_.counters; ++k) all_.at(i)[k] += all_.at(2 * i + 1)[k];
     }
-    if (odd) {
-      samples_[pairs] = samples_.back();
-      for (std::size_t k = 0; k < counters_; ++k)
-        values_[pairs * counters_ + k] = values_[2 * pairs * counters_ + k];
-    }
-    samples_.resize(pairs + (odd ? 1 : 0));
-    values_.resize(samples_.size() * counters_);
+    if (is_odd) put(pairs, all_.times.back(), all_.at(2 * pairs));
+    cut(pairs + (is_odd ? 1 : 0));
     ++halvings_;
   }
 
@@ -102,29 +89,21 @@ class sample_store {
       std::int64_t begin;
       std::size_t at;
     };
-    bool in_order = true;
-    for (std::size_t i = 1; i < samples_.size(); ++i)
-      in_order = in_order && samples_[i - 1].begin <= samples_[i].begin;
-    if (in_order) return;
     vec<place> order;
-    for (std::size_t i = 0; i < samples_.size(); ++i) order.push_back({samples_[i].begin, i});
+    for (std::size_t i = 0; i < all_.size(); ++i) order.push_back({all_.times[i].begin, i});
     order.sort([](place const& a, place const& b) { return a.begin < b.begin; });
-    vec<sample> samples;
-    vec<double> values;
+    samples sorted;
+    sorted.counters = all_.counters;
     for (place const& each : order) {
-      samples.push_back(samples_[each.at]);
-      for (std::size_t k = 0; k < counters_; ++k)
-        values.push_back(values_[each.at * counters_ + k]);
+      sorted.times.push_back(all_.times[each.at]);
+      for (std::size_t k = 0; k < all_.counters; ++k) sorted.values.push_back(all_.at(each.at)[k]);
     }
-    samples_ = std::move(samples);
-    values_ = std::move(values);
+    all_ = std::move(sorted);
   }
 
-  std::size_t counters_ = 0;
+  samples all_;
   std::size_t limit_ = 0;
   unsigned halvings_ = 0;
-  vec<sample> samples_;
-  vec<double> values_;  // counters_ a sample
 };
 
 }  // namespace detail

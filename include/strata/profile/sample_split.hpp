@@ -1,0 +1,429 @@
+#include <strata/version.hpp>
+#ifndef STRATA_PROFILE_SAMPLE_SPLIT_HPP
+#define STRATA_PROFILE_SAMPLE_SPLIT_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/samples.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Work of a device. What is of one owner and kind counts alike in each ns that it runs.
+struct sampled_work {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t owner;
+  std::uint32_t kind;
+};
+
+/// What samples counted, by the owners of the work that ran meanwhile. The values of all owners and
+/// `unexplained` add up to `total`.
+struct sample_split {
+  std::size_t counters = 0;
+  vec<double> values;       ///< by owner and counter
+  vec<double> errors;       ///< as `values`: half of an interval of 95 %
+  vec<double> unexplained;  ///< of samples in which no work ran
+  vec<double> total;
+  vec<double> work_ns;     ///< by owner
+  vec<double> covered_ns;  ///< the part of it in samples
+  vec<double> shared_ns;   ///< the part of it beside work of other owners
+  bool by_rates = false;   ///< a sample of several owners was split by what each counts in a ns
+
+  double value(std::size_t owner, std::size_t counter) const noexcept {
+    return values[owner * counters + counter];
+  }
+  double error(std::size_t owner, std::size_t counter) const noexcept {
+    return errors[owner * counters + counter];
+  }
+};
+
+/// Splits samples by the overlap of their times with those of work, each ns weighted by what that
+/// work counts in a ns. These rates are the least squares over all samples, none below 0; with too
+/// many kinds of work for that, or too few samples, they are equal.
+///
+/// The interval of a value has three parts: how well the rates are known, which is little where
+/// two kinds of work lie in the same samples always; what a sample differs from its rates, of which
+/// nobody knows whose it is; and the clocks, which are moved by `clock_error_ns`. No interval is
+/// wider than the values that can be: a sample without another owner is known, one with others is
+/// between nothing and all.
+/// Cost: O((samples + work) log), and the cube of the kinds of work, of which there are 384 at
+/// most.
+class sample_splitter {
+ public:
+  sample_splitter(samples const& given, vec<sampled_work> work, std::size_t owners,
+                  std::int64_t clock_error_ns)
+      : given_(given), work_(std::move(work)), owners_(owners), clock_error_(clock_error_ns) {
+    for (sampled_work& each : work_) each.end = larger(each.end, each.begin + 1);
+    work_.sort([](sampled_work const& a, sampled_work const& b) { return a.begin < b.begin; });
+  }
+
+  sample_split split() {
+    made_.counters = given_.counters;
+    made_.values.resize(owners_ * given_.counters);
+    made_.errors.resize(owners_ * given_.counters);
+    made_.unexplained.resize(given_.counters);
+    made_.total.resize(given_.counters);
+    for (vec<double>* const list : {&made_.work_ns, &made_.covered_ns, &made_.shared_ns})
+      list->resize(owners_);
+    find_columns();
+    find_shared();
+    overlaps const seen = overlap(0);
+    for (std::size_t i = 0; i < seen.ns.size(); ++i)
+      made_.covered_ns[owner_of_[seen.column[i]]] += seen.ns[i];
+    made_.by_rates = columns() > 1 && columns() <= max_columns && learn_times(seen);
+    for (std::size_t counter = 0; counter < given_.counters; ++counter) {
+      double const noise = learn_rates(seen, counter);
+      assign(seen, counter, noise);
+    }
+    if (clock_error_ > 0) add_clock_error();
+    return std::move(made_);
+  }
+
+ private:
+  static constexpr std::size_t max_columns = 384;
+
+  /// The work in each sample: ns by column.
+  struct overlaps {
+    vec<std::size_t> first;  ///< of a sample, and the end
+    vec<std::uint32_t> column;
+    vec<double> ns;
+  };
+
+  std::size_t columns() const noexcept { return owner_of_.size(); }
+
+  /// Numbers what is of one owner and kind; where that is too much, what is of one owner.
+  void find_columns() {
+    using key = std::uint64_t;
+    for (bool const by_kind : {true, false}) {
+      vec<key> keys;
+      auto const key_of = [by_kind](sampled_work const& each) {
+        return key{each.owner} << 32 | (by_kind ? each.kind : 0);
+      };
+      for (sampled_work const& each : work_) keys.push_back(key_of(each));
+      keys.sort();
+      std::size_t kept = 0;
+      for (key const each : keys)
+        if (kept == 0 || keys[kept - 1] != each) keys[kept++] = each;
+      keys.resize(kept);
+      if (by_kind && kept > max_columns) continue;
+      owner_of_.clear();
+      for (key const each : keys) owner_of_.push_back(static_cast<std::uint32_t>(each >> 32));
+      column_of_.clear();
+      for (sampled_work const& each : work_) {
+        key const wanted = key_of(each);
+        column_of_.push_back(static_cast<std::uint32_t>(
+            keys.count_first([wanted](key const& other) { return other < wanted; })));
+        made_.work_ns[each.owner] += length(each);
+      }
+      return;
+    }
+  }
+  static double length(sampled_work const& each) noexcept {
+    return static_cast<double>(each.end - each.begin);
+  }
+
+  /// How long work of several owners ran at the same time.
+  void find_shared() {
+    struct change {
+      std::int64_t time;
+      std::uint32_t owner;
+      bool begins;
+    };
+    vec<change> changes;
+    for (sampled_work const& each : work_) {
+      changes.push_back({each.begin, each.owner, true});
+      changes.push_back({each.end, each.owner, false});
+    }
+    changes.sort([](change const& a, change const& b) { return a.time < b.time; });
+    vec<std::int32_t> running(owners_, 0);  // of an owner
+    vec<std::uint32_t> now;
+    std::int64_t since = 0;
+    for (change const& each : changes) {
+      if (now.size() > 1)
+        for (std::uint32_t const owner : now)
+          made_.shared_ns[owner] += static_cast<double>(each.time - since);
+      since = each.time;
+      std::int32_t const before = running[each.owner];
+      running[each.owner] += each.begins ? 1 : -1;
+      if (before == 0 && running[each.owner] != 0) now.push_back(each.owner);
+      if (before != 0 && running[each.owner] == 0)
+        now.keep_if([&](std::uint32_t owner) { return owner != each.owner; });
+    }
+  }
+
+  /// With the samples moved by so many ns.
+  overlaps overlap(std::int64_t moved) const {
+    overlaps made;
+    vec<double> sums(columns(), 0.0);
+    vec<std::uint32_t> touched;
+    vec<std::size_t> running;
+    std::size_t next = 0;
+    made.first.push_back(0);
+    for (sample_span const& sample : given_.times) {
+      std::int64_t const begin = sample.begin + moved;
+      std::int64_t const end = sample.end + moved;
+      running.keep_if([&](std::size_t i) { return work_[i].end > begin; });
+      for (; next < work_.size() && work_[next].begin < end; ++next)
+        if (work_[next].end > begin) running.push_back(next);
+      touched.clear();
+      for (std::size_t const i : running) {
+        std::int64_t const common = smaller(work_[i].end, end) - larger(work_[i].begin, begin);
+        if (common <= 0) continue;
+        std::uint32_t const column = column_of_[i];
+        if (sums[column] == 0.0) touched.push_back(column);
+        sums[column] += static_cast<double>(common);
+      }
+      for (std::uint32_t const column : touched) {
+        made.column.push_back(column);
+        made.ns.push_back(std::exchange(sums[column], 0.0));
+      }
+      made.first.push_back(made.column.size());
+    }
+    return made;
+  }
+
+  /// The squares of the times. Returns: whether there are samples enough.
+  bool learn_times(overlaps const& seen) {
+    std::size_t const n = columns();
+    double pairs = 0.0;
+    used_ = 0;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      auto const width = static_cast<double>(seen.first[i + 1] - seen.first[i]);
+      pairs += width * width;
+      used_ += width > 0.0 ? 1 : 0;
+    }
+    constexpr double max_pairs = 5e7;
+    stride_ = 1 + static_cast<std::size_t>(pairs / max_pairs);
+    used_ /= stride_;
+    if (used_ < 2 * n) return false;
+    squares_.assign(n * n, 0.0);
+    for (std::size_t i = 0; i < given_.size(); i += stride_)
+      for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a)
+        for (std::size_t b = seen.first[i]; b < seen.first[i + 1]; ++b)
+          squares_[seen.column[a] * n + seen.column[b]] += seen.ns[a] * seen.ns[b];
+    return true;
+  }
+
+  /// The inverse of the squares, by Cholesky's factors. `prior` is added to the diagonal: what is
+  /// known of the rates without any sample. Only that tells columns apart that lie in the same
+  /// samples always.
+  void invert(double prior) {
+    std::size_t const n = columns();
+    constexpr double ridge = 1e-12;  // of rounding
+    vec<double> lower = squares_;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k <= i; ++k) {
+        double sum = lower[i * n + k];
+        if (i == k) sum += prior + ridge * squares_[i * n + i];
+        for (std::size_t m = 0; m < k; ++m) sum -= lower[i * n + m] * lower[k * n + m];
+        if (i == k) {
+          if (!(sum > 0.0)) sum = ridge * larger(squares_[i * n + i], 1.0);
+          lower[i * n + i] = square_root(sum);
+        } else {
+          lower[i * n + k] = sum / lower[k * n + k];
+        }
+      }
+    }
+    inverse_.assign(n * n, 0.0);
+    vec<double> row(n, 0.0);
+    for (std::size_t at = 0; at < n; ++at) {  // solves for each unit vector
+      for (std::size_t i = 0; i < n; ++i) {
+        double sum = i == at ? 1.0 : 0.0;
+        for (std::size_t m = at; m < i; ++m) sum -= lower[i * n + m] * row[m];
+        row[i] = i < at ? 0.0 : sum / lower[i * n + i];
+      }
+      for (std::size_t i = n; i-- > 0;) {
+        double sum = row[i];
+        for (std::size_t m = i + 1; m < n; ++m) sum -= lower[m * n + i] * row[m];
+        row[i] = sum / lower[i * n + i];
+      }
+      for (std::size_t i = 0; i < n; ++i) inverse_[at * n + i] = row[i];
+    }
+  }
+
+  /// The rates of one counter. Returns: the mean square by which samples differ from them.
+  double learn_rates(overlaps const& seen, std::size_t counter) {
+    std::size_t const n = columns();
+    rates_.assign(n, 1.0);
+    if (!made_.by_rates) return 0.0;
+    vec<double> wanted(n, 0.0);
+    for (std::size_t i = 0; i < given_.size(); i += stride_)
+      for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a)
+        wanted[seen.column[a]] += seen.ns[a] * given_.at(i)[counter];
+    for (std::size_t i = 0; i < n; ++i) {  // as if all were known apart
+      double sum = 0.0;
+      for (std::size_t k = 0; k < n; ++k) sum += squares_[i * n + k];
+      rates_[i] = sum > 0.0 ? larger(0.0, wanted[i] / sum) : 0.0;
+    }
+    constexpr int max_sweeps = 300;
+    constexpr double enough = 1e-7;
+    double largest = 0.0;
+    for (int sweep = 0; sweep < max_sweeps; ++sweep) {
+      double change = 0.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        double const own = squares_[i * n + i];
+        if (!(own > 0.0)) continue;
+        double left = wanted[i];
+        for (std::size_t k = 0; k < n; ++k) left -= squares_[i * n + k] * rates_[k];
+        double const next = larger(0.0, rates_[i] + left / own);
+        change = larger(change, next > rates_[i] ? next - rates_[i] : rates_[i] - next);
+        rates_[i] = next;
+        largest = larger(largest, next);
+      }
+      if (!(change > enough * largest)) break;
+    }
+    double squares = 0.0;
+    for (std::size_t i = 0; i < given_.size(); i += stride_) {
+      if (seen.first[i] == seen.first[i + 1]) continue;
+      double const differs = given_.at(i)[counter] - expected(seen, i);
+      squares += differs * differs;
+    }
+    return squares / larger(1.0, static_cast<double>(used_) - static_cast<double>(n));
+  }
+
+  /// What a sample counts by the rates.
+  double expected(overlaps const& seen, std::size_t sample) const noexcept {
+    double sum = 0.0;
+    for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a)
+      sum += rates_[seen.column[a]] * seen.ns[a];
+    return sum;
+  }
+
+  /// The owners in a sample and their parts of it.
+  struct parts {
+    vec<std::uint32_t> owners;
+    vec<double> part;  ///< by owner; 0 but for `owners`
+
+    void find(overlaps const& seen, std::size_t sample, vec<std::uint32_t> const& owner_of,
+              vec<double> const& rates, double sum) {
+      for (std::uint32_t const owner : owners) part[owner] = 0.0;
+      owners.clear();
+      double all = 0.0;
+      for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a) all += seen.ns[a];
+      for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a) {
+        std::uint32_t const owner = owner_of[seen.column[a]];
+        if (!owners.contains(owner)) owners.push_back(owner);
+        part[owner] += sum > 0.0 ? rates[seen.column[a]] * seen.ns[a] / sum : seen.ns[a] / all;
+      }
+    }
+  };
+
+  void assign(overlaps const& seen, std::size_t counter, double noise) {
+    std::size_t const n = columns();
+    if (made_.by_rates) {
+      double value = 0.0;
+      double ns = 0.0;
+      for (std::size_t i = 0; i < given_.size(); ++i) value += given_.at(i)[counter];
+      for (double const each : seen.ns) ns += each;
+      double const sample = value / static_cast<double>(given_.size());
+      double const rate = 2.0 * value / ns;  // that any work may have
+      constexpr double least = 1e-4;         // of a sample, that it differs by
+      noise = larger(noise, least * least * sample * sample);
+      invert(rate > 0.0 ? noise / (rate * rate) : 1.0);
+    }
+    vec<double> known(owners_, 0.0);
+    vec<double> mixed(owners_, 0.0);
+    vec<double> variance(owners_, 0.0);
+    vec<double> slopes(made_.by_rates ? owners_ * n : 0, 0.0);  // of a value by each rate
+    parts of_sample{{}, vec<double>(owners_, 0.0)};
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+      double const value = given_.at(i)[counter];
+      made_.total[counter] += value;
+      if (seen.first[i] == seen.first[i + 1]) {
+        made_.unexplained[counter] += value;
+        continue;
+      }
+      double const sum = expected(seen, i);
+      of_sample.find(seen, i, owner_of_, rates_, sum);
+      if (of_sample.owners.size() == 1) {
+        known[of_sample.owners[0]] += value;
+        made_.values[of_sample.owners[0] * given_.counters + counter] += value;
+        continue;
+      }
+      double const differs = value - sum;
+      for (std::uint32_t const owner : of_sample.owners) {
+        double const part = of_sample.part[owner];
+        made_.values[owner * given_.counters + counter] += value * part;
+        mixed[owner] += value;
+        variance[owner] += part * (1.0 - part) * differs * differs;
+        if (!made_.by_rates || !(sum > 0.0)) continue;
+        for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a) {
+          double const own = owner_of_[seen.column[a]] == owner ? 1.0 : 0.0;
+          slopes[owner * n + seen.column[a]] += value * seen.ns[a] / sum * (own - part);
+        }
+      }
+    }
+    for (std::size_t owner = 0; owner < owners_; ++owner) {
+      double const value = made_.values[owner * given_.counters + counter];
+      double const most = larger(value - known[owner], known[owner] + mixed[owner] - value);
+      double half = most;
+      if (made_.by_rates)
+        half = smaller(
+            most, 2.0 * square_root(variance[owner] + noise * spread(slopes.data() + owner * n)));
+      made_.errors[owner * given_.counters + counter] = larger(0.0, half);
+    }
+  }
+
+  /// The variance of what has these slopes, by that of the rates.
+  double spread(double const* slopes) const {
+    std::size_t const n = columns();
+    vec<std::size_t> used;
+    for (std::size_t i = 0; i < n; ++i)
+      if (slopes[i] != 0.0) used.push_back(i);
+    double sum = 0.0;
+    for (std::size_t const a : used)
+      for (std::size_t const b : used) sum += slopes[a] * inverse_[a * n + b] * slopes[b];
+    return larger(0.0, sum);
+  }
+
+  /// What a value changes by where the clocks are moved, with the rates that are learnt then.
+  void add_clock_error() {
+    parts of_sample{{}, vec<double>(owners_, 0.0)};
+    vec<double> largest(made_.values.size(), 0.0);
+    vec<double> values;
+    for (std::int64_t const by : {-clock_error_, clock_error_}) {
+      overlaps const moved = overlap(by);
+      if (made_.by_rates && !learn_times(moved)) continue;
+      for (std::size_t counter = 0; counter < given_.counters; ++counter) {
+        (void)learn_rates(moved, counter);
+        values.assign(owners_, 0.0);
+        for (std::size_t i = 0; i < given_.size(); ++i) {
+          if (moved.first[i] == moved.first[i + 1]) continue;
+          of_sample.find(moved, i, owner_of_, rates_, expected(moved, i));
+          for (std::uint32_t const owner : of_sample.owners)
+            values[owner] += given_.at(i)[counter] * of_sample.part[owner];
+        }
+        for (std::size_t owner = 0; owner < owners_; ++owner) {
+          std::size_t const at = owner * given_.counters + counter;
+          double const change = values[owner] - made_.values[at];
+          largest[at] = larger(largest[at], change < 0.0 ? -change : change);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < largest.size(); ++i) made_.errors[i] += largest[i];
+  }
+
+  samples const& given_;
+  vec<sampled_work> work_;        // by begin
+  vec<std::uint32_t> column_of_;  // of a work
+  vec<std::uint32_t> owner_of_;   // of a column
+  std::size_t owners_;
+  std::int64_t clock_error_;
+  std::size_t stride_ = 1;  // of the samples that the rates are learnt from
+  std::size_t used_ = 0;    // of these, those with work
+  vec<double> squares_;     // of the times of two columns, summed over the samples
+  vec<double> inverse_;
+  vec<double> rates_;  // of a column, in a ns
+  sample_split made_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_PROFILE_SAMPLE_SPLIT_HPP
