@@ -49,7 +49,7 @@ struct sample_split {
 ///
 /// The interval of a value has three parts: how well the rates are known, which is little where
 /// two kinds of work lie in the same samples always; what a sample differs from its rates, of which
-/// nobody knows whose it is; and the clocks, which are moved by `clock_error_ns`. No interval is
+/// nobody knows whose it is; and the clocks, which may be wrong by `clock_error_ns`. No interval is
 /// wider than the values that can be: a sample without another owner is known, one with others is
 /// between nothing and all.
 /// Cost: O((samples + work) log), and the cube of the kinds of work, of which there are 384 at
@@ -73,6 +73,7 @@ class sample_splitter {
       list->resize(owners_);
     find_columns();
     find_shared();
+    align();
     overlaps const seen = overlap(0);
     for (std::size_t i = 0; i < seen.ns.size(); ++i)
       made_.covered_ns[owner_of_[seen.column[i]]] += seen.ns[i];
@@ -166,8 +167,8 @@ class sample_splitter {
     std::size_t next = 0;
     made.first.push_back(0);
     for (sample_span const& sample : given_.times) {
-      std::int64_t const begin = sample.begin + moved;
-      std::int64_t const end = sample.end + moved;
+      std::int64_t const begin = sample.begin + moved_ + moved;
+      std::int64_t const end = sample.end + moved_ + moved;
       running.keep_if([&](std::size_t i) { return work_[i].end > begin; });
       for (; next < work_.size() && work_[next].begin < end; ++next)
         if (work_[next].end > begin) running.push_back(next);
@@ -187,6 +188,35 @@ class sample_splitter {
     }
     return made;
   }
+
+  /// Moves the samples to where they differ least from their rates, within the error of the clocks:
+  /// kernels begin and end within samples, so that a wrong time shows. Half of that error is left.
+  void align() {
+    std::size_t counter = 0;
+    auto const counts = [&] {
+      for (std::size_t i = 0; i < given_.size(); ++i)
+        if (given_.at(i)[counter] > 0.0) return true;
+      return false;
+    };
+    while (counter < given_.counters && !counts()) ++counter;
+    if (counter == given_.counters || clock_error_ < tries || columns() > max_columns) return;
+    double least = 0.0;
+    std::int64_t best = 0;
+    for (std::int64_t i = 0; i <= 2 * tries;
+         ++i) {  // 0, -1, 1, -2, ...: nothing is gained by moving
+      std::int64_t const by = (i % 2 == 0 ? i / 2 : -(i + 1) / 2) * clock_error_ / tries;
+      overlaps const seen = overlap(by);
+      made_.by_rates = learn_times(seen);
+      if (!made_.by_rates) return;
+      double const differs = learn_rates(seen, counter) * static_cast<double>(used_);
+      if (i != 0 && !(differs < least)) continue;
+      least = differs;
+      best = by;
+    }
+    moved_ = best;
+    clock_error_ /= 2;
+  }
+  static constexpr std::int64_t tries = 4;  // each way
 
   /// The squares of the times. Returns: whether there are samples enough.
   bool learn_times(overlaps const& seen) {
@@ -415,6 +445,7 @@ class sample_splitter {
   vec<std::uint32_t> owner_of_;   // of a column
   std::size_t owners_;
   std::int64_t clock_error_;
+  std::int64_t moved_ = 0;  // the samples
   std::size_t stride_ = 1;  // of the samples that the rates are learnt from
   std::size_t used_ = 0;    // of these, those with work
   vec<double> squares_;     // of the times of two columns, summed over the samples
