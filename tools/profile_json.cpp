@@ -130,7 +130,8 @@ class tables_maker {
   /// Returns: false where it is no row of that list.
   bool take_row(std::string_view part, std::string_view list, members const& row) {
     if (!part.empty()) {
-      if (part == "counters" || part == "cpu_counters") take_counters(part, list, row);
+      if (part == "counters" || part == "cpu_counters" || part == "live_counters")
+        take_counters(part, list, row);
       return true;
     }
     if (list == "steps") return take_step(row);
@@ -347,7 +348,8 @@ class row_reader final : public json::json_sax_t {
     std::string const& list = open_.back().key;
     if (list_depth_ == 2)
       return list == "ranges" || list == "kernels" || list == "steps" || list == "devices";
-    return list == "values" && (open_[1].key == "counters" || open_[1].key == "cpu_counters");
+    return list == "values" && (open_[1].key == "counters" || open_[1].key == "cpu_counters" ||
+                                open_[1].key == "live_counters");
   }
   bool open(bool is_list) {
     if (open_.size() >= deepest) {

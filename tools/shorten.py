@@ -14,7 +14,7 @@ OF_KERNELS = ("path", "count", "total_ns", "min_ns", "p50_ns", "max_ns", "mean_n
 FIRST_STEP = "first_step_"  # columns with it are kept where they are known: 0 is not unknown
 OF_STEPS = ("step", "begin_ns", "end_ns", "cpu_ns")
 OF_METRICS = ("key", "unit", "level", "formula")
-COUNTED = ("counters", "cpu_counters")
+COUNTED = ("counters", "cpu_counters", "live_counters")
 
 
 def some(row, names):

@@ -350,8 +350,9 @@ struct counted_kernel {
 
 /// How the values of a counter_set were counted.
 enum class counting : std::uint8_t {
-  passes,        ///< in counting steps after the timed ones, one pass of the profiler a step
-  while_running  ///< in the timed steps: sums over all recorded calls
+  passes,         ///< in counting steps after the timed ones, one pass of the profiler a step
+  while_running,  ///< in the timed steps: sums over all recorded calls
+  sampled         ///< the same, split by the times of work; see detail::sampled_names
 };
 
 /// Counters of one origin: what was asked for, and what was counted by range or by kernel.
@@ -359,6 +360,7 @@ struct counter_set {
   static constexpr std::string_view gpu = "counters";
   static constexpr std::string_view gpu_kernels = "kernel_counters";
   static constexpr std::string_view cpu = "cpu_counters";
+  static constexpr std::string_view live = "live_counters";
 
   std::string name;  ///< key in profile.json, stem of the names of the CSV files
   counting method = counting::passes;
@@ -374,6 +376,13 @@ struct counter_set {
   vec<counted_work> work;       ///< of the counting steps; empty where it could not be followed
   std::uint64_t passes = 0;     ///< counting steps that the set takes
   std::uint64_t passes_done = 0;
+};
+
+/// What a step moved to and from device memory, by sampling, from its begin to its end on the host.
+struct step_traffic_record {
+  std::uint32_t step;
+  std::uint32_t reserved;
+  double bytes;
 };
 
 /// A range that was open when the GPU did not answer any more.
@@ -428,7 +437,8 @@ struct profile {
   vec<migration_record> migrations;  ///< of managed memory; see has_migrations
   device_sums device;                ///< over all device work, kept or not
 
-  vec<counter_set> counter_sets;  ///< one for each collector of counters that was opened
+  vec<counter_set> counter_sets;          ///< one for each collector of counters that was opened
+  vec<step_traffic_record> step_traffic;  ///< of the steps that were sampled from begin to end
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected

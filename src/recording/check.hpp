@@ -176,7 +176,7 @@ class recording_check {
   void check_set(counter_set const& set) {
     std::size_t const names = set.names.size();
     constexpr std::uint64_t max_passes = 4096;
-    good(set.method <= counting::while_running && set.passes <= max_passes &&
+    good(set.method <= counting::sampled && set.passes <= max_passes &&
          set.passes_done <= max_passes && (set.origins.empty() || set.origins.size() == names));
     check_all(set.metrics.metrics, [&](resolved_metric const& m) {
       good(m.level <= metric_level::cpu && m.combine <= metric_combine::mean);

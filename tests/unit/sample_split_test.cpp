@@ -204,6 +204,18 @@ TEST_CASE("what no work ran for is unexplained") {
   CHECK(made.total[0] == 177.0);
 }
 
+TEST_CASE("samples without work count where something was recorded") {
+  planted p;
+  p.add(1000, 100, 0, 1.0);
+  samples given = p.sample(0, 3000, 100.0);
+  given.values[5] = 7.0;    // between two windows
+  given.values[25] = 70.0;  // in one
+  vec<sampled_work> const work(p.work.begin(), p.work.end());
+  sample_split const made = sample_splitter(given, work, 1, 0, {{0, 400}, {2000, 2600}}).split();
+  CHECK(made.unexplained[0] == 70.0);
+  CHECK(made.total[0] == 170.0);
+}
+
 TEST_CASE("nothing is no error") {
   CHECK(sum(split({}, {}, 0).total) == 0.0);
   samples given;

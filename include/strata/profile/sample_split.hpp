@@ -28,7 +28,7 @@ struct sample_split {
   std::size_t counters = 0;
   vec<double> values;       ///< by owner and counter
   vec<double> errors;       ///< as `values`: half of an interval of 95 %
-  vec<double> unexplained;  ///< of samples in which no work ran
+  vec<double> unexplained;  ///< of samples in which no work ran, of the recorded times
   vec<double> total;
   vec<double> work_ns;     ///< by owner
   vec<double> covered_ns;  ///< the part of it in samples
@@ -56,9 +56,15 @@ struct sample_split {
 /// most.
 class sample_splitter {
  public:
+  /// `recorded`, where there are such: the times, in order, outside of which samples without work
+  /// do not count.
   sample_splitter(samples const& given, vec<sampled_work> work, std::size_t owners,
-                  std::int64_t clock_error_ns)
-      : given_(given), work_(std::move(work)), owners_(owners), clock_error_(clock_error_ns) {
+                  std::int64_t clock_error_ns, vec<sample_span> recorded = {})
+      : given_(given),
+        recorded_(std::move(recorded)),
+        work_(std::move(work)),
+        owners_(owners),
+        clock_error_(clock_error_ns) {
     for (sampled_work& each : work_) each.end = larger(each.end, each.begin + 1);
     work_.sort([](sampled_work const& a, sampled_work const& b) { return a.begin < b.begin; });
   }
@@ -364,8 +370,10 @@ class sample_splitter {
     parts of_sample{{}, vec<double>(owners_, 0.0)};
     for (std::size_t i = 0; i < given_.size(); ++i) {
       double const value = given_.at(i)[counter];
+      bool const is_idle = seen.first[i] == seen.first[i + 1];
+      if (is_idle && !is_recorded(given_.times[i])) continue;
       made_.total[counter] += value;
-      if (seen.first[i] == seen.first[i + 1]) {
+      if (is_idle) {
         made_.unexplained[counter] += value;
         continue;
       }
@@ -398,6 +406,14 @@ class sample_splitter {
             most, 2.0 * square_root(variance[owner] + noise * spread(slopes.data() + owner * n)));
       made_.errors[owner * given_.counters + counter] = larger(0.0, half);
     }
+  }
+
+  bool is_recorded(sample_span const& when) const noexcept {
+    if (recorded_.empty()) return true;
+    std::int64_t const middle = when.begin + (when.end - when.begin) / 2;
+    std::size_t const before =
+        recorded_.count_first([middle](sample_span const& each) { return each.begin <= middle; });
+    return before != 0 && middle < recorded_[before - 1].end;
   }
 
   /// The variance of what has these slopes, by that of the rates.
@@ -440,6 +456,7 @@ class sample_splitter {
   }
 
   samples const& given_;
+  vec<sample_span> recorded_;
   vec<sampled_work> work_;        // by begin
   vec<std::uint32_t> column_of_;  // of a work
   vec<std::uint32_t> owner_of_;   // of a column

@@ -80,6 +80,7 @@ struct recorded_fields {
     visitor.field("migrations", data.migrations);
     visitor.field("device", data.device);
     visitor.field("counter_sets", data.counter_sets);
+    visitor.field("step_traffic", data.step_traffic);
     visitor.field("has_migrations", data.has_migrations);
     visitor.field("hang", data.hang);
   }

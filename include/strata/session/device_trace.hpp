@@ -268,7 +268,8 @@ class device_trace {
   /// opens none, since a thread may have the lock of the dynamic loader that waits for it.
   using question = bool() noexcept;
   question* watch_for() const noexcept {
-    if (!options_.counters.empty()) return &has_cuda<cupti_library, profiler_library>;
+    if (!options_.counters.empty() || options_.live)
+      return &has_cuda<cupti_library, profiler_library>;
     return options_.trace ? &has_cuda<cupti_library> : &has_cuda<driver_library>;
   }
 
@@ -293,7 +294,9 @@ class device_trace {
   /// The program does not use CUDA yet.
   bool awaits_cuda() const noexcept { return awaits_cuda_; }
   /// Something of the device is to be recorded.
-  bool wants_device() const noexcept { return options_.trace || !options_.counters.empty(); }
+  bool wants_device() const noexcept {
+    return options_.trace || !options_.counters.empty() || options_.live;
+  }
 
   /// Steps are to be counted: as cupti_client::guard_graphs, also where CUPTI comes later.
   void guard_graphs() {

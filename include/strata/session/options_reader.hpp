@@ -38,6 +38,9 @@ class options_reader {
       set({trimmed(part.substr(0, equals)),
            has_value ? trimmed(part.substr(equals + 1)) : std::string_view{}, has_value});
     }
+    if (options_->live && !asks_for_trace_) options_->trace = false;
+    if (options_->interval_us != 0 && !options_->live)
+      problems_->push_back("STRATA: \"interval=\" is ignored: it is the time of a sample of live.");
     if (!options_->chip.empty() && !options_->list_metrics)
       problems_->push_back(sentence("STRATA: \"chip=")
                            << quoted(options_->chip)
@@ -134,6 +137,7 @@ class options_reader {
   void whether(key_row const& row, item const& given) {
     if (given.has_value) return wrong(given, row.takes);
     options_->enabled = given.key == "on" || given.key == "1";
+    asks_for_trace_ = asks_for_trace_ || options_->enabled;
   }
   /// Whether anything of the device is.
   void trace(key_row const& row, item const& given) {
@@ -143,7 +147,15 @@ class options_reader {
     if (!is_flag) return device_kinds(row, given);
     bool on = options_->trace;
     if (read_flag(given, on)) options_->enabled = options_->enabled || on;
-    options_->trace = on;
+    options_->trace = asks_for_trace_ = on;
+  }
+  void live(key_row const&, item const& given) {
+    if (read_flag(given, options_->live)) options_->enabled = options_->enabled || options_->live;
+  }
+  void interval(key_row const& row, item const& given) {
+    std::uint32_t read = 0;
+    if (!read_number(given.value, read) || read < 2 || read > 1000) return wrong(given, row.takes);
+    options_->interval_us = read;
   }
   void host(key_row const&, item const& given) {
     bool only_host = !options_->trace;
@@ -307,7 +319,7 @@ class options_reader {
       chosen |= bit;
     }
     set_flags(all_kinds, chosen);
-    options_->trace = options_->enabled = true;
+    options_->trace = options_->enabled = asks_for_trace_ = true;
   }
 
   void counters(key_row const& row, item const& given) {
@@ -320,7 +332,8 @@ class options_reader {
       std::string& list = of_cpu ? options_->cpu_counters : options_->counters;
       add_part(list, counted, "+");
     }
-    if (!options_->counters.empty()) options_->trace = true;  // the CPU's need none
+    if (!options_->counters.empty())
+      options_->trace = asks_for_trace_ = true;  // the CPU's need none
   }
 
   void nvtx(key_row const& row, item const& given) {
@@ -350,6 +363,11 @@ class options_reader {
        "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on",
        &options_reader::trace, "1, 0, or kernels, copies, memory, waits and managed joined by +"},
       {"host", "", "ranges and host times only", "", &options_reader::host, ""},
+      {"live", "",
+       "sample the GPU's traffic at full speed; with trace the ranges have it, else the steps", "",
+       &options_reader::live, ""},
+      {"interval", "=US", "with live: the time of a sample, 2 to 1000 us", "309",
+       &options_reader::interval, "a whole number of us from 2 to 1000"},
       {"off", "", "nothing is recorded or printed", "", &options_reader::whether, "no value"},
       {"out", "=DIRECTORY", "where the files go", "strata-out",
        &options_reader::text<&options::out>, "a directory, as in out=run1"},
@@ -425,6 +443,7 @@ class options_reader {
 
   options* options_;
   vec<std::string>* problems_;
+  bool asks_for_trace_ = false;  // by a key
   std::size_t known_ = 0;
   std::size_t unknown_ = 0;  // keys
 };

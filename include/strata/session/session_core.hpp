@@ -27,6 +27,7 @@
 #include <strata/session/device_trace.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/hang_report.hpp>
+#include <strata/session/live_sampling.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/problem_log.hpp>
@@ -93,6 +94,7 @@ class session_core {
     bool const awaited = recorder.stop_waiting(options_.drain_ms);
     if (!windows_.end(options_.drain_ms)) return leave_behind();
     if (options_.trace) attempt([this] { hang_.finder.look_at_ranges(hang_.report = {}); });
+    bool const sampled = live_.stop(options_.drain_ms);
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
     if (stream_) stream_->stop();
@@ -117,10 +119,11 @@ class session_core {
     attempt([this] { close_stream(); });
     nvtx_input_.give_back();
     bool const wanted = !windows_.used() || windows_.in_window();
+    if (!sampled) problems_.all().push_back(live_sampling::lost());
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
     if (wanted && !taken) start_.refusal = problems_.short_of_memory("this run has no report");
-    state_ = ended && awaited && watched ? run_state::idle : run_state::left_open;
+    state_ = ended && awaited && watched && sampled ? run_state::idle : run_state::left_open;
     trace_.end();
     owner().store(false);
   }
@@ -281,6 +284,7 @@ class session_core {
       recorder.keep_half();
     }
     keep(hang_.dog.start(options_.watchdog_s));
+    keep(live_.start(options_));
     start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();
     if (trace_.awaits_cuda()) {
@@ -484,9 +488,11 @@ class session_core {
       bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
       if (skips) steps_.unrecorded.begin();
     }
-    if (!trace_.awaits_cuda())
-      counting_->begin_step(step >= steps_.plan.made().steps_before_counting(),
-                            is == phase::warmup);
+    live_.choose_device();
+    if (trace_.awaits_cuda()) return;
+    bool const counts = step >= steps_.plan.made().steps_before_counting();
+    if (counts && !options_.counters.empty()) (void)live_.stop(options_.drain_ms);  // one profiler
+    counting_->begin_step(counts, is == phase::warmup);
   }
 
   /// The beginning was recorded for long enough. Returns: false where its window stays open until
@@ -677,6 +683,7 @@ class session_core {
     profile_.cost.unrecorded_step_ns = steps_.unrecorded.median_ns();
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_summed;
     counting_->copy_to(profile_);
+    live_.copy_to(profile_, ticks, options_.has_schedule(), problems_.all());
     cpu_counters_->copy_to(profile_, problems_.all());
     if (!options_.only.empty() && !select_all(profile_, options_.only))
       problems_.all().emplace_back(
@@ -766,6 +773,7 @@ class session_core {
   detail::nvtx_input nvtx_input_;
   maybe<device_counting> counting_;
   maybe<cpu_counter_collector> cpu_counters_;
+  live_sampling live_;
   maybe<recording_stream> stream_;
   beginning start_;
   strata::profile profile_;

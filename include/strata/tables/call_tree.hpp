@@ -294,11 +294,11 @@ class call_tree_builder {
           range.device_busy_ns = add_saturated(range.device_busy_ns, busy.ns[position]);
     }
   }
-  /// Whether counters were counted on a device in passes, or on none.
+  /// Whether counters of the GPU were counted on a device, or on none.
   bool is_counted(std::uint32_t device) const noexcept {
     bool any = false;
     for (counter_set const& set : source_.counter_sets) {
-      if (set.method != counting::passes) continue;
+      if (set.method == counting::while_running) continue;
       for (std::uint32_t const counted : set.devices) {
         if (counted == device) return true;
         any = true;
@@ -419,7 +419,7 @@ class call_tree_builder {
   void drop_empty_rows(vec<std::uint32_t>& row_of_node) {
     vec<bool> stays(rows_.size(), false);
     for (counter_set const& set : source_.counter_sets) {
-      if (set.method == counting::while_running) continue;  // its ranges are recorded
+      if (set.method != counting::passes) continue;  // its ranges are recorded
       for (counter_value const& counted : set.values) stays[layout_.row_of(counted.node)] = true;
     }
     for (std::size_t i = rows_.size(); --i > 0;) {

@@ -739,8 +739,8 @@ inline constexpr column<counter_line> counter_columns_list[] = {
      [](column_cell const& to, counter_line const& row) { to.text(to_string(row.scope)); },
      column_sum::identity},
     {"method", "",
-     "counted; derived from counts; timed; or counted+timed, a count of a counting step by the "
-     "time of a timed one",
+     "counted; derived from counts; timed; counted+timed, a count of a counting step by the "
+     "time of a timed one; or sampled",
      [](column_cell const& to, counter_line const& row) { to.text(to_string(row.metric.method)); },
      column_sum::identity},
     {"passes", "", "the counting steps that it took",
@@ -749,6 +749,8 @@ inline constexpr column<counter_line> counter_columns_list[] = {
     {"note", "", "why the cell is empty, or what to know about the value",
      [](column_cell const& to, counter_line const& row) { to.text(row.note); },
      column_sum::identity},
+    {"plus_minus", "", "of sampled values: half of an interval of 95 %",
+     [](column_cell const& to, counter_line const& row) { to.number(row.cell.plus_minus); }},
 };
 inline constexpr column_list<counter_line> counter_columns(counter_columns_list);
 

@@ -27,10 +27,11 @@ enum class counter_scope : std::uint8_t { self, total };
 
 /// What a value of a counter_table is made from.
 enum class counter_method : std::uint8_t {
-  counted,           ///< hardware counters
-  derived,           ///< from other counted metrics
-  timed,             ///< the trace of the timed steps
-  counted_and_timed  ///< counts of the counted step by the time of a timed step
+  counted,            ///< hardware counters
+  derived,            ///< from other counted metrics
+  timed,              ///< the trace of the timed steps
+  counted_and_timed,  ///< counts of the counted step by the time of a timed step
+  sampled             ///< samples of the device, split by the times of work
 };
 
 constexpr std::string_view to_string(counter_scope scope) noexcept {
@@ -38,7 +39,7 @@ constexpr std::string_view to_string(counter_scope scope) noexcept {
 }
 
 constexpr std::string_view to_string(counter_method method) noexcept {
-  constexpr std::string_view names[] = {"counted", "derived", "timed", "counted+timed"};
+  constexpr std::string_view names[] = {"counted", "derived", "timed", "counted+timed", "sampled"};
   return names[static_cast<std::size_t>(method)];
 }
 
@@ -83,6 +84,8 @@ inline std::size_t position_of(vec<counter_metric> const& metrics,
 /// A value for one range.
 struct counter_cell {
   double value = std::numeric_limits<double>::quiet_NaN();
+  /// Of a sampled value: half of an interval of 95 %.
+  double plus_minus = std::numeric_limits<double>::quiet_NaN();
   /// In counter_table::notes: why there is no value, or what to know of it.
   std::uint32_t note = 0;
 };
@@ -104,7 +107,7 @@ class metric_formulas {
       : board_(source, set), set_(set.metrics) {
     // Of names that are there twice, the first one holds.
     for (std::size_t i = set.names.size(); i-- > 0;) counters_[set.names[i]] = i;
-    if (set.method == counting::passes) metric_resolver::add_rates(set_);
+    if (set.method != counting::while_running) metric_resolver::add_rates(set_);
     for (resolved_metric const& metric : set_.metrics) compile(metric);
   }
 

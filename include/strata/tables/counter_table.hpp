@@ -11,6 +11,7 @@
 #include <strata/profile/device_memory.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/profile/samples.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/steps.hpp>
@@ -103,7 +104,7 @@ class counter_table_builder {
     table_.about = set.about;
     table_.passes = set.passes;
     table_.passes_done = set.passes_done;
-    if (set.method == counting::passes)
+    if (set.method != counting::while_running)
       table_.timed_steps = static_cast<std::uint64_t>(larger(1.0, steps.typical_count()));
     table_.notes.emplace_back();
     table_.rows = rows_.size();
@@ -136,7 +137,7 @@ class counter_table_builder {
   /// elsewhere and gets a key of its own.
   static std::string name_of(profile const& source, counter_set const& set) {
     for (std::string_view const known :
-         {counter_set::gpu, counter_set::gpu_kernels, counter_set::cpu})
+         {counter_set::gpu, counter_set::gpu_kernels, counter_set::cpu, counter_set::live})
       if (set.name == known && &source.counters(known) == &set) return set.name;
     for (std::size_t i = 0; i < source.counter_sets.size(); ++i)
       if (&source.counter_sets[i] == &set)
@@ -163,7 +164,7 @@ class counter_table_builder {
         made.meaning = entry->meaning();
         if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
       }
-      if (while_running()) made.passes = {0};
+      if (while_running() || is_sampled()) made.passes = {0};
       made.why_absent = missing.reason;
       table_.metrics.push_back(std::move(made));
     }
@@ -171,6 +172,8 @@ class counter_table_builder {
   }
 
   bool while_running() const noexcept { return counted_.method == counting::while_running; }
+
+  bool is_sampled() const noexcept { return counted_.method == counting::sampled; }
 
   /// The counting steps of the inputs, from 0; all steps where origins are unknown.
   vec<std::uint32_t> passes_of(inputs const& from) const {
@@ -190,7 +193,8 @@ class counter_table_builder {
     return made;
   }
 
-  static counter_method method_of(resolved_metric const& metric, inputs const& from) noexcept {
+  counter_method method_of(resolved_metric const& metric, inputs const& from) const noexcept {
+    if (is_sampled() && !from.counters.empty()) return counter_method::sampled;
     if (from.time)
       return metric.derived ? counter_method::counted_and_timed : counter_method::timed;
     bool const derived = metric.derived || metric.combine == metric_combine::ratio;
@@ -201,12 +205,44 @@ class counter_table_builder {
     given_.clear();
     for (std::size_t i = 0; i < counted_.names.size(); ++i)
       given_.push_back(sums_.value(row, i, scope));
+    if (is_sampled()) take_step(row);
     formulas_.evaluate(given_.data(), timed_seconds(row), results_, &divisors_);
+    if (is_sampled()) find_errors(row, scope);
     for (std::size_t i = 0; i < table_.metrics.size(); ++i) {
       table_.values[(row * table_.metrics.size() + i) * 2 + static_cast<std::size_t>(scope)] =
-          i < results_.size() ? make_cell(row, i, scope)
-                              : counter_cell{no_value, note(table_.metrics[i].why_absent)};
+          i < results_.size()
+              ? make_cell(row, i, scope)
+              : counter_cell{no_value, no_value, note(table_.metrics[i].why_absent)};
     }
+  }
+
+  /// Sums over all sampled work become those of a mean step, as what is counted in passes is.
+  void take_step(std::size_t row) {
+    for (double& value : given_)
+      value = source_.traced ? steps_.per_step(value, rows_[row].step_busy_share)
+                             : steps_.per_step(value);
+  }
+
+  /// How far each metric may be from its value: by how much it changes with each of its counters.
+  void find_errors(std::size_t row, counter_scope scope) {
+    vec<double> changed;
+    errors_.assign(results_.size(), 0.0);
+    for (std::size_t i = 0; i < counted_.names.size(); ++i) {
+      std::size_t const at = counted_.names.index_of(sampled_names::variance(counted_.names[i]));
+      if (at == counted_.names.size()) continue;
+      double const whole = sums_.value(row, i, scope);
+      double const half = sampled_names::deviations * square_root(sums_.value(row, at, scope));
+      double const now = given_[i];
+      if (!(half > 0.0) || !(whole > 0.0)) continue;
+      given_[i] = now * (1.0 + half / whole);
+      formulas_.evaluate(given_.data(), timed_seconds(row), changed);
+      given_[i] = now;
+      for (std::size_t k = 0; k < results_.size(); ++k) {
+        double const change = changed[k] - results_[k];
+        if (is_finite(change)) errors_[k] += change * change;
+      }
+    }
+    for (double& error : errors_) error = square_root(error);
   }
 
   /// Why the counting steps did other work than the timed ones; empty where it is the same.
@@ -231,20 +267,22 @@ class counter_table_builder {
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
     if (why.empty() && !is_finite(results_[column]))
       why = formulas_.why_no_quotient(column, divisors_[column]);
-    if (!why.empty()) return {no_value, note(why)};
+    if (!why.empty()) return {no_value, no_value, note(why)};
     counter_metric const& metric = table_.metrics[column];
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (by_time && !table_.is_timed_work(row, scope))
-      return {no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
+      return {no_value, no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
     if (metric.unit == "%" && results_[column] > most_share) {
       if (!by_time)
-        return {no_value, note("above 100 %: its parts were counted in steps of different work")};
+        return {no_value, no_value,
+                note("above 100 %: its parts were counted in steps of different work")};
       table_.above_peak.push_back({row, column, results_[column]});
-      return {no_value, note("above 100 %: units, clocks or the work of the steps differ")};
+      return {no_value, no_value,
+              note("above 100 %: units, clocks or the work of the steps differ")};
     }
     std::uint32_t const remark = note(remarks(row, column, scope, work));
     bool const rounded = metric.unit == "%" && results_[column] > 100.0;
-    return {rounded ? 100.0 : results_[column], remark};
+    return {rounded ? 100.0 : results_[column], is_sampled() ? errors_[column] : no_value, remark};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
@@ -257,6 +295,7 @@ class counter_table_builder {
              "counts (the NMI watchdog, other profilers)";
     }
     bool const self = scope == counter_scope::self;
+    if (is_sampled()) return why_not_sampled(row, from, scope);
     if (sums_.counted(row, scope) == 0) {
       device_work const& timed = self ? rows_[row].self : rows_[row].total;
       if (timed.kernels + timed.copies == 0) {
@@ -287,6 +326,20 @@ class counter_table_builder {
     }
     if (from.time && !source_.traced) return "GPU times were not traced";
     if (from.time && !(timed_seconds(row) > 0.0)) return "no GPU time in the timed steps";
+    return {};
+  }
+
+  std::string why_not_sampled(std::size_t row, inputs const& from, counter_scope scope) const {
+    if (std::string why = why_left_out(from); !why.empty()) return why;
+    if (from.time && scope == counter_scope::self)
+      return "GPU busy time is known only with the ranges below";
+    if (sums_.counted(row, scope) == 0)
+      return source_.traced ? "no kernel or copy of it was recorded"
+                            : "whose work it was is not known: record with trace,live";
+    if (!from.uncounted.empty()) return "not sampled: " + from.uncounted;
+    for (std::size_t const counter : from.counters)
+      if (sums_.ranges(row, counter, scope) == 0) return "nothing was sampled while its work ran";
+    if (from.time && !(timed_seconds(row) > 0.0)) return "GPU times were not traced";
     return {};
   }
 
@@ -345,6 +398,17 @@ class counter_table_builder {
     }
     std::string text;
     auto const add = [&text](std::string_view more) { add_part(text, more, "; "); };
+    if (is_sampled()) {
+      double const all = named_value(row, sampled_names::work, scope);
+      double const covered = named_value(row, sampled_names::covered, scope);
+      double const shared = named_value(row, sampled_names::shared, scope);
+      if (covered < 0.995 * all)
+        add(sentence("scaled: ") << human_percent(covered, all) << " % of its work was sampled");
+      if (shared > 0.005 * all)
+        add(sentence("shared: other ranges' work ran beside ")
+            << human_percent(smaller(shared, all), all) << " % of it");
+      return text;
+    }
     add(work.text());
     if (metric.stand_in) add("stand-in: " + metric.formula);
     if (metric.key == "flop_per_hbm_byte") {
@@ -384,6 +448,12 @@ class counter_table_builder {
     return text;
   }
 
+  /// Of one of the counters by name; NaN where the set has none.
+  double named_value(std::size_t row, std::string_view name, counter_scope scope) const {
+    std::size_t const at = counted_.names.index_of(name);
+    return at == counted_.names.size() ? no_value : sums_.value(row, at, scope);
+  }
+
   std::string time_remark(std::uint64_t calls, counter_method method) const {
     std::uint64_t const steps = table_.timed_steps;
     std::string text = method == counter_method::timed ? "" : "counted in one step, ";
@@ -421,6 +491,7 @@ class counter_table_builder {
   metric_formulas formulas_;
   vec<double> given_;          ///< values of the counters in one row and scope
   vec<double> results_;        ///< values of the metrics there
+  vec<double> errors_;         ///< of sampled ones, how far they may be off
   vec<std::size_t> divisors_;  ///< of those without a value
   flat_map<std::string, std::uint32_t> noted_;
   counter_table table_;

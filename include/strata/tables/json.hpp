@@ -121,6 +121,12 @@ class counter_values_json {
     for (std::size_t const i : metrics_)
       json_.number(table_.metrics[i].key.c_str(), table_.at(row, i, scope).value);
     json_.end_object();
+    if (table_.method == counting::sampled) {
+      json_.object(self ? "self_plus_minus" : "total_plus_minus");
+      for (std::size_t const i : metrics_)
+        json_.number(table_.metrics[i].key.c_str(), table_.at(row, i, scope).plus_minus);
+      json_.end_object();
+    }
     if (!noted) return;
     json_.object(self ? "self_notes" : "total_notes");
     for (std::size_t const i : metrics_) {

@@ -438,6 +438,8 @@ class counter_view {
       shares = shares || all_columns[i].shown.form == console_form::percent;
     }
     std::string text = passes_text();
+    if (is_sampled())
+      text = console_text(counters_.about) + "Values are of a mean step, with the ranges below. ";
     if (is_running())
       text = console_text(counters_.about) +
              (ranges_.from_steps() ? "Counts are of a mean step." : "");
@@ -449,7 +451,8 @@ class counter_view {
           "have the share.\n";
     if (rates) {
       text += shares ? "Rates and % of peak" : "Rates";
-      text += ": counted in one step, by GPU busy time of a timed step";
+      text += is_sampled() ? ": by GPU busy time"
+                           : ": counted in one step, by GPU busy time of a timed step";
       text += counters_.devices.size() > 1 ? ", each device's added up\n" : "\n";
     }
     if (!differing_.empty())
@@ -533,6 +536,7 @@ class counter_view {
 
   /// Whether the values are sums over all calls.
   bool is_running() const noexcept { return counters_.method == counting::while_running; }
+  bool is_sampled() const noexcept { return counters_.method == counting::sampled; }
   /// Whether the counts of a column are divided by times.
   bool by_time(std::size_t i) const noexcept {
     return metrics_[i] != counter_table::none &&

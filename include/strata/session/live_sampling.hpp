@@ -1,0 +1,330 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_LIVE_SAMPLING_HPP
+#define STRATA_SESSION_LIVE_SAMPLING_HPP
+
+#include <strata/base/clock.hpp>
+#include <strata/base/deadline.hpp>
+#include <strata/base/guest.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/device_sampler.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/counters/sample_store.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cuda_use.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/cuda/record_clock.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/options.hpp>
+#include <strata/profile.hpp>
+#include <strata/session/own_threads.hpp>
+#include <strata/session/sampled_ranges.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#if defined(__linux__)
+#include <time.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+/// `live`: samples the counters of a device in a thread of its own, from the program's first use of
+/// CUDA to the session's end. The thread alone calls the sampling: it opens it, reads it in batches
+/// and closes it. It subscribes to nothing and waits for no device.
+/// Threads: that of the session; `choose_device` is for the one that drives the steps.
+class live_sampling {
+ public:
+  live_sampling() = default;
+  live_sampling(live_sampling const&) = delete;
+  live_sampling& operator=(live_sampling const&) = delete;
+
+  /// Units of time of an interval that was not given: none that a step's length is a multiple of.
+  static constexpr std::int64_t usual_interval_ns = 309'017;
+
+  /// Errors: unavailable: no thread can be started; bad_argument where each window has a report.
+  status start(options const& wanted) {
+    wanted_ = wanted.live && !wanted.reports_windows();
+    if (wanted.live && !wanted_)
+      return {errc::bad_argument,
+              "live is ignored where each window has a report (trigger=, keep=): its samples are "
+              "of the whole run"};
+    if (!wanted_) return {};
+    interval_ns_ =
+        wanted.interval_us == 0 ? usual_interval_ns : std::int64_t{1000} * wanted.interval_us;
+    room_bytes_ = (std::size_t{wanted.buffers_mb} << 20) / 4;
+    problem_ = {};
+    device_.store(unknown);
+    clock_.begin_session();
+    bridge_.clear();
+    store_.begin(0, room_bytes_);
+    choose_device();
+#if defined(__linux__)
+    ended_.store(false);
+    stop_.reset();
+    owned_thread thread;
+    if (thread.start(&run, this)) {
+      thread.name("strata-live");
+      thread.detach();  // it may be in a call that does not come back
+      return {};
+    }
+    ended_.store(true);
+#endif
+    wanted_ = false;
+    return {errc::unavailable,
+            "live: nothing is sampled, since no thread can be started: raise ulimit -u"};
+  }
+
+  /// Samples the device of the calling thread's context, if no other is chosen yet.
+  void choose_device() noexcept {
+    if (!wanted_ || device_.load(memory_order_relaxed) != unknown || !cuda_use::has_begun()) return;
+    driver_library const& driver = driver_library::get();
+    driver::context_handle context = nullptr;
+    driver::device_handle device = 0;
+    if (!driver.ok() || driver.api.context_current == nullptr ||
+        driver.api.context_device == nullptr ||
+        driver.api.context_current(&context) != driver::result::success || context == nullptr ||
+        driver.api.context_device(&device) != driver::result::success)
+      return;
+    device_.store(device);
+  }
+
+  /// Ends the sampling and the thread. Returns: false where it is in a call that does not come back
+  /// within so many ms: then nothing of it may be used any more.
+  bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
+#if defined(__linux__)
+    if (!wanted_) return true;
+    stop_.make();
+    deadline patience(std::int64_t{patience_ms} * 1'000'000 + 50'000'000);
+    for (unsigned turn = 0; !ended_.load(); ++turn) {
+      if (!patience.lasts()) return false;
+      wait_a_turn(turn);
+    }
+#endif
+    return true;
+  }
+
+  /// stop() returned false.
+  static status lost() {
+    return {errc::unavailable,
+            "live: CUPTI does not come back from a call, and what was sampled is lost"};
+  }
+
+  /// Adds what was sampled, and what was lost. Requires: stop() returned true, and the records are
+  /// in the profile, in its times.
+  void copy_to(profile& target, tick_converter const& ticks, bool has_schedule,
+               vec<status>& problems) {
+    if (!wanted_ || !ended_.load()) return;
+    if (!problem_.ok()) problems.push_back(problem_);
+    sampling_losses const& lost = sampler_.losses();
+    std::size_t const misplaced = store_.convert([&](std::int64_t& begin, std::int64_t& end) {
+      if (!clock_.accept(begin, end, true)) return false;
+      begin = bridge_.to_ns(begin, ticks);
+      end = bridge_.to_ns(end, ticks);
+      return end > begin;
+    });
+    if (store_.all().size() == 0) {
+      if (problem_.ok())
+        problems.emplace_back(
+            errc::unavailable,
+            "live: there is no sample: the program did not use CUDA, or ended too soon after");
+      return;
+    }
+    sampled_ranges made(sampler_.chosen(), store_.all());
+    made.copy_to(target, static_cast<std::uint32_t>(device_.load()), sampler_.chip(), has_schedule);
+    add_losses(lost, misplaced, problems);
+    counter_set& set = target.add_counters(counter_set::live);
+    sentence about;
+    about << "Sampled on " << sampler_.chip() << " each " << time_text(double(interval_ns_))
+          << (store_.halvings() == 0 ? "" : " and, as memory was full, longer intervals") << ": "
+          << sampler_.samples() << " samples. ";
+    set.about = std::string(about) + set.about;
+  }
+
+  /// What the sampling took of a CPU. Units: ns.
+  std::int64_t spent_ns() const noexcept { return spent_ns_; }
+
+ private:
+  static constexpr int unknown = -1;
+
+  void add_losses(sampling_losses const& lost, std::size_t misplaced, vec<status>& problems) const {
+    if (lost.overflows != 0)
+      problems.emplace_back(errc::limit, sentence("live: the buffer of the hardware was full ")
+                                             << lost.overflows
+                                             << (lost.overflows == 1 ? " time" : " times")
+                                             << ", and " << time_text(double(lost.gap_ns))
+                                             << " were not sampled: choose a longer interval=");
+    else if (lost.gaps != 0)
+      problems.emplace_back(errc::limit, sentence("live: ")
+                                             << time_text(double(lost.gap_ns)) << " in "
+                                             << lost.gaps << (lost.gaps == 1 ? " gap" : " gaps")
+                                             << " were not sampled: choose a longer interval=");
+    std::uint64_t const bad = lost.without_value + misplaced;
+    if (bad != 0)
+      problems.emplace_back(errc::limit,
+                            sentence("live: ")
+                                << bad << (bad == 1 ? " sample" : " samples")
+                                << " had no value or no time that can be, and are missing");
+  }
+
+#if defined(__linux__)
+  /// CUPTI's objects are destroyed after the exit handlers that are younger.
+  static cupti_presence& presence() {
+    static auto* const only = new cupti_presence;
+    return *only;
+  }
+  static void leave_at_exit() {
+    static int const registered = std::atexit([] {
+      void (*const report)() = block().report_at_exit.load();
+      if (report != nullptr) report();
+      presence().end();
+    });
+    (void)registered;
+  }
+
+  static void* run(void* context) {
+    auto& self = *static_cast<live_sampling*>(context);
+    {
+      own_thread const counted;
+      guest const as_guest;
+      self.sample();
+    }
+    self.ended_.store(true);
+    return nullptr;
+  }
+
+  void sample() noexcept {
+    program_threads program;
+    std::int64_t looked = kernel_ns();
+    while (!stop_.is_made()) {
+      if (!if_memory_allows([this] { look(); }))
+        problem_ = {errc::limit, "live: memory is short, and nothing more is sampled"};
+      if (!problem_.ok()) break;
+      stop_.pause(program.pause(sampler_.is_open() ? pause_ns() : waiting_ns));
+      std::int64_t const now = kernel_ns();
+      if (now - looked < second_ns) continue;
+      looked = now;
+      if (program.have_ended()) return;  // and with them the process, soon
+    }
+    if (!if_memory_allows([this] { finish(); })) sampler_.close();
+    timespec used{};
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
+      spent_ns_ = std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+  }
+
+  /// A batch, or the beginning.
+  void look() {
+    cupti_presence::use const here(presence());
+    if (!here) return;
+    if (!sampler_.is_open()) return open();
+    read_clock(false);
+    keep(sampler_.read([this](std::int64_t begin, std::int64_t end, double const* values) {
+      store_.add(begin, end, values);
+    }));
+  }
+
+  void finish() {
+    cupti_presence::use const here(presence());
+    if (!here || !sampler_.is_open()) return;
+    read_clock(true);
+    keep(sampler_.stop());
+    keep(sampler_.read([this](std::int64_t begin, std::int64_t end, double const* values) {
+      store_.add(begin, end, values);
+    }));
+    capture_guard::exclusive const alone;
+    sampler_.close();
+  }
+
+  /// Of the device of the thread that drives the steps; of the first one where there is no such
+  /// thread half a second after the program began to use CUDA.
+  void open() {
+    if (!cuda_use::has_begun()) return;
+    std::int64_t const now = kernel_ns();
+    if (began_ns_ == 0) began_ns_ = now;
+    if (device_.load() == unknown && now - began_ns_ < second_ns / 2) return;
+    int none = unknown;
+    (void)device_.compare_exchange_strong(none, 0);
+    profiler_library const& library = profiler_library::get();
+    if (!driver_library::get().ok() || !library.ok()) {
+      problem_ = {errc::unavailable,
+                  "live: nothing is sampled: " +
+                      (library.ok() ? std::string("the driver does not work") : library.problem)};
+      return;
+    }
+    (void)cupti_library::get();
+    leave_at_exit();
+    capture_guard::exclusive const alone;
+    if (!alone) return;  // again soon
+    read_clock(true);
+    status const opened = sampler_.open(library, device_.load(), interval_ns_);
+    if (!opened) {
+      problem_ = {opened.code(), "live: nothing is sampled: " + opened.message()};
+      return;
+    }
+    store_.begin(sampler_.chosen().config.names().size(), room_bytes_);
+  }
+
+  void keep(status const& outcome) {
+    if (!outcome.ok() && problem_.ok())
+      problem_ = {outcome.code(), "live: the sampling ended early: " + outcome.message()};
+  }
+
+  /// Each second, and at the begin and end. Source: cuptiGetTimestamp.
+  void read_clock(bool at_once) {
+    std::int64_t const after = monotonic_ns();
+    if (!at_once && after < next_clock_ns_) return;
+    auto const get = cupti_library::get().api.get_timestamp;
+    clock_sample sample = sample_clock(recorder::instance().clock(), [get] {
+      std::uint64_t now = 0;
+      if (get != nullptr && get(&now) == cupti::result::success)
+        return static_cast<std::int64_t>(now);
+      return realtime_ns();
+    });
+    std::int64_t const before = monotonic_ns();
+    (void)clock_.read(sample, after, before);
+    bridge_.add(sample);
+    next_clock_ns_ = before + second_ns;
+  }
+
+  /// So that a batch has some hundred samples, and the hardware's buffer is never near its end.
+  std::int64_t pause_ns() const noexcept {
+    constexpr std::int64_t batch = 256;
+    return larger(std::int64_t{1'000'000}, smaller(batch * interval_ns_, second_ns / 10));
+  }
+
+  static constexpr std::int64_t second_ns = 1'000'000'000;
+  static constexpr std::int64_t waiting_ns = 5'000'000;
+
+  stop_request stop_;
+  std::int64_t began_ns_ = 0;
+  std::int64_t next_clock_ns_ = 0;
+#endif
+
+  bool wanted_ = false;
+  std::int64_t interval_ns_ = usual_interval_ns;
+  std::size_t room_bytes_ = 0;
+  atomic<int> device_{unknown};
+  atomic<bool> ended_{true};
+  // Of the thread, until it has ended.
+  device_sampler sampler_;
+  sample_store store_;
+  record_clock clock_;
+  clock_bridge bridge_;
+  status problem_;
+  std::int64_t spent_ns_ = 0;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_SESSION_LIVE_SAMPLING_HPP

@@ -1,0 +1,232 @@
+// Sessions with `live`: samples of the device go to the ranges whose work ran meanwhile.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <ctime>
+#include <strata/base/clock.hpp>
+#include <strata/range.hpp>
+#include <strata/session.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <string>
+
+#include "counter_run.hpp"
+#include "fake_sampling.hpp"
+#include "patience.hpp"
+
+namespace live_test {
+
+using strata::counter_cell;
+using strata::counter_metric;
+using strata::counter_scope;
+using strata::counter_set;
+using strata::counter_table;
+using strata::profile;
+
+namespace {
+
+void rest(long ms) {
+  timespec const time{ms / 1000, ms % 1000 * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
+/// Waits until something is so, as long as a loaded machine needs.
+template <class Condition>
+void await(Condition is_so) {
+  for (int i = 0; i < 3000 && !is_so(); ++i) rest(1);
+  REQUIRE(is_so());
+}
+
+struct live : fake::session {
+  explicit live(std::string const& options, char const* failing = nullptr)
+      : session(fake::configure("formats=none," + options)) {
+    fake::unscript();
+    fake_profiler_reset();
+    fake_sampling_reset();
+    if (failing != nullptr) fake_fail(failing, 35);
+    misuses = fake_misuse_count();
+    REQUIRE(start().ok());
+  }
+  ~live() {
+    stop();
+    INFO(std::string(fake_last_misuse()));
+    CHECK(fake_misuse_count() == misuses);
+    CHECK(fake_sampling_enabled() == 0);
+    fake_profiler_reset();
+    fake_sampling_reset();
+  }
+  std::size_t misuses = 0;
+};
+
+/// A kernel of a range, at a time after `begin`. Units: us.
+void kernel(std::int64_t begin, int from, int to, char const* name) {
+  fake_set_next_times(static_cast<std::uint64_t>(begin + 1000 * from),
+                      static_cast<std::uint64_t>(begin + 1000 * to));
+  (void)fake::launch(name);
+}
+
+/// The cell of a range in the table of the set.
+counter_cell cell(profile const& p, std::string const& path, std::string const& key,
+                  counter_scope scope = counter_scope::self) {
+  strata::call_tree const tree(p);
+  counter_table const table = make_counter_table(p, tree, counter_set::live);
+  std::size_t const metric = table.find(key);
+  REQUIRE(metric != counter_table::none);
+  for (std::size_t row = 0; row < tree.rows().size(); ++row)
+    if (tree.rows()[row].path == path) return table.at(row, metric, scope);
+  FAIL("no row " << path);
+  return {};
+}
+
+/// Steps of two ranges: `a` moves 3 times as much in a ns as `b`, with a pause between them.
+void run(int steps) {
+  std::int64_t const begin = strata::detail::realtime_ns();
+  for (int i = 0; i < steps; ++i) {
+    STRATA_STEP();
+    {
+      STRATA_RANGE("a");
+      kernel(begin, 100 * i, 100 * i + 40, "one");
+    }
+    STRATA_RANGE("b");
+    kernel(begin, 100 * i + 50, 100 * i + 90, "two");
+  }
+  // A sample each 10 us, in which what ran moves 300 or 100 bytes.
+  for (int i = 0; i < 10 * steps; ++i) {
+    int const at = i % 10;
+    double const bytes = at < 4 ? 300.0 : at > 4 && at < 9 ? 100.0 : 0.0;
+    REQUIRE(fake_sample(static_cast<std::uint64_t>(begin + 10'000 * i),
+                        static_cast<std::uint64_t>(begin + 10'000 * i + 10'000), bytes) == 1);
+  }
+  rest(2 + steps / 10);  // the device has done it
+}
+
+void await_sampling() {
+  REQUIRE(fake_use_cuda() != 0);
+  await([] { return fake_sampling_started() == 1; });
+}
+
+}  // namespace
+
+TEST_CASE("trace,live: each range has what was sampled while its kernels ran") {
+  live session("trace,live,interval=10");
+  await_sampling();
+  CHECK(fake_sampling_interval() == 10'000);
+  run(40);
+  session.stop();
+  profile const& p = session.profile();
+  for (std::string const& problem : p.problems) MESSAGE(problem);
+  CHECK(p.problems.empty());
+  counter_set const& set = p.counters(counter_set::live);
+  CHECK(set.method == strata::counting::sampled);
+  CHECK(set.where == "GH100");
+  // Of a step: 4 samples of 300 and of 100; the stand-in counts reads and writes alike.
+  for (std::string const key : {"hbm_read_bytes", "hbm_write_bytes"}) {
+    CHECK(cell(p, "a", key).value == doctest::Approx(1200.0).epsilon(0.05));
+    CHECK(cell(p, "b", key).value == doctest::Approx(400.0).epsilon(0.05));
+  }
+  CHECK(cell(p, "a", "hbm_bytes").value == doctest::Approx(2400.0).epsilon(0.05));
+  CHECK(cell(p, "", "hbm_bytes", counter_scope::total).value ==
+        doctest::Approx(3200.0).epsilon(0.02));
+  // The bridge between the clocks is some 100 ns off: the values know it.
+  counter_cell const known = cell(p, "a", "hbm_bytes");
+  CHECK(std::abs(known.value - 2400.0) <= known.plus_minus);
+  CHECK(known.plus_minus < 0.2 * known.value);
+  INFO(set.about);
+  CHECK(fake::says(set.about, "while work ran"));
+}
+
+TEST_CASE("live alone: the steps have their bytes, and CUPTI has no subscriber") {
+  live session("live,interval=10");
+  await_sampling();
+  CHECK(fake_subscribed() == 0);
+  std::int64_t begin = 0;
+  for (int i = 0; i < 5; ++i) {
+    STRATA_STEP();
+    begin = strata::detail::realtime_ns();
+    rest(4);
+    (void)fake_sample(static_cast<std::uint64_t>(begin),
+                      static_cast<std::uint64_t>(begin + 1'000'000), 100.0 * (i + 1));
+  }
+  rest(2);
+  begin = strata::detail::realtime_ns();
+  (void)fake_sample(static_cast<std::uint64_t>(begin - 100'000), static_cast<std::uint64_t>(begin),
+                    0.0);
+  session.stop();
+  profile const& p = session.profile();
+  CHECK(!p.traced);
+  REQUIRE(p.step_traffic.size() >= 4);
+  for (strata::step_traffic_record const& step : p.step_traffic)
+    CHECK(step.bytes == doctest::Approx(200.0 * (step.step + 1)));
+  CHECK(cell(p, "", "hbm_bytes", counter_scope::total).value == doctest::Approx(600.0));
+}
+
+TEST_CASE("what sampling lost is said") {
+  SUBCASE("a full buffer") {
+    live session("trace,live,interval=10");
+    await_sampling();
+    run(3);
+    await([] { return fake_sampling_waiting() == 0; });
+    fake_sampling_set_room(10);
+    run(3);
+    await([] { return fake_sampling_starts() == 2; });
+    fake_sampling_set_room(1000);
+    run(3);
+    session.stop();
+    CHECK(fake::has_problem(session.profile(), "the buffer of the hardware was full 1 time"));
+    counter_cell const scaled = cell(session.profile(), "a", "hbm_bytes");
+    CHECK(scaled.value == doctest::Approx(2400.0).epsilon(0.1));
+    CHECK(scaled.note != 0);
+  }
+  SUBCASE("CUPTI refuses") {
+    live session("trace,live", "cuptiPmSamplingSetConfig");
+    REQUIRE(fake_use_cuda() != 0);
+    await([] { return fake_calls("cuptiPmSamplingDisable") != 0; });
+    session.stop();
+    fake_fail("cuptiPmSamplingSetConfig", 0);
+    CHECK(
+        fake::has_problem(session.profile(), "live: nothing is sampled: cuptiPmSamplingSetConfig"));
+    CHECK(session.profile().counter_sets.empty());
+  }
+  SUBCASE("decoding fails") {
+    live session("trace,live,interval=10");
+    await_sampling();
+    run(3);
+    await([] { return fake_sampling_waiting() == 0; });
+    fake_fail("cuptiPmSamplingDecodeData", 999);
+    await([] { return fake_sampling_started() == 0; });
+    fake_fail("cuptiPmSamplingDecodeData", 0);
+    session.stop();
+    CHECK(fake::has_problem(session.profile(), "the sampling ended early"));
+    CHECK(cell(session.profile(), "a", "hbm_bytes").value > 0.0);
+  }
+}
+
+TEST_CASE("live ends where counting begins: both want the counters") {
+  live session("trace,live,interval=10,active=3,counters=hbm");
+  await_sampling();
+  run(3);
+  std::size_t before = fake_sampling_enabled();
+  CHECK(before == 1);
+  fake::run_steps(4, [] {
+    STRATA_RANGE("a");
+    fake::launch_blocks(1);
+  });
+  CHECK(fake_sampling_enabled() == 0);
+  session.stop();
+  CHECK(!session.profile().counters().values.empty());
+  CHECK(!session.profile().counters(counter_set::live).values.empty());
+}
+
+TEST_CASE("live beside reports of windows is refused with a sentence") {
+  live session("trace,live,every=10,keep=2");
+  REQUIRE(fake_use_cuda() != 0);
+  bool said = false;
+  for (strata::status const& problem : session.problems())
+    said = said || fake::says(problem.message(), "live is ignored");
+  CHECK(said);
+  rest(30);
+  CHECK(fake_sampling_enabled() == 0);
+}
+
+}  // namespace live_test
