@@ -34,6 +34,7 @@
 #include "analyse/step_rules.cpp"
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
+#include "live/step_map.cpp"
 #include "recording/recording.cpp"
 #include "report/account_view.cpp"
 #include "report/comparison_files.cpp"

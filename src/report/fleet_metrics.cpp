@@ -10,6 +10,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/step_amounts.hpp>
+#include <strata/tables/step_traffic.hpp>
 #include "finding_view.hpp"
 #include "report_input.hpp"
 
@@ -42,6 +43,9 @@ class fleet_samples {
     add_step();
     add_ranges();
     add_findings();
+    step_traffic const traffic = make_step_traffic(input.source);
+    add({fleet_metric::step_hbm_p50, traffic.p50});
+    add({fleet_metric::step_hbm_p99, traffic.p99});
   }
 
   vec<fleet_sample> const& list() const noexcept { return samples_; }
@@ -126,10 +130,17 @@ class fleet_samples {
                 [this](std::size_t row) { return mean_.work(row).copied_bytes; });
     }
     of_ranges(fleet_metric::range_hbm, [this](std::size_t row) {
-      return counted_value(input_.gpu_counters(), row, "hbm_bytes");
+      return counted_value(memory_counters(), row, "hbm_bytes");
     });
     for (chosen_range const& range : ranges_) add_use(range);
     add({fleet_metric::ranges_left_out, static_cast<double>(left_out_)});
+  }
+  /// Counted in passes, or else sampled.
+  counter_table const* memory_counters() const noexcept {
+    if (counter_table const* const counted = input_.gpu_counters()) return counted;
+    for (counter_tables const& tables : input_.counters)
+      if (tables.folded.name == counter_set::live) return &tables.folded;
+    return nullptr;
   }
   void of_ranges(fleet_metric metric, callback<double(std::size_t)> value) {
     for (chosen_range const& range : ranges_) add({metric, value(range.row), range.label});

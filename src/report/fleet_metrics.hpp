@@ -38,7 +38,9 @@ enum class fleet_metric : unsigned char {
   range_hbm,
   range_use,
   ranges_left_out,
-  finding_gain
+  finding_gain,
+  step_hbm_p50,
+  step_hbm_p99
 };
 
 /// By fleet_metric. A gauge may be added; none changes its meaning.
@@ -69,6 +71,10 @@ inline constexpr fleet_gauge fleet_gauges[] = {
      "Ranges beyond the longest, which have no values here"},
     {"strata.finding.gain", "s", "strata_finding_gain_seconds", "seconds",
      "What a mean step would be shorter by without a cause"},
+    {"strata.step.hbm.p50", "By", "strata_step_hbm_p50_bytes", "bytes",
+     "Bytes that the median step moved through device memory, by sampling"},
+    {"strata.step.hbm.p99", "By", "strata_step_hbm_p99_bytes", "bytes",
+     "Bytes that 99 % of the steps do not exceed, by sampling"},
 };
 
 }  // namespace detail

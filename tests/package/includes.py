@@ -23,6 +23,7 @@ MAY_INCLUDE = {
     # An ordinary library, which nothing of include/ sees: pure functions of a profile too, and what hands them to sessions.
     "src/analyse": "base profile tables src/analyse",
     "src/report": "base profile tables src/analyse src/report",
+    "src/live": "base profile src/live",
     "src/recording": "base profile recording session src/recording",
     "src/ceilings": "base profile collect/cuda session src/analyse src/ceilings",
     "src": "base profile session tables src/analyse src/recording src/report src/ceilings src",

@@ -70,6 +70,7 @@ profile whole_sample() {
   p.overheads.push_back({1, 2, 3, 0});
   p.contexts.push_back({7, 0, 40});
   p.has_migrations = true;
+  p.step_traffic.push_back({3, 0, 1.5e9});
   p.migrations.push_back({1, 2, 4096, 0, migration_kind::to_device, {}});
   p.migrations.push_back({5, 5, 1, 0xffffffffu, migration_kind::last_former, {}});
   p.kernels[0].captured_by = node;

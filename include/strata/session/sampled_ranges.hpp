@@ -10,6 +10,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/sample_split.hpp>
 #include <strata/profile/samples.hpp>
+#include <strata/tables/step_traffic.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -140,6 +141,12 @@ class sampled_ranges {
     for (std::size_t i = 0; i < steps.size(); ++i)
       if (steps[i].begin >= all.begin && steps[i].end <= all.end)
         target.step_traffic.push_back({target.steps[i].step, 0, sums[i]});
+    step_traffic const known = make_step_traffic(target);
+    if (is_finite(known.p50))
+      target.add_counters(counter_set::live).about += sentence("A step moved ")
+                                                      << bytes_text(known.p50)
+                                                      << " (median), 99 % of the steps up to "
+                                                      << bytes_text(known.p99) << ". ";
   }
 
   sampled_metrics const& chosen_;

@@ -12,6 +12,7 @@
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
+#include <strata/tables/step_traffic.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -291,6 +292,20 @@ inline void write_steps(json_writer& json, profile const& source) {
   });
 }
 
+/// The bytes of device memory of each step that was sampled.
+inline void write_step_traffic(json_writer& json, profile const& source) {
+  step_traffic const all = make_step_traffic(source);
+  json.line();
+  json.object("step_traffic");
+  json.number("p50_hbm_bytes", all.p50);
+  json.number("p99_hbm_bytes", all.p99);
+  write_list(json, "steps", source.step_traffic, [&](step_traffic_record const& step) {
+    json.integer("step", step.step);
+    json.number("hbm_bytes", step.bytes);
+  });
+  json.end_object();
+}
+
 /// The memory in use over time in at most 512 points, each the highest of its part of the run.
 inline void write_timeline(json_writer& json, memory_table const& memory) {
   constexpr std::size_t most = 512;
@@ -374,6 +389,7 @@ inline void write_json(detail::text_writer& out, table_input const& input) {
     detail::write_rows(json, "spans", input, source.spans, detail::span_columns);
   for (counter_tables const& tables : input.counters)
     detail::write_counters(json, input, tables.ranges);
+  if (!source.step_traffic.empty()) detail::write_step_traffic(json, source);
   json.line();
   json.end_object();
   out.put('\n');

@@ -1,0 +1,29 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_STEP_TRAFFIC_HPP
+#define STRATA_TABLES_STEP_TRAFFIC_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/statistics.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+
+STRATA_BEGIN
+
+/// The bytes of device memory that steps moved, of those that were sampled; NaN without such.
+struct step_traffic {
+  double p50 = detail::not_a_number;
+  double p99 = detail::not_a_number;
+};
+
+inline step_traffic make_step_traffic(profile const& source) {
+  if (source.step_traffic.empty()) return {};
+  vec<double> bytes;
+  for (step_traffic_record const& step : source.step_traffic) bytes.push_back(step.bytes);
+  bytes.sort();
+  return {detail::quantile_of(bytes, 0.5), detail::quantile_of(bytes, 0.99)};
+}
+
+STRATA_END
+
+#endif  // STRATA_TABLES_STEP_TRAFFIC_HPP

@@ -1,0 +1,244 @@
+#include "live/step_map.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace strata {
+namespace live {
+
+std::int64_t step_map::length() const noexcept {
+  std::int64_t end = 0;
+  for (mapped_work const& each : work) end = std::max(end, each.end);
+  return end;
+}
+
+std::uint32_t step_map::owners() const noexcept {
+  std::uint32_t count = 0;
+  for (mapped_work const& each : work) count = std::max(count, each.owner + 1);
+  return count;
+}
+
+namespace {
+
+/// What a step has moved at a time since its begin, by its map: linear between the borders of work.
+class course {
+ public:
+  explicit course(step_map const& map) {
+    std::map<std::int64_t, double> changes;  // of the rate
+    for (mapped_work const& each : map.work) {
+      if (each.end <= each.begin) continue;
+      double const rate = each.bytes / static_cast<double>(each.end - each.begin);
+      changes[each.begin] += rate;
+      changes[each.end] -= rate;
+    }
+    double rate = 0.0;
+    double sum = 0.0;
+    for (auto const& [time, change] : changes) {
+      if (!points_.empty()) sum += rate * static_cast<double>(time - points_.back().time);
+      rate += change;
+      points_.push_back({time, sum, rate});
+    }
+  }
+
+  double at(std::int64_t time) const noexcept {
+    auto const behind = std::upper_bound(points_.begin(), points_.end(), time,
+                                         [](std::int64_t t, point const& p) { return t < p.time; });
+    if (behind == points_.begin()) return 0.0;
+    point const& before = *(behind - 1);
+    return before.sum + before.rate * static_cast<double>(time - before.time);
+  }
+
+ private:
+  struct point {
+    std::int64_t time;
+    double sum;
+    double rate;
+  };
+  std::vector<point> points_;
+};
+
+class mapper {
+ public:
+  mapper(step_map const& map, sampled_steps const& steps, detail::samples const& given)
+      : map_(map), steps_(steps), given_(given), length_(map.length()), course_(map) {}
+
+  mapped_traffic run() {
+    if (given_.size() == 0 || map_.work.empty()) return {};
+    align();
+    std::vector<std::uint32_t> groups(map_.owners());
+    std::iota(groups.begin(), groups.end(), 0u);
+    detail::sample_split best = split(groups);
+    merge(groups, best);
+    std::map<std::uint32_t, traffic_group> found;
+    for (std::uint32_t owner = 0; owner < groups.size(); ++owner)
+      if (has_work(owner)) found[groups[owner]].owners.push_back(owner);
+    for (auto& [group, traffic] : found) {
+      traffic.bytes = best.value(group, 0);
+      traffic.plus_minus = best.error(group, 0);
+      made_.groups.push_back(std::move(traffic));
+    }
+    made_.unexplained = best.unexplained.empty() ? 0.0 : best.unexplained[0];
+    made_.total = best.total.empty() ? 0.0 : best.total[0];
+    return std::move(made_);
+  }
+
+ private:
+  /// A step looks like its map where what was sampled follows what the map has, as far as this.
+  static constexpr double least_likeness = 0.7;  // chosen
+  /// A group stays apart whose interval is this part of its value at most, or that is this part of
+  /// all.
+  static constexpr double wide = 0.5;     // chosen
+  static constexpr double little = 0.01;  // chosen
+
+  bool has_work(std::uint32_t owner) const noexcept {
+    return std::any_of(map_.work.begin(), map_.work.end(),
+                       [&](mapped_work const& each) { return each.owner == owner; });
+  }
+
+  std::int64_t interval() const noexcept {
+    auto const& times = given_.times;
+    return std::max<std::int64_t>(
+        1, (times.back().end - times.front().begin) / static_cast<std::int64_t>(times.size()));
+  }
+
+  /// How alike the samples from `begin` on are to the map: the correlation of both.
+  double likeness(std::int64_t begin, std::int64_t margin) const noexcept {
+    auto const& times = given_.times;
+    auto first = std::lower_bound(
+        times.begin(), times.end(), begin - margin,
+        [](detail::sample_span const& sample, std::int64_t t) { return sample.end <= t; });
+    double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
+    for (; first != times.end() && first->begin < begin + length_ + margin; ++first) {
+      double const seen = given_.at(static_cast<std::size_t>(first - times.begin()))[0];
+      double const expected = course_.at(first->end - begin) - course_.at(first->begin - begin);
+      n += 1.0;
+      x += expected;
+      y += seen;
+      xx += expected * expected;
+      yy += seen * seen;
+      xy += expected * seen;
+    }
+    double const spread = (n * xx - x * x) * (n * yy - y * y);
+    return spread > 0.0 ? (n * xy - x * y) / std::sqrt(spread) : 0.0;
+  }
+
+  /// Finds the begin of each step. Neighbours are seen too, half of the way to them at most.
+  void align() {
+    std::int64_t const step = std::max<std::int64_t>(1, interval() / 8);
+    std::vector<double> likenesses;
+    for (std::size_t i = 0; i < steps_.begins.size(); ++i) {
+      std::int64_t const about = steps_.begins[i];
+      std::int64_t room = interval();
+      if (i + 1 < steps_.begins.size())
+        room =
+            std::min(room, std::max<std::int64_t>(0, (steps_.begins[i + 1] - about - length_) / 2));
+      double most = -1.0;
+      std::int64_t best = about;
+      for (std::int64_t by = 0; by <= steps_.tolerance_ns; by += step) {
+        for (std::int64_t const place : {about - by, about + by}) {
+          double const now = likeness(place, room);
+          if (!(now > most)) continue;
+          most = now;
+          best = place;
+        }
+      }
+      made_.begins.push_back(best);
+      bool const fits = most >= least_likeness;
+      if (!fits) made_.misfits.push_back(static_cast<std::uint32_t>(i));
+      fits_.push_back(fits);
+    }
+  }
+
+  /// Splits the samples, with owners as groups say.
+  detail::sample_split split(std::vector<std::uint32_t> const& groups) const {
+    vec<detail::sampled_work> work;
+    vec<detail::sample_span> recorded;
+    for (std::size_t i = 0; i < made_.begins.size(); ++i) {
+      if (!fits_[i]) continue;
+      std::int64_t const begin = made_.begins[i];
+      recorded.push_back({begin, begin + length_});
+      for (std::size_t k = 0; k < map_.work.size(); ++k) {
+        mapped_work const& each = map_.work[k];
+        work.push_back({begin + each.begin, begin + each.end, groups[each.owner],
+                        static_cast<std::uint32_t>(k)});
+      }
+    }
+    // What is left of the times of a step when it is aligned.
+    std::int64_t const error = std::max<std::int64_t>(8, interval() / 4);
+    return detail::sample_splitter(given_, std::move(work), groups.size(), error,
+                                   std::move(recorded))
+        .split();
+  }
+
+  /// As long as a group says little, it becomes one with the neighbour with which it says most.
+  void merge(std::vector<std::uint32_t>& groups, detail::sample_split& best) const {
+    for (std::size_t round = 0; round < groups.size(); ++round) {
+      std::uint32_t worst = 0;
+      double widest = 0.0;
+      for (std::uint32_t group = 0; group < groups.size(); ++group) {
+        double const value = best.value(group, 0);
+        double const error = best.error(group, 0);
+        bool const counts = std::max(value, error) > little * best.total[0];
+        if (!counts || error <= wide * value || error <= widest) continue;
+        widest = error;
+        worst = group;
+      }
+      if (!(widest > 0.0)) return;
+      bool found = false;
+      double least = widest;
+      std::vector<std::uint32_t> next;
+      detail::sample_split next_split;
+      for (std::uint32_t const other : neighbours(groups, worst)) {
+        std::vector<std::uint32_t> tried = groups;
+        for (std::uint32_t& group : tried)
+          if (group == worst || group == other) group = std::min(worst, other);
+        detail::sample_split made = split(tried);
+        double const error = made.error(std::min(worst, other), 0);
+        if (found && !(error < least)) continue;
+        found = true;
+        least = error;
+        next = std::move(tried);
+        next_split = std::move(made);
+      }
+      if (!found) return;
+      groups = std::move(next);
+      best = std::move(next_split);
+    }
+  }
+
+  /// Groups whose work is before or behind that of a group.
+  std::vector<std::uint32_t> neighbours(std::vector<std::uint32_t> const& groups,
+                                        std::uint32_t of) const {
+    std::vector<std::uint32_t> found;
+    for (std::size_t i = 1; i < map_.work.size(); ++i) {
+      std::uint32_t const a = groups[map_.work[i - 1].owner];
+      std::uint32_t const b = groups[map_.work[i].owner];
+      if (a == b || (a != of && b != of)) continue;
+      std::uint32_t const other = a == of ? b : a;
+      if (std::find(found.begin(), found.end(), other) == found.end()) found.push_back(other);
+    }
+    return found;
+  }
+
+  step_map const& map_;
+  sampled_steps const& steps_;
+  detail::samples const& given_;
+  std::int64_t length_;
+  course course_;
+  std::vector<bool> fits_;
+  mapped_traffic made_;
+};
+
+}  // namespace
+
+mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps,
+                           detail::samples const& given) {
+  return mapper(map, steps, given).run();
+}
+
+}  // namespace live
+}  // namespace strata

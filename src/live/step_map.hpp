@@ -1,0 +1,64 @@
+// Whose the traffic of a step is that was sampled without a trace, by a map of the step from a
+// traced window.
+#ifndef STRATA_LIVE_STEP_MAP_HPP
+#define STRATA_LIVE_STEP_MAP_HPP
+
+#include <strata/profile/sample_split.hpp>
+#include <strata/profile/samples.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace strata {
+namespace live {
+
+/// A kernel or copy of a step.
+/// Units: ns since the step's first work begins; bytes, or what else is sampled.
+struct mapped_work {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t owner;  ///< the range, from 0
+  double bytes;         ///< in the traced window
+};
+
+/// The work of a step in its order.
+struct step_map {
+  std::vector<mapped_work> work;
+
+  std::int64_t length() const noexcept;
+  std::uint32_t owners() const noexcept;
+};
+
+/// What aligning needs to know of the steps that were sampled.
+struct sampled_steps {
+  std::vector<std::int64_t> begins;  ///< about when the device began each, in order
+  std::int64_t tolerance_ns = 0;     ///< how far that may be off
+};
+
+/// Ranges that the samples tell apart from the others, with what they moved in all steps that fit.
+struct traffic_group {
+  std::vector<std::uint32_t> owners;
+  double bytes = 0.0;
+  double plus_minus = 0.0;  ///< half of an interval of 95 %
+};
+
+/// The bytes of `groups` and `unexplained` add up to `total`.
+struct mapped_traffic {
+  std::vector<traffic_group> groups;
+  double unexplained = 0.0;            ///< of samples in which no work of a step that fits ran
+  double total = 0.0;                  ///< of the samples of steps that fit
+  std::vector<std::int64_t> begins;    ///< of each step, aligned
+  std::vector<std::uint32_t> misfits;  ///< steps that do not look like the map
+};
+
+/// Lays the map over each step where its samples look most like it, and splits the samples of all
+/// steps that fit by least squares (detail::sample_splitter). Ranges whose interval would say
+/// little become one group with a neighbour. Requires: one counter, samples in order. Cost: O(steps
+/// x (places x samples of a step) + groups x (samples + work) log).
+mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps,
+                           detail::samples const& given);
+
+}  // namespace live
+}  // namespace strata
+
+#endif  // STRATA_LIVE_STEP_MAP_HPP
