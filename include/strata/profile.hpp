@@ -378,7 +378,8 @@ struct counter_set {
   std::uint64_t passes_done = 0;
 };
 
-/// What a step moved to and from device memory, by sampling, from its begin to its end on the host.
+/// What a step moved to and from device memory, by sampling: while the device did its work, or
+/// without a trace while the host was in it.
 struct step_traffic_record {
   std::uint32_t step;
   std::uint32_t reserved;

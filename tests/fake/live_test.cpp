@@ -11,9 +11,9 @@
 #include <strata/tables/counter_table.hpp>
 #include <string>
 
+#include "../work_folder.hpp"
 #include "counter_run.hpp"
 #include "fake_sampling.hpp"
-#include "patience.hpp"
 
 namespace live_test {
 
@@ -39,8 +39,9 @@ void await(Condition is_so) {
 }
 
 struct live : fake::session {
-  explicit live(std::string const& options, char const* failing = nullptr)
-      : session(fake::configure("formats=none," + options)) {
+  explicit live(std::string const& options, char const* failing = nullptr,
+                char const* formats = "none")
+      : session(fake::configure(std::string("formats=") + formats + "," + options)) {
     fake::unscript();
     fake_profiler_reset();
     fake_sampling_reset();
@@ -132,6 +133,9 @@ TEST_CASE("trace,live: each range has what was sampled while its kernels ran") {
   counter_cell const known = cell(p, "a", "hbm_bytes");
   CHECK(std::abs(known.value - 2400.0) <= known.plus_minus);
   CHECK(known.plus_minus < 0.2 * known.value);
+  REQUIRE(p.step_traffic.size() >= 39);
+  for (strata::step_traffic_record const& step : p.step_traffic)
+    CHECK(step.bytes == doctest::Approx(3200.0).epsilon(0.05));
   INFO(set.about);
   CHECK(fake::says(set.about, "while work ran"));
 }
@@ -216,6 +220,24 @@ TEST_CASE("live ends where counting begins: both want the counters") {
   session.stop();
   CHECK(!session.profile().counters().values.empty());
   CHECK(!session.profile().counters(counter_set::live).values.empty());
+}
+
+TEST_CASE("files have what was sampled, its method and its interval") {
+  test::work_folder const here;
+  live session("trace,live,interval=10,out=" + (here / "out"), nullptr,
+               "table+csv+json+recording+openmetrics");
+  await_sampling();
+  run(20);
+  REQUIRE(session.report().ok());
+  std::string const csv = test::content(here / "out/live_counters.csv");
+  CHECK(fake::says(csv, ",note,plus_minus"));
+  CHECK(fake::says(csv, ",hbm_bytes,"));
+  CHECK(fake::says(csv, ",self,sampled,1,"));
+  std::string const json = test::content(here / "out/profile.json");
+  CHECK(fake::says(json, "\"live_counters\""));
+  CHECK(fake::says(json, "\"self_plus_minus\""));
+  CHECK(fake::says(json, "\"p99_hbm_bytes\""));
+  CHECK(fake::says(test::content(here / "out/metrics.prom"), "strata_step_hbm_p50_bytes{"));
 }
 
 TEST_CASE("live beside reports of windows is refused with a sentence") {

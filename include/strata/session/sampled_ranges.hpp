@@ -10,6 +10,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/sample_split.hpp>
 #include <strata/profile/samples.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
 
 #include <cstddef>
@@ -50,7 +51,7 @@ class sampled_ranges {
     } else {
       sum_up(recorded, set);
     }
-    add_steps(target);
+    add_steps(target, device);
   }
 
  private:
@@ -121,10 +122,30 @@ class sampled_ranges {
     set.about = "Nothing says which range moved them: record with trace,live for that. ";
   }
 
-  /// The bytes of memory of each step, from its begin to its end on the host.
-  void add_steps(profile& target) const {
-    vec<sample_span> steps;
-    for (step_record const& step : target.steps) steps.push_back({step.begin, step.end});
+  /// When the device did the work of each step: from its first kernel or copy to its last, or to
+  /// the first of the next step. Without a trace that is not known: when the host was in it.
+  static vec<sample_span> times_of_steps(profile const& source, std::uint32_t device) {
+    vec<sample_span> made;
+    for (step_record const& step : source.steps) made.push_back({step.begin, step.end});
+    if (!source.traced) return made;
+    for (sample_span& each : made) each = {INT64_MAX, INT64_MIN};
+    launch_index(source).visit_work([&](auto const& record, std::uint32_t launch) {
+      std::uint32_t const step = source.launches[launch].step;
+      if (record.device != device || record.begin == lost_time) return;
+      std::size_t const at = source.steps.count_first(  // steps are in their order
+          [step](step_record const& each) { return each.step < step; });
+      if (at == made.size() || source.steps[at].step != step) return;
+      made[at] = {smaller(made[at].begin, record.begin), larger(made[at].end, record.end)};
+    });
+    for (std::size_t i = 1; i < made.size(); ++i)
+      if (made[i].begin > made[i - 1].begin)
+        made[i - 1].end = smaller(made[i - 1].end, made[i].begin);
+    return made;
+  }
+
+  /// The bytes of memory of each step that was sampled from its begin to its end.
+  void add_steps(profile& target, std::uint32_t device) const {
+    vec<sample_span> const steps = times_of_steps(target, device);
     samples bytes;
     bytes.counters = 1;
     bytes.times = given_.times;
@@ -139,7 +160,7 @@ class sampled_ranges {
                                 : sample_span{bytes.times.front().begin, bytes.times.back().end};
     vec<double> const sums = sum_by_time(bytes, 0, steps);
     for (std::size_t i = 0; i < steps.size(); ++i)
-      if (steps[i].begin >= all.begin && steps[i].end <= all.end)
+      if (steps[i].begin >= all.begin && steps[i].end <= all.end && steps[i].begin < steps[i].end)
         target.step_traffic.push_back({target.steps[i].step, 0, sums[i]});
     step_traffic const known = make_step_traffic(target);
     if (is_finite(known.p50))

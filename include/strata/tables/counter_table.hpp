@@ -157,6 +157,7 @@ class counter_table_builder {
     }
     for (absent_metric const& missing : set.absent) {
       counter_metric made;
+      if (is_sampled()) made.method = counter_method::sampled;
       made.key = missing.key;
       if (metric const* const entry = find_entry(missing.key)) {
         made.unit = entry->unit();
@@ -282,7 +283,8 @@ class counter_table_builder {
     }
     std::uint32_t const remark = note(remarks(row, column, scope, work));
     bool const rounded = metric.unit == "%" && results_[column] > 100.0;
-    return {rounded ? 100.0 : results_[column], is_sampled() ? errors_[column] : no_value, remark};
+    return {rounded ? 100.0 : results_[column],
+            metric.method == counter_method::sampled ? errors_[column] : no_value, remark};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
