@@ -1,4 +1,9 @@
-#include "live/step_map.hpp"
+#include "step_map.hpp"
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/sample_split.hpp>
+#include <strata/profile/samples.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +12,7 @@
 #include <numeric>
 #include <utility>
 
-namespace strata {
+STRATA_BEGIN
 namespace live {
 
 std::int64_t step_map::length() const noexcept {
@@ -241,4 +246,4 @@ mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps,
 }
 
 }  // namespace live
-}  // namespace strata
+STRATA_END

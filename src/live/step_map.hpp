@@ -1,15 +1,17 @@
-// Whose the traffic of a step is that was sampled without a trace, by a map of the step from a
-// traced window.
+#include <strata/version.hpp>
 #ifndef STRATA_LIVE_STEP_MAP_HPP
 #define STRATA_LIVE_STEP_MAP_HPP
 
-#include <strata/profile/sample_split.hpp>
+// Whose the traffic of a step is that was sampled without a trace, by a map of the step from a
+// traced window.
+
+#include <strata/base/macros.hpp>
 #include <strata/profile/samples.hpp>
 
 #include <cstdint>
 #include <vector>
 
-namespace strata {
+STRATA_BEGIN
 namespace live {
 
 /// A kernel or copy of a step.
@@ -52,13 +54,13 @@ struct mapped_traffic {
 };
 
 /// Lays the map over each step where its samples look most like it, and splits the samples of all
-/// steps that fit by least squares (detail::sample_splitter). Ranges whose interval would say
+/// steps that fit by least squares (sample_splitter). Ranges whose interval would say
 /// little become one group with a neighbour. Requires: one counter, samples in order. Cost: O(steps
 /// x (places x samples of a step) + groups x (samples + work) log).
 mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps,
                            detail::samples const& given);
 
 }  // namespace live
-}  // namespace strata
+STRATA_END
 
 #endif  // STRATA_LIVE_STEP_MAP_HPP

@@ -208,7 +208,9 @@ class live_sampling {
     std::int64_t looked = kernel_ns();
     while (!stop_.is_made()) {
       if (!if_memory_allows([this] { look(); }))
-        problem_ = {errc::limit, "live: memory is short, and nothing more is sampled"};
+        problem_ = {errc::limit,
+                    "live: memory is short, and nothing more is sampled: free some, or lower log= "
+                    "and buffers="};
       if (!problem_.ok()) break;
       stop_.pause(program.pause(sampler_.is_open() ? pause_ns() : waiting_ns));
       std::int64_t const now = kernel_ns();

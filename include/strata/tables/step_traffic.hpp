@@ -4,9 +4,10 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/statistics.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+
+#include <cstddef>
 
 STRATA_BEGIN
 
@@ -21,7 +22,8 @@ inline step_traffic make_step_traffic(profile const& source) {
   vec<double> bytes;
   for (step_traffic_record const& step : source.step_traffic) bytes.push_back(step.bytes);
   bytes.sort();
-  return {detail::quantile_of(bytes, 0.5), detail::quantile_of(bytes, 0.99)};
+  std::size_t const last = bytes.size() - 1;
+  return {bytes[last / 2], bytes[last - last / 100]};
 }
 
 STRATA_END
