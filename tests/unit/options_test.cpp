@@ -162,6 +162,33 @@ TEST_CASE("on, off and host") {
   CHECK_FALSE(good("").nvtx_in());
 }
 
+TEST_CASE("live uses nothing else of CUPTI, unless a trace is asked for") {
+  CHECK_FALSE(good("host").live);
+  options chosen = good("live");
+  CHECK(chosen.live);
+  CHECK(chosen.enabled);
+  CHECK_FALSE(chosen.trace);
+  CHECK(chosen.interval_us == 0);
+  for (std::string const both :
+       {"trace,live", "live,trace", "on,live", "live,trace=kernels", "live,counters=hbm"}) {
+    CAPTURE(both);
+    CHECK(good(both).live);
+    CHECK(good(both).trace);
+  }
+  CHECK_FALSE(good("trace,live,host").trace);
+  CHECK_FALSE(good("live,counters=cpu").trace);
+  CHECK(good("trace,live=0").trace);
+  CHECK(good("live,interval=2").interval_us == 2);
+  CHECK(good("live,interval=1000").interval_us == 1000);
+  for (std::string const wrong : {"1", "1001", "0", "", "20us", "-5"}) {
+    CAPTURE(wrong);
+    CHECK(
+        has(bad("live,interval=" + wrong, &chosen), "interval takes a whole number of us from 2"));
+    CHECK(chosen.interval_us == 0);
+  }
+  CHECK(has(bad("trace,interval=20"), "it is the time of a sample of live"));
+}
+
 TEST_CASE("a text without a key records nothing, and says so") {
   for (std::string const text : {",", ",,", " ", " , \t"}) {
     options chosen;
