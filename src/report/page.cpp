@@ -239,6 +239,8 @@ class page_counters {
   void for_each_metric(Visit visit) const {
     for (counter_tables const& tables : input_.counters) {
       counter_table const& table = folded_ ? tables.folded : tables.ranges;
+      // What was counted in passes stands for what was sampled too: a key is there once.
+      if (table.name == counter_set::live && input_.gpu_counters() != nullptr) continue;
       for (std::size_t i = 0; i < table.metrics.size(); ++i)
         if (table.metrics[i].why_absent.empty()) visit(table, i);
     }

@@ -131,6 +131,11 @@ TEST_CASE("a buffer that was full is begun anew, and the time between is a gap")
   samples(4, 10);
   REQUIRE(s.read().ok());  // CUPTI_ERROR_OUT_OF_MEMORY
   CHECK(s.sampler.losses().overflows == 1);
+  CHECK(s.sampler.stands_still());
+  REQUIRE(s.read().ok());
+  CHECK(s.sampler.losses().overflows == 1);
+  REQUIRE(s.sampler.begin_anew().ok());
+  CHECK(!s.sampler.stands_still());
   CHECK(fake_sampling_starts() == 2);
   samples(20, 22);
   REQUIRE(s.read().ok());

@@ -65,6 +65,9 @@ class live_sampling {
     room_bytes_ = (std::size_t{wanted.buffers_mb} << 20) / 4;
     problem_ = {};
     device_.store(unknown);
+    began_ns_ = 0;
+    spent_ns_ = 0;
+    sampler_ = {};
     clock_.begin_session();
     bridge_.clear();
     store_.begin(0, room_bytes_);
@@ -134,10 +137,10 @@ class live_sampling {
       return end > begin;
     });
     if (store_.all().size() == 0) {
-      if (problem_.ok())
+      if (problem_.ok() && began_ns_ != 0)  // else nothing of CUDA was used, which is said
         problems.emplace_back(
             errc::unavailable,
-            "live: there is no sample: the program did not use CUDA, or ended too soon after");
+            "live: there is no sample: the program ended too soon after it began to use CUDA");
       return;
     }
     sampled_ranges made(sampler_.chosen(), store_.all());
@@ -147,12 +150,10 @@ class live_sampling {
     sentence about;
     about << "Sampled on " << sampler_.chip() << " each " << time_text(double(interval_ns_))
           << (store_.halvings() == 0 ? "" : " and, as memory was full, longer intervals") << ": "
-          << sampler_.samples() << " samples. ";
+          << sampler_.samples() << " samples, which took " << time_text(double(spent_ns_))
+          << " of a CPU. ";
     set.about = std::string(about) + set.about;
   }
-
-  /// What the sampling took of a CPU. Units: ns.
-  std::int64_t spent_ns() const noexcept { return spent_ns_; }
 
  private:
   static constexpr int unknown = -1;
@@ -176,6 +177,8 @@ class live_sampling {
                                 << bad << (bad == 1 ? " sample" : " samples")
                                 << " had no value or no time that can be, and are missing");
   }
+
+  std::int64_t began_ns_ = 0;  // when the program was seen to use CUDA
 
 #if defined(__linux__)
   /// CUPTI's objects are destroyed after the exit handlers that are younger.
@@ -229,6 +232,11 @@ class live_sampling {
     cupti_presence::use const here(presence());
     if (!here) return;
     if (!sampler_.is_open()) return open();
+    if (sampler_.stands_still()) {
+      capture_guard::exclusive const alone;
+      if (alone) keep(sampler_.begin_anew());
+      return;
+    }
     read_clock(false);
     keep(sampler_.read([this](std::int64_t begin, std::int64_t end, double const* values) {
       store_.add(begin, end, values);
@@ -308,7 +316,6 @@ class live_sampling {
   static constexpr std::int64_t waiting_ns = 5'000'000;
 
   stop_request stop_;
-  std::int64_t began_ns_ = 0;
   std::int64_t next_clock_ns_ = 0;
 #endif
 

@@ -336,7 +336,7 @@ class counter_table_builder {
     if (from.time && scope == counter_scope::self)
       return "GPU busy time is known only with the ranges below";
     if (sums_.counted(row, scope) == 0)
-      return source_.traced ? "no kernel or copy of it was recorded"
+      return source_.traced ? "no kernel or copy of it was recorded on the device that was sampled"
                             : "whose work it was is not known: record with trace,live";
     if (!from.uncounted.empty()) return "not sampled: " + from.uncounted;
     for (std::size_t const counter : from.counters)

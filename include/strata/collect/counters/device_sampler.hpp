@@ -37,7 +37,7 @@ class device_sampler {
  public:
   /// Samples of one decoding, and the bytes of the hardware's buffer: CUPTI takes some 18 KiB of
   /// memory for each sample of the former (H200, 13.0).
-  static constexpr std::uint32_t max_samples = 2048;
+  static constexpr std::uint32_t max_samples = 1024;
   static constexpr std::size_t hardware_buffer_bytes = std::size_t{128} << 20;
 
   /// Chooses what is sampled of this chip, and takes the counters of the device.
@@ -70,9 +70,10 @@ class device_sampler {
   std::uint64_t samples() const noexcept { return samples_; }
 
   /// Hands all samples to `sink` that are complete, in the order in which they come.
-  /// Where the hardware's buffer was full the sampling begins anew: `losses` has the time between.
+  /// Where the hardware's buffer was full it stands still until begin_anew().
   /// Cost: some 16 us a sample of three counters (H200, CUPTI 13.5).
   status read(sample_sink sink) {
+    if (stands_still_) return {};
     constexpr int max_rounds = 64;  // of one call: a decoder that is too slow lets others run
     for (int round = 0; round < max_rounds; ++round) {
       cupti::sampling::decode_params decode;
@@ -87,12 +88,20 @@ class device_sampler {
       if (done) done = clear_image();
       if (overflow) {
         ++losses_.overflows;
-        return done && running_ ? begin_anew() : done;
+        stands_still_ = true;
+        return done;
       }
       if (!done || decode.reason != cupti::sampling::stop_reason::image_full) return done;
       ++losses_.images_full;
     }
     return {};
+  }
+
+  bool stands_still() const noexcept { return stands_still_; }
+  /// What is left in the buffer goes with CUPTI's object; `losses` has the time without samples.
+  status begin_anew() {
+    close();
+    return enable();
   }
 
   /// No more samples are made; those that were can still be read.
@@ -121,6 +130,7 @@ class device_sampler {
     status done = outcome("cuptiPmSamplingEnable", call(library_->sampling.enable, enabled));
     if (!done) return done;
     object_ = enabled.object;
+    stands_still_ = false;
     done = configure();
     if (done) done = start();
     if (!done) close();
@@ -163,12 +173,6 @@ class device_sampler {
     status const done = outcome("cuptiPmSamplingStart", call(library_->sampling.start, params));
     running_ = done.ok();
     return done;
-  }
-
-  /// Records were lost: what is left in the buffer goes with the object.
-  status begin_anew() {
-    close();
-    return enable();
   }
 
   status take(sample_sink sink) {
@@ -220,6 +224,7 @@ class device_sampler {
   std::size_t device_ = 0;
   std::int64_t interval_ns_ = 0;
   bool running_ = false;
+  bool stands_still_ = false;  // records were lost
   std::string chip_;
   sampled_metrics chosen_;
   vec<std::uint8_t> image_;
