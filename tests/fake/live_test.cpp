@@ -140,6 +140,24 @@ TEST_CASE("trace,live: each range has what was sampled while its kernels ran") {
   CHECK(fake::says(set.about, "while work ran"));
 }
 
+TEST_CASE("clocks that are a little apart are moved to where samples show the work") {
+  live session("trace,live,interval=10");
+  await_sampling();
+  fake_sampling_skew(600);
+  run(60);
+  session.stop();
+  counter_cell const a = cell(session.profile(), "a", "hbm_bytes");
+  counter_cell const b = cell(session.profile(), "b", "hbm_bytes");
+  CHECK(a.value == doctest::Approx(2400.0).epsilon(0.03));
+  CHECK(b.value == doctest::Approx(800.0).epsilon(0.05));
+  CHECK(std::abs(a.value - 2400.0) <= a.plus_minus + 1e-4 * a.value);
+  CHECK(std::abs(b.value - 800.0) <= b.plus_minus + 1e-4 * b.value);
+  counter_cell const all = cell(session.profile(), "", "hbm_bytes", counter_scope::total);
+  CHECK(all.value == doctest::Approx(a.value + b.value));
+  CHECK(all.plus_minus ==
+        doctest::Approx(std::sqrt(a.plus_minus * a.plus_minus + b.plus_minus * b.plus_minus)));
+}
+
 TEST_CASE("live alone: the steps have their bytes, and CUPTI has no subscriber") {
   live session("live,interval=10");
   await_sampling();

@@ -147,12 +147,13 @@ class live_sampling {
     made.copy_to(target, static_cast<std::uint32_t>(device_.load()), sampler_.chip(), has_schedule);
     add_losses(lost, misplaced, problems);
     counter_set& set = target.add_counters(counter_set::live);
-    sentence about;
-    about << "Sampled on " << sampler_.chip() << " each " << time_text(double(interval_ns_))
-          << (store_.halvings() == 0 ? "" : " and, as memory was full, longer intervals") << ": "
-          << sampler_.samples() << " samples, which took " << time_text(double(spent_ns_))
-          << " of a CPU. ";
-    set.about = std::string(about) + set.about;
+    std::string const about =
+        sentence() << "Sampled on " << sampler_.chip() << " each "
+                   << time_text(double(interval_ns_))
+                   << (store_.halvings() == 0 ? "" : " and, as memory was full, longer intervals")
+                   << ": " << sampler_.samples() << " samples, which took "
+                   << time_text(double(spent_ns_)) << " of a CPU. ";
+    set.about = about + set.about;
   }
 
  private:
