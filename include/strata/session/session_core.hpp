@@ -683,7 +683,7 @@ class session_core {
     profile_.cost.unrecorded_step_ns = steps_.unrecorded.median_ns();
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_summed;
     counting_->copy_to(profile_);
-    live_.copy_to(profile_, ticks, options_.has_schedule(), problems_.all());
+    attempt([&] { live_.copy_to(profile_, ticks, options_.has_schedule(), problems_.all()); });
     cpu_counters_->copy_to(profile_, problems_.all());
     if (!options_.only.empty() && !select_all(profile_, options_.only))
       problems_.all().emplace_back(
