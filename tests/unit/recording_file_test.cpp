@@ -229,7 +229,7 @@ static_assert(sizeof(profile_environment) == 312 && sizeof(profile_device) == 19
               sizeof(kernel_sums) == 280 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
               sizeof(counted_kernel) == 48 && sizeof(profile_hang) == 56 &&
-              sizeof(profile) == 1520);
+              sizeof(profile) == 1544);
 #endif
 
 TEST_CASE("a recording of a step is small") {
