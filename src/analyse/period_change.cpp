@@ -50,6 +50,7 @@ class period_comparer {
       run_period const& period = period_of(r);
       if (period.parts.empty()) return {};
       by_cause_ = by_cause_ && period.knows_causes;
+      names_between_ = names_between_ || period.names_between;
       knows_limits_ = knows_limits_ && (period.bound != "GPU-bound" || !period.limit.empty());
     }
     same_traffic_ = is_traffic_alike();
@@ -116,12 +117,13 @@ class period_comparer {
     bool const after = runs_.is_later(r);
     double const weight = runs_.weight(r);
     run_period const& period = period_of(r);
-    (after ? made_.after_ms : made_.before_ms) += period.ns / 1e6 * weight;
     (after ? made_.after_first_ms : made_.before_first_ms) += period.first_ns / 1e6 * weight;
     bool const has_limit = knows_limits_ && !period.limit.empty();
     (after ? made_.after_bound : made_.before_bound) = has_limit ? period.limit : period.bound;
     freedom_ += std::max(0.0, period.steps - 1.0);
     for (period_part const& part : period.parts) {
+      if (part.kind == period_kind::between && !names_between_) continue;
+      (after ? made_.after_ms : made_.before_ms) += part.ns / 1e6 * weight;
       row_sums& sums = sums_of(part);
       period_row& row = sums.row;
       sums.ms[r] += part.ns / 1e6;
@@ -252,7 +254,8 @@ class period_comparer {
   compare_context const& context_;
   compared_runs const& runs_;
   bool by_cause_ = true;
-  bool knows_limits_ = true;  // the unit that limits each run that is bound by the GPU
+  bool names_between_ = false;  // of any run: else the time between steps is left out of all
+  bool knows_limits_ = true;    // the unit that limits each run that is bound by the GPU
   bool same_traffic_ = true;
   double noise_of_run_ = noise_of_run;
   std::size_t basis_ = 0;      // ranges that tell it

@@ -3,6 +3,7 @@
 #include "analyse/compare.hpp"
 #include "analyse/run_period.hpp"
 #include "analyse/run_tables.hpp"
+#include "report/report_input.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +18,7 @@
 
 #include "../../tools/compare_markdown.hpp"
 #include "../sanitizers.hpp"
+#include "finding_sample.hpp"
 #include "resampled_program.hpp"
 
 namespace compare_period_test {
@@ -70,6 +72,46 @@ int found(resampled::planted const& change, period_kind kind, std::string const&
 }
 
 }  // namespace
+
+TEST_CASE("report, account and comparison have one time between steps, without rare pauses") {
+  using finding_test::us;
+  auto const between_of = [](int pauses, std::int64_t usual, strata::run_period& by_sums,
+                             strata::run_period& by_records) {
+    finding_test::program p;
+    for (int i = 0; i < 40; ++i) {
+      p.run(1, [&] {
+        p.kernel_of(p.mlp, 90 * us);
+        p.wait();
+      });
+      p.now += i % 4 == 1 && i / 4 < pauses ? 30000 * us : usual;
+    }
+    strata::profile_tables tables(p.made);
+    strata::run_tables const run = make_run_tables(p.made);
+    by_sums = make_run_period(run);
+    by_records = run.period;
+    strata::report_input input(std::move(tables.input()));
+    input.find_answer(tables.folded());
+    CHECK(input.account.between_ns == input.steps.between_ns);
+    return input.steps.between_ns;
+  };
+  auto const ns = [](strata::run_period const& period) {
+    strata::period_part const* const part = period.find(period_kind::between, "between steps");
+    return part == nullptr ? 0.0 : part->ns;
+  };
+  strata::run_period by_sums, by_records;
+  double const usual = between_of(2, 40 * us, by_sums, by_records);
+  CHECK(usual == doctest::Approx(40 * us));
+  CHECK(ns(by_sums) == doctest::Approx(usual));
+  CHECK(ns(by_records) == doctest::Approx(usual));
+  double const frequent = between_of(8, 40 * us, by_sums, by_records);
+  CHECK(frequent > 5000 * us);
+  CHECK(ns(by_sums) == doctest::Approx(frequent));
+  CHECK(ns(by_records) == doctest::Approx(frequent));
+  // What is too short to be named is known, and of no comparison.
+  CHECK(between_of(0, us / 2, by_sums, by_records) == 0.0);
+  CHECK(ns(by_records) == doctest::Approx(us / 2));
+  CHECK(!by_records.names_between);
+}
 
 TEST_CASE("the rows of the period sum to its change") {
   std::mt19937 random(5);
