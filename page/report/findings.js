@@ -100,7 +100,7 @@ function undecidedRules() {
   if (!rules.length) return null;
   const columns = [
     {label: "Check", get: rule => rule.rule, text: true},
-    {label: "What to record with", get: rule => rule.needs, text: true},
+    {label: "What would run it", get: rule => rule.how, text: true},
   ];
   return folding(some(rules.length, "check", "checks") + " could not run",
     table("Checks that could not run", columns, rules));

@@ -117,13 +117,9 @@ function memoryTiles() {
 /** What would let most of the rules look that could not. */
 function commonestNeed(rules) {
   const amounts = new Map();
-  for (const {needs} of rules) amounts.set(needs, (amounts.get(needs) || 0) + 1);
+  for (const {how} of rules) amounts.set(how, (amounts.get(how) || 0) + 1);
   return [...amounts].sort((a, b) => b[1] - a[1])[0][0];
 }
-
-/** What a rule needs as an instruction: keys to record with, or graphs to switch off. */
-const howToRun = needs =>
-  needs.startsWith("switching") ? "switch CUDA graphs off" : "record with " + needs;
 
 /** That no rule found a gain, or that some could not look for one; null where no GPU worked. */
 function helpsNothing() {
@@ -132,7 +128,8 @@ function helpsNothing() {
   const ran = some(answer.checks - blind.length, "check", "checks") + " found nothing that would "
     + "shorten the " + wholeTime + ".";
   if (!blind.length) return el("p", {}, ran);
-  return el("p", {}, "What helps most is not measured: " + howToRun(commonestNeed(blind))
+  const how = commonestNeed(blind);
+  return el("p", {}, "What helps most is not measured. " + how[0].toUpperCase() + how.slice(1)
     + " to run " + some(blind.length, "more check", "more checks") + ". " + ran);
 }
 

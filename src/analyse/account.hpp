@@ -81,6 +81,9 @@ namespace detail {
 /// Time of which neither a limiter nor a cause is known.
 inline constexpr std::string_view not_known = "not known";
 
+/// What the account calls kernels whose range the host launches more slowly than they run.
+inline constexpr std::string_view short_kernels = "kernels too short to fill the GPU";
+
 /// What limits the kernels of a range: a unit ("HBM"), "latency", "above the roof" or "not known".
 /// Of `roofline_table::own`, which has no kind.
 std::string limiter_name(range_limit const& limit);

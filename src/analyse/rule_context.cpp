@@ -3,6 +3,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/options.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -183,6 +184,23 @@ undecided_rule rule_context::what_decides(deciding needs, std::size_t row) const
   if (asked && !in.source.counters().left_out.empty()) return {{}, deciding::no_graphs, {}};
   if (row != 0 && load(row).units.is_known()) return {{}, deciding::kernels, rows[row].name};
   return {{}, needs, {}};
+}
+
+undecided_rule rule_context::what_decides_without(std::string_view metric, deciding needs) const {
+  undecided_rule const usual = what_decides(needs);
+  vec<std::string> ignored;
+  std::string const asked = options::parse(in.source.environment.options, ignored).counters;
+  bool const has_preset = ("+" + asked + "+").find("+findings+") != std::string::npos;
+  if (usual.decider == deciding::no_graphs || !has_preset || metric.empty()) return usual;
+  counter_set const& counted = in.source.counters();
+  if (counted.metrics.find(metric) == nullptr) {
+    for (absent_metric const& absent : counted.metrics.absent)
+      if (absent.key == metric) return {{}, deciding::other_gpu, {}};
+    // What has no metric at all was refused: the problems say why.
+    return counted.metrics.metrics.empty() ? usual : undecided_rule{{}, deciding::again, {}};
+  }
+  return counted.passes_done < counted.passes ? undecided_rule{{}, deciding::more_steps, {}}
+                                              : usual;
 }
 
 std::string rule_context::gpus() const {

@@ -68,6 +68,7 @@ class answer_json {
       json_.object();
       json_.text("rule", undecided.rule);
       json_.text("needs", undecided.needs());
+      json_.text("how", undecided.how_to_decide());
       json_.end_object();
     }
     json_.end_array();
@@ -176,11 +177,13 @@ class answer_json {
     json_.end_object();
   }
 
-  /// The step without the first findings together.
+  /// The step without the findings that gain most together.
   void write_together(fixed_together const& together) {
     json_.line();
     json_.object("together");
-    json_.integer("findings", together.causes);
+    json_.array("findings");
+    for (std::size_t const position : together.findings) json_.integer({}, position + 1);
+    json_.end_array();
     json_.number("predicted_step_ns", together.step_ns);
     json_.text("prediction", together_text(together, input_.steps));
     json_.end_object();
