@@ -93,8 +93,10 @@ function declaredTiles() {
     tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
   }
   if (!none(summary.mfu)) {
+    const clock = summary.mfu_peak_clock_hz;
     const note = rate("FLOP")(summary.declared_flops) + " a step; BF16 has "
-      + rate("FLOP/s")(summary.mfu_peak);
+      + rate("FLOP/s")(summary.mfu_peak)
+      + (clock ? " at " + Math.round(clock / 1e6) + " MHz" : "");
     tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
   }
   return tiles;

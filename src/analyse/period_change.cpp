@@ -245,10 +245,25 @@ class period_comparer {
     double const lost = row.kind == period_kind::between ? lost_between_ : lost_in_steps_;
     double const explained = lost * larger_ms + clocks;
     double const explained_part = larger_ms > 0.0 ? explained / larger_ms : 0.0;
+    constexpr double interval = 1.96;  // standard deviations, of 95 %
+    double const unexplained = std::abs(row.change_ms()) - explained;
+    row.is_noise = !(unexplained > interval * row.noise_ms);
     // What no part tells is no cause.
     row.changed = row.kind != period_kind::overlap &&
-                  (std::abs(row.change_ms()) > needed * row.noise_ms + explained ||
-                   is_changed_beside(sums, family, explained_part));
+                  (unexplained > needed * row.noise_ms ||
+                   is_changed_beside(sums, family, explained_part) || is_beyond_all_noise(row));
+  }
+  /// Whether a row changed by more than the noise of a program does, however few steps tell how
+  /// large that is: a good part of the period became half of itself, or twice.
+  bool is_beyond_all_noise(period_row const& row) const {
+    constexpr double least_factor = 2.0;       // chosen
+    constexpr double least_deviations = 10.0;  // chosen
+    constexpr double least_part = 0.01;        // of the period; chosen
+    double const larger_ms = std::max(row.before_ms, row.after_ms);
+    double const smaller_ms = std::min(row.before_ms, row.after_ms);
+    return larger_ms > least_factor * smaller_ms &&
+           std::abs(row.change_ms()) > least_deviations * row.noise_ms &&
+           larger_ms > least_part * std::max(made_.before_ms, made_.after_ms);
   }
 
   compare_context const& context_;

@@ -126,6 +126,7 @@ class answer_json {
     json_.number("mbu_peak", declared.bytes_per_s);
     json_.number("mfu", declared.mfu);
     json_.number("mfu_peak", declared.flops_per_s);
+    json_.number("mfu_peak_clock_hz", declared.clock_hz);
     json_.number("outside_ns", steps.outside_ns);
     json_.number("outside_gpu_ns", steps.outside_gpu_ns);
     json_.end_object();

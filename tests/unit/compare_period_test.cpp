@@ -176,6 +176,50 @@ TEST_CASE("5 % planted in one of 100 ranges, in idle time, in a copy is named fi
   CHECK(in_copies * 100 >= tried * 95);
 }
 
+TEST_CASE("what no noise explains is decided, also of two steps, and no label says noise of it") {
+  auto const of_ranges = [](double attention_us, double mlp_us) {
+    finding_test::program p;
+    double const uneven[] = {1.0, 1.002, 0.999};
+    for (double const part : uneven)
+      p.run(1, [&] {
+        p.in(p.attention, [&](std::uint32_t row) {
+          p.kernel_of(row, static_cast<std::int64_t>(part * attention_us * 1000));
+        });
+        p.in(p.mlp, [&](std::uint32_t row) {
+          p.kernel_of(row, static_cast<std::int64_t>(part * mlp_us * 1000));
+        });
+        p.wait();
+      });
+    return p.made;
+  };
+  comparison const c = compared(of_ranges(1000, 500), of_ranges(20, 540));
+  for (period_row const& row : c.period.rows) {
+    std::string const text = tools::period_line(row).text;
+    CAPTURE(text);
+    if (row.name == "attention") CHECK((row.changed && text == "attention"));
+    if (row.name == "mlp") {  // 8 % of 500 us, of which three steps do not tell the noise well
+      CHECK(!row.is_noise);
+      CHECK(text == (row.changed ? "mlp" : "mlp (too few steps to tell)"));
+    }
+    if (row.is_noise && !row.changed) CHECK(text.find("(within noise)") != std::string::npos);
+  }
+}
+
+TEST_CASE("rows say both sides by name") {
+  period_row row;
+  row.name = "mlp";
+  row.before_ms = 2;
+  row.after_ms = 1;
+  row.changed = true;
+  row.before_kernels = 96;
+  row.after_kernels = 24;
+  row.before_limiter = "launch";
+  row.after_limiter = "HBM 87 % and issue 85 %";
+  CHECK(
+      tools::period_line(row).text ==
+      "mlp; kernels 96.0 before, 24.0 after; limiter launch before, HBM 87 % and issue 85 % after");
+}
+
 TEST_CASE("the largest part of a change is named, whatever kind it is of") {
   strata::profile profiles[2];
   char const* const names[] = {"gpt2-eager.strata", "gpt2-fused.strata"};

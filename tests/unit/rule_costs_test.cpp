@@ -455,12 +455,12 @@ TEST_CASE("the sentence: the kernels of one name that have much of the range's t
     CHECK(text.find(part) != std::string::npos);
   };
   says(bound(300 * us, 400 * us, 0),
-       " of the step). Its longest kernel is work, 600 us of its kernels' 1.00 ms.");
+       " of the step). Its longest kernel is work, 60 % of its kernels' time.");
   says(bound(100 * us, 400 * us, 0),
-       " of the step). Its longest kernel is other, 400 us of its kernels' 600 us.");
+       " of the step). Its longest kernel is other, 67 % of its kernels' time.");
   says(bound(300 * us, 0, 0), " of the step). Its kernel is work.");
   says(bound(200 * us, 500 * us, 0, 300 * us),
-       " of the step). Its longest kernel is work, 700 us of its kernels' 1.20 ms.");
+       " of the step). Its longest kernel is work, 58 % of its kernels' time.");
   says(bound(100 * us, 100 * us, 800 * us), "kernel is " + std::string(59, 'k'));
 }
 
