@@ -191,10 +191,15 @@ function bound() {
 /** What all of the period goes to, and what is not known most of all. */
 function account() {
   const {text, unknown} = answer.account;
-  if (!text) return null;
-  return [el("p", {class: "account"}, text), unknown
-    ? el("p", {class: "account"}, "Most of what is unknown: " + unknown)
-    : null];
+  const {command, first, tells_more: tells} = answer.next;
+  return [
+    text ? el("p", {class: "account"}, text) : null,
+    unknown ? el("p", {class: "account"}, "Most of what is unknown: " + unknown) : null,
+    tells
+      ? el("p", {class: "account"}, "What would tell more: ", first, first && " ",
+        el("code", {class: "next"}, command))
+      : null,
+  ];
 }
 
 /** The first letters of a text. */

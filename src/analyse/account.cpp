@@ -59,7 +59,7 @@ class account_builder {
     if (!(made_.period_ns > 0.0) || rows_.empty()) return std::move(made_);
     if (!in_.source.traced) {
       add(account_kind::unknown, "not traced", account_part::none, made_.period_ns);
-      made_.parts.back().tells = "STRATA=trace";
+      made_.parts.back().tells.words = "STRATA=trace";
       return std::move(made_);
     }
     find_causes();
@@ -280,32 +280,32 @@ class account_builder {
                "; ");
     return text;
   }
-  std::string without_graphs() const {
-    bool const is_llama = in_.source.environment.command.find("llama") != std::string::npos;
-    return is_llama ? "GGML_CUDA_DISABLE_GRAPHS=1 STRATA=trace,counters=findings"
-                    : "STRATA=trace,counters=findings with CUDA graphs switched off";
-  }
   /// What would tell why a busy part takes so long.
-  std::string what_tells(account_part const& part) const {
-    if (part.row == account_part::none)
-      return steps_.stepless_busy_ns + steps_.between_busy_ns > 0.0
-                 ? "STRATA_STEP() around that work"
-                 : "STRATA=trace with larger buffers= and log=";
-    if (part.name == to_string(limiter::above_roof))
-      return "other units of flops() and bytes(), or fixed clocks";
+  next_look what_tells(account_part const& part) const {
+    next_look look;
+    if (part.row == account_part::none) {
+      look.words = steps_.stepless_busy_ns + steps_.between_busy_ns > 0.0
+                       ? "STRATA_STEP() around that work"
+                       : "larger buffers= and log=";
+      return look;
+    }
+    if (part.name == to_string(limiter::above_roof)) {
+      look.words = "other units of flops() and bytes(), or fixed clocks";
+      return look;
+    }
     range_limit const& own = roofline_.own[part.row];
     counter_table const* const counters = in_.gpu_counters();
     bool const asked = counters != nullptr && counters->find("issue_ns") != counter_table::none;
-    if (asked && !in_.source.counters().left_out.empty()) return without_graphs();
-    if (!own.units.are_whole()) return "STRATA=trace,counters=findings";
-    std::map<std::string_view, double> const& names = names_[part.row];
-    if (names.size() > 1 && part.row == 0 && !counted_[0])
-      return "STRATA=trace,counters=findings,kernels=all";
-    if (names.size() > 1 && !counted_[part.row])
-      return "STRATA=trace,counters=findings,kernels=" + shell_quoted(rows_[part.row].name);
+    look.without_graphs = asked && !in_.source.counters().left_out.empty();
+    look.counters = "findings";
+    if (look.without_graphs || !own.units.are_whole()) return look;
+    bool const is_of_several = names_[part.row].size() > 1 && !counted_[part.row];
+    if (is_of_several) look.kernels = part.row == 0 ? "all" : std::string(rows_[part.row].name);
     std::string const kernel = longest_kernel(part.row);
-    if (kernel.empty()) return "STRATA=trace,counters=findings";
-    return "ncu --set full --kernel-name " + shell_word(kernel);
+    if (is_of_several || kernel.empty()) return look;
+    look.counters = {};
+    look.kernel = kernel.substr(0, kernel.find('<'));  // ncu's name has no template arguments
+    return look;
   }
 
   table_input const& in_;
@@ -324,6 +324,19 @@ class account_builder {
 
 }  // namespace
 }  // namespace detail
+
+std::string next_look::text() const {
+  if (!words.empty()) return std::string(words);
+  if (!kernel.empty()) return "ncu --set full --kernel-name " + detail::shell_word(kernel);
+  std::string text = "STRATA=trace,counters=" + std::string(counters);
+  if (!kernels.empty()) text += ",kernels=" + detail::shell_word(kernels);
+  return without_graphs ? text + " with CUDA graphs switched off" : text;
+}
+
+std::string variable_without_graphs(profile const& source) {
+  bool const is_llama = source.environment.command.find("llama") != std::string::npos;
+  return is_llama ? "GGML_CUDA_DISABLE_GRAPHS=1" : "";
+}
 
 period_account make_account(table_input const& tables, roofline_table const& roofline,
                             findings_table const& findings) {

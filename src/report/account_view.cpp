@@ -107,9 +107,8 @@ std::string account_text(report_input const& input) {
 }
 
 std::string unknown_text(report_input const& input) {
-  constexpr double least = 0.01;  // of the period: least_share of the rules
   account_part const* const most = input.account.largest_unknown();
-  if (most == nullptr || most->ns < least * input.account.period_ns) return {};
+  if (most == nullptr || !input.account.is_large(*most)) return {};
   if (!input.source.traced) return {};
   std::string text = most->row == account_part::none || most->row >= input.folded.size()
                          ? std::string("Work of no range")
@@ -117,7 +116,9 @@ std::string unknown_text(report_input const& input) {
   text += ", " + time_and_share(most->ns, std::string("of the ") + input.steps.whole(),
                                 input.account.period_ns);
   if (!most->about.empty()) text += ": " + most->about;
-  return text + ". What would tell more: " + most->tells;  // no full stop ends a command
+  text += ".";
+  if (most->tells.words.empty()) return text;  // the next command tells
+  return text + " What would tell more: " + std::string(most->tells.words) + ".";
 }
 
 }  // namespace detail

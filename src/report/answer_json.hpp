@@ -18,6 +18,7 @@
 #include "../analyse/rules.hpp"
 #include "account_view.hpp"
 #include "finding_view.hpp"
+#include "next_command.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
@@ -58,6 +59,7 @@ class answer_json {
     json_.end_array();
     write_together(table.together);
     write_account();
+    write_next();
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
     json_.line();
     json_.integer("checks", std::size(finding_rules));
@@ -208,6 +210,16 @@ class answer_json {
     if (page_ == nullptr) write_parts(account);
     json_.end_object();
   }
+  /// The command that would tell most of what is not known.
+  void write_next() {
+    next_command const next = make_next_command(input_);
+    json_.line();
+    json_.object("next");
+    json_.text("command", next.text);
+    json_.text("first", next.first);
+    json_.boolean("tells_more", next.tells_more);
+    json_.end_object();
+  }
   void write_parts(period_account const& account) {
     json_.array("parts");
     for (account_part const& part : account.parts) {
@@ -224,7 +236,7 @@ class answer_json {
         json_.integer("finding", part.finding + 1);
       json_.number("ns", part.ns);
       json_.text("about", part.about);
-      json_.text("tells", part.tells);
+      json_.text("tells", part.kind == account_kind::unknown ? part.tells.text() : std::string());
       json_.end_object();
     }
     json_.end_array();
