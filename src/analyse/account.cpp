@@ -3,8 +3,11 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "speed_of_light.hpp"
@@ -258,15 +261,46 @@ class account_builder {
                          [](auto const& a, auto const& b) { return a.second < b.second; });
     return longest == names.end() ? std::string() : std::string(longest->first);
   }
+  /// Of the work outside ranges, where most of it is of one thread that does not drive the steps:
+  /// "launched by pt_autograd_0, which is in no range (PyTorch's backward pass: ...)".
+  std::string launched_elsewhere() const {
+    profile const& source = in_.source;
+    if (source.steps.empty()) return {};
+    std::map<std::uint32_t, double> threads;
+    double all = 0.0;
+    launch_index const launches(source);
+    launches.visit_work([&](auto const& record, std::uint32_t launch) {
+      if (record.node != root_node) return;
+      auto const ns = static_cast<double>(elapsed(record.begin, record.end));
+      threads[source.launches[launch].thread] += ns;
+      all += ns;
+    });
+    for (auto const& [thread, ns] : threads)
+      if (thread != source.steps.back().thread && 2.0 * ns > all) return in_no_range(thread);
+    return {};
+  }
+  std::string in_no_range(std::uint32_t thread) const {
+    std::string name = "thread " + std::to_string(thread);
+    for (profile_thread const& known : in_.source.threads)
+      if (known.ordinal == thread && !known.name.empty()) name = known.name;
+    std::string const text = "launched by " + shortened(name, 30, 0) + ", which is in no range";
+    bool const is_autograd = begins_with(name, "pt_autograd");
+    if (!is_autograd && in_.source.environment.command.find("python") == std::string::npos)
+      return text + ": mark what it does, or the call that waits for it";
+    return text + (is_autograd ? " (PyTorch's backward pass" : " (in PyTorch the backward pass") +
+           ": put a range around loss.backward())";
+  }
   /// "kernel softmax; latency: long scoreboard; the busiest unit, L1, is at 53 % of its peak".
   std::string what_is(account_part const& part) const {
     constexpr std::size_t widest = 60;  // columns of a name
     if (part.row == account_part::none) return {};
     std::string text;
+    if (part.row == 0) text = launched_elsewhere();
     std::string const kernel = longest_kernel(part.row);
     if (!kernel.empty())
-      text = (names_[part.row].size() > 1 ? "longest kernel " : "kernel ") +
-             shortened(kernel, widest, 0);
+      text += (text.empty() ? "" : "; ") +
+              std::string(names_[part.row].size() > 1 ? "longest kernel " : "kernel ") +
+              shortened(kernel, widest, 0);
     bool const is_leaf = rows_[part.row].self.kernels == rows_[part.row].total.kernels;
     range_limit const& said = roofline_.limits[part.row];
     bool const has_stall = is_leaf && said.kind == limiter::latency && !said.stall.empty();
