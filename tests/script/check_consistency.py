@@ -44,6 +44,12 @@ def same(one, other):
     return near(one, other) if numbers else one == other
 
 
+def words_of(evidence):
+    """Of "GPU idle 9.34 ms", "1,468 idle gaps" and "time at peak of HBM: 1.20 ms" what is no number."""
+    text = evidence.split(": ")[0]
+    return re.sub(r"^[\d.,e+-]+ | [\d.,e+-]+( [\w/]+)?$", "", text)
+
+
 def flat(text):
     return " ".join(text.split())
 
@@ -103,6 +109,28 @@ class run_outputs:
 
     def that(self, ok, text):
         that(ok, f"{self.name}: {text}")
+
+    # The phrases that the outputs use as categories.
+    def phrases(self):
+        account, findings = self.findings["account"], self.findings["findings"]
+        for part in account["parts"]:
+            yield part["kind"]
+            yield part["name"]
+        yield from re.findall(r"(?:^A \w+ of [\d.]+ \w+ is |; )[\d.]+ \w+ ([a-z ]+) \(", account["text"])
+        yield from re.findall(r"[:,] ([A-Za-z][A-Za-z ]+?) [\d.]+ [mun]?s\b", re.sub(r"finding \d+", "", account["text"]))
+        for one in findings:
+            yield one["rule"]
+            yield one["cause"]
+            for item in one["evidence"]:
+                yield words_of(item["text"])
+        for limit in self.findings["limits"]:
+            yield re.sub(r" and .*", "", limit["limiter"])
+        head = self.findings["bound"].split(": ")[0]
+        if ": " in self.findings["bound"] and len(head) < 20:
+            yield head
+        for row in (self.compared or {}).get("period", {}).get("rows", []):
+            if row["kind"] != "range":
+                yield row["label"]
 
     # One account, whose parts add up.
     def check_account(self):
@@ -348,6 +376,14 @@ made = subprocess.run(
 that(made.returncode == 0, made.stdout)
 recordings = sorted((root / "examples/report").glob("*.strata")) + sorted(folder.glob("*.strata"))
 that(len(recordings) >= 30, f"recordings are missing: {len(recordings)}")
+topics = set()
 for each in recordings:
-    run_outputs(each).check()
+    outputs = run_outputs(each)
+    outputs.check()
+    topics.update(outputs.phrases())
+# Each phrase that an output uses as a category is explained.
+topics.discard("")
+that(len(topics) > 60, f"few phrases were found: {sorted(topics)}")
+for topic in sorted(topics):
+    that(ran("help", topic).returncode == 0, f"strata help {topic}: {ran('help', topic).stderr}")
 end(f"{checks} checks of {len(recordings)} recordings")
