@@ -195,7 +195,7 @@ function account() {
   return [
     text ? el("p", {class: "account"}, text) : null,
     unknown ? el("p", {class: "account"}, "Most of what is unknown: " + unknown) : null,
-    tells
+    tells && data.traced
       ? el("p", {class: "account"}, "What would tell more: ", first, first && " ",
         el("code", {class: "next"}, command))
       : null,

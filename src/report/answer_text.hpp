@@ -99,7 +99,7 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   add_part(more, undecided_text(table.undecided), "; ");
   write("more:      ", more, {});
   next_command const next = make_next_command(input);
-  if (!next.tells_more) return;
+  if (!next.tells_more || !input.source.traced) return;  // who asks for host times has them
   // A command is one line, however wide: broken, no shell takes it.
   if (!next.first.empty()) write("next:      ", next.first, {});
   out.write((next.first.empty() ? "next:      " : "           ") + next.text + "\n");

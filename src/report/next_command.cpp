@@ -129,7 +129,7 @@ class command_maker {
       environment_ = variable + " ";
   }
 
-  bool has_gpu_work() const { return in_.folded[0].gpu_busy_ns != 0; }
+  bool has_gpu_work() const { return !in_.folded.empty() && in_.folded[0].gpu_busy_ns != 0; }
   /// The memory limits that the run's losses ask for, as words of a shell.
   std::string memory_words() const {
     std::string all;

@@ -86,7 +86,7 @@ class page_plain {
     write_element("p", together_text(input_.findings.together, input_.steps));
     write_element("p", unknown_text(input_));
     next_command const next = make_next_command(input_);
-    if (!next.tells_more) return;
+    if (!next.tells_more || !input_.source.traced) return;
     write_element("p", "What would tell more: " + next.first);
     write_element("pre", next.text);
   }
