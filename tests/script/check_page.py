@@ -339,6 +339,12 @@ class Page:
         for column in range(min(3, self.count("#range-rows thead th"))):
             self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
             self.expect(self.count("#range-rows [aria-sort]") == 1, "a heading does not sort")
+            self.expect(self.run("document.activeElement.closest('#range-rows [aria-sort]') !== null"), "the focus leaves the heading that sorts")
+            if column:
+                direction = "document.querySelector('#range-rows [aria-sort]').getAttribute('aria-sort')"
+                first = self.run(direction)
+                self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
+                self.expect(self.run(direction) != first, "a second click on a heading does not sort the other way round")
         if self.has("#range-view"):
             self.choose("#range-view", "1")
             self.expect(self.run("rangeTable.view.name") == "each", "the ranges are not shown each by itself")
@@ -485,6 +491,12 @@ class Page:
         self.expect(self.run("location.hash") == "" and self.run("document.getElementById('chosen').hidden"), "the choice stays")
         self.act(f"location.hash = {json.dumps(address)}")
         self.expect(self.run("chosen") == place, "the address does not lead to the range")
+        self.act("choose(0); history.back()")
+        self.expect(self.run("chosen") == place, "Back does not lead to the choice before")
+        self.act("location.hash = '#range=no/such/range'")
+        self.expect(self.run("document.getElementById('chosen').textContent") == "This page has no range no/such/range.", "an unknown range is not named")
+        for link in self.run("[...document.querySelectorAll('#budget a[href^=\"#finding-\"]')].map(a => a.getAttribute('href'))"):
+            self.expect(self.has(link), f"{link} leads to no finding")
         self.act("choose(0)")
         self.expect(self.run("[...document.querySelectorAll('#icicle-figure rect')].every(r => !r.classList.contains('pale'))"), "ranges stay pale")
 
