@@ -103,9 +103,9 @@ class command_maker {
   void find_what_tells() {
     most_deciding const most(in_.findings.undecided);
     if (most.rule != nullptr) look_at(*most.rule);
-    account_part const* const unknown = in_.account.largest_unknown();
-    if (unknown == nullptr || !in_.account.is_large(*unknown)) return;
-    next_look const& look = unknown->tells;
+    account_part const* const part = in_.account.largest_unknown();
+    if (part == nullptr || !in_.account.is_large(*part)) return;
+    next_look const& look = part->tells;
     kernel_ = look.kernel;
     if (look.without_graphs) return switch_graphs_off();
     if (look.counters.empty()) return;
