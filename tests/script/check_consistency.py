@@ -122,7 +122,10 @@ class run_outputs:
         for other in ("in no range", "no range launched it", "between ranges", "No rule found anything wrong"):
             self.that(other not in shown, f"the page: {other}")
         if "llama" not in self.page["environment"]["command"]:
-            self.that("GGML_CUDA" not in shown, "the page has llama.cpp's variable for another program")
+            said = shown  # but for problems, which are as they were recorded
+            for problem in self.page["problems"]:
+                said = said.replace(flat(problem)[1:], "")  # it begins a sentence
+            self.that("GGML_CUDA" not in said, "the page has llama.cpp's variable for another program")
         self.that(flat(account["text"]) in shown, "the page: another account")
         if self.findings["next"]["tells_more"] and self.page["traced"]:
             self.that(flat(self.findings["next"]["command"]) in shown, "the page: another next command")
@@ -130,7 +133,7 @@ class run_outputs:
             "[...document.querySelectorAll('[aria-label=\"Cost of Strata\"] tbody td:last-child')].map(e => e.textContent)"
         )
         for share in filter(None, shares):
-            self.that(float(share.strip(" %")) <= 100, f"the page: Strata cost {share} of the recorded time")
+            self.that(float(share.strip("< %").replace(",", "")) <= 100, f"the page: Strata cost {share} of the recorded time")
         if not browser.run("!!document.querySelector('.budget')"):
             return
         parts = browser.run(

