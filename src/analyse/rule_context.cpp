@@ -3,7 +3,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/options.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/devices.hpp>
 #include <strata/tables/steps_summary.hpp>
@@ -21,6 +20,19 @@ namespace detail {
 namespace {
 
 constexpr double least_off_cpu = 0.05;  // of a step, that others take; chosen
+
+/// Whether the text of STRATA= has the preset `findings` in its last counters=.
+bool asks_for_findings(std::string_view text) {
+  std::string asked;
+  while (!text.empty()) {
+    std::size_t const end = std::min(text.find(','), text.size());
+    std::string_view const item = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    constexpr std::string_view key = "counters=";
+    if (begins_with(item, key)) asked = "+" + std::string(item.substr(key.size())) + "+";
+  }
+  return asked.find("+findings+") != std::string::npos;
+}
 
 cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
   cpu_of_step sum;
@@ -188,9 +200,7 @@ undecided_rule rule_context::what_decides(deciding needs, std::size_t row) const
 
 undecided_rule rule_context::what_decides_without(std::string_view metric, deciding needs) const {
   undecided_rule const usual = what_decides(needs);
-  vec<std::string> ignored;
-  std::string const asked = options::parse(in.source.environment.options, ignored).counters;
-  bool const has_preset = ("+" + asked + "+").find("+findings+") != std::string::npos;
+  bool const has_preset = asks_for_findings(in.source.environment.options);
   if (usual.decider == deciding::no_graphs || !has_preset || metric.empty()) return usual;
   counter_set const& counted = in.source.counters();
   if (counted.metrics.find(metric) == nullptr) {

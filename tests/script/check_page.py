@@ -417,7 +417,7 @@ class Page:
             self.expect((", though little: " in tiles) == (first["gain_ns_per_step"] < 0.05 * step), "how much helps what helps most")
             self.expect(("Most to gain: " in tiles) == (first["gain_ns_per_step"] > 0.1 * step), "what there is to gain is in the first line")
         else:
-            none = "What helps most is not measured: " if self.run("answer.undecided.length > 0") else " found nothing that would shorten"
+            none = "What helps most is not measured. " if self.run("answer.undecided.length > 0") else " found nothing that would shorten"
             self.expect((none in tiles) == self.run("summary.gpu_busy_ns > 0"), "the headline of no finding")
         if self.run("summary.from_steps && summary.count > 1"):
             self.expect(self.run("time(summary.usual_ns)") in tiles and self.run("(typicalCount < 20 ? ', longest ' : ', p95 ') + time(summary.p95_ns)") in tiles, "the mean step and its note")
