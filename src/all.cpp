@@ -42,6 +42,7 @@
 #include "report/findings.cpp"
 #include "report/fleet_metrics.cpp"
 #include "report/gzip_writer.cpp"
+#include "report/next_command.cpp"
 #include "report/page.cpp"
 #include "report/range_projection.cpp"
 #include "report/report_input.cpp"

@@ -229,9 +229,9 @@ void print_period(strata::comparison const& c) {
 
 void print_sums(strata::comparison const& c) {
   if (c.before_steps > 0 && c.after_steps > 0)
-    print("step: %.4f ms and %.4f ms (median of %zu and %zu)%s\n", c.before_ms, c.after_ms,
-          c.before_steps, c.after_steps,
-          c.comparable ? (", factor " + factor(c.before_ms, c.after_ms)).c_str() : "");
+    print("step: %.4f ms before, %.4f ms after (medians of %zu and %zu)%s\n", c.before_ms,
+          c.after_ms, c.before_steps, c.after_steps,
+          c.comparable ? (", " + factor(c.before_ms, c.after_ms) + " times as long").c_str() : "");
   if (c.noise > 0)
     print("noise: %.1f %% %s; %s\n", 100 * c.noise,
           c.runs_known ? "with that between runs" : "within the runs",
@@ -240,7 +240,8 @@ void print_sums(strata::comparison const& c) {
     print("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
           c.noisy_times, c.judged_times,
           c.runs_known ? "" : "; several runs of each side show more");
-  if (c.geometric_mean > 0) print("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
+  if (c.geometric_mean > 0)
+    print("ranges: %.3f times as long, in the geometric mean of all\n", c.geometric_mean);
 }
 
 class compare_command final : public subcommand {

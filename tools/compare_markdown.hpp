@@ -66,7 +66,7 @@ inline bool is_changed(strata::compared_range const& range) {
 inline std::string both_text(char const* name, std::string const& before,
                              std::string const& after) {
   if (before == after || before.empty() || after.empty()) return {};
-  return std::string(", ") + name + before + " and " + after;
+  return std::string("; ") + name + before + " before, " + after + " after";
 }
 
 /// A row of the period's change as tables show it.
@@ -95,7 +95,9 @@ struct period_line {
     text += both_text("device memory traffic ", bytes(row.before_hbm_bytes),
                       bytes(row.after_hbm_bytes));
     text += both_text("limiter ", row.before_limiter, row.after_limiter);
-    if (!row.changed) text += " (within noise)";
+    if (row.is_noise && !row.changed) text += " (within noise)";
+    if (!row.is_noise && !row.changed && row.kind != strata::period_kind::overlap)
+      text += " (too few steps to tell)";
   }
   period_line(std::string name, std::string said, double before, double after)
       : text(std::move(name)), change(std::move(said)), before_ms(before), after_ms(after) {}

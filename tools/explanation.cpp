@@ -8,6 +8,7 @@
 #include "report/account_view.hpp"
 #include "report/answer_text.hpp"
 #include "report/findings.hpp"
+#include "report/next_command.hpp"
 #include "report/report_input.hpp"
 
 #include <algorithm>
@@ -41,49 +42,6 @@ std::string line_of(std::string_view text, std::size_t columns = 300) {
 /// Whether a text can be shown as it is: a command must not be cut or changed.
 bool is_shown_whole(std::string_view text, std::size_t columns) {
   return line_of(text, columns) == text;
-}
-
-/// A name as a shell takes it.
-std::string quoted(std::string const& name) { return inner::shell_quoted(line_of(name)); }
-
-/// One word of a shell's command.
-std::string shell_word(std::string const& text) { return inner::shell_word(line_of(text)); }
-
-/// The words of a command line that `shell_word` made; none where a shell would do more with the
-/// text than to take words.
-std::vector<std::string> words_of(std::string_view command) {
-  constexpr std::string_view meant = "\t\n\r\"`$&|;<>()[]{}*?!#~\\^";
-  std::vector<std::string> words;
-  std::string word;
-  for (std::size_t at = 0; at <= command.size(); ++at) {
-    if (at == command.size() || command[at] == ' ') {
-      words.push_back(std::move(word));
-      word.clear();
-    } else if (command.compare(at, 2, "\\'") == 0) {
-      word += command[++at];
-    } else if (command[at] == '\'') {
-      std::size_t const close = command.find('\'', at + 1);
-      if (close == command.npos) return {};
-      word += command.substr(at + 1, close - at - 1);
-      at = close;
-    } else if (meant.find(command[at]) == meant.npos) {
-      word += command[at];
-    } else {
-      return {};
-    }
-  }
-  return words;
-}
-
-/// The recorded command, each word quoted anew: nothing in a recording is run by a shell. PROGRAM
-/// where it is no plain list of words, or has what cannot be shown as it is.
-std::string program_words(std::string const& command) {
-  constexpr std::size_t max_columns = 1000;
-  std::string all;
-  std::vector<std::string> const words = words_of(command);
-  if (words.empty() || words.front().empty()) return "PROGRAM";
-  for (std::string const& word : words) all += (all.empty() ? "" : " ") + inner::shell_word(word);
-  return is_shown_whole(all, max_columns) ? all : "PROGRAM";
 }
 
 /// A file that the command line named, as a word of the next one.
@@ -244,104 +202,12 @@ class explainer {
       ++made_.problems_left_out;
   }
 
-  /// The memory limits that the run's losses ask for, as words of a shell.
-  std::string memory_words() const {
-    std::string all;
-    for (char const* const key : {"log=", "buffers="}) {
-      for (std::string const& advice : inner::loss_advice(source_)) {
-        std::size_t const begin = advice.find(key);
-        if (begin == advice.npos) continue;
-        std::size_t const end = advice.find_first_not_of("0123456789", begin + std::strlen(key));
-        all += " " + advice.substr(begin, end - begin);
-        break;
-      }
-    }
-    return all;
-  }
-  /// Whether the run was to record host times alone.
-  bool is_host_alone() const { return !source_.traced && !before_.trace; }
-
-  /// What would make steps, where the run has none: the outermost range that repeats and has most
-  /// of the time, or the period of the GPU's work. What the run had, where nothing is known.
-  std::string step_words() const {
-    constexpr std::uint64_t fewest = 3;  // calls; chosen
-    if (source_.has_steps) return before_.step;
-    double all = 0;
-    strata::range_row const* longest = nullptr;
-    for (std::size_t i = 1; i < input_.folded.size(); ++i) {
-      strata::range_row const& row = input_.folded[i];
-      if (row.parent != 0) continue;
-      all += static_cast<double>(row.host_total_ns);
-      if (longest == nullptr || row.host_total_ns > longest->host_total_ns) longest = &row;
-    }
-    bool const repeats = longest != nullptr && !longest->is_many && longest->thread.empty() &&
-                         longest->host.count() >= fewest &&
-                         longest->name.find_first_of(",*?") == longest->name.npos;
-    if (repeats && 2 * static_cast<double>(longest->host_total_ns) > all)
-      return std::string(longest->name);
-    return before_.step.empty() && has_gpu_work() ? "auto" : before_.step;
-  }
-
-  /// The keys that would check most rules, as words of a shell; empty where none would.
-  std::string deciding_words() const {
-    inner::most_deciding const most(input_.findings.undecided);
-    if (most.rule == nullptr || most.rule->decider == strata::deciding::no_graphs) return {};
-    return " " + most.rule->needs_as(quoted(most.rule->range), " ");
-  }
-
-  /// Whether the file of trigger= is that of strata run --idle.
-  bool waits_for_attach() const {
-    std::string const name(inner::without_folder(before_.trigger));
-    std::size_t const end = name.rfind(".trigger");
-    return name.compare(0, 7, "strata-") == 0 && end != name.npos && end + 8 == name.size();
-  }
-
-  /// The keys of the recorded run, as words of a shell: the last of each, without those that strata
-  /// run has by itself or by an option, or that the next run has anew.
-  std::string words_of_keys(bool counts_anew, std::string const& memory) const {
-    std::string_view const others[] = {"trace", "on", "1", "formats", "out", "step", "library"};
-    std::vector<std::pair<std::string, std::string>> words;
-    std::string_view text = source_.environment.options;
-    while (!text.empty()) {
-      std::size_t const comma = (std::min)(text.find(','), text.size());
-      std::string const item(inner::trimmed(text.substr(0, comma)));
-      text.remove_prefix((std::min)(comma + 1, text.size()));
-      std::string const key(inner::trimmed(item.substr(0, item.find_first_of("=:"))));
-      bool const is_all_trace = key == "trace" && item != key;
-      bool const is_other =
-          std::find(std::begin(others), std::end(others), key) != std::end(others);
-      bool const is_idle = key == "trigger" && waits_for_attach();
-      bool const is_anew = memory.find(" " + key + "=") != memory.npos ||
-                           (counts_anew && (key == "counters" || key == "kernels")) ||
-                           ((counts_anew || is_host_alone()) && (key == "host" || key == "trace"));
-      strata::vec<std::string> problems;
-      (void)strata::options::parse(item, problems);
-      if (item.empty() || (is_other && !is_all_trace) || is_idle || is_anew || !problems.empty())
-        continue;
-      auto const has_key = [&key](auto const& word) { return word.first == key; };
-      words.erase(std::remove_if(words.begin(), words.end(), has_key), words.end());
-      words.emplace_back(key, item);
-    }
-    std::string all;
-    for (auto const& word : words) all += " " + shell_word(word.second);
-    return all;
-  }
-
   void add_next() {
-    // strata run is for programs with and without Strata in them.
-    std::string const keys = deciding_words();
-    std::string const step = step_words();
-    std::string const memory = memory_words();
-    bool const tells_more =
-        !keys.empty() || !memory.empty() || step != before_.step || is_host_alone();
-    std::string run = tells_more ? "strata run --out next" : "strata run --out after-the-change";
-    if (!before_.library.empty()) run += " --library " + shell_word(before_.library);
-    if (waits_for_attach()) run += " --idle";
-    if (!step.empty()) run += " --steps " + shell_word(step);
-    run += words_of_keys(!keys.empty(), memory) + memory + keys;
-    made_.next.push_back(run + " -- " + program_words(source_.environment.command));
+    inner::next_command const next = inner::make_next_command(input_);
+    made_.next.push_back(next.text);
     made_.next.push_back("strata report " + file_word(file_) + " --formats html");
-    made_.next_note =
+    if (!next.first.empty()) made_.next_note = next.first + " ";
+    made_.next_note +=
         "The program, its arguments and the keys are those that the recording names: read the "
         "command before you run it, unless the recording is your own.";
   }

@@ -6,6 +6,7 @@
 #include <strata/tables/table.hpp>
 #include "analyse/rules.hpp"
 #include "analyse/speed_of_light.hpp"
+#include "report/finding_view.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -116,6 +117,8 @@ class help_command final : public subcommand {
     explain_stall(topic);
     explain_unit();
     explain_finding();
+    explain_idle();
+    explain_evidence();
     explain_entry();
     explain_word();
     if (said_ == 0) explain_message(topic);
@@ -137,6 +140,9 @@ class help_command final : public subcommand {
     print("%s\n", text.c_str());
   }
   bool is_wanted(std::string_view name) const { return plain_name(name) == wanted_; }
+  bool is_wanted(strata::detail::column_words const& words) const {
+    return !words.many.empty() && (is_wanted(words.many) || is_wanted(words.one));
+  }
   template <class Name>
   bool is_wanted(std::vector<Name> const& names) const {
     for (std::string_view const name : names)
@@ -239,7 +245,7 @@ class help_command final : public subcommand {
     };
     std::vector<meaning_in_files> all;
     for_each_csv_column([&](auto const& column, char const* file) {
-      if (!is_wanted(column.key)) return;
+      if (!is_wanted(column.key) && !is_wanted(column.words)) return;
       std::string head = std::string("column ") + column.key;
       if (*column.unit != '\0') head += std::string(" [") + column.unit + "]";
       for (meaning_in_files& each : all)
@@ -294,11 +300,29 @@ class help_command final : public subcommand {
 
   void explain_finding() {
     for (strata::detail::finding_rule const& rule : strata::detail::finding_rules) {
-      if (!is_wanted(rule.id)) continue;
+      if (!is_wanted(rule.id) && (rule.cause.empty() || !is_wanted(rule.cause))) continue;
       std::string needs = strata::undecided_rule{rule.id, rule.needs, {}}.needs();
       if (!needs.empty()) needs = "\n  needs " + needs;
       say("finding " + std::string(rule.id) + ", try: " + std::string(rule.advice) + needs);
     }
+  }
+
+  /// What account, answer and comparison call idle time of one cause.
+  void explain_idle() {
+    for (strata::idle_cause_entry const& cause : strata::idle_cause_table)
+      if (is_wanted(std::vector{cause.name, cause.meanwhile}) ||
+          is_wanted("GPU idle: " + std::string(cause.name)))
+        say("GPU idle: " + std::string(cause.name) + ": the GPU is idle " +
+            std::string(cause.meanwhile));
+  }
+
+  /// What evidence calls a value that no file has.
+  void explain_evidence() {
+    for (strata::detail::evidence_column const& known : strata::detail::evidence_columns)
+      if (is_wanted(known.words)) explain_word(known.key);
+    for_each_metric([&](strata::metric const& metric) {
+      if (is_wanted(metric.meaning())) explain_metric(metric.key());
+    });
   }
 
   void explain_entry() {
@@ -312,7 +336,15 @@ class help_command final : public subcommand {
 
   void explain_word() {
     for (explained_words const& words : output_words)
-      if (is_wanted(words.names)) say(joined(words.names) + ": " + std::string(words.meaning));
+      if (is_wanted(words.names)) explain(words);
+  }
+  void explain_word(std::string_view name) {
+    for (explained_words const& words : output_words)
+      if (std::find(words.names.begin(), words.names.end(), name) != words.names.end())
+        explain(words);
+  }
+  void explain(explained_words const& words) {
+    say(joined(words.names) + ": " + std::string(words.meaning));
   }
 
   /// Messages that the text is or has in it; else the first of those that have the text in them.

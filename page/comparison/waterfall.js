@@ -49,7 +49,9 @@ function describeBar(bar, text) {
     none(before) || none(after) || before === after || before === "" || after === ""
       ? "" : "\n" + name + ": " + before + " before, " + after + " after";
   return bar.name + "\n" + text + " a period"
-    + (bar.changed === false ? ", within noise" : "")
+    + (bar.within_noise ? ", within noise" : "")
+    + (bar.within_noise === false && !bar.changed && bar.row_kind !== "overlap"
+      ? ", too few steps to tell" : "")
     + both("time", bar.before_ms && milliseconds(bar.before_ms), milliseconds(bar.after_ms))
     + both(bar.row_kind === "copy" ? "copies" : "kernels", digitsOf(bar.before_kernels),
       digitsOf(bar.after_kernels))
@@ -107,7 +109,8 @@ function waterfall() {
     : "";
   const about = "Milliseconds of the mean period, from the start of a step to that of the next."
     + " Each bar begins where the one above it ends: kernels of a range itself, copies, idle time"
-    + " of the GPU by cause, and the time between steps. A paler bar is within noise." + first;
+    + " of the GPU by cause, and the time between steps. A paler bar is within noise,"
+    + " or of too few steps to tell." + first;
   section("waterfall", "From before to after", about, figure);
   redrawOnTheme.push(() => figure.redraw());
 }

@@ -229,7 +229,7 @@ function helpsPart(part, all) {
   const place = leadingFindings.indexOf(finding) + 1;
   const isFix = gain > fixes * part.ns;
   return el("span", {class: "helps", "data-finding": place, "data-gain": gain},
-    el("a", {href: "#findings"}, "finding " + place), " (" + time(gain) + ")",
+    el("a", {href: "#finding-" + place}, "finding " + place), " (" + time(gain) + ")",
     isFix ? ": " + finding.advice : "; " + general);
 }
 
@@ -237,6 +237,9 @@ const budgetSwatch = part => el("i", {
   class: part.isIdle ? "idle" : null,
   style: "--paint:" + part.paint,
 });
+
+/** From what part of the bar on a part has room for its name. */
+const roomForName = 0.09;
 
 function budgetSegment(part, whole) {
   const text = describeBudget(part, whole);
@@ -249,7 +252,10 @@ function budgetSegment(part, whole) {
     "aria-label": text,
     ...hinted(text),
     ...pressed(() => range && showRow(range)),
-  });
+  }, part.ns > roomForName * whole
+    ? el("span", {class: "label", "aria-hidden": "true"},
+      part.name + " " + Math.round(100 * part.ns / whole) + " %")
+    : null);
 }
 
 function budgetGroup(title, by, list, {all, whole}) {

@@ -75,8 +75,8 @@ function markFindings() {
   }
 }
 
-function oneFinding(finding) {
-  return el("li", {"data-ranges": rangesOf(finding).join(" ")},
+function oneFinding(finding, number) {
+  return el("li", {id: "finding-" + number, "data-ranges": rangesOf(finding).join(" ")},
     findingTitle(finding),
     el("p", {}, (finding.prediction ? finding.prediction + " " : "") + sentence(finding.advice)),
     finding.next ? el("p", {class: "evidence"}, sentence(finding.next)) : null,
@@ -92,7 +92,8 @@ function findingList(list, before) {
   const attributes = before
     ? {class: "findings", start: before + 1, style: "counter-reset: finding " + before}
     : {class: "findings"};
-  return el("ol", attributes, list.map(oneFinding));
+  return el("ol", attributes,
+    list.map((finding, i) => oneFinding(finding, before + i + 1)));
 }
 
 function undecidedRules() {
@@ -100,7 +101,7 @@ function undecidedRules() {
   if (!rules.length) return null;
   const columns = [
     {label: "Check", get: rule => rule.rule, text: true},
-    {label: "What to record with", get: rule => rule.needs, text: true},
+    {label: "What would run it", get: rule => rule.how, text: true},
   ];
   return folding(some(rules.length, "check", "checks") + " could not run",
     table("Checks that could not run", columns, rules));

@@ -93,8 +93,10 @@ function declaredTiles() {
     tiles.push(tile({name: "MBU, as declared", value: percent(100 * summary.mbu), note}));
   }
   if (!none(summary.mfu)) {
+    const clock = summary.mfu_peak_clock_hz;
     const note = rate("FLOP")(summary.declared_flops) + " a step; BF16 has "
-      + rate("FLOP/s")(summary.mfu_peak);
+      + rate("FLOP/s")(summary.mfu_peak)
+      + (clock ? " at " + Math.round(clock / 1e6) + " MHz" : "");
     tiles.push(tile({name: "MFU, as declared", value: percent(100 * summary.mfu), note}));
   }
   return tiles;
@@ -117,13 +119,9 @@ function memoryTiles() {
 /** What would let most of the rules look that could not. */
 function commonestNeed(rules) {
   const amounts = new Map();
-  for (const {needs} of rules) amounts.set(needs, (amounts.get(needs) || 0) + 1);
+  for (const {how} of rules) amounts.set(how, (amounts.get(how) || 0) + 1);
   return [...amounts].sort((a, b) => b[1] - a[1])[0][0];
 }
-
-/** What a rule needs as an instruction: keys to record with, or graphs to switch off. */
-const howToRun = needs =>
-  needs.startsWith("switching") ? "switch CUDA graphs off" : "record with " + needs;
 
 /** That no rule found a gain, or that some could not look for one; null where no GPU worked. */
 function helpsNothing() {
@@ -132,7 +130,8 @@ function helpsNothing() {
   const ran = some(answer.checks - blind.length, "check", "checks") + " found nothing that would "
     + "shorten the " + wholeTime + ".";
   if (!blind.length) return el("p", {}, ran);
-  return el("p", {}, "What helps most is not measured: " + howToRun(commonestNeed(blind))
+  const how = commonestNeed(blind);
+  return el("p", {}, "What helps most is not measured. " + how[0].toUpperCase() + how.slice(1)
     + " to run " + some(blind.length, "more check", "more checks") + ". " + ran);
 }
 
@@ -192,10 +191,15 @@ function bound() {
 /** What all of the period goes to, and what is not known most of all. */
 function account() {
   const {text, unknown} = answer.account;
-  if (!text) return null;
-  return [el("p", {class: "account"}, text), unknown
-    ? el("p", {class: "account"}, "Most of what is unknown: " + unknown)
-    : null];
+  const {command, first, tells_more: tells} = answer.next;
+  return [
+    text ? el("p", {class: "account"}, text) : null,
+    unknown ? el("p", {class: "account"}, "Most of what is unknown: " + unknown) : null,
+    tells && data.traced
+      ? el("p", {class: "account"}, "What would tell more: ", first, first && " ",
+        el("code", {class: "next"}, command))
+      : null,
+  ];
 }
 
 /** The first letters of a text. */

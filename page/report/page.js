@@ -37,10 +37,34 @@ function showChosen() {
   if (shown) shown.scrollIntoView();
 }
 
-/** An address names a range or a row, which may be folded; that of a section keeps the choice. */
+/** A range that an address names may be one of another run, or too small for the page. */
+function sayMissing() {
+  const box = byId("chosen");
+  box.hidden = false;
+  box.replaceChildren("This page has no range " + location.hash.slice("#range=".length) + ".");
+}
+
+/** A finding may be in a list that is folded. */
+function showFinding(item) {
+  for (let box = item.parentElement; box; box = box.parentElement) {
+    if (box.tagName === "DETAILS") box.open = true;
+  }
+  item.scrollIntoView();
+}
+
+/**
+ * An address names a range, a finding or a row, which may be folded; that of a section keeps the
+ * choice. Back and forward come here too.
+ */
 function followLink() {
   const place = placeOfAddress(location.hash);
-  if (place !== undefined) {
+  const finding = /^#finding-\d+$/.test(location.hash) && byId(location.hash.slice(1));
+  if (finding) showFinding(finding);
+  if (!location.hash) {
+    if (chosen) choose(0, true);
+  } else if (place === undefined && location.hash.startsWith("#range=")) {
+    sayMissing();
+  } else if (place !== undefined) {
     unfoldTo(place);
     choose(place);
     showChosen();

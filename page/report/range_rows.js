@@ -25,23 +25,25 @@ function byColumn(column) {
 }
 
 /** The children of a row in the order of the table; `sort` is a column, "name" or "order". */
-function sortedRows(rows, sort) {
+function sortedRows(rows, sort, isReversed) {
   if (sort === "order") return rows;
-  return rows.slice().sort(sort === "name" ? byLabel : byColumn(sort));
+  const sorted = rows.slice().sort(sort === "name" ? byLabel : byColumn(sort));
+  return isReversed ? sorted.reverse() : sorted;
 }
 
 /**
  * The visible rows from the top: rows of the view, `{more}` for rows that are left out of the page,
  * and `{outside}` for work outside of all ranges.
- * `isHidden(row)`: a row that has no place here; `isOpen(row)`: one whose children are shown.
+ * `isReversed`: against the usual order of the column. `isHidden(row)`: a row that has no place
+ * here; `isOpen(row)`: one whose children are shown.
  */
-function visibleRows({rows, sort, search, isOpen, isHidden}) {
+function visibleRows({rows, sort, isReversed, search, isOpen, isHidden}) {
   const words = search.toLowerCase();
   const wanted = words ? matchingPlaces(rows, words) : null;
   const result = [];
   const visit = row => {
     const below = wanted ? row.children.filter(child => wanted.has(child.place)) : row.children;
-    for (const child of sortedRows(below, sort)) {
+    for (const child of sortedRows(below, sort, isReversed)) {
       if (!wanted && isHidden(child)) continue;
       result.push(child);
       if (wanted || isOpen(child)) visit(child);

@@ -10,6 +10,7 @@ const firstRows = 250;
 const rangeTable = {
   view: folded,
   sort: data.sort,
+  isReversed: false,
   search: "",
   per: true,
   open: new Set(),
@@ -26,6 +27,7 @@ function shownRows() {
   return visibleRows({
     rows: view.rows,
     sort: column || (sort === "name" ? "name" : "order"),
+    isReversed: rangeTable.isReversed,
     search,
     isOpen: row => open.has(row.place),
     isHidden: row => per && inNoStep(row),
@@ -103,8 +105,13 @@ function rangeRow(row) {
     columns.map(column => rangeCell(row, column)));
 }
 
-/** The first heading sorts by execution, then by name; the others by their column. */
+/**
+ * The first heading sorts by execution, then by name; the others by their column, and at the next
+ * click the other way round. The focus stays on the heading.
+ */
 function sortBy(key) {
+  const isFirst = key === "order" || key === "name";
+  rangeTable.isReversed = !isFirst && rangeTable.sort === key && !rangeTable.isReversed;
   const isOrder = key === "order" && rangeTable.sort === "order";
   if (isOrder) {
     rangeTable.sort = "name";
@@ -112,11 +119,12 @@ function sortBy(key) {
     rangeTable.sort = key === "name" ? "order" : key;
   }
   drawRanges();
+  byId("range-rows").querySelector("[aria-sort] button").focus();
 }
 
 function rangeHeading(key, {label, title, text}) {
-  const isUpwards = key === "order" || key === "name";
-  const direction = isUpwards ? "ascending" : "descending";
+  const isUpwards = key === "order" || key === "name" || Boolean(text);
+  const direction = isUpwards !== rangeTable.isReversed ? "ascending" : "descending";
   const sorted = rangeTable.sort === key ? direction : undefined;
   return el("th", {scope: "col", class: text && "text", "aria-sort": sorted},
     button(label, () => sortBy(key), {title}));
@@ -250,14 +258,16 @@ function rangeControls() {
     viewPicker(),
     amountPicker(),
     button("Unfold all", unfoldAll),
-    button("Fold all", foldAll));
+    button("Fold all", foldAll),
+    copyButtons(() => byId("range-rows").querySelector("table")));
 }
 
 function ranges() {
   openTo(3, 40);
-  const about = "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is"
-    + " for the order of execution and for names. A click on a name shows the range in the figures"
-    + " below. The arrow keys go from name to name, and fold.";
+  const about = "Amounts are of a mean " + unit + ". A click on a heading sorts, a second one the"
+    + " other way round; the first heading is for the order of execution and for names. A click on"
+    + " a name shows the range in the figures below. The arrow keys go from name to name, and"
+    + " fold.";
   const limiter = " Limiter: the unit used most, from 60 % on; else launch: the GPU waits for the"
     + " host; copies; or latency: kernels wait for their own results.";
   const showMore = () => {

@@ -71,7 +71,8 @@ function choose(place, quiet) {
   chosen = place;
   if (!quiet) {
     isChosen = true;
-    history.replaceState(null, "", place ? addressOf(place) : location.pathname);
+    const address = place ? addressOf(place) : "";
+    if (location.hash !== address) history.pushState(null, "", address || location.pathname);
   }
   for (const listener of listeners) listener(place);
 }

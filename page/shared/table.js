@@ -89,6 +89,39 @@ function table(caption, columns, rows, attributes, isPicked = () => false) {
     el("tbody", {}, rows.map(line))));
 }
 
+/** The texts of a table's cells, of columns that have no room too. */
+const textsOfTable = made => [...made.rows].map(row =>
+  [...row.cells].map(cell => (cell.querySelector(".pick") || cell).textContent.trim()));
+
+function markdownOf(rows) {
+  const line = cells => "| " + cells.map(text => text.replace(/\|/g, "\\|")).join(" | ") + " |\n";
+  return line(rows[0]) + line(rows[0].map((_, i) => i ? "--:" : "---"))
+    + rows.slice(1).map(line).join("");
+}
+
+function csvOf(rows) {
+  const cell = text => /[",\n]/.test(text) ? "\"" + text.replace(/"/g, "\"\"") + "\"" : text;
+  return rows.map(cells => cells.map(cell).join(",") + "\n").join("");
+}
+
+/** Puts a text into the clipboard, also of a page that is a file. */
+function copyText(text) {
+  const box = el("textarea", {"aria-hidden": "true", tabindex: "-1"});
+  const before = document.activeElement;
+  box.value = text;
+  document.body.append(box);
+  box.select();
+  document.execCommand("copy");
+  box.remove();
+  if (before) before.focus();
+}
+
+/** What is shown of a table, for a comment or a spreadsheet. */
+const copyButtons = find => [
+  button("Copy as Markdown", () => copyText(markdownOf(textsOfTable(find())))),
+  button("Copy as CSV", () => copyText(csvOf(textsOfTable(find())))),
+];
+
 /** What stands behind a summary; made when it is opened. */
 function details(summary, make, open) {
   const box = el("details", {open}, el("summary", {}, summary), open ? make() : null);

@@ -3,8 +3,11 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "speed_of_light.hpp"
@@ -59,7 +62,7 @@ class account_builder {
     if (!(made_.period_ns > 0.0) || rows_.empty()) return std::move(made_);
     if (!in_.source.traced) {
       add(account_kind::unknown, "not traced", account_part::none, made_.period_ns);
-      made_.parts.back().tells = "STRATA=trace";
+      made_.parts.back().tells.words = "STRATA=trace";
       return std::move(made_);
     }
     find_causes();
@@ -258,15 +261,46 @@ class account_builder {
                          [](auto const& a, auto const& b) { return a.second < b.second; });
     return longest == names.end() ? std::string() : std::string(longest->first);
   }
+  /// Of the work outside ranges, where most of it is of one thread that does not drive the steps:
+  /// "launched by pt_autograd_0, which is in no range (PyTorch's backward pass: ...)".
+  std::string launched_elsewhere() const {
+    profile const& source = in_.source;
+    if (source.steps.empty()) return {};
+    std::map<std::uint32_t, double> threads;
+    double all = 0.0;
+    launch_index const launches(source);
+    launches.visit_work([&](auto const& record, std::uint32_t launch) {
+      if (record.node != root_node) return;
+      auto const ns = static_cast<double>(elapsed(record.begin, record.end));
+      threads[source.launches[launch].thread] += ns;
+      all += ns;
+    });
+    for (auto const& [thread, ns] : threads)
+      if (thread != source.steps.back().thread && 2.0 * ns > all) return in_no_range(thread);
+    return {};
+  }
+  std::string in_no_range(std::uint32_t thread) const {
+    std::string name = "thread " + std::to_string(thread);
+    for (profile_thread const& known : in_.source.threads)
+      if (known.ordinal == thread && !known.name.empty()) name = known.name;
+    std::string const text = "launched by " + shortened(name, 30, 0) + ", which is in no range";
+    bool const is_autograd = begins_with(name, "pt_autograd");
+    if (!is_autograd && in_.source.environment.command.find("python") == std::string::npos)
+      return text + ": mark what it does, or the call that waits for it";
+    return text + (is_autograd ? " (PyTorch's backward pass" : " (in PyTorch the backward pass") +
+           ": put a range around loss.backward())";
+  }
   /// "kernel softmax; latency: long scoreboard; the busiest unit, L1, is at 53 % of its peak".
   std::string what_is(account_part const& part) const {
     constexpr std::size_t widest = 60;  // columns of a name
     if (part.row == account_part::none) return {};
     std::string text;
+    if (part.row == 0) text = launched_elsewhere();
     std::string const kernel = longest_kernel(part.row);
     if (!kernel.empty())
-      text = (names_[part.row].size() > 1 ? "longest kernel " : "kernel ") +
-             shortened(kernel, widest, 0);
+      text += (text.empty() ? "" : "; ") +
+              std::string(names_[part.row].size() > 1 ? "longest kernel " : "kernel ") +
+              shortened(kernel, widest, 0);
     bool const is_leaf = rows_[part.row].self.kernels == rows_[part.row].total.kernels;
     range_limit const& said = roofline_.limits[part.row];
     bool const has_stall = is_leaf && said.kind == limiter::latency && !said.stall.empty();
@@ -280,32 +314,32 @@ class account_builder {
                "; ");
     return text;
   }
-  std::string without_graphs() const {
-    bool const is_llama = in_.source.environment.command.find("llama") != std::string::npos;
-    return is_llama ? "GGML_CUDA_DISABLE_GRAPHS=1 STRATA=trace,counters=findings"
-                    : "STRATA=trace,counters=findings with CUDA graphs switched off";
-  }
   /// What would tell why a busy part takes so long.
-  std::string what_tells(account_part const& part) const {
-    if (part.row == account_part::none)
-      return steps_.stepless_busy_ns + steps_.between_busy_ns > 0.0
-                 ? "STRATA_STEP() around that work"
-                 : "STRATA=trace with larger buffers= and log=";
-    if (part.name == to_string(limiter::above_roof))
-      return "other units of flops() and bytes(), or fixed clocks";
+  next_look what_tells(account_part const& part) const {
+    next_look look;
+    if (part.row == account_part::none) {
+      look.words = steps_.stepless_busy_ns + steps_.between_busy_ns > 0.0
+                       ? "STRATA_STEP() around that work"
+                       : "larger buffers= and log=";
+      return look;
+    }
+    if (part.name == to_string(limiter::above_roof)) {
+      look.words = "other units of flops() and bytes(), or fixed clocks";
+      return look;
+    }
     range_limit const& own = roofline_.own[part.row];
     counter_table const* const counters = in_.gpu_counters();
     bool const asked = counters != nullptr && counters->find("issue_ns") != counter_table::none;
-    if (asked && !in_.source.counters().left_out.empty()) return without_graphs();
-    if (!own.units.are_whole()) return "STRATA=trace,counters=findings";
-    std::map<std::string_view, double> const& names = names_[part.row];
-    if (names.size() > 1 && part.row == 0 && !counted_[0])
-      return "STRATA=trace,counters=findings,kernels=all";
-    if (names.size() > 1 && !counted_[part.row])
-      return "STRATA=trace,counters=findings,kernels=" + shell_quoted(rows_[part.row].name);
+    look.without_graphs = asked && !in_.source.counters().left_out.empty();
+    look.counters = "findings";
+    if (look.without_graphs || !own.units.are_whole()) return look;
+    bool const is_of_several = names_[part.row].size() > 1 && !counted_[part.row];
+    if (is_of_several) look.kernels = part.row == 0 ? "all" : std::string(rows_[part.row].name);
     std::string const kernel = longest_kernel(part.row);
-    if (kernel.empty()) return "STRATA=trace,counters=findings";
-    return "ncu --set full --kernel-name " + shell_word(kernel);
+    if (is_of_several || kernel.empty()) return look;
+    look.counters = {};
+    look.kernel = kernel.substr(0, kernel.find('<'));  // ncu's name has no template arguments
+    return look;
   }
 
   table_input const& in_;
@@ -324,6 +358,19 @@ class account_builder {
 
 }  // namespace
 }  // namespace detail
+
+std::string next_look::text() const {
+  if (!words.empty()) return std::string(words);
+  if (!kernel.empty()) return "ncu --set full --kernel-name " + detail::shell_word(kernel);
+  std::string text = "STRATA=trace,counters=" + std::string(counters);
+  if (!kernels.empty()) text += ",kernels=" + detail::shell_word(kernels);
+  return without_graphs ? text + " with CUDA graphs switched off" : text;
+}
+
+std::string variable_without_graphs(profile const& source) {
+  bool const is_llama = source.environment.command.find("llama") != std::string::npos;
+  return is_llama ? "GGML_CUDA_DISABLE_GRAPHS=1" : "";
+}
 
 period_account make_account(table_input const& tables, roofline_table const& roofline,
                             findings_table const& findings) {

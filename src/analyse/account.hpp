@@ -31,6 +31,22 @@ constexpr std::string_view to_string(account_kind kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
+/// What would tell more of a part of which nothing is known.
+struct next_look {
+  std::string_view counters = {};  ///< of counters=; "" where these tell nothing more
+  std::string kernels = {};        ///< of kernels=
+  bool without_graphs = false;     ///< with CUDA graphs switched off
+  std::string kernel = {};         ///< that Nsight Compute would tell more of
+  std::string_view words = {};     ///< what is no key: fixed clocks, a mark in the code
+
+  /// The keys of STRATA=, or words.
+  std::string text() const;
+};
+
+/// The variable that switches off the CUDA graphs of a program that Strata knows, with its value;
+/// empty where none is known.
+std::string variable_without_graphs(profile const& source);
+
 /// Time of a period that goes to one thing in one range itself.
 struct account_part {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -42,7 +58,7 @@ struct account_part {
   double ns = 0.0;
   // Of what is unknown.
   std::string about;  ///< its kernel, and how near that is to a limit
-  std::string tells;  ///< the keys of STRATA= or the command that would tell more
+  next_look tells;
 };
 
 /// The period of a run and all of its parts, which add up to it.
@@ -63,6 +79,11 @@ struct period_account {
   double busy_ns() const noexcept {
     return of(account_kind::at_roof) + of(account_kind::explained) + of(account_kind::unknown);
   }
+  /// Whether a part is worth a sentence.
+  bool is_large(account_part const& part) const noexcept {
+    constexpr double least = 0.01;  // of the period: least_share of the rules
+    return part.ns >= least * period_ns;
+  }
   /// The longest part of which nothing is known; null where there is none.
   account_part const* largest_unknown() const noexcept {
     for (account_part const& part : parts)
@@ -80,6 +101,9 @@ namespace detail {
 
 /// Time of which neither a limiter nor a cause is known.
 inline constexpr std::string_view not_known = "not known";
+
+/// What the account calls kernels whose range the host launches more slowly than they run.
+inline constexpr std::string_view short_kernels = "kernels too short to fill the GPU";
 
 /// What limits the kernels of a range: a unit ("HBM"), "latency", "above the roof" or "not known".
 /// Of `roofline_table::own`, which has no kind.

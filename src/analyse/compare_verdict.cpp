@@ -91,8 +91,7 @@ class verdict_writer {
   void note_differences(comparability& circumstances) {
     result_.notes = std::move(circumstances.notes);
     if (!runs_.known() && std::abs(std::log1p(result_.common)) > context_.limit())
-      result_.notes.push_back("In the mean of their factors the ranges take " +
-                              fixed_string(1 + result_.common, 3) +
+      result_.notes.push_back("The typical range takes " + fixed_string(1 + result_.common, 3) +
                               " times as long, so that only what no clock explains is judged.");
     if (context_.options.anyway)
       for (std::string const& obstacle : circumstances.obstacles)

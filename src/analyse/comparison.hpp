@@ -124,6 +124,8 @@ struct period_row {
   double after_ms = 0;
   double noise_ms = 0;   ///< standard deviation of the change
   bool changed = false;  ///< beyond noise, losses and other clocks
+  /// Noise, losses and other clocks explain it; a row that is neither needs more steps or runs.
+  bool is_noise = true;
   /// Of each side; NaN and an empty text are not known.
   double before_kernels = 0;
   double after_kernels = 0;

@@ -26,6 +26,7 @@ struct declared_use {
   double flops = 0.0;
   double bytes_per_s = std::numeric_limits<double>::quiet_NaN();  ///< of HBM, of all GPUs
   double flops_per_s = std::numeric_limits<double>::quiet_NaN();  ///< of `operations_roof`, dense
+  double clock_hz = std::numeric_limits<double>::quiet_NaN();     ///< that it is at
   /// Model bandwidth utilisation: the bytes as a part of what HBM moves in a step as it is without
   /// recording. NaN where ranges that declare none have most of the GPU's time, or the peak is not
   /// known.
@@ -33,7 +34,7 @@ struct declared_use {
   /// Model FLOP utilisation: the same of the operations. Source: PaLM, appendix B.
   double mfu = std::numeric_limits<double>::quiet_NaN();
 
-  /// "MBU 44.2 % of 4.80 TB/s, MFU 0.9 % of 989 TFLOP/s (BF16)"; empty without both.
+  /// "MBU 44.2 % of 4.80 TB/s, MFU 0.9 % of 989 TFLOP/s (BF16, 1830 MHz)"; empty without both.
   std::string text() const {
     std::string made;
     if (detail::is_finite(mbu))
@@ -41,11 +42,16 @@ struct declared_use {
                                       << detail::fixed_string(bytes_per_s * 1e-12, 2) << " TB/s";
     if (detail::is_finite(mfu))
       detail::add_part(made,
-                       detail::sentence("MFU ")
-                           << detail::fixed_string(100.0 * mfu, 1) << " % of "
-                           << detail::fixed_string(flops_per_s * 1e-12, 0) << " TFLOP/s (BF16)",
+                       detail::sentence("MFU ") << detail::fixed_string(100.0 * mfu, 1) << " % of "
+                                                << detail::fixed_string(flops_per_s * 1e-12, 0)
+                                                << " TFLOP/s (BF16" << clock_text() << ")",
                        ", ");
     return made;
+  }
+  /// ", 1980 MHz"; empty where the clock is not known.
+  std::string clock_text() const {
+    return clock_hz > 0.0 ? ", " + detail::fixed_string(clock_hz * 1e-6, 0) + " MHz"
+                          : std::string();
   }
 };
 
@@ -96,8 +102,10 @@ inline declared_use make_declared_use(vec<range_row> const& rows, steps_summary 
   auto const devices = static_cast<double>(roofline.devices);
   made.bytes = bytes.amount;
   made.flops = flops.amount;
-  made.bytes_per_s = devices * roofline.limit_of(roofline.memory);
-  made.flops_per_s = devices * roofline.limit_of(declared_use::operations_roof);
+  made.bytes_per_s = devices * roofline.peak_of(roofline.memory);
+  made.flops_per_s = devices * roofline.peak_of(declared_use::operations_roof);
+  roof const* const operations = roofline.find(declared_use::operations_roof);
+  if (operations != nullptr && operations->nominal > 0.0) made.clock_hz = roofline.highest_clock_hz;
   made.mbu = bytes.use(steps, made.bytes_per_s);
   made.mfu = flops.use(steps, made.flops_per_s);
   return made;

@@ -37,7 +37,7 @@ finding finding_of(finding_rule const& rule, rule_result const& said, candidate&
   made.advice = rule.advice;
   if (!seen.advice.empty()) made.advice = seen.advice;
   if (!said.advice.empty()) made.advice = said.advice;
-  made.needs = seen.needs;
+  made.needs = std::string(seen.needs);
   made.part = seen.part.value_or(rule.part);
   made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part, seen.between,
                          std::move(seen.kernel), seen.launches});
@@ -115,9 +115,22 @@ class finding_judge {
       made_.findings.push_back(merged(rule, std::move(causes)));
       limit_cost(made_.findings.back());
     }
+    if (!made_.findings.empty() && made_.findings.back().rule == rule.id)
+      say_what_is_open(made_.findings.back(), said.open);
+    else
+      add_undecided(rule, said);
+  }
+
+  /// A rule that found its cause has run: of what it could not judge the finding says how to learn
+  /// more.
+  static void say_what_is_open(finding& found, std::vector<undecided_rule> const& open) {
+    for (undecided_rule const& range : open)
+      if (found.needs.empty() && range.is_by_keys()) found.needs = range.quoted_needs();
+  }
+  void add_undecided(finding_rule const& rule, rule_result const& said) {
     for (undecided_rule const& open : said.open) add_undecided(rule, open);
     if (!said.has_data && rule.needs != deciding::nothing && run_.has_device_work())
-      add_undecided(rule, run_.what_decides(rule.needs));
+      add_undecided(rule, run_.what_decides_without(said.lacks, rule.needs));
   }
 
   /// All ranges together cost no more than the period.

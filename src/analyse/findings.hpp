@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -71,7 +72,7 @@ struct finding {
   std::vector<finding_evidence> evidence;
   std::string_view cause;   ///< in a few words; "" where it never shortens a step
   std::string_view advice;  ///< what to try
-  std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
+  std::string needs;        ///< keys of STRATA= that would tell more; "" where none would
   finding_part part = finding_part::none;  ///< of the ranges
   /// The period without this cause alone, in all its ranges (what_if.hpp); NaN where that is
   /// unknown. It is the step where no time between steps is known.
@@ -85,13 +86,17 @@ struct finding {
     double const gain = step_ns - predicted_step_ns;
     return detail::is_finite(gain) ? std::max(0.0, gain) : cost_ns_per_step;
   }
+  /// What it takes in its ranges.
+  double taken_ns() const noexcept {
+    double taken = 0.0;
+    for (finding_range const& range : ranges) taken += range.cost_ns_per_step;
+    return taken;
+  }
   /// Whether a step of `step_ns` gains more than the cause takes: what else the GPU waits for
   /// ends with it.
   bool ends_other_waits(double step_ns) const noexcept {
     constexpr double more_than_taken = 1.02;  // times; chosen
-    double taken = 0.0;
-    for (finding_range const& range : ranges) taken += range.cost_ns_per_step;
-    return detail::is_finite(predicted_step_ns) && gain_ns(step_ns) > more_than_taken * taken;
+    return detail::is_finite(predicted_step_ns) && gain_ns(step_ns) > more_than_taken * taken_ns();
   }
   /// Whether a step of `step_ns` gets shorter without this cause alone. A doubt about the numbers
   /// costs nothing, so it neither shortens nor leaves a step.
@@ -113,7 +118,10 @@ enum class deciding : std::uint8_t {
   hbm,           ///< counters=hbm
   kernels,       ///< kernels= and the name of a range
   every_kernel,  ///< the memory traffic of each kernel
-  no_graphs      ///< counting beside CUDA graphs leaves out what the rule needs
+  no_graphs,     ///< counting beside CUDA graphs leaves out what the rule needs
+  again,         ///< the same: the build that recorded did not count yet what the rule needs
+  more_steps,    ///< the same with more steps: the program ended before all passes were counted
+  other_gpu      ///< this one does not count what the rule needs
 };
 
 /// The counters of deciding::every_kernel.
@@ -125,14 +133,29 @@ struct undecided_rule {
   deciding decider = deciding::nothing;
   std::string range;  ///< the name of the range whose kernels are to be counted apart
 
-  /// The keys of STRATA= that would decide, or "switching CUDA graphs off".
+  /// The keys of STRATA= that would decide; what else would, in words.
   std::string needs() const { return needs_as(range, ","); }
-  /// The same for a shell, with the name of the range in quotes.
-  std::string quoted_needs() const { return needs_as("'" + range + "'", ","); }
+  /// The same as a word of a shell.
+  std::string quoted_needs() const { return needs_as(detail::shell_word(range), ","); }
   /// What to do, as the start of a sentence.
   std::string how_to_decide() const {
-    if (decider == deciding::no_graphs) return "switch CUDA graphs off";
-    return "record with " + quoted_needs();
+    switch (decider) {
+      case deciding::no_graphs:
+        return "switch CUDA graphs off";
+      case deciding::again:
+        return "recorded by an older build: record again";
+      case deciding::more_steps:
+        return "record more steps with counters=findings";
+      case deciding::other_gpu:
+        return "record on a GPU that counts what they need";
+      default:
+        return "record with " + quoted_needs();
+    }
+  }
+  /// Whether other keys of STRATA= decide.
+  bool is_by_keys() const noexcept {
+    return decider != deciding::no_graphs && decider != deciding::again &&
+           decider != deciding::other_gpu;
   }
   /// The same with that name as it is to be written, and with what is between keys.
   std::string needs_as(std::string const& name, char const* between) const {
@@ -147,15 +170,21 @@ struct undecided_rule {
         return std::string("counters=memory") + between + "kernels=all";
       case deciding::no_graphs:
         return "switching CUDA graphs off";
+      case deciding::again:
+        return "recording again";
+      case deciding::more_steps:
+        return "counters=findings";
+      case deciding::other_gpu:
+        return "another GPU";
       default:
         return {};
     }
   }
 };
 
-/// The first causes of the list, fixed all at once.
+/// The causes that gain most, fixed all at once.
 struct fixed_together {
-  std::size_t causes = 0;  ///< that many; fewer than 2: nothing is said
+  std::vector<std::size_t> findings;  ///< their positions, ascending; fewer than 2: none is said
   double step_ns = std::numeric_limits<double>::quiet_NaN();  ///< the step without them
 };
 

@@ -40,14 +40,20 @@ struct unfused_format {
 constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
                                               {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
 
-/// Instructions of threads for integers, with those by which they divide: a division by what is
-/// known when it runs only is a reciprocal (XU) between two conversions.
-double integer_instructions(rule_context const& run, std::size_t row) noexcept {
+/// Instructions of threads by which integers are divided: a division by what is known when it runs
+/// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
+/// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the
+/// conversions too: it divides no integers for all that is known.
+double dividing_instructions(rule_context const& run, std::size_t row) noexcept {
   constexpr double conversions_by_division = 2.0;
   double const converting = run.own_or_0(row, "conversion_instructions");
-  double const others = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
-  double const divisions = std::max(0.0, std::min(others, converting / conversions_by_division));
-  return run.own(row, "integer_instructions") + (1.0 + conversions_by_division) * divisions;
+  double const special = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
+  double floating = run.own_or_0(row, "flop_fp16") / 2.0;
+  for (unfused_format const& format : unfused_formats)
+    for (std::string_view const key : {format.add, format.mul, format.fused})
+      floating += run.own_or_0(row, key);
+  double const divisions = std::min(special - floating, converting / conversions_by_division);
+  return (1.0 + conversions_by_division) * std::max(0.0, divisions);
 }
 
 }  // namespace
@@ -155,7 +161,8 @@ rule_result integer_work(rule_context const& run) {
       run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row)) return std::nullopt;
         double const all = run.own(row, "predicated_on_instructions");
-        double const part = part_of(integer_instructions(run, row), all);
+        double const dividing = dividing_instructions(run, row);
+        double const part = part_of(run.own(row, "integer_instructions") + dividing, all);
         double const memory = run.load(row).use(gpu_unit::hbm);
         if (part < mostly || memory < least_memory || memory > most_memory) return std::nullopt;
         // Good code has an integer instruction for each other one.
@@ -167,8 +174,9 @@ rule_result integer_work(rule_context const& run) {
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            percent_text(part) +
-                " of the instructions are integer ones (addresses, divisions), and " +
+            percent_text(part) + " of the instructions are integer ones" +
+                (dividing > 0.0 ? " or divide integers (a reciprocal between conversions), and "
+                                : ", and ") +
                 std::string(run.load(row).roof) + " is used for " + run.load(row).percent_text() +
                 " of the time, device memory for " + percent_text(memory));
         run.prove_own(seen, "integer_instructions", "instructions");

@@ -111,6 +111,7 @@ template <class Look>
 rule_result look_at_counted(rule_context const& run, std::string_view key, Look const& look) {
   rule_result made;
   made.has_data = false;
+  made.lacks = key;
   for (std::size_t row = 0; row < run.rows.size(); ++row) {
     double const ns = run.load(row).time_ns;
     bool const is_seen = run.is_judged(row) && run.rows[row].self.kernels != 0 && run.is_worth(ns);

@@ -50,6 +50,7 @@ class period_comparer {
       run_period const& period = period_of(r);
       if (period.parts.empty()) return {};
       by_cause_ = by_cause_ && period.knows_causes;
+      names_between_ = names_between_ || period.names_between;
       knows_limits_ = knows_limits_ && (period.bound != "GPU-bound" || !period.limit.empty());
     }
     same_traffic_ = is_traffic_alike();
@@ -116,12 +117,13 @@ class period_comparer {
     bool const after = runs_.is_later(r);
     double const weight = runs_.weight(r);
     run_period const& period = period_of(r);
-    (after ? made_.after_ms : made_.before_ms) += period.ns / 1e6 * weight;
     (after ? made_.after_first_ms : made_.before_first_ms) += period.first_ns / 1e6 * weight;
     bool const has_limit = knows_limits_ && !period.limit.empty();
     (after ? made_.after_bound : made_.before_bound) = has_limit ? period.limit : period.bound;
     freedom_ += std::max(0.0, period.steps - 1.0);
     for (period_part const& part : period.parts) {
+      if (part.kind == period_kind::between && !names_between_) continue;
+      (after ? made_.after_ms : made_.before_ms) += part.ns / 1e6 * weight;
       row_sums& sums = sums_of(part);
       period_row& row = sums.row;
       sums.ms[r] += part.ns / 1e6;
@@ -243,16 +245,32 @@ class period_comparer {
     double const lost = row.kind == period_kind::between ? lost_between_ : lost_in_steps_;
     double const explained = lost * larger_ms + clocks;
     double const explained_part = larger_ms > 0.0 ? explained / larger_ms : 0.0;
+    constexpr double interval = 1.96;  // standard deviations, of 95 %
+    double const unexplained = std::abs(row.change_ms()) - explained;
+    row.is_noise = !(unexplained > interval * row.noise_ms);
     // What no part tells is no cause.
     row.changed = row.kind != period_kind::overlap &&
-                  (std::abs(row.change_ms()) > needed * row.noise_ms + explained ||
-                   is_changed_beside(sums, family, explained_part));
+                  (unexplained > needed * row.noise_ms ||
+                   is_changed_beside(sums, family, explained_part) || is_beyond_all_noise(row));
+  }
+  /// Whether a row changed by more than the noise of a program does, however few steps tell how
+  /// large that is: a good part of the period became half of itself, or twice.
+  bool is_beyond_all_noise(period_row const& row) const {
+    constexpr double least_factor = 2.0;       // chosen
+    constexpr double least_deviations = 10.0;  // chosen
+    constexpr double least_part = 0.01;        // of the period; chosen
+    double const larger_ms = std::max(row.before_ms, row.after_ms);
+    double const smaller_ms = std::min(row.before_ms, row.after_ms);
+    return larger_ms > least_factor * smaller_ms &&
+           std::abs(row.change_ms()) > least_deviations * row.noise_ms &&
+           larger_ms > least_part * std::max(made_.before_ms, made_.after_ms);
   }
 
   compare_context const& context_;
   compared_runs const& runs_;
   bool by_cause_ = true;
-  bool knows_limits_ = true;  // the unit that limits each run that is bound by the GPU
+  bool names_between_ = false;  // of any run: else the time between steps is left out of all
+  bool knows_limits_ = true;    // the unit that limits each run that is bound by the GPU
   bool same_traffic_ = true;
   double noise_of_run_ = noise_of_run;
   std::size_t basis_ = 0;      // ranges that tell it

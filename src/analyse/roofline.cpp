@@ -69,6 +69,7 @@ class roofline_builder {
     for (profile_device const* const device : worked)
       if (device->name != worked[0]->name) return;
     device_ = worked[0];
+    table_.highest_clock_hz = 1e3 * device_->clock_khz;
   }
 
   /// What was measured on the device is the height; what it cannot exceed is counted, or known of
@@ -84,6 +85,7 @@ class roofline_builder {
     made.used = is_positive(work);
     made.origin = is_positive(counted) ? roof_origin::counted : roof_origin::device_attributes;
     made.rate = made.limit = is_positive(counted) ? counted : attribute;
+    made.nominal = attribute;
     if (is_positive(measured)) {
       made.origin = roof_origin::measured;
       made.rate = measured;

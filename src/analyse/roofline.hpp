@@ -44,7 +44,9 @@ struct roof {
   double rate = 0.0;
   roof_origin origin = roof_origin::counted;
   double limit = 0.0;  ///< what nothing exceeds: the rate, or more where that was measured
-  bool used = false;   ///< by any range: work of this kind was counted, or declared of HBM
+  /// At the device's highest clock, by its attributes: the same in all runs. 0: not known.
+  double nominal = 0.0;
+  bool used = false;  ///< by any range: work of this kind was counted, or declared of HBM
 };
 
 /// A range beside the roofs of one level of memory. Work and times are of a mean step and of all
@@ -132,6 +134,7 @@ struct range_limit {
 
 struct roofline_table {
   std::size_t devices = 1;          ///< that worked
+  double highest_clock_hz = 0.0;    ///< of the SMs, that nominal rates are at; 0: not known
   std::string_view memory = "HBM";  ///< the name of the devices' memory, and of its roof
   vec<roof> roofs;
   std::string measured_at;  ///< when the measured roofs were measured, UTC, ISO 8601
@@ -148,6 +151,11 @@ struct roofline_table {
   double rate_of(std::string_view name) const noexcept {
     roof const* const found = find(name);
     return found == nullptr ? std::numeric_limits<double>::quiet_NaN() : found->rate;
+  }
+  /// What all runs of a device have alike: its nominal rate; the limit where that is not known.
+  double peak_of(std::string_view name) const noexcept {
+    roof const* const found = find(name);
+    return found != nullptr && found->nominal > 0.0 ? found->nominal : limit_of(name);
   }
   double limit_of(std::string_view name) const noexcept {
     roof const* const found = find(name);

@@ -21,6 +21,19 @@ namespace {
 
 constexpr double least_off_cpu = 0.05;  // of a step, that others take; chosen
 
+/// Whether the text of STRATA= has the preset `findings` in its last counters=.
+bool asks_for_findings(std::string_view text) {
+  std::string asked;
+  while (!text.empty()) {
+    std::size_t const end = std::min(text.find(','), text.size());
+    std::string_view const item = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    constexpr std::string_view key = "counters=";
+    if (begins_with(item, key)) asked = "+" + std::string(item.substr(key.size())) + "+";
+  }
+  return asked.find("+findings+") != std::string::npos;
+}
+
 cpu_of_step cpu_of_mean_step(profile const& source) noexcept {
   cpu_of_step sum;
   std::uint32_t const first = source.first_recorded_step();
@@ -183,6 +196,21 @@ undecided_rule rule_context::what_decides(deciding needs, std::size_t row) const
   if (asked && !in.source.counters().left_out.empty()) return {{}, deciding::no_graphs, {}};
   if (row != 0 && load(row).units.is_known()) return {{}, deciding::kernels, rows[row].name};
   return {{}, needs, {}};
+}
+
+undecided_rule rule_context::what_decides_without(std::string_view metric, deciding needs) const {
+  undecided_rule const usual = what_decides(needs);
+  bool const has_preset = asks_for_findings(in.source.environment.options);
+  if (usual.decider == deciding::no_graphs || !has_preset || metric.empty()) return usual;
+  counter_set const& counted = in.source.counters();
+  if (counted.metrics.find(metric) == nullptr) {
+    for (absent_metric const& absent : counted.metrics.absent)
+      if (absent.key == metric) return {{}, deciding::other_gpu, {}};
+    // What has no metric at all was refused: the problems say why.
+    return counted.metrics.metrics.empty() ? usual : undecided_rule{{}, deciding::again, {}};
+  }
+  return counted.passes_done < counted.passes ? undecided_rule{{}, deciding::more_steps, {}}
+                                              : usual;
 }
 
 std::string rule_context::gpus() const {

@@ -93,6 +93,9 @@ class rule_context {
   /// left out others beside CUDA graphs, it is to switch these off; where they were counted of
   /// `row`, a range of several kernels, each kernel by itself would.
   undecided_rule what_decides(deciding needs, std::size_t row = 0) const;
+  /// The same of a rule for which no range has a value of `metric`: why a run that was asked for it
+  /// has none.
+  undecided_rule what_decides_without(std::string_view metric, deciding needs) const;
 
   bool is_expensive(double ns) const noexcept { return ns >= least_share * step_ns; }
   bool is_worth(double ns) const noexcept { return ns >= least_share_of_range * step_ns; }

@@ -54,6 +54,7 @@ struct rule_result {
   std::string title;                 ///< with the amounts of all candidates; "": each has its own
   std::string_view advice;           ///< of all candidates; "": each has its own
   bool has_data = true;              ///< false: no range has the counters that the rule needs
+  std::string_view lacks;            ///< where it has no data: one of these counters
   std::vector<undecided_rule> open;  ///< ranges that it could not judge; without the rule's name
 };
 

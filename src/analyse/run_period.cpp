@@ -57,29 +57,18 @@ struct sampled {
   }
 };
 
-/// The steps that follow each other, and the time between them.
-void add_between(profile const& source, run_period& made) {
-  std::vector<step_record> steps(source.steps.begin(), source.steps.end());
-  std::sort(steps.begin(), steps.end(),
-            [](step_record const& a, step_record const& b) { return a.step < b.step; });
-  sampled between;
-  double count = 0.0;
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    if (steps[i].step != steps[i - 1].step + 1) continue;
-    between.add(static_cast<double>(elapsed(steps[i - 1].end, steps[i].begin)));
-    count += 1.0;
-  }
-  if (!(between.sum > 0.0)) return;
-  period_part part{period_kind::between, "between steps", between.mean(count),
-                   between.variance(count)};
-  made.parts.push_back(std::move(part));
+/// The time between steps, by the rule of the reports.
+void add_between(mean_between const& between, run_period& made) {
+  made.names_between = between.is_named;
+  if (between.ns > 0.0)
+    made.parts.push_back({period_kind::between, "between steps", between.ns, between.variance});
 }
 
 /// The period of a recording whose timeline is whole.
 class timeline_period {
  public:
-  timeline_period(profile const& source, call_tree const& tree, table_input const& input)
-      : source_(source), tree_(tree), input_(input), steps_(input.steps.typical) {
+  timeline_period(profile const& source, call_tree const& tree, vec<step_idle> const& steps)
+      : source_(source), tree_(tree), steps_(steps) {
     for (std::size_t i = 0; i < steps_.size(); ++i) places_[steps_[i].step] = i;
   }
 
@@ -89,7 +78,6 @@ class timeline_period {
     add_work();
     add_idle();
     add_overlap();
-    if (!input_.steps.period_of_gpu) add_between(source_, made_);
     return std::move(made_);
   }
 
@@ -190,7 +178,6 @@ class timeline_period {
 
   profile const& source_;
   call_tree const& tree_;
-  table_input const& input_;
   vec<step_idle> const& steps_;
   std::map<std::uint32_t, std::size_t> places_;  ///< of the steps, by their numbers
   std::map<std::pair<period_kind, std::string>, std::size_t> parts_;
@@ -210,18 +197,16 @@ class summed_period {
     if (run_.steps.empty()) return {};
     find_step();
     run_.traced ? add_gpu() : add_host();
-    std::vector<double> between;
-    for (std::size_t i = 1; i < run_.steps.size(); ++i) {
+    return std::move(made_);
+  }
+  mean_between between() const {
+    times_between_steps times(step_ns_);
+    for (std::size_t i = without_first_ ? 2 : 1; i < run_.steps.size(); ++i) {
       run_step const& next = run_.steps[i];
       double const ns = next.end_ns - next.ns - run_.steps[i - 1].end_ns;
-      if (next.number == run_.steps[i - 1].number + 1.0 && ns >= 0.0) between.push_back(ns);
+      if (next.number == run_.steps[i - 1].number + 1.0) times.add(std::max(0.0, ns));
     }
-    if (mean(between) > 0.0)
-      made_.parts.push_back(
-          {period_kind::between, "between steps", mean(between),
-           squares(between) / std::max(1.0, static_cast<double>(between.size()) - 1.0) /
-               static_cast<double>(between.size())});
-    return std::move(made_);
+    return times.mean();
   }
 
  private:
@@ -379,7 +364,10 @@ run_period finished(run_period made) {
 }  // namespace detail
 
 run_period make_run_period(run_tables const& run) {
-  return detail::finished(detail::summed_period(run).make());
+  detail::summed_period period(run);
+  run_period made = period.make();
+  detail::add_between(period.between(), made);
+  return detail::finished(std::move(made));
 }
 
 run_period make_run_period(profile const& source, profile_tables& tables, run_tables const& run) {
@@ -387,8 +375,9 @@ run_period make_run_period(profile const& source, profile_tables& tables, run_ta
   call_tree const& tree = tables.folded();
   if (!source.traced || source.steps.empty()) return make_run_period(run);
   bool const is_whole = !input.steps.typical.empty();
-  run_period made = is_whole ? detail::timeline_period(source, tree, input).make()
+  run_period made = is_whole ? detail::timeline_period(source, tree, input.steps.typical).make()
                              : detail::summed_period(run).make();
+  detail::add_between(input.steps.between, made);
   if (input.steps.without_first) made.first_ns = input.steps.first_ns;
   roofline_table const roofline =
       make_roofline(source, input.folded, input.steps, input.gpu_counters());

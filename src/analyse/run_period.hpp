@@ -48,12 +48,13 @@ struct period_part {
 
 /// The mean period of a run.
 struct run_period {
-  double ns = 0.0;            ///< the sum of the parts
-  double steps = 0.0;         ///< that it is the mean of; 0: the run has none, and is the period
-  double first_ns = 0.0;      ///< of a first step that is apart, and in no part; 0 without one
-  bool knows_causes = false;  ///< whether idle time is known by cause, else it is one part
-  std::string bound;          ///< what bounds the step, such as "launch-bound"; empty: not known
-  std::string limit;          ///< where that is "GPU-bound" and units were counted: "HBM-bound"
+  double ns = 0.0;             ///< the sum of the parts
+  double steps = 0.0;          ///< that it is the mean of; 0: the run has none, and is the period
+  bool names_between = false;  ///< whether reports of the run name the time between steps
+  double first_ns = 0.0;       ///< of a first step that is apart, and in no part; 0 without one
+  bool knows_causes = false;   ///< whether idle time is known by cause, else it is one part
+  std::string bound;           ///< what bounds the step, such as "launch-bound"; empty: not known
+  std::string limit;           ///< where that is "GPU-bound" and units were counted: "HBM-bound"
   std::vector<period_part> parts;
 
   /// The part of that kind and name; null where there is none.

@@ -32,6 +32,14 @@ std::string stall_clause(stall_share const& most) {
          " of their time";
 }
 
+/// How near the kernels are to a limit. From `latency_use` on the unit bounds them too.
+std::string use_clause(range_limit const& load) {
+  std::string const unit(load.roof);
+  if (load.fraction() >= latency_use)
+    return "Latency beside " + unit + ", which is at " + load.use_text();
+  return "No hardware limit is reached: " + unit + " is used most, at " + load.percent_text();
+}
+
 /// The part of the kernels' time that ends with the wait. Without that wait each warp is ready
 /// sooner by its share; what was not counted may be all of it.
 double part_of_wait(stall_share const& most) noexcept {
@@ -86,9 +94,7 @@ rule_result latency_bound(rule_context const& run) {
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            (load.fraction() < latency_use ? "No hardware limit is reached: " : std::string()) +
-                std::string(load.roof) + " is used most, at " + load.percent_text() +
-                stall_clause(most) + "; the kernel is " + launch_text(run, kernel));
+            use_clause(load) + stall_clause(most) + "; the kernel is " + launch_text(run, kernel));
         if (is_told) seen.advice = most.stall->advice;
         run.prove_use(seen, gpu_unit::issue);
         run.prove_own(seen, "achieved_occupancy", "%");

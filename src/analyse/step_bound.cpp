@@ -307,8 +307,9 @@ class bound_sentence {
         times[kernel.short_name] += ns_in_step(kernel, run_.rows[row], run_.in.steps);
     return times;
   }
-  /// " Its longest kernel is flash_bprop_kernel, 18.5 ms of its kernels' 30.8 ms.": all of that
-  /// name; of a single one its name. Empty where none has much of the time.
+  /// " Its longest kernel is flash_bprop_kernel, 60 % of its kernels' time.": all of that name; of
+  /// a single one its name. A part, since kernels at the same time take more together than their
+  /// range. Empty where none has much of the time.
   static std::string longest_kernel_text(std::map<std::string_view, double> const& times) {
     constexpr double much = 0.2;        // of the time of the range's own kernels; chosen
     constexpr std::size_t widest = 60;  // columns of a name
@@ -325,8 +326,8 @@ class bound_sentence {
     std::string const name = shortened(longest, widest, 0);
     char const* const end = name == longest ? "." : "";  // an ellipsis ends a sentence
     if (times.size() == 1) return std::string(" Its kernel is ") + name + end;
-    return std::string(" Its longest kernel is ") + name + ", " + time_text(most) +
-           " of its kernels' " + time_text(all) + ".";
+    return std::string(" Its longest kernel is ") + name + ", " + percent_text(most / all) +
+           " of its kernels' time.";
   }
   /// Whether half of the idle time that the program's own code takes is spent on pages.
   bool awaits_pages() const {

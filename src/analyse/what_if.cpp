@@ -230,17 +230,73 @@ class step_predictor {
   step_replay replay_;
 };
 
-/// The first causes of the list that shorten the step, each with a prediction.
-std::vector<finding const*> first_causes(std::vector<finding> const& findings, double step_ns) {
-  constexpr std::size_t most = 3;  // as many as the console shows
-  std::vector<finding const*> first;
-  for (finding const& cause : findings) {
-    if (first.size() == most) break;
-    if (!cause.shortens_step(step_ns) || !is_finite(cause.predicted_step_ns)) break;
-    first.push_back(&cause);
+constexpr double least_gain = 0.01;  // of a step: least_share of the rules
+
+/// Chooses what to fix together: the cause that gains most alone, then whichever gains most beside
+/// those, also where it gains nothing alone.
+class fixes_together {
+ public:
+  /// Requires: the findings are in their order, the first one shortens the step.
+  fixes_together(std::vector<finding>& findings, step_predictor& predictor, double step_ns)
+      : findings_(findings), predictor_(predictor), step_ns_(step_ns) {
+    for (std::size_t i = 1; i < findings_.size(); ++i)
+      if (is_finite(findings_[i].predicted_step_ns)) others_.push_back(i);
+    auto const costs_more = [&](std::size_t a, std::size_t b) {
+      return findings_[a].cost_ns_per_step > findings_[b].cost_ns_per_step;
+    };
+    std::stable_sort(others_.begin(), others_.end(), costs_more);
+    others_.resize(std::min(others_.size(), most_tried));
+    std::sort(others_.begin(), others_.end());
   }
-  return first;
-}
+
+  fixed_together choose() {
+    fixed_together made;
+    made.findings.push_back(0);
+    made.step_ns = findings_[0].predicted_step_ns;
+    while (made.findings.size() < most_fixed && add_best(made)) {
+    }
+    std::sort(made.findings.begin(), made.findings.end());
+    return made;
+  }
+
+ private:
+  static constexpr std::size_t most_fixed = 3;  // as many as the console shows
+  static constexpr std::size_t most_tried = 8;  // those that cost most; each is a replay
+
+  bool add_best(fixed_together& made) {
+    std::size_t best = 0;
+    double shortest = made.step_ns - least_gain * step_ns_;
+    for (std::size_t const other : others_) {
+      if (std::count(made.findings.begin(), made.findings.end(), other) != 0) continue;
+      double const then = without(made.findings, other);
+      if (made.findings.size() == 1) tell(findings_[other], then);
+      if (!(then < shortest)) continue;
+      shortest = then;
+      best = other;
+    }
+    if (best == 0) return false;
+    made.findings.push_back(best);
+    made.step_ns = shortest;
+    return true;
+  }
+  double without(std::vector<std::size_t> const& fixed, std::size_t other) {
+    std::vector<finding const*> causes;
+    for (std::size_t const position : fixed) causes.push_back(&findings_[position]);
+    causes.push_back(&findings_[other]);
+    return predictor_.without(causes);
+  }
+  /// Of one that alone does not shorten the step: what it gains beside the first one.
+  void tell(finding& other, double with_first_ns) const {
+    double const gain = findings_[0].predicted_step_ns - with_first_ns;
+    if (other.leaves_step(step_ns_) && gain >= least_gain * step_ns_)
+      other.with_first_ns = with_first_ns;
+  }
+
+  std::vector<finding>& findings_;
+  step_predictor& predictor_;
+  double step_ns_;
+  std::vector<std::size_t> others_;  // that may be fixed beside the first one
+};
 
 }  // namespace
 }  // namespace detail
@@ -259,16 +315,10 @@ fixed_together predict_steps(std::vector<finding>& findings, profile const& sour
     return a.cost_ns_per_step > b.cost_ns_per_step;
   };
   std::stable_sort(findings.begin(), findings.end(), comes_first);
-  std::vector<finding const*> const first = detail::first_causes(findings, usual);
-  if (first.empty()) return {};
-  constexpr double least_gain = 0.01;  // of a step: least_share of the rules
-  for (finding& cause : findings) {
-    if (!cause.leaves_step(usual) || !detail::is_finite(cause.predicted_step_ns)) continue;
-    double const both = predictor.without({first.front(), &cause});
-    if (first.front()->predicted_step_ns - both >= least_gain * usual) cause.with_first_ns = both;
-  }
-  if (first.size() < 2) return {};
-  return {first.size(), predictor.without(first)};
+  finding const& first = findings.front();
+  if (!first.shortens_step(usual) || !detail::is_finite(first.predicted_step_ns)) return {};
+  fixed_together const together = detail::fixes_together(findings, predictor, usual).choose();
+  return together.findings.size() < 2 ? fixed_together() : together;
 }
 
 STRATA_END

@@ -23,34 +23,54 @@ std::string time_and_share(double ns, std::string const& what, double period_ns)
   return time_text(ns) + " " + what + (share.empty() ? share : " (" + share + " %)");
 }
 
+/// What a list has of one name.
+struct listed_part {
+  std::string name;
+  std::size_t finding;  ///< or none
+  double ns;
+};
+
+/// " (454 us to gain)": of kernels that a finding explains, most of which their limit takes. Empty
+/// where it gains nearly all of them.
+std::string gain_text(listed_part const& part, report_input const& input) {
+  constexpr double nearly_all = 0.95;  // chosen
+  if (part.finding == account_part::none) return {};
+  double const period_ns = input.account.period_ns;
+  finding const& found = input.findings.findings[part.finding];
+  if (found.leaves_step(period_ns)) return " (alone no gain)";
+  double const gain = found.gain_ns(period_ns);
+  return gain < nearly_all * part.ns ? " (" + time_text(gain) + " to gain)" : std::string();
+}
+
 /// "launch 275 us, host work 50 us": the parts of one kind, joined by what they are, the longest
 /// first.
-std::string list_of(period_account const& account, account_kind kind) {
-  std::vector<std::pair<std::string, double>> sums;
-  for (account_part const& part : account.parts) {
+std::string list_of(report_input const& input, account_kind kind) {
+  std::vector<listed_part> sums;
+  for (account_part const& part : input.account.parts) {
     if (part.kind != kind) continue;
     std::string name = part.name;
-    if (kind == account_kind::explained)
-      name = part.finding != account_part::none   ? "finding " + std::to_string(part.finding + 1)
-             : name == to_string(limiter::launch) ? "kernels too short to fill the GPU"
-                                                  : name;
+    std::size_t const finding = kind == account_kind::explained ? part.finding : account_part::none;
+    if (finding != account_part::none)
+      name = "finding " + std::to_string(finding + 1);
+    else if (kind == account_kind::explained && name == to_string(limiter::launch))
+      name = short_kernels;
     auto const same = std::find_if(sums.begin(), sums.end(),
-                                   [&](auto const& known) { return known.first == name; });
+                                   [&](auto const& known) { return known.name == name; });
     if (same == sums.end())
-      sums.emplace_back(std::move(name), part.ns);
+      sums.push_back({std::move(name), finding, part.ns});
     else
-      same->second += part.ns;
+      same->ns += part.ns;
   }
   std::stable_sort(sums.begin(), sums.end(),
-                   [](auto const& a, auto const& b) { return a.second > b.second; });
+                   [](auto const& a, auto const& b) { return a.ns > b.ns; });
   constexpr std::size_t most = 4;
   std::string text;
   double rest = 0.0;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     if (i >= most && sums.size() > most + 1)
-      rest += sums[i].second;
+      rest += sums[i].ns;
     else
-      add_part(text, sums[i].first + " " + time_text(sums[i].second), ", ");
+      add_part(text, sums[i].name + " " + time_text(sums[i].ns) + gain_text(sums[i], input), ", ");
   }
   if (rest > 0.0) add_part(text, "others " + time_text(rest), ", ");
   return text;
@@ -77,7 +97,7 @@ std::string account_text(report_input const& input) {
     double const ns = account.of(each.kind);
     if (!(ns > least * account.period_ns)) continue;
     std::string part = time_and_share(ns, each.words, account.period_ns);
-    if (each.has_list) part += ": " + list_of(account, each.kind);
+    if (each.has_list) part += ": " + list_of(input, each.kind);
     add_part(text, part, "; ");
   }
   std::string const whole = input.steps.from_steps
@@ -87,9 +107,8 @@ std::string account_text(report_input const& input) {
 }
 
 std::string unknown_text(report_input const& input) {
-  constexpr double least = 0.01;  // of the period: least_share of the rules
   account_part const* const most = input.account.largest_unknown();
-  if (most == nullptr || most->ns < least * input.account.period_ns) return {};
+  if (most == nullptr || !input.account.is_large(*most)) return {};
   if (!input.source.traced) return {};
   std::string text = most->row == account_part::none || most->row >= input.folded.size()
                          ? std::string("Work of no range")
@@ -97,7 +116,9 @@ std::string unknown_text(report_input const& input) {
   text += ", " + time_and_share(most->ns, std::string("of the ") + input.steps.whole(),
                                 input.account.period_ns);
   if (!most->about.empty()) text += ": " + most->about;
-  return text + ". What would tell more: " + most->tells;  // no full stop ends a command
+  text += ".";
+  if (most->tells.words.empty()) return text;  // the next command tells
+  return text + " What would tell more: " + std::string(most->tells.words) + ".";
 }
 
 }  // namespace detail

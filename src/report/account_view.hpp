@@ -18,8 +18,8 @@ namespace detail {
 /// no part is known.
 std::string account_text(report_input const& input);
 
-/// What is not known most of all, and the command that would tell; empty where that is less than a
-/// hundredth of the period.
+/// What is not known most of all, and what would tell where no command does; empty where that is
+/// less than a hundredth of the period.
 std::string unknown_text(report_input const& input);
 
 }  // namespace detail

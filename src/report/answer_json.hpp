@@ -18,6 +18,7 @@
 #include "../analyse/rules.hpp"
 #include "account_view.hpp"
 #include "finding_view.hpp"
+#include "next_command.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
@@ -58,6 +59,7 @@ class answer_json {
     json_.end_array();
     write_together(table.together);
     write_account();
+    write_next();
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
     json_.line();
     json_.integer("checks", std::size(finding_rules));
@@ -68,6 +70,7 @@ class answer_json {
       json_.object();
       json_.text("rule", undecided.rule);
       json_.text("needs", undecided.needs());
+      json_.text("how", undecided.how_to_decide());
       json_.end_object();
     }
     json_.end_array();
@@ -125,6 +128,7 @@ class answer_json {
     json_.number("mbu_peak", declared.bytes_per_s);
     json_.number("mfu", declared.mfu);
     json_.number("mfu_peak", declared.flops_per_s);
+    json_.number("mfu_peak_clock_hz", declared.clock_hz);
     json_.number("outside_ns", steps.outside_ns);
     json_.number("outside_gpu_ns", steps.outside_gpu_ns);
     json_.end_object();
@@ -176,11 +180,13 @@ class answer_json {
     json_.end_object();
   }
 
-  /// The step without the first findings together.
+  /// The step without the findings that gain most together.
   void write_together(fixed_together const& together) {
     json_.line();
     json_.object("together");
-    json_.integer("findings", together.causes);
+    json_.array("findings");
+    for (std::size_t const position : together.findings) json_.integer({}, position + 1);
+    json_.end_array();
     json_.number("predicted_step_ns", together.step_ns);
     json_.text("prediction", together_text(together, input_.steps));
     json_.end_object();
@@ -204,6 +210,16 @@ class answer_json {
     if (page_ == nullptr) write_parts(account);
     json_.end_object();
   }
+  /// The command that would tell most of what is not known.
+  void write_next() {
+    next_command const next = make_next_command(input_);
+    json_.line();
+    json_.object("next");
+    json_.text("command", next.text);
+    json_.text("first", next.first);
+    json_.boolean("tells_more", next.tells_more);
+    json_.end_object();
+  }
   void write_parts(period_account const& account) {
     json_.array("parts");
     for (account_part const& part : account.parts) {
@@ -220,7 +236,7 @@ class answer_json {
         json_.integer("finding", part.finding + 1);
       json_.number("ns", part.ns);
       json_.text("about", part.about);
-      json_.text("tells", part.tells);
+      json_.text("tells", part.kind == account_kind::unknown ? part.tells.text() : std::string());
       json_.end_object();
     }
     json_.end_array();

@@ -13,6 +13,7 @@
 #include "../analyse/findings.hpp"
 #include "account_view.hpp"
 #include "finding_view.hpp"
+#include "next_command.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
@@ -62,8 +63,8 @@ inline std::string more_findings(std::size_t rest) {
 }
 
 /// The answer: what bounds the step, what all of it goes to, the causes that gain most, what to
-/// try, what is not known most of all, and what else there is. Findings have the numbers that they
-/// have everywhere.
+/// try, what is not known most of all, what else there is, and the command that would tell more.
+/// Findings have the numbers that they have everywhere.
 inline void write_answer(text_writer& out, report_input const& input, std::size_t width,
                          bool color) {
   constexpr std::size_t most = 3;  // causes
@@ -97,6 +98,11 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   if (without_gain > 0) add_part(more, "alone no gain: " + rules_without_gain, "; ");
   add_part(more, undecided_text(table.undecided), "; ");
   write("more:      ", more, {});
+  next_command const next = make_next_command(input);
+  if (!next.tells_more || !input.source.traced) return;  // who asks for host times has them
+  // A command is one line, however wide: broken, no shell takes it.
+  if (!next.first.empty()) write("next:      ", next.first, {});
+  out.write((next.first.empty() ? "next:      " : "           ") + next.text + "\n");
 }
 
 }  // namespace detail

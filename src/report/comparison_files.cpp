@@ -127,6 +127,7 @@ class comparison_json {
     json_.number("after_ms", row.after_ms);
     json_.number("noise_ms", row.noise_ms);
     json_.boolean("changed", row.changed);
+    json_.boolean("within_noise", row.is_noise && !row.changed);
     json_.number("before_kernels", row.before_kernels);
     json_.number("after_kernels", row.after_kernels);
     json_.number("before_hbm_bytes", row.before_hbm_bytes);

@@ -55,6 +55,17 @@ std::string bottleneck_without(finding const& found) {
   return is_of_gpu ? "the host would be the bottleneck" : "the GPU would wait for something else";
 }
 
+/// " 5.80 ms of its 18.0 ms stay: ..."; empty where the step gets shorter by nearly all that the
+/// cause takes.
+std::string what_stays(finding_view const& view, double step_ns) {
+  constexpr double least = 0.05;  // of what it takes; chosen
+  double const taken = view.found->taken_ns();
+  double const stays = taken - view.gain_ns;
+  if (stays < least * taken || human_percent(stays, step_ns).empty()) return {};
+  return " " + time_text(stays) + " of its " + time_text(taken) +
+         " stay: " + bottleneck_without(*view.found) + ".";
+}
+
 std::string prediction_of(finding_view const& view, steps_summary const& steps) {
   finding const& found = *view.found;
   double const step_ns = steps.period_ns();
@@ -73,42 +84,9 @@ std::string prediction_of(finding_view const& view, steps_summary const& steps) 
       steps.is_slowed() ? " than " + time_text(step_ns) + " unrecorded" : std::string();
   return "Without this cause, the " + whole + " would take " + time_text(found.predicted_step_ns) +
          share_text(view.gain_ns, step_ns, " shorter" + base) +
-         (view.ends_other_waits ? ", since other idle time ends with it." : ".");
+         (view.ends_other_waits ? ", since other idle time ends with it." : ".") +
+         what_stays(view, step_ns);
 }
-
-/// Values that findings rest on and no file has.
-struct evidence_column {
-  std::string_view key;
-  column_words words;
-};
-constexpr evidence_column evidence_columns[] = {
-    {"gpu_idle_ns", {"GPU idle"}},
-    {"gpu_idle_between_ns", {"GPU idle between steps"}},
-    {"gaps", {"idle gaps", "idle gap"}},
-    {"pinned_ns", {"from pinned memory"}},
-    {"blocks_at_a_time", {"blocks at a time", "block at a time"}},
-    {"multiprocessors", {"SMs", "SM"}},
-    {"shared_bytes", {"shared memory of a block"}},
-    {"collective_bytes", {"in collectives"}},
-    {"streams", {"streams", "stream"}},
-    {"overlap_ns", {"side by side"}},
-    {"time_at_roof_ns", {"at its roof"}},
-    {"lost", {"records lost", "record lost"}},
-    {"own_ns", {"of Strata itself"}},
-    {"cpu_ns", {"on a CPU"}},
-    {"wall_ns", {"of wall time"}},
-    {"voluntary_switches", {"voluntary switches of the CPU", "voluntary switch of the CPU"}},
-    {"involuntary_switches", {"involuntary switches of the CPU", "involuntary switch of the CPU"}},
-    {"first_third_ns", {"first third of the steps"}},
-    {"last_third_ns", {"last third of the steps"}},
-    {"first_ns", {"first step"}},
-    {"longest_ns", {"longest step"}},
-    {"p50_ns", {"median step"}},
-    {"slow_steps", {"slow steps", "slow step"}},
-    {"chain_kernels", {"kernels of the chain", "kernel of the chain"}},
-    {"chain_ns", {"in kernels of the chain"}},
-    {"saved_bytes", {"that one kernel would keep on the chip"}},
-};
 
 /// What people call a value, by the columns of the files; empty where no column names it.
 column_words words_of(std::string_view key) {
@@ -173,8 +151,7 @@ finding_view view_of(finding const& found, steps_summary const& steps) {
     made.gain = (is_finite(found.predicted_step_ns) ? "" : "up to ") + time_text(made.gain_ns) +
                 " a " + std::string(steps.whole()) + share_text(made.gain_ns, step_ns);
   made.prediction = prediction_of(made, steps);
-  if (!found.needs.empty())
-    made.next = "record with " + std::string(found.needs) + " to learn more";
+  if (!found.needs.empty()) made.next = "record with " + found.needs + " to learn more";
   for (finding_evidence const& value : found.evidence)
     made.evidence.push_back({value.path,
                              found.of_step ? std::string(whole_step) : path_label(value.path),
@@ -189,10 +166,18 @@ std::vector<finding_view> view_findings(findings_table const& table, steps_summa
 }
 
 std::string together_text(fixed_together const& together, steps_summary const& steps) {
-  if (together.causes < 2 || !is_finite(together.step_ns)) return {};
+  std::size_t const count = together.findings.size();
+  if (count < 2 || !is_finite(together.step_ns)) return {};
   double const step_ns = steps.period_ns();
-  return std::string("Without findings 1 ") + (together.causes == 2 ? "and " : "to ") +
-         std::to_string(together.causes) + " together, the " + std::string(steps.whole()) +
+  std::string numbers;
+  if (count > 2 && together.findings.back() - together.findings.front() + 1 == count) {
+    numbers = std::to_string(together.findings.front() + 1) + " to " +
+              std::to_string(together.findings.back() + 1);
+  } else {
+    for (std::size_t i = 0; i < count; ++i)
+      add_part(numbers, std::to_string(together.findings[i] + 1), i + 1 < count ? ", " : " and ");
+  }
+  return "Without findings " + numbers + " together, the " + std::string(steps.whole()) +
          " would take " + time_text(together.step_ns) +
          share_text(step_ns - together.step_ns, step_ns, " shorter") + ".";
 }

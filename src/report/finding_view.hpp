@@ -5,6 +5,7 @@
 // One view of a finding: console, page, strata explain, findings.json and OpenMetrics show this.
 
 #include <strata/base/macros.hpp>
+#include <strata/tables/columns.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "../analyse/findings.hpp"
 
@@ -14,6 +15,40 @@
 
 STRATA_BEGIN
 namespace detail {
+
+/// Values that findings rest on and no file has.
+struct evidence_column {
+  std::string_view key;
+  column_words words;
+};
+inline constexpr evidence_column evidence_columns[] = {
+    {"gpu_idle_ns", {"GPU idle"}},
+    {"gpu_idle_between_ns", {"GPU idle between steps"}},
+    {"gaps", {"idle gaps", "idle gap"}},
+    {"pinned_ns", {"from pinned memory"}},
+    {"blocks_at_a_time", {"blocks at a time", "block at a time"}},
+    {"multiprocessors", {"SMs", "SM"}},
+    {"shared_bytes", {"shared memory of a block"}},
+    {"collective_bytes", {"in collectives"}},
+    {"streams", {"streams", "stream"}},
+    {"overlap_ns", {"side by side"}},
+    {"time_at_roof_ns", {"at its roof"}},
+    {"lost", {"records lost", "record lost"}},
+    {"own_ns", {"of Strata itself"}},
+    {"cpu_ns", {"on a CPU"}},
+    {"wall_ns", {"of wall time"}},
+    {"voluntary_switches", {"voluntary switches of the CPU", "voluntary switch of the CPU"}},
+    {"involuntary_switches", {"involuntary switches of the CPU", "involuntary switch of the CPU"}},
+    {"first_third_ns", {"first third of the steps"}},
+    {"last_third_ns", {"last third of the steps"}},
+    {"first_ns", {"first step"}},
+    {"longest_ns", {"longest step"}},
+    {"p50_ns", {"median step"}},
+    {"slow_steps", {"slow steps", "slow step"}},
+    {"chain_kernels", {"kernels of the chain", "kernel of the chain"}},
+    {"chain_ns", {"in kernels of the chain"}},
+    {"saved_bytes", {"that one kernel would keep on the chip"}},
+};
 
 /// A value that a finding rests on, as every output shows it.
 struct evidence_view {

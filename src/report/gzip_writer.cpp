@@ -133,7 +133,10 @@ gzip_writer::gzip_writer(text_writer& out, unsigned threads)
 
 gzip_writer::~gzip_writer() = default;
 
-bool gzip_writer::has_zlib() noexcept { return zlib::library().is_whole(); }
+bool gzip_writer::has_zlib() noexcept {
+  static bool const has = zlib::library().is_whole();  // to open a library reads its file
+  return has;
+}
 
 unsigned gzip_writer::spare_threads() noexcept {
   return std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);

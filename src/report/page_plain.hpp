@@ -11,6 +11,7 @@
 #include <strata/tables/steps_summary.hpp>
 #include "account_view.hpp"
 #include "answer_text.hpp"
+#include "next_command.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>
@@ -84,6 +85,10 @@ class page_plain {
     out_.write("</ol>\n");
     write_element("p", together_text(input_.findings.together, input_.steps));
     write_element("p", unknown_text(input_));
+    next_command const next = make_next_command(input_);
+    if (!next.tells_more || !input_.source.traced) return;
+    write_element("p", "What would tell more: " + next.first);
+    write_element("pre", next.text);
   }
 
   /// Of a mean step, the longest first: on the GPU, or on the host where no GPU worked.

@@ -22,7 +22,7 @@ MAY_INCLUDE = {
         session""",
     # An ordinary library, which nothing of include/ sees: pure functions of a profile too, and what hands them to sessions.
     "src/analyse": "base profile tables src/analyse",
-    "src/report": "base profile tables src/analyse src/report",
+    "src/report": "base profile tables options.hpp src/analyse src/report",  # the next command has the keys of the run
     "src/live": "base profile src/live",
     "src/recording": "base profile recording session src/recording",
     "src/ceilings": "base profile collect/cuda session src/analyse src/ceilings",

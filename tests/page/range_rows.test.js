@@ -37,6 +37,16 @@ test("what has no place is hidden, with what is below it", () => {
     ["step", "loss", "load", "outside"]);
 });
 
+test("a second click on a heading sorts the other way round", () => {
+  const sort = column("busy") || column("host");
+  const rows = isReversed => visibleRows({rows: folded.rows, sort, isReversed, search: "",
+    isOpen: () => false, isHidden: () => false}).filter(row => !row.more && !row.outside);
+  const usual = rows(false);
+  assert.ok(usual.length > 1);
+  assert.deepStrictEqual(rows(true).map(row => row.label),
+    usual.map(row => row.label).reverse());
+});
+
 test("rows are sorted within their parent", () => {
   assert.deepStrictEqual(shown({sort: "name"}),
     ["load", "step", "block[*]", "attention", "mlp", "3 more", "loss", "outside"]);

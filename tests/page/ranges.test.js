@@ -90,9 +90,13 @@ test("a choice is told to all that listen", () => {
 
 test("a choice is kept in the address, which leads back to it", () => {
   const addresses = [];
-  globalThis.history = {replaceState: (state, title, address) => addresses.push(address)};
-  globalThis.location = {pathname: "/report.html"};
+  globalThis.location = {pathname: "/report.html", hash: ""};
+  globalThis.history = {pushState: (state, title, address) => {
+    addresses.push(address);
+    globalThis.location.hash = address.startsWith("#") ? address : "";
+  }};
   page.choose(3);
+  page.choose(3);  // Back leads to another choice, not to the same one
   assert.deepStrictEqual(addresses, ["#range=step%2Fblock%5B*%5D%2Fattention"]);
   assert.strictEqual(page.placeOfAddress(addresses[0]), 3);
   assert.deepStrictEqual([3, 2, 4].map(page.lookOf), ["picked", null, "pale"]);

@@ -11,8 +11,12 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 from _script import build, end, environment, failures, needs, program, root
+
+sys.path.insert(0, str(root / "page"))
+from chromium import Browser, find_browser  # noqa: E402
 
 tests = build / "tests/bin/unit_tests"
 needs(program, tests)
@@ -44,6 +48,12 @@ def same(one, other):
     return near(one, other) if numbers else one == other
 
 
+def words_of(evidence):
+    """Of "GPU idle 9.34 ms", "1,468 idle gaps" and "time at peak of HBM: 1.20 ms" what is no number."""
+    text = evidence.split(": ")[0]
+    return re.sub(r"^[\d.,e+-]+ | [\d.,e+-]+( [\w/]+)?$", "", text)
+
+
 def flat(text):
     return " ".join(text.split())
 
@@ -63,7 +73,7 @@ class run_outputs:
 
     def __init__(self, recording):
         self.name = recording.stem
-        folder = pathlib.Path("outputs") / self.name
+        folder = self.folder = pathlib.Path("outputs") / self.name
         shutil.rmtree(folder, ignore_errors=True)
         done = ran("report", recording, "--formats", "table+json+csv+html+openmetrics", "--out", folder, COLUMNS="240")
         that(done.returncode == 0, f"{self.name}: {done.stderr}")
@@ -103,6 +113,78 @@ class run_outputs:
 
     def that(self, ok, text):
         that(ok, f"{self.name}: {text}")
+
+    # The page as people see it says the same.
+    def check_dom(self, browser):
+        browser.open(self.folder / "report.html", 1400, False)
+        step, account = self.findings["step"], self.findings["account"]
+        shown = flat(browser.run("document.getElementById('main').innerText"))
+        for other in ("in no range", "no range launched it", "between ranges", "No rule found anything wrong"):
+            self.that(other not in shown, f"the page: {other}")
+        if "llama" not in self.page["environment"]["command"]:
+            said = shown  # but for problems, which are as they were recorded
+            for problem in self.page["problems"]:
+                said = said.replace(flat(problem)[1:], "")  # it begins a sentence
+            self.that("GGML_CUDA" not in said, "the page has llama.cpp's variable for another program")
+        self.that(flat(account["text"]) in shown, "the page: another account")
+        if self.findings["next"]["tells_more"] and self.page["traced"]:
+            self.that(flat(self.findings["next"]["command"]) in shown, "the page: another next command")
+        shares = browser.run(
+            "[...document.querySelectorAll('[aria-label=\"Cost of Strata\"] tbody td:last-child')].map(e => e.textContent)"
+        )
+        for share in filter(None, shares):
+            self.that(float(share.strip("< %").replace(",", "")) <= 100, f"the page: Strata cost {share} of the recorded time")
+        if not browser.run("!!document.querySelector('.budget')"):
+            return
+        parts = browser.run(
+            "[...document.querySelectorAll('.budget > span')].map(e => [e.classList.contains('idle'), Number(e.dataset.ns)])"
+        )
+        idle = sum(ns for is_idle, ns in parts if is_idle)
+        self.that(near(idle, self.idle(), 1e-3), f"the page's bar has {idle} ns idle, the account {self.idle()}")
+        self.that(near(sum(ns for _, ns in parts), step["period_ns"], 0.01), "the page's bar is no period")
+        helps = browser.run(
+            """[...document.querySelectorAll('.parts li')].map(e => [e.querySelector('i').classList.contains('idle'),
+            ...[...e.querySelectorAll('[data-finding]')].map(h => [Number(h.dataset.finding), Number(h.dataset.gain)])])"""
+        )
+        for is_idle, *found in helps:
+            for number, gain in found:
+                finding = self.findings["findings"][number - 1]
+                of_kernels = finding["part"] in ("kernels", "none")
+                both = finding["part"] == "copies"  # wait for them, and run them
+                self.that(both or of_kernels != is_idle, f"the page: {finding['rule']} is of {'idle' if is_idle else 'busy'} time")
+                self.that(gain <= finding["gain_ns_per_step"] * 1.001, f"the page: {finding['rule']} gains {gain}")
+        if self.page.get("launches_graphs"):
+            general = browser.run("[...document.querySelectorAll('.parts .helps')].map(e => e.textContent).join(' ')")
+            self.that("a CUDA graph," not in general, "the page: a graph for a program that replays one")
+        uses = browser.run(
+            """typeof unitsOf === 'undefined' ? [] : folded.rows.slice(1).map(row =>
+            [row.path, (unitsOf(row).find(bar => bar.name === 'L2') || {}).use, level2Traffic(row).share])"""
+        )
+        for path, unit, traffic in uses:
+            if unit is not None and traffic is not None:
+                self.that(traffic <= unit + 1, f"{path}: L2 moves {traffic} % of its peak, and is used for {unit} %")
+
+    # The phrases that the outputs use as categories.
+    def phrases(self):
+        account, findings = self.findings["account"], self.findings["findings"]
+        for part in account["parts"]:
+            yield part["kind"]
+            yield part["name"]
+        yield from re.findall(r"(?:^A \w+ of [\d.]+ \w+ is |; )[\d.]+ \w+ ([a-z ]+) \(", account["text"])
+        yield from re.findall(r"[:,] ([A-Za-z][A-Za-z ]+?) [\d.]+ [mun]?s\b", re.sub(r"finding \d+", "", account["text"]))
+        for one in findings:
+            yield one["rule"]
+            yield one["cause"]
+            for item in one["evidence"]:
+                yield words_of(item["text"])
+        for limit in self.findings["limits"]:
+            yield re.sub(r" and .*", "", limit["limiter"])
+        head = self.findings["bound"].split(": ")[0]
+        if ": " in self.findings["bound"] and len(head) < 20:
+            yield head
+        for row in (self.compared or {}).get("period", {}).get("rows", []):
+            if row["kind"] != "range":
+                yield row["label"]
 
     # One account, whose parts add up.
     def check_account(self):
@@ -348,6 +430,64 @@ made = subprocess.run(
 that(made.returncode == 0, made.stdout)
 recordings = sorted((root / "examples/report").glob("*.strata")) + sorted(folder.glob("*.strata"))
 that(len(recordings) >= 30, f"recordings are missing: {len(recordings)}")
+def check_pairs(all_outputs):
+    """A comparison names the largest part of the whole change, and no factor where nothing is common."""
+    runs = {one.name: one for one in all_outputs}
+    for before, after in (("gpt2-eager", "gpt2-fused"), ("gpt2-fused", "gpt2-memory"), ("pytorch-training", "pytorch-attention"),
+                          ("llama-decode", "gpt2-fused")):
+        pair = f"{before} and {after}"
+        files = [root / f"examples/report/{name}.strata" for name in (before, after)]
+        written = pathlib.Path("outputs") / "pair"
+        done = ran("compare", *files, "--json", f"{written}.json", "--markdown", f"{written}.md", "--html", f"{written}.html")
+        compared = json.loads(pathlib.Path(f"{written}.json").read_text(encoding="utf-8"))
+        text, period = flat(done.stdout), compared["period"]
+        if before == "llama-decode":
+            that("faster" not in text and "times as long" not in text and not period["rows"], f"{pair} have nothing in common: {text[:300]}")
+            continue
+        rows = period["rows"]
+        for side in ("before_ms", "after_ms"):
+            that(near(sum(row[side] for row in rows), period[side], 1e-3), f"{pair}: the rows are no period {side}")
+            if (side == "before_ms") == (before in runs) and before in runs:
+                mine = runs[before].findings["step"]
+                if not mine["usual_ns"] < mine["mean_ns"]:
+                    that(near(period["before_ms"] * 1e6, mine["period_ns"], 0.01), f"{pair}: another period before")
+        changed = [row for row in rows if row["changed"]]
+        most = max(changed, key=lambda row: abs(row["after_ms"] - row["before_ms"]), default=None)
+        markdown = flat(pathlib.Path(f"{written}.md").read_text(encoding="utf-8"))
+        page = pathlib.Path(f"{written}.html").read_text(encoding="utf-8")
+        if most:
+            that(f"changed most: {most['label']}, " in text, f"{pair}: {most['label']} changed most: {text[-400:]}")
+            that("Changed most: " in markdown, f"{pair}: Markdown does not say what changed most")
+        for row in rows:
+            that(not (row["changed"] and row["within_noise"]), f"{pair}: {row['label']} changed within noise")
+            that(f'"label":{json.dumps(row["label"])}' in page, f"{pair}: the page has no row {row['label']}")
+        if before == "gpt2-eager":
+            that(done.returncode == 0 and most["kind"] == "idle", f"{pair}: {done.returncode}, {most}")
+            that("latency: long scoreboard before, issue" in text, f"{pair}: causes of both sides are not named")
+    # What is of the device alone is the same in all of its runs.
+    for key in ("mfu_peak", "mbu_peak"):
+        peaks = {runs[name].findings["step"][key] for name in ("gpt2-eager", "gpt2-fused", "gpt2-memory")}
+        that(len(peaks) == 1, f"{key} differs by run: {peaks}")
+
+
+topics = set()
+seen = []
+browser = Browser(find_browser(), str(pathlib.Path("browser").resolve())) if find_browser() else None
+if browser:
+    browser.start()
 for each in recordings:
-    run_outputs(each).check()
+    outputs = run_outputs(each)
+    outputs.check()
+    if browser and each.parent.name == "report":
+        outputs.check_dom(browser)
+    topics.update(outputs.phrases())
+    seen.append(outputs)
+if browser:
+    browser.end()
+check_pairs(seen)
+# Each phrase that an output uses as a category is explained.
+topics.discard("")
+that(len(topics) > 60, f"few phrases were found: {sorted(topics)}")
+for topic in sorted(topics):
+    that(ran("help", topic).returncode == 0, f"strata help {topic}: {ran('help', topic).stderr}")
 end(f"{checks} checks of {len(recordings)} recordings")

@@ -339,6 +339,13 @@ class Page:
         for column in range(min(3, self.count("#range-rows thead th"))):
             self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
             self.expect(self.count("#range-rows [aria-sort]") == 1, "a heading does not sort")
+            shown = self.run("!document.querySelector('#range-rows [aria-sort]').hidden")  # it has room
+            self.expect(not shown or self.run("document.activeElement.closest('#range-rows [aria-sort]') !== null"), "the focus leaves the heading that sorts")
+            if column:
+                direction = "document.querySelector('#range-rows [aria-sort]').getAttribute('aria-sort')"
+                first = self.run(direction)
+                self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
+                self.expect(self.run(direction) != first, "a second click on a heading does not sort the other way round")
         if self.has("#range-view"):
             self.choose("#range-view", "1")
             self.expect(self.run("rangeTable.view.name") == "each", "the ranges are not shown each by itself")
@@ -410,7 +417,7 @@ class Page:
             self.expect((", though little: " in tiles) == (first["gain_ns_per_step"] < 0.05 * step), "how much helps what helps most")
             self.expect(("Most to gain: " in tiles) == (first["gain_ns_per_step"] > 0.1 * step), "what there is to gain is in the first line")
         else:
-            none = "What helps most is not measured: " if self.run("answer.undecided.length > 0") else " found nothing that would shorten"
+            none = "What helps most is not measured. " if self.run("answer.undecided.length > 0") else " found nothing that would shorten"
             self.expect((none in tiles) == self.run("summary.gpu_busy_ns > 0"), "the headline of no finding")
         if self.run("summary.from_steps && summary.count > 1"):
             self.expect(self.run("time(summary.usual_ns)") in tiles and self.run("(typicalCount < 20 ? ', longest ' : ', p95 ') + time(summary.p95_ns)") in tiles, "the mean step and its note")
@@ -485,6 +492,12 @@ class Page:
         self.expect(self.run("location.hash") == "" and self.run("document.getElementById('chosen').hidden"), "the choice stays")
         self.act(f"location.hash = {json.dumps(address)}")
         self.expect(self.run("chosen") == place, "the address does not lead to the range")
+        self.act("choose(0); history.back()")
+        self.expect(self.run("chosen") == place, "Back does not lead to the choice before")
+        self.act("location.hash = '#range=no/such/range'")
+        self.expect(self.run("document.getElementById('chosen').textContent") == "This page has no range no/such/range.", "an unknown range is not named")
+        for link in self.run("[...document.querySelectorAll('#budget a[href^=\"#finding-\"]')].map(a => a.getAttribute('href'))"):
+            self.expect(self.has(link), f"{link} leads to no finding")
         self.act("choose(0)")
         self.expect(self.run("[...document.querySelectorAll('#icicle-figure rect')].every(r => !r.classList.contains('pale'))"), "ranges stay pale")
 

@@ -142,7 +142,7 @@ TEST_CASE("the account of a run without work, and of host times alone") {
   answer const host(p.made);
   closes(host.input);
   REQUIRE(host.input.account.largest_unknown() != nullptr);
-  CHECK(host.input.account.largest_unknown()->tells == "STRATA=trace");
+  CHECK(host.input.account.largest_unknown()->tells.text() == "STRATA=trace");
   profile const nothing;
   closes(answer(nothing).input);
 }
@@ -182,7 +182,30 @@ TEST_CASE("the account: a unit at 80 % is a roof, a cause explains, the rest nam
   answer const bare(p.made);
   closes(bare.input);
   REQUIRE(bare.input.account.largest_unknown() != nullptr);
-  CHECK(bare.input.account.largest_unknown()->tells == "STRATA=trace,counters=findings");
+  CHECK(bare.input.account.largest_unknown()->tells.text() == "STRATA=trace,counters=findings");
+}
+
+TEST_CASE(
+    "work of a thread in no range is named as that, with the mark that brings it to a range") {
+  program p;
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
+    p.kernel_of(0, 1000 * us);
+    p.made.launches.back().thread = 5;
+    p.wait();
+  });
+  auto const unknown = [&] { return detail::unknown_text(answer(p.made).input); };
+  CHECK(unknown().find("launched by thread 5, which is in no range: mark what it does") !=
+        std::string::npos);
+  p.made.environment.command = "python3 train.py";
+  CHECK(unknown().find("thread 5, which is in no range (in PyTorch the backward pass") !=
+        std::string::npos);
+  p.made.threads.push_back({5, 0, "pt_autograd_0"});
+  CHECK(unknown().find("launched by pt_autograd_0, which is in no range (PyTorch's backward pass: "
+                       "put a range around loss.backward()); kernel work") != std::string::npos);
+  // What the thread of the steps launches outside ranges is of no other thread.
+  for (driver_call_record& call : p.made.launches) call.thread = 0;
+  CHECK(unknown().find("launched by") == std::string::npos);
 }
 
 TEST_CASE("host work, waits, allocations and copies between steps are found as those within") {

@@ -3,6 +3,7 @@
 #include "analyse/compare.hpp"
 #include "analyse/run_period.hpp"
 #include "analyse/run_tables.hpp"
+#include "report/report_input.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +18,7 @@
 
 #include "../../tools/compare_markdown.hpp"
 #include "../sanitizers.hpp"
+#include "finding_sample.hpp"
 #include "resampled_program.hpp"
 
 namespace compare_period_test {
@@ -70,6 +72,46 @@ int found(resampled::planted const& change, period_kind kind, std::string const&
 }
 
 }  // namespace
+
+TEST_CASE("report, account and comparison have one time between steps, without rare pauses") {
+  using finding_test::us;
+  auto const between_of = [](int pauses, std::int64_t usual, strata::run_period& by_sums,
+                             strata::run_period& by_records) {
+    finding_test::program p;
+    for (int i = 0; i < 40; ++i) {
+      p.run(1, [&] {
+        p.kernel_of(p.mlp, 90 * us);
+        p.wait();
+      });
+      p.now += i % 4 == 1 && i / 4 < pauses ? 30000 * us : usual;
+    }
+    strata::profile_tables tables(p.made);
+    strata::run_tables const run = make_run_tables(p.made);
+    by_sums = make_run_period(run);
+    by_records = run.period;
+    strata::report_input input(std::move(tables.input()));
+    input.find_answer(tables.folded());
+    CHECK(input.account.between_ns == input.steps.between_ns);
+    return input.steps.between_ns;
+  };
+  auto const ns = [](strata::run_period const& period) {
+    strata::period_part const* const part = period.find(period_kind::between, "between steps");
+    return part == nullptr ? 0.0 : part->ns;
+  };
+  strata::run_period by_sums, by_records;
+  double const usual = between_of(2, 40 * us, by_sums, by_records);
+  CHECK(usual == doctest::Approx(40 * us));
+  CHECK(ns(by_sums) == doctest::Approx(usual));
+  CHECK(ns(by_records) == doctest::Approx(usual));
+  double const frequent = between_of(8, 40 * us, by_sums, by_records);
+  CHECK(frequent > 5000 * us);
+  CHECK(ns(by_sums) == doctest::Approx(frequent));
+  CHECK(ns(by_records) == doctest::Approx(frequent));
+  // What is too short to be named is known, and of no comparison.
+  CHECK(between_of(0, us / 2, by_sums, by_records) == 0.0);
+  CHECK(ns(by_records) == doctest::Approx(us / 2));
+  CHECK(!by_records.names_between);
+}
 
 TEST_CASE("the rows of the period sum to its change") {
   std::mt19937 random(5);
@@ -132,6 +174,50 @@ TEST_CASE("5 % planted in one of 100 ranges, in idle time, in a copy is named fi
   CHECK(in_range * 100 >= tried * 95);
   CHECK(in_gaps * 100 >= tried * 95);
   CHECK(in_copies * 100 >= tried * 95);
+}
+
+TEST_CASE("what no noise explains is decided, also of two steps, and no label says noise of it") {
+  auto const of_ranges = [](double attention_us, double mlp_us) {
+    finding_test::program p;
+    double const uneven[] = {1.0, 1.002, 0.999};
+    for (double const part : uneven)
+      p.run(1, [&] {
+        p.in(p.attention, [&](std::uint32_t row) {
+          p.kernel_of(row, static_cast<std::int64_t>(part * attention_us * 1000));
+        });
+        p.in(p.mlp, [&](std::uint32_t row) {
+          p.kernel_of(row, static_cast<std::int64_t>(part * mlp_us * 1000));
+        });
+        p.wait();
+      });
+    return p.made;
+  };
+  comparison const c = compared(of_ranges(1000, 500), of_ranges(20, 540));
+  for (period_row const& row : c.period.rows) {
+    std::string const text = tools::period_line(row).text;
+    CAPTURE(text);
+    if (row.name == "attention") CHECK((row.changed && text == "attention"));
+    if (row.name == "mlp") {  // 8 % of 500 us, of which three steps do not tell the noise well
+      CHECK(!row.is_noise);
+      CHECK(text == (row.changed ? "mlp" : "mlp (too few steps to tell)"));
+    }
+    if (row.is_noise && !row.changed) CHECK(text.find("(within noise)") != std::string::npos);
+  }
+}
+
+TEST_CASE("rows say both sides by name") {
+  period_row row;
+  row.name = "mlp";
+  row.before_ms = 2;
+  row.after_ms = 1;
+  row.changed = true;
+  row.before_kernels = 96;
+  row.after_kernels = 24;
+  row.before_limiter = "launch";
+  row.after_limiter = "HBM 87 % and issue 85 %";
+  CHECK(
+      tools::period_line(row).text ==
+      "mlp; kernels 96.0 before, 24.0 after; limiter launch before, HBM 87 % and issue 85 % after");
 }
 
 TEST_CASE("the largest part of a change is named, whatever kind it is of") {

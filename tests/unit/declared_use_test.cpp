@@ -51,7 +51,19 @@ TEST_CASE("declared use: what all ranges declare, by HBM's peak and that of BF16
   CHECK(hbm == doctest::Approx(4.81e12).epsilon(0.01));
   CHECK(use.mbu == near_to(1.2e9 / seconds / hbm));
   CHECK(use.mfu == near_to(9e9 / seconds / bf16));
-  CHECK(use.text() == "MBU 19.8 % of 4.81 TB/s, MFU 0.7 % of 1071 TFLOP/s (BF16)");
+  CHECK(use.text() == "MBU 19.8 % of 4.81 TB/s, MFU 0.7 % of 1071 TFLOP/s (BF16, 1980 MHz)");
+}
+
+TEST_CASE("declared use: the peaks of a device are the same whatever clocks a run counted at") {
+  program p = two_ranges();
+  declare(p, p.attention, 1e9, 8e9);
+  declared_use const plain = answer(p.made).input.declared;
+  for (std::uint32_t const row : {p.attention, p.mlp}) p.count_nothing(row);  // 989 TFLOP/s
+  answer const counted(p.made);
+  REQUIRE(counted.input.roofline.limit_of("BF16 tensor") < 0.95 * plain.flops_per_s);
+  CHECK(counted.input.declared.flops_per_s == plain.flops_per_s);
+  CHECK(counted.input.declared.bytes_per_s == plain.bytes_per_s);
+  CHECK(counted.input.declared.text() == plain.text());
 }
 
 TEST_CASE("declared use: a range counts for those below it") {

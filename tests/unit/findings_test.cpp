@@ -1015,6 +1015,29 @@ TEST_CASE("rules without their counters say which would decide") {
   CHECK(answer(profile()).findings().empty());
 }
 
+TEST_CASE("a run that was asked for the counters of a rule is not told to ask for them") {
+  program p = one_kernel();
+  std::string const lost = "smsp__sass_data_bytes_mem_global_op_ld.sum";
+  p.made.environment.options = "trace,counters=roofline+findings";
+  auto const how = [](profile const& made) {
+    answer const said(made);
+    REQUIRE(said.input.findings.undecided.size() == 1);
+    CHECK(said.input.findings.undecided[0].rule == "uncoalesced");
+    return said.input.findings.undecided[0].how_to_decide();
+  };
+  auto& counted = p.made.add_counters(strata::counter_set::gpu);
+  p.drop(lost);
+  counted.passes = 3;
+  CHECK(how(p.made) == "record more steps with counters=findings");
+  counted.metrics.metrics.keep_if(
+      [](resolved_metric const& metric) { return metric.key != "global_load_bytes"; });
+  CHECK(how(p.made) == "recorded by an older build: record again");
+  counted.metrics.absent.push_back({"global_load_bytes", "the chip has none"});
+  CHECK(how(p.made) == "record on a GPU that counts what they need");
+  p.made.environment.options = "trace,counters=roofline";
+  CHECK(how(p.made) == "record with counters=findings");
+}
+
 TEST_CASE("rules without what CUDA graphs leave out do not ask for it again") {
   program p = one_kernel();
   std::string const lost = "smsp__sass_data_bytes_mem_global_op_ld.sum";
@@ -1291,7 +1314,8 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   steps.p50_ns = steps.mean_ns;
   steps.unrecorded_ns = 800.0 * us;
   CHECK(text(700) ==
-        "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded).");
+        "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded). "
+        "100 us of its 200 us stay: the GPU would wait for something else.");
   steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
   CHECK(detail::view_of(found, steps).prediction ==

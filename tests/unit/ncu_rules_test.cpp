@@ -289,6 +289,26 @@ TEST_CASE("integer-work: a division is conversions and a reciprocal, too") {
         exactly(0.667 / 0.8 * (1.0 - 2.0 * (1.0 - 0.582 - 1.5 * 0.061)) * kernel_ns));
 }
 
+TEST_CASE("integer-work: a special function beside floating-point arithmetic divides no integers") {
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.667);
+  p.hbm(p.attention, 0.343);
+  threads(p, 32, 28.8);
+  p.set(p.attention, integers, 0.582 * 28.8e6);
+  p.set(p.attention, converting, 0.061 * 28.8e6);
+  p.use(p.attention, "xu", 1.5 * 0.061 * 28.8 / 32);
+  answer(p.made).first_is("integer-work", "attention");
+  has(title_of(p.made, "integer-work"), "or divide integers");
+  for (char const* const beside : {"fmul", "ffma", "fadd"}) {  // exp, a root, a sum of these
+    program other = p;
+    other.set(p.attention, op(beside), 0.031 * 28.8e6);
+    answer(other.made).is_silent();
+  }
+  p.set(p.attention, integers, 0.7 * 28.8e6);
+  p.set(p.attention, op("fmul"), 0.031 * 28.8e6);
+  CHECK(title_of(p.made, "integer-work").find("divi") == std::string::npos);
+}
+
 // --- products ---
 
 namespace {

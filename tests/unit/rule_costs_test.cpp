@@ -323,7 +323,7 @@ TEST_CASE("the console says which keys would decide most of the rules that are o
   CHECK(detail::undecided_text(open).empty());
   open.push_back({"tail-wave", deciding::kernels, "mlp"});
   CHECK(detail::undecided_text(open) ==
-        "record with counters=findings,kernels='mlp' to run 1 more check");
+        "record with counters=findings,kernels=mlp to run 1 more check");
   open.push_back({"extra-traffic", deciding::hbm, {}});
   open.push_back({"atomics", deciding::findings, {}});
   CHECK(detail::undecided_text(open) == "record with counters=findings to run 2 more checks");
@@ -455,12 +455,12 @@ TEST_CASE("the sentence: the kernels of one name that have much of the range's t
     CHECK(text.find(part) != std::string::npos);
   };
   says(bound(300 * us, 400 * us, 0),
-       " of the step). Its longest kernel is work, 600 us of its kernels' 1.00 ms.");
+       " of the step). Its longest kernel is work, 60 % of its kernels' time.");
   says(bound(100 * us, 400 * us, 0),
-       " of the step). Its longest kernel is other, 400 us of its kernels' 600 us.");
+       " of the step). Its longest kernel is other, 67 % of its kernels' time.");
   says(bound(300 * us, 0, 0), " of the step). Its kernel is work.");
   says(bound(200 * us, 500 * us, 0, 300 * us),
-       " of the step). Its longest kernel is work, 700 us of its kernels' 1.20 ms.");
+       " of the step). Its longest kernel is work, 58 % of its kernels' time.");
   says(bound(100 * us, 100 * us, 800 * us), "kernel is " + std::string(59, 'k'));
 }
 
@@ -783,6 +783,22 @@ TEST_CASE("one view has what each output says of a finding") {
   CHECK(view.evidence[2].label == "(outside ranges)");
 }
 
+TEST_CASE("what a cause takes beyond its gain is said, with what bounds the step then") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.mean_ns = 1e6;
+  finding found;
+  found.cost_ns_per_step = 5e5;
+  found.predicted_step_ns = 7e5;
+  found.ranges = {{"mlp", 1, 5e5, finding_part::kernels}};
+  CHECK(detail::view_of(found, steps).prediction ==
+        "Without this cause, the step would take 700 us (30.0 % shorter). 200 us of its 500 us "
+        "stay: the host would be the bottleneck.");
+  found.ranges[0].cost_ns_per_step = 3e5;
+  CHECK(detail::view_of(found, steps).prediction ==
+        "Without this cause, the step would take 700 us (30.0 % shorter).");
+}
+
 TEST_CASE("alone no gain: the sentence says what bounds the step then, and what finding 1 adds") {
   steps_summary steps;
   steps.from_steps = true;
@@ -801,9 +817,16 @@ TEST_CASE("alone no gain: the sentence says what bounds the step then, and what 
   CHECK(detail::view_of(found, steps)
             .prediction.rfind("Alone no gain: the GPU would wait for something else.", 0) == 0);
   CHECK(detail::view_of(found, steps).gain.empty());
-  CHECK(detail::together_text({1, 5e5}, steps).empty());
-  CHECK(detail::together_text({2, 5e5}, steps) ==
+  CHECK(detail::together_text({{0}, 5e5}, steps).empty());
+  CHECK(detail::together_text({{0, 1}, 5e5}, steps) ==
         "Without findings 1 and 2 together, the step would take 500 us (50.0 % shorter).");
+  CHECK(detail::together_text({{0, 2}, 5e5}, steps).rfind("Without findings 1 and 3 together", 0) ==
+        0);
+  CHECK(
+      detail::together_text({{0, 1, 2}, 5e5}, steps).rfind("Without findings 1 to 3 together", 0) ==
+      0);
+  CHECK(detail::together_text({{0, 2, 3}, 5e5}, steps)
+            .rfind("Without findings 1, 3 and 4 together", 0) == 0);
 }
 
 }  // namespace rule_costs_test

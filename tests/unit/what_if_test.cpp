@@ -510,7 +510,8 @@ TEST_CASE("what gains nothing alone gains with the first cause") {
     findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
   }
   fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
-  CHECK(made.causes == 0);  // one cause alone is not several
+  CHECK(made.findings == std::vector<std::size_t>{0, 1});
+  CHECK(made.step_ns == doctest::Approx(105'000));
   CHECK(findings[0].predicted_step_ns == doctest::Approx(155'000));
   CHECK(std::isnan(findings[0].with_first_ns));
   CHECK(findings[1].leaves_step(step.steps.mean_ns));
@@ -558,9 +559,36 @@ TEST_CASE("the first causes together gain what each of them gains, and no more t
   }
   double const now = step.steps.mean_ns;
   fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
-  REQUIRE(made.causes == 2);
+  REQUIRE(made.findings.size() == 2);
   CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 200'000));
   CHECK(made.step_ns == doctest::Approx(now - 400'000));
+}
+
+TEST_CASE("together are those that gain most together, not the first ones of the list") {
+  program p;
+  p.run(4, [&] {
+    p.kernels(p.a, 4, 100 * us);
+    p.kernels(p.b, 4, 50 * us);
+    p.wait();
+  });
+  answer const step(p);
+  // The second is a part of the first one's kernels: what it takes goes with those.
+  std::vector<finding> findings(3);
+  std::size_t const rows[] = {1, 1, 2};
+  double const costs[] = {400'000, 300'000, 200'000};
+  for (std::size_t i = 0; i < 3; ++i) {
+    findings[i].part = finding_part::kernels;
+    findings[i].row = rows[i];
+    findings[i].cost_ns_per_step = costs[i];
+    findings[i].ranges.push_back({"", rows[i], costs[i], finding_part::kernels});
+  }
+  fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[1].row == 1);
+  CHECK(made.findings == std::vector<std::size_t>{0, 2});
+  CHECK(made.step_ns < findings[0].predicted_step_ns - 190'000);
+  // Alone there is nothing together.
+  findings.resize(1);
+  CHECK(predict_steps(findings, step.source, step.tree, step.steps).findings.empty());
 }
 
 TEST_CASE("a cause in several ranges goes in all of them at once") {

@@ -33,6 +33,58 @@ std::size_t first_of_last_steps(std::size_t count, Records records) {
   return first;
 }
 
+/// The times between steps of the host that follow each other, without the few long pauses of the
+/// program, such as those in which it validates or saves.
+class times_between_steps {
+ public:
+  /// `step_ns`: a mean step.
+  explicit times_between_steps(double step_ns) noexcept : step_ns_(step_ns) {}
+
+  void add(double ns) noexcept { (is_pause(ns) ? pauses_ : usual_).add(ns); }
+  /// Whether a time that was added is in the mean: where pauses are frequent, they are too.
+  bool counts(double ns) const noexcept { return !is_pause(ns) || !are_pauses_rare(); }
+
+  mean_between mean() const noexcept {
+    constexpr double least = 0.01;  // of a step: what less is costs nothing that a finding names
+    sums all = usual_;
+    if (!are_pauses_rare()) all.add(pauses_);
+    mean_between made;
+    if (!(all.count > 0.0)) return made;
+    made.ns = all.sum / all.count;
+    if (all.count > 1.0)
+      made.variance = larger(0.0, all.squares - all.sum * made.ns) / (all.count - 1.0) / all.count;
+    made.is_named = made.ns > 0.0 && made.ns >= least * step_ns_;
+    return made;
+  }
+
+ private:
+  struct sums {
+    double count = 0.0;
+    double sum = 0.0;
+    double squares = 0.0;
+
+    void add(double ns) noexcept { add({1.0, ns, ns * ns}); }
+    void add(sums const& more) noexcept {
+      count += more.count;
+      sum += more.sum;
+      squares += more.squares;
+    }
+  };
+
+  bool is_pause(double ns) const noexcept {
+    constexpr double pause = 10.0;  // steps; chosen
+    return ns > pause * step_ns_;
+  }
+  bool are_pauses_rare() const noexcept {
+    constexpr double rare = 0.1;  // of the steps that follow another one; chosen
+    return pauses_.count <= rare * (usual_.count + pauses_.count);
+  }
+
+  double step_ns_;
+  sums usual_;
+  sums pauses_;
+};
+
 /// How long the device is idle between the work of two steps that follow each other; less than 0
 /// where they overlap.
 class step_distances {
@@ -351,29 +403,20 @@ class steps_builder {
   }
   /// What lies between a step of the host and the next one, without the few long pauses.
   void find_distances() {
-    constexpr double least = 0.01;  // of a step: what less is costs nothing that a finding names
-    constexpr double pause = 10.0;  // steps; chosen
-    constexpr double rare = 0.1;    // of the steps that follow another one; chosen
     if (!made_.from_steps || made_.period_of_gpu) return;
-    vec<distance> pauses;
+    times_between_steps times(made_.mean_ns);
     for (std::size_t i = first_; i + 1 < steps_.size(); ++i) {
       bool const follows = steps_[i + 1].step == steps_[i].step + 1;
       if (!follows || !is_typical(static_cast<std::uint32_t>(i))) continue;
-      distance const made{steps_[i].end, larger(steps_[i].end, steps_[i + 1].begin),
-                          steps_[i].thread};
-      (made.ns() > pause * made_.mean_ns ? pauses : distances_).push_back(made);
+      distances_.push_back(
+          {steps_[i].end, larger(steps_[i].end, steps_[i + 1].begin), steps_[i].thread});
+      times.add(distances_.back().ns());
     }
-    auto const all = static_cast<double>(distances_.size() + pauses.size());
-    if (static_cast<double>(pauses.size()) > rare * all)
-      for (distance const& made : pauses) distances_.push_back(made);
-    for (distance const& made : distances_) made_.between_ns += made.ns();
-    if (!distances_.empty()) made_.between_ns /= static_cast<double>(distances_.size());
-    if (made_.between_ns >= least * made_.mean_ns) {
-      distances_.sort([](distance const& a, distance const& b) { return a.begin < b.begin; });
-    } else {
-      made_.between_ns = 0.0;
-      distances_.clear();
-    }
+    made_.between = times.mean();
+    distances_.keep_if(
+        [&](distance const& made) { return made_.between.is_named && times.counts(made.ns()); });
+    distances_.sort([](distance const& a, distance const& b) { return a.begin < b.begin; });
+    if (made_.between.is_named) made_.between_ns = made_.between.ns;
   }
   /// Mean and quantiles of these steps and of those that are kept in sums only.
   duration_statistics describe(vec<std::int64_t> durations) {

@@ -103,6 +103,13 @@ struct averaged_steps {
 };
 }  // namespace detail
 
+/// The mean time from the end of a step to the begin of the next one. Units: ns.
+struct mean_between {
+  double ns = 0.0;
+  double variance = 0.0;  ///< of the mean, ns squared
+  bool is_named = false;  ///< it is a hundredth of a step or more
+};
+
 /// The kernels of one stream in a mean step.
 struct stream_time {
   std::uint32_t device = 0;  ///< ordinal
@@ -158,6 +165,7 @@ struct steps_summary {
   /// From the end of a step to the begin of the next one in the same window; 0 where that is less
   /// than a hundredth of a step, and where a step is its period on the device.
   double between_ns = 0.0;
+  mean_between between;              ///< the same, however short
   double between_busy_ns = 0.0;      ///< of it, with work that no step launched
   double stepless_busy_ns = 0.0;     ///< of a step, only with such work
   double outside_ns = 0.0;           ///< of the whole run: recorded, but in no step

@@ -1,0 +1,223 @@
+#include "next_command.hpp"
+
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/utf8.hpp>
+#include <strata/options.hpp>
+#include <strata/profile/range_paths.hpp>
+#include <strata/tables/table.hpp>
+#include "../analyse/account.hpp"
+#include "../analyse/findings.hpp"
+#include "answer_text.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+/// One line without control characters, cut to so many columns.
+std::string shown_line(std::string_view text, std::size_t columns = 300) {
+  return shortened(console_text(text), columns);
+}
+
+/// The words of a command line that `shell_word` made; none where a shell would do more with the
+/// text than to take words.
+std::vector<std::string> words_of_command(std::string_view command) {
+  constexpr std::string_view meant = "\t\n\r\"`$&|;<>()[]{}*?!#~\\^";
+  std::vector<std::string> words;
+  std::string word;
+  for (std::size_t at = 0; at <= command.size(); ++at) {
+    if (at == command.size() || command[at] == ' ') {
+      words.push_back(std::move(word));
+      word.clear();
+    } else if (command.compare(at, 2, "\\'") == 0) {
+      word += command[++at];
+    } else if (command[at] == '\'') {
+      std::size_t const close = command.find('\'', at + 1);
+      if (close == command.npos) return {};
+      word += command.substr(at + 1, close - at - 1);
+      at = close;
+    } else if (meant.find(command[at]) == meant.npos) {
+      word += command[at];
+    } else {
+      return {};
+    }
+  }
+  return words;
+}
+
+/// The recorded command, each word quoted anew: nothing in a recording is run by a shell. PROGRAM
+/// where it is no plain list of words, or has what cannot be shown as it is.
+std::string program_words(std::string const& command) {
+  constexpr std::size_t max_columns = 1000;
+  std::string all;
+  std::vector<std::string> const words = words_of_command(command);
+  if (words.empty() || words.front().empty()) return "PROGRAM";
+  for (std::string const& word : words) all += (all.empty() ? "" : " ") + shell_word(word);
+  return shown_line(all, max_columns) == all ? all : "PROGRAM";
+}
+
+class command_maker {
+ public:
+  explicit command_maker(report_input const& input) : in_(input) {
+    vec<std::string> ignored;
+    before_ = options::parse(in_.source.environment.options, ignored);
+  }
+
+  next_command make() {
+    find_what_tells();
+    std::string const program = program_words(in_.source.environment.command);
+    std::string const step = step_words();
+    std::string const memory = memory_words();
+    next_command made;
+    made.tells_more = tells_ || !memory.empty() || step != before_.step || is_host_alone();
+    if (!made.tells_more && !kernel_.empty()) {
+      made.tells_more = true;
+      made.text = "ncu --set full --kernel-name " + shell_word(shown_line(kernel_)) + " " + program;
+      return made;
+    }
+    made.first = first_;
+    // strata run is for programs with and without Strata in them.
+    made.text = environment_;
+    made.text += made.tells_more ? "strata run --out next" : "strata run --out after-the-change";
+    if (!before_.library.empty())
+      made.text += " --library " + shell_word(shown_line(before_.library));
+    if (waits_for_attach()) made.text += " --idle";
+    if (!step.empty()) made.text += " --steps " + shell_word(shown_line(step));
+    made.text += words_of_keys(!keys_.empty(), memory) + memory + keys_ + " -- " + program;
+    return made;
+  }
+
+ private:
+  /// The largest part of which nothing is known says what would tell; else what most of the checks
+  /// lack that could not run.
+  void find_what_tells() {
+    most_deciding const most(in_.findings.undecided);
+    if (most.rule != nullptr) look_at(*most.rule);
+    account_part const* const part = in_.account.largest_unknown();
+    if (part == nullptr || !in_.account.is_large(*part)) return;
+    next_look const& look = part->tells;
+    kernel_ = look.kernel;
+    if (look.without_graphs) return switch_graphs_off();
+    if (look.counters.empty()) return;
+    tells_ = true;
+    bool const has_kernels = keys_.find(" kernels=") != keys_.npos;
+    if (!look.kernels.empty() || !has_kernels)
+      keys_ = " counters=" + std::string(look.counters) +
+              (look.kernels.empty() ? "" : " kernels=" + shell_word(shown_line(look.kernels)));
+  }
+  void look_at(undecided_rule const& rule) {
+    if (rule.decider == deciding::no_graphs) return switch_graphs_off();
+    tells_ = rule.decider != deciding::other_gpu;
+    if (rule.is_by_keys()) keys_ = " " + rule.needs_as(shell_word(shown_line(rule.range)), " ");
+  }
+  void switch_graphs_off() {
+    std::string const variable = variable_without_graphs(in_.source);
+    tells_ = true;
+    if (variable.empty())
+      first_ = "Switch CUDA graphs off in the program first.";
+    else
+      environment_ = variable + " ";
+  }
+
+  bool has_gpu_work() const { return !in_.folded.empty() && in_.folded[0].gpu_busy_ns != 0; }
+  /// The memory limits that the run's losses ask for, as words of a shell.
+  std::string memory_words() const {
+    std::string all;
+    for (char const* const key : {"log=", "buffers="}) {
+      for (std::string const& advice : loss_advice(in_.source)) {
+        std::size_t const begin = advice.find(key);
+        if (begin == advice.npos) continue;
+        std::size_t const end = advice.find_first_not_of("0123456789", begin + std::strlen(key));
+        all += " " + advice.substr(begin, end - begin);
+        break;
+      }
+    }
+    return all;
+  }
+  /// Whether the run was to record host times alone.
+  bool is_host_alone() const { return !in_.source.traced && !before_.trace; }
+
+  /// What would make steps, where the run has none: the outermost range that repeats and has most
+  /// of the time, or the period of the GPU's work. What the run had, where nothing is known.
+  std::string step_words() const {
+    constexpr std::uint64_t fewest = 3;  // calls; chosen
+    if (in_.source.has_steps) return before_.step;
+    double all = 0;
+    range_row const* longest = nullptr;
+    for (std::size_t i = 1; i < in_.folded.size(); ++i) {
+      range_row const& row = in_.folded[i];
+      if (row.parent != 0) continue;
+      all += static_cast<double>(row.host_total_ns);
+      if (longest == nullptr || row.host_total_ns > longest->host_total_ns) longest = &row;
+    }
+    bool const repeats = longest != nullptr && !longest->is_many && longest->thread.empty() &&
+                         longest->host.count() >= fewest &&
+                         longest->name.find_first_of(",*?") == longest->name.npos;
+    if (repeats && 2 * static_cast<double>(longest->host_total_ns) > all)
+      return std::string(longest->name);
+    return before_.step.empty() && has_gpu_work() ? "auto" : before_.step;
+  }
+
+  /// Whether the file of trigger= is that of strata run --idle.
+  bool waits_for_attach() const {
+    std::string const name(without_folder(before_.trigger));
+    std::size_t const end = name.rfind(".trigger");
+    return name.compare(0, 7, "strata-") == 0 && end != name.npos && end + 8 == name.size();
+  }
+
+  /// The keys of the recorded run, as words of a shell: the last of each, without those that strata
+  /// run has by itself or by an option, or that the next run has anew.
+  std::string words_of_keys(bool counts_anew, std::string const& memory) const {
+    std::string_view const others[] = {"trace", "on", "1", "formats", "out", "step", "library"};
+    std::vector<std::pair<std::string, std::string>> words;
+    std::string_view text = in_.source.environment.options;
+    while (!text.empty()) {
+      std::size_t const comma = (std::min)(text.find(','), text.size());
+      std::string const item(trimmed(text.substr(0, comma)));
+      text.remove_prefix((std::min)(comma + 1, text.size()));
+      std::string const key(trimmed(item.substr(0, item.find_first_of("=:"))));
+      bool const is_all_trace = key == "trace" && item != key;
+      bool const is_other =
+          std::find(std::begin(others), std::end(others), key) != std::end(others);
+      bool const is_idle = key == "trigger" && waits_for_attach();
+      bool const is_anew = memory.find(" " + key + "=") != memory.npos ||
+                           (counts_anew && (key == "counters" || key == "kernels")) ||
+                           ((counts_anew || is_host_alone()) && (key == "host" || key == "trace"));
+      vec<std::string> problems;
+      (void)options::parse(item, problems);
+      if (item.empty() || (is_other && !is_all_trace) || is_idle || is_anew || !problems.empty())
+        continue;
+      auto const has_key = [&key](auto const& word) { return word.first == key; };
+      words.erase(std::remove_if(words.begin(), words.end(), has_key), words.end());
+      words.emplace_back(key, item);
+    }
+    std::string all;
+    for (auto const& word : words) all += " " + shell_word(shown_line(word.second));
+    return all;
+  }
+
+  report_input const& in_;
+  options before_;           // of the recorded run
+  bool tells_ = false;       // another run would tell more
+  std::string keys_;         // of it, as words of a shell
+  std::string environment_;  // of it
+  std::string first_;
+  std::string kernel_;  // that Nsight Compute would tell more of
+};
+
+}  // namespace
+
+next_command make_next_command(report_input const& input) { return command_maker(input).make(); }
+
+}  // namespace detail
+STRATA_END

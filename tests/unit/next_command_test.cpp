@@ -1,0 +1,102 @@
+// The command that would tell most of what a run does not.
+#include "report/next_command.hpp"
+#include <doctest/doctest.h>
+#include "report/answer_text.hpp"
+
+#include <string>
+
+#include "finding_sample.hpp"
+#include "report_sample.hpp"
+
+namespace next_command_test {
+
+using namespace finding_test;
+
+namespace {
+
+/// A range of one long kernel, of which everything is counted, at this use of HBM.
+program counted_kernel(double hbm) {
+  program p;
+  p.made.environment.command = "./train 'my model'";
+  p.made.environment.options = "trace,skip=3,counters=findings";
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us); });
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  p.hbm(p.attention, hbm);
+  return p;
+}
+
+detail::next_command next_of(profile const& made) {
+  return detail::make_next_command(answer(made).input);
+}
+
+}  // namespace
+
+TEST_CASE("the next command has the program, its keys, and what would tell most") {
+  program p = counted_kernel(0.9);
+  CHECK(next_of(p.made).text ==
+        "strata run --out after-the-change skip=3 counters=findings -- ./train 'my model'");
+  CHECK(!next_of(p.made).tells_more);
+  p.made.counter_sets.clear();
+  p.made.environment.options = "trace,skip=3";
+  CHECK(next_of(p.made).text ==
+        "strata run --out next skip=3 counters=findings -- ./train 'my model'");
+  CHECK(next_of(p.made).tells_more);
+  p.made.environment.command = "./train; rm x";  // no plain words
+  CHECK(next_of(p.made).text == "strata run --out next skip=3 counters=findings -- PROGRAM");
+}
+
+TEST_CASE("what no run of ours tells, Nsight Compute does: of the kernel by its plain name") {
+  program p = counted_kernel(0.5);
+  p.made.kernel_names[0].mangled = "_Z4workIfEvv";
+  answer const a(p.made);
+  REQUIRE(a.input.account.largest_unknown() != nullptr);
+  REQUIRE(a.input.findings.undecided.empty());
+  detail::next_command const next = detail::make_next_command(a.input);
+  CHECK(next.text == "ncu --set full --kernel-name work ./train 'my model'");
+  CHECK(next.tells_more);
+  std::string const unknown = detail::unknown_text(a.input);
+  CHECK(unknown.find("What would tell more") == std::string::npos);  // one place says it
+}
+
+TEST_CASE("beside CUDA graphs: the variable of a program that is known, else a sentence") {
+  program p = counted_kernel(0.9);
+  std::string const lost = "smsp__sass_data_bytes_mem_global_op_ld.sum";
+  p.drop(lost);
+  p.made.add_counters(strata::counter_set::gpu).left_out.push_back({lost, "CUDA graphs"});
+  CHECK(next_of(p.made).first == "Switch CUDA graphs off in the program first.");
+  CHECK(next_of(p.made).text ==
+        "strata run --out next skip=3 counters=findings -- ./train 'my model'");
+  p.made.environment.command = "./llama-cli -n 9";
+  CHECK(next_of(p.made).first.empty());
+  CHECK(
+      next_of(p.made).text ==
+      "GGML_CUDA_DISABLE_GRAPHS=1 strata run --out next skip=3 counters=findings -- ./llama-cli -n "
+      "9");
+}
+
+TEST_CASE("an older build's recording is to be made again with the keys that it had") {
+  program p = counted_kernel(0.9);
+  p.made.environment.options = "trace,counters=memory+findings";
+  p.drop("smsp__sass_data_bytes_mem_global_op_ld.sum");
+  p.made.add_counters(strata::counter_set::gpu)
+      .metrics.metrics.keep_if(
+          [](resolved_metric const& metric) { return metric.key != "global_load_bytes"; });
+  CHECK(next_of(p.made).text ==
+        "strata run --out next counters=memory+findings -- ./train 'my model'");
+  CHECK(next_of(p.made).tells_more);
+}
+
+TEST_CASE("the console has the command on one line, however narrow it is") {
+  program p = counted_kernel(0.9);
+  p.made.counter_sets.clear();
+  p.made.environment.options = "trace,skip=3";
+  answer const a(p.made);
+  std::string const text = report_test::text_of(
+      [&](detail::text_writer& out) { detail::write_answer(out, a.input, 60, false); });
+  CHECK(text.find("next:      " + next_of(p.made).text + "\n") != std::string::npos);
+}
+
+}  // namespace next_command_test
