@@ -7,29 +7,13 @@
 // the program, as a session in code does.
 
 #include <strata/base/clock.hpp>
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/statistics.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/session/trials.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

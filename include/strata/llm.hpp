@@ -2,12 +2,9 @@
 #ifndef STRATA_LLM_HPP
 #define STRATA_LLM_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile/llm_types.hpp>
 
-#include <cstddef>
 #include <cstdio>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -2,13 +2,10 @@
 #ifndef STRATA_OPTIONS_HPP
 #define STRATA_OPTIONS_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/row_order.hpp>
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN_SWITCH

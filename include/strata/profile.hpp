@@ -2,17 +2,9 @@
 #ifndef STRATA_PROFILE_HPP
 #define STRATA_PROFILE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

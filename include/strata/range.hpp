@@ -3,11 +3,8 @@
 #define STRATA_RANGE_HPP
 
 #include <strata/annotate/attributes.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/inherit.hpp>
-
-#include <cstddef>
 
 #if !STRATA_ENABLED
 

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ADAPTERS_GGML_HPP
 #define STRATA_ADAPTERS_GGML_HPP
 
@@ -15,19 +14,9 @@
 // Other users of ggml_backend_sched give `callback` and `user_data()` to
 // ggml_backend_sched_set_eval_callback.
 
-#include <ggml-backend.h>
-#include <ggml.h>
-
 #include <strata/adapters/ggml_graph.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/range.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ADAPTERS_GGML_GRAPH_HPP
 #define STRATA_ADAPTERS_GGML_GRAPH_HPP
 
@@ -6,13 +5,9 @@
 #include <ggml.h>
 
 #include <strata/annotate/attributes.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/profile/records.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 STRATA_BEGIN

@@ -1,14 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ANNOTATE_ATTRIBUTES_HPP
 #define STRATA_ANNOTATE_ATTRIBUTES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 STRATA_BEGIN_LIGHT

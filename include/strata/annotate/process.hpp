@@ -1,18 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ANNOTATE_PROCESS_HPP
 #define STRATA_ANNOTATE_PROCESS_HPP
 
 #include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 
 #if defined(_WIN32)

@@ -1,12 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CELL_SINK_HPP
 #define STRATA_BASE_CELL_SINK_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,19 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CLOCK_HPP
 #define STRATA_BASE_CLOCK_HPP
 
 #include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
 #include <time.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <utility>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>

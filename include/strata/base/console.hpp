@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CONSOLE_HPP
 #define STRATA_BASE_CONSOLE_HPP
 
@@ -8,12 +7,10 @@
 // counted.
 
 #include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 
 #if defined(__linux__) || defined(__APPLE__)

@@ -1,21 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CONTAINERS_HPP
 #define STRATA_BASE_CONTAINERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 STRATA_BEGIN_LIGHT
 

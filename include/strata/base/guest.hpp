@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_GUEST_HPP
 #define STRATA_BASE_GUEST_HPP
 

@@ -1,16 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_JSON_WRITER_HPP
 #define STRATA_BASE_JSON_WRITER_HPP
 
 #include <strata/base/cell_sink.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,10 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_MEMORY_HPP
 #define STRATA_BASE_MEMORY_HPP
 
 // What grows, and what happens where there is no memory for it.
 
-#include <strata/base/macros.hpp>
 #include <strata/base/vocabulary.hpp>
 
 #include <cstddef>
@@ -12,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN_LIGHT

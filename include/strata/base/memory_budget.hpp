@@ -1,8 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_MEMORY_BUDGET_HPP
 #define STRATA_BASE_MEMORY_BUDGET_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 
 #include <cstddef>

@@ -1,15 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_OPEN_RANGES_HPP
 #define STRATA_BASE_OPEN_RANGES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 
 STRATA_BEGIN
 

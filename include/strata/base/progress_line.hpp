@@ -1,16 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_PROGRESS_LINE_HPP
 #define STRATA_BASE_PROGRESS_LINE_HPP
 
 #include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-
-#include <cstddef>
-#include <cstdio>
-#include <string>
-#include <string_view>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>

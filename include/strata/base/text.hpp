@@ -1,22 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_TEXT_HPP
 #define STRATA_BASE_TEXT_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 // std::to_chars for doubles: libstdc++ 11, libc++ 14, every MSVC of C++17.
 #if defined(__cpp_lib_to_chars) || (defined(_LIBCPP_VERSION) && _LIBCPP_VERSION >= 14000)

@@ -1,23 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_TEXT_WRITER_HPP
 #define STRATA_BASE_TEXT_WRITER_HPP
 
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <exception>
-#include <new>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,14 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_VEC_HPP
 #define STRATA_BASE_VEC_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 
-#include <cstddef>
-#include <cstdlib>
 #include <initializer_list>
-#include <new>
 #include <type_traits>
 
 STRATA_DETAIL_COLD_CODE

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_VOCABULARY_HPP
 #define STRATA_BASE_VOCABULARY_HPP
 

@@ -1,12 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_DEVICE_MEMORY_HPP
 #define STRATA_PROFILE_DEVICE_MEMORY_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
-
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,19 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_DEVICE_SUMMING_HPP
 #define STRATA_PROFILE_DEVICE_SUMMING_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/memory_budget.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

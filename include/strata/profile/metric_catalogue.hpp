@@ -1,12 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_CATALOGUE_HPP
 #define STRATA_PROFILE_METRIC_CATALOGUE_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile/metric_set.hpp>
-
-#include <cstdint>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

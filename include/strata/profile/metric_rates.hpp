@@ -1,11 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_RATES_HPP
 #define STRATA_PROFILE_METRIC_RATES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile/metric_catalogue.hpp>
-
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

@@ -1,18 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_SET_HPP
 #define STRATA_PROFILE_METRIC_SET_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <limits>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

@@ -1,20 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_RANGE_PATHS_HPP
 #define STRATA_PROFILE_RANGE_PATHS_HPP
 
 // A path is the names of ranges from the outermost on: `block[3]/mlp`. The root of the tree has
 // the empty path. It means what is outside ranges, or the whole step: the owner of the path knows.
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

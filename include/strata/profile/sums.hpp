@@ -1,16 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_SUMS_HPP
 #define STRATA_PROFILE_SUMS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/memory_budget.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 
 STRATA_BEGIN
 

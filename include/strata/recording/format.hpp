@@ -1,19 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_RECORDING_FORMAT_HPP
 #define STRATA_RECORDING_FORMAT_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <type_traits>
 
 STRATA_BEGIN
 

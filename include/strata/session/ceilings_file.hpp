@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_CEILINGS_FILE_HPP
 #define STRATA_SESSION_CEILINGS_FILE_HPP
 
@@ -6,20 +5,8 @@
 // values, in a file with the device's UUID as its name.
 
 #include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/stat.h>

@@ -1,10 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_DEVICE_COUNTING_HPP
 #define STRATA_SESSION_DEVICE_COUNTING_HPP
 
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
@@ -17,11 +13,6 @@
 #include <strata/profile.hpp>
 #include <strata/session/problem_log.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

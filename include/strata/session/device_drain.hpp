@@ -1,14 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_DEVICE_DRAIN_HPP
 #define STRATA_SESSION_DEVICE_DRAIN_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
@@ -22,10 +15,6 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
-
-#include <cstdint>
-#include <string>
-#include <utility>
 
 #if defined(__linux__)
 #include <pthread.h>

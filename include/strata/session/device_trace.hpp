@@ -1,15 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_DEVICE_TRACE_HPP
 #define STRATA_SESSION_DEVICE_TRACE_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/activity.hpp>
@@ -27,10 +18,6 @@
 #include <strata/session/hang_report.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
-
-#include <cstdint>
-#include <string>
-#include <utility>
 
 #if defined(__linux__)
 #include <time.h>

@@ -1,14 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/console.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/session/exit_hooks.hpp>
 #include <strata/session/metric_lists.hpp>
@@ -17,12 +10,6 @@
 #include <strata/session/report_side.hpp>
 #include <strata/session/session_core.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <string>
 
 #if defined(__linux__)
 #include <pthread.h>

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_EXIT_HOOKS_HPP
 #define STRATA_SESSION_EXIT_HOOKS_HPP
 
@@ -7,21 +6,11 @@
 #include <strata/base/deadline.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 
-#include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <initializer_list>
-#include <new>
 
 #if defined(__linux__)
 #include <dlfcn.h>

@@ -1,23 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_FILE_WATCH_HPP
 #define STRATA_SESSION_FILE_WATCH_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
-
-#include <cerrno>
-#include <cstdint>
-#include <cstring>
-#include <new>
-#include <string>
-#include <utility>
 
 #if defined(__linux__)
 #include <sys/stat.h>

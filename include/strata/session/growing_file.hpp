@@ -1,23 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_GROWING_FILE_HPP
 #define STRATA_SESSION_GROWING_FILE_HPP
 
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vocabulary.hpp>
+#include <strata/annotate/process.hpp>
 #include <strata/profile.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
-
-#include <cerrno>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <utility>
 
 #if defined(__linux__)
 #include <unistd.h>

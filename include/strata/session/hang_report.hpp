@@ -1,26 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_HANG_REPORT_HPP
 #define STRATA_SESSION_HANG_REPORT_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

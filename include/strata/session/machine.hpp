@@ -1,26 +1,13 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_MACHINE_HPP
 #define STRATA_SESSION_MACHINE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/status.hpp>
 
 #include <time.h>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <string_view>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

@@ -1,19 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_METRIC_LISTS_HPP
 #define STRATA_SESSION_METRIC_LISTS_HPP
 
-#include <strata/base/text.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

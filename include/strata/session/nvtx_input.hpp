@@ -1,22 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_NVTX_INPUT_HPP
 #define STRATA_SESSION_NVTX_INPUT_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 #include <strata/options.hpp>
 #include <strata/status.hpp>
-
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__)
 #include <dlfcn.h>

@@ -1,18 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_OPEN_FOLDER_HPP
 #define STRATA_SESSION_OPEN_FOLDER_HPP
 
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 
 #include <sys/stat.h>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdio>
-#include <string>
 
 #if defined(_WIN32)
 #include <direct.h>

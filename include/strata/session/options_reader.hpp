@@ -1,20 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_OPTIONS_READER_HPP
 #define STRATA_SESSION_OPTIONS_READER_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/row_order.hpp>
 #include <strata/session/report_formats.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

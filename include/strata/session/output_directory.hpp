@@ -1,26 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 #define STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/session/open_folder.hpp>
 #include <strata/status.hpp>
-
-#include <sys/stat.h>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <string>
-#include <utility>
 
 #if defined(_WIN32)
 #include <direct.h>

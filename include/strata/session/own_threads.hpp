@@ -1,18 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_OWN_THREADS_HPP
 #define STRATA_SESSION_OWN_THREADS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

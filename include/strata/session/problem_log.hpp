@@ -1,19 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_PROBLEM_LOG_HPP
 #define STRATA_SESSION_PROBLEM_LOG_HPP
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdio>
-#include <string>
 
 STRATA_BEGIN
 

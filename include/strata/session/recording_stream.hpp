@@ -1,14 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_RECORDING_STREAM_HPP
 #define STRATA_SESSION_RECORDING_STREAM_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -22,12 +15,6 @@
 #include <strata/session/output_directory.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__)
 #include <sys/syscall.h>

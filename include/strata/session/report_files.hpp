@@ -1,16 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_REPORT_FILES_HPP
 #define STRATA_SESSION_REPORT_FILES_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/console.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/loss_advice.hpp>
@@ -22,15 +13,6 @@
 #include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>

@@ -1,13 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_REPORT_FORMATS_HPP
 #define STRATA_SESSION_REPORT_FORMATS_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/options.hpp>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

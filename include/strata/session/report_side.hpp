@@ -1,17 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_REPORT_SIDE_HPP
 #define STRATA_SESSION_REPORT_SIDE_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/report_formats.hpp>
-
-#include <cstdint>
-#include <string>
 
 // All that a session knows of what is made of a profile. table_reports.hpp makes the
 // tables; src, where it is linked in, makes all reports.

@@ -1,22 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_REPORTED_WINDOWS_HPP
 #define STRATA_SESSION_REPORTED_WINDOWS_HPP
 
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/session/file_watch.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
 
 STRATA_BEGIN
 

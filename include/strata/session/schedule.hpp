@@ -1,24 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_SCHEDULE_HPP
 #define STRATA_SESSION_SCHEDULE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 

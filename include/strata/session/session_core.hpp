@@ -1,14 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_SESSION_CORE_HPP
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
@@ -38,12 +31,6 @@
 #include <strata/session/standard_error.hpp>
 #include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

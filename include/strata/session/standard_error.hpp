@@ -1,14 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_STANDARD_ERROR_HPP
 #define STRATA_SESSION_STANDARD_ERROR_HPP
 
 #include <strata/base/console.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-
-#include <cerrno>
-#include <cstdint>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <unistd.h>

@@ -1,11 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_TABLE_REPORTS_HPP
 #define STRATA_SESSION_TABLE_REPORTS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/report_formats.hpp>
@@ -15,8 +10,6 @@
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
-
-#include <string>
 
 STRATA_BEGIN
 namespace detail {

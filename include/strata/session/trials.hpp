@@ -1,21 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_TRIALS_HPP
 #define STRATA_SESSION_TRIALS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
 
 STRATA_BEGIN
 

@@ -1,22 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_WATCHDOG_HPP
 #define STRATA_SESSION_WATCHDOG_HPP
 
-#include <strata/base/deadline.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/status.hpp>
-
-#include <cstdint>
-#include <string>
 
 #if defined(__linux__)
 #include <time.h>

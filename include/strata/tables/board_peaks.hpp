@@ -1,13 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_BOARD_PEAKS_HPP
 #define STRATA_TABLES_BOARD_PEAKS_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

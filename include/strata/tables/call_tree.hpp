@@ -1,13 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_CALL_TREE_HPP
 #define STRATA_TABLES_CALL_TREE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
@@ -17,11 +10,6 @@
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/record_sums.hpp>
 #include <strata/tables/work_parts.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,21 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_COLLECTIVES_HPP
 #define STRATA_TABLES_COLLECTIVES_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_names.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <initializer_list>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

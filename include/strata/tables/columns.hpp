@@ -1,23 +1,13 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_COLUMNS_HPP
 #define STRATA_TABLES_COLUMNS_HPP
 
 #include <strata/base/cell_sink.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table_input.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 

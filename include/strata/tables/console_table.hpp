@@ -1,22 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_CONSOLE_TABLE_HPP
 #define STRATA_TABLES_CONSOLE_TABLE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/name_cutter.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,24 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_COUNTER_SUMS_HPP
 #define STRATA_TABLES_COUNTER_SUMS_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/board_peaks.hpp>
 #include <strata/tables/call_tree.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

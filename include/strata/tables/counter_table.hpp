@@ -1,12 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_COUNTER_TABLE_HPP
 #define STRATA_TABLES_COUNTER_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/device_memory.hpp>
 #include <strata/profile/metric_resolver.hpp>
@@ -16,13 +10,6 @@
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 /// The values of a counter_set for every row of a call tree, in its order. Values counted in passes

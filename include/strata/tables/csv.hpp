@@ -1,20 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_CSV_HPP
 #define STRATA_TABLES_CSV_HPP
 
-#include <strata/base/cell_sink.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

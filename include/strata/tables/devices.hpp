@@ -1,15 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_DEVICES_HPP
 #define STRATA_TABLES_DEVICES_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

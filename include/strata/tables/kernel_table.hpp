@@ -1,12 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_KERNEL_TABLE_HPP
 #define STRATA_TABLES_KERNEL_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
@@ -16,12 +10,6 @@
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/record_sums.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -1,19 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_LAUNCH_INDEX_HPP
 #define STRATA_TABLES_LAUNCH_INDEX_HPP
 
 // Which calls into the driver did which work.
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,22 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_MEMORY_TABLE_HPP
 #define STRATA_TABLES_MEMORY_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

@@ -1,15 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_MIGRATIONS_HPP
 #define STRATA_TABLES_MIGRATIONS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

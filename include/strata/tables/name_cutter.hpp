@@ -1,16 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_NAME_CUTTER_HPP
 #define STRATA_TABLES_NAME_CUTTER_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

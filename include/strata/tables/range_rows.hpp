@@ -1,20 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_RANGE_ROWS_HPP
 #define STRATA_TABLES_RANGE_ROWS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
 
 STRATA_BEGIN
 

@@ -1,18 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_RECORD_SUMS_HPP
 #define STRATA_TABLES_RECORD_SUMS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 #include <strata/tables/launch_index.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,16 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_STEP_AMOUNTS_HPP
 #define STRATA_TABLES_STEP_AMOUNTS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

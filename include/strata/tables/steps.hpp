@@ -1,11 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_STEPS_HPP
 #define STRATA_TABLES_STEPS_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/device_memory.hpp>
 #include <strata/profile/records.hpp>
@@ -15,9 +10,6 @@
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 

@@ -1,16 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_STEPS_SUMMARY_HPP
 #define STRATA_TABLES_STEPS_SUMMARY_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/tables/range_rows.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -1,14 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_TABLE_HPP
 #define STRATA_TABLES_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/device_memory.hpp>
 #include <strata/profile/loss_advice.hpp>
@@ -18,12 +10,6 @@
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
 #include <strata/tables/step_amounts.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

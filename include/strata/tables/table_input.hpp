@@ -1,10 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_TABLE_INPUT_HPP
 #define STRATA_TABLES_TABLE_INPUT_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/row_order.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -12,13 +9,6 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/steps.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

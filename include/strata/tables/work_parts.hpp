@@ -1,17 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_WORK_PARTS_HPP
 #define STRATA_TABLES_WORK_PARTS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/range_rows.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

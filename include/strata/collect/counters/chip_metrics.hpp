@@ -1,22 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
 #define STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/gpu_chips.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,10 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_COUNTED_PASSES_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTED_PASSES_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/progress_line.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
@@ -13,12 +9,6 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/tensor_formats.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,13 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/progress_line.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/counted_passes.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
@@ -20,12 +13,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/profile/tensor_formats.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

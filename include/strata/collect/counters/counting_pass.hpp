@@ -1,17 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/progress_line.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/launch_trial.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
@@ -21,12 +11,6 @@
 #include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,11 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/range_profiler.hpp>
@@ -18,13 +13,6 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,14 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 #define STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/launch_turn.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
@@ -17,8 +9,6 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

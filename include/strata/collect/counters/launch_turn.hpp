@@ -1,15 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_LAUNCH_TURN_HPP
 #define STRATA_COLLECT_COUNTERS_LAUNCH_TURN_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/recorder.hpp>
-
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,11 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/cupti_sampling.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -13,11 +9,7 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/status.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,13 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_PUSHED_RANGES_HPP
 #define STRATA_COLLECT_COUNTERS_PUSHED_RANGES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

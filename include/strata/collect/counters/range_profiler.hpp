@@ -1,24 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 #define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/pushed_ranges.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

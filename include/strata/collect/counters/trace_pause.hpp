@@ -1,10 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 #define STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
@@ -12,9 +8,6 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile/records.hpp>
-
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

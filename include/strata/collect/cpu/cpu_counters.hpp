@@ -1,11 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 #define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
@@ -13,13 +8,6 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

@@ -1,21 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CPU_PERF_EVENTS_HPP
 #define STRATA_COLLECT_CPU_PERF_EVENTS_HPP
 
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_rates.hpp>
 
-#include <cerrno>
 #include <climits>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #if defined(__linux__)
 #include <dirent.h>

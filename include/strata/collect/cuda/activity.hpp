@@ -1,13 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -24,13 +18,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <new>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 

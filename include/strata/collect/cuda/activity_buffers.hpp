@@ -1,14 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 
-#include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -19,11 +12,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <new>
 
 STRATA_BEGIN
 

@@ -1,15 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/memory_budget.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
@@ -22,11 +13,6 @@
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 

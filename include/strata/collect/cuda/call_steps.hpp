@@ -1,12 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
@@ -14,10 +9,6 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/shared_period.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -1,17 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CONTEXTS_HPP
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/driver.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

@@ -1,8 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CUPTI_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>

@@ -1,23 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__)
 #include <dlfcn.h>

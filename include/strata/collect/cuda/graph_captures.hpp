@@ -1,16 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_GRAPH_CAPTURES_HPP
 #define STRATA_COLLECT_CUDA_GRAPH_CAPTURES_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/memory_budget.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 
 STRATA_DETAIL_COLD_CODE

@@ -1,16 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_GRAPH_LAUNCHES_HPP
 #define STRATA_COLLECT_CUDA_GRAPH_LAUNCHES_HPP
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 

@@ -1,20 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_LAUNCH_GATE_HPP
 #define STRATA_COLLECT_CUDA_LAUNCH_GATE_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

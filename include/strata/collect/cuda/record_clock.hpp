@@ -1,13 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_RECORD_CLOCK_HPP
 #define STRATA_COLLECT_CUDA_RECORD_CLOCK_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,10 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_TRACED_RECORDS_HPP
 #define STRATA_COLLECT_CUDA_TRACED_RECORDS_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/record_clock.hpp>
@@ -12,9 +8,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,18 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 #define STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>

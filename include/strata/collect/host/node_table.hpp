@@ -1,17 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_NODE_TABLE_HPP
 #define STRATA_COLLECT_HOST_NODE_TABLE_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/memory_budget.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 

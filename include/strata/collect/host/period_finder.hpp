@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_PERIOD_FINDER_HPP
 #define STRATA_COLLECT_HOST_PERIOD_FINDER_HPP
 

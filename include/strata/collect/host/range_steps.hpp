@@ -1,17 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RANGE_STEPS_HPP
 #define STRATA_COLLECT_HOST_RANGE_STEPS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -1,26 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RECORD_LOG_HPP
 #define STRATA_COLLECT_HOST_RECORD_LOG_HPP
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory_budget.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <new>
-#include <string_view>
-#include <type_traits>
-#include <utility>
 
 #if defined(__linux__)
 #include <pthread.h>

@@ -1,25 +1,13 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RECORDER_HPP
 #define STRATA_COLLECT_HOST_RECORDER_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/range_steps.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <string_view>
 
 #if defined(__linux__)
 #include <pthread.h>

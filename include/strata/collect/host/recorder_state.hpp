@@ -1,20 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RECORDER_STATE_HPP
 #define STRATA_COLLECT_HOST_RECORDER_STATE_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory_budget.hpp>
 #include <strata/base/open_ranges.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 

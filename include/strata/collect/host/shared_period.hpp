@@ -1,13 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_SHARED_PERIOD_HPP
 #define STRATA_COLLECT_HOST_SHARED_PERIOD_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/period_finder.hpp>
-
-#include <cstdint>
 
 STRATA_BEGIN
 

@@ -1,15 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_THREAD_RECORDER_HPP
 #define STRATA_COLLECT_HOST_THREAD_RECORDER_HPP
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/open_ranges.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -17,10 +10,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 

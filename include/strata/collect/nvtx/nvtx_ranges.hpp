@@ -1,25 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 #define STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 
 // The part of NVTX's tool interface that Strata uses, declared here so that no NVTX header is
 // needed. tests/package/abi_nvtx.cpp holds every number against the toolkit's headers.
