@@ -32,6 +32,7 @@
 #include "analyse/step_bound.cpp"
 #include "analyse/step_comparison.cpp"
 #include "analyse/step_rules.cpp"
+#include "analyse/steps.cpp"
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
 #include "live/step_map.cpp"

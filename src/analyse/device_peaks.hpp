@@ -4,7 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/tables/board_peaks.hpp>
 
 #include <cstddef>

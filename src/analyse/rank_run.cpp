@@ -8,15 +8,15 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "change_statistics.hpp"
+#include "collective_finder.hpp"
 #include "run_losses.hpp"
 #include "run_ranges.hpp"
 #include "run_tables.hpp"
+#include "steps.hpp"
 
 #include <algorithm>
 #include <cmath>

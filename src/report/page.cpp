@@ -9,7 +9,7 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>

@@ -19,10 +19,10 @@
 #include <strata/session/standard_error.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/step_amounts.hpp>
-#include <strata/tables/steps.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+#include "analyse/steps.hpp"
 
 #include "../work_folder.hpp"
 #include "counter_run.hpp"

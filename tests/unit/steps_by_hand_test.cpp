@@ -7,6 +7,7 @@
 #include <strata/tables/steps.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
+#include "analyse/steps.hpp"
 
 #include <cmath>
 #include <cstdint>

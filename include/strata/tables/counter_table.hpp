@@ -2,7 +2,7 @@
 #define STRATA_TABLES_COUNTER_TABLE_HPP
 
 #include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/samples.hpp>
@@ -502,11 +502,11 @@ inline counter_table make_counter_table(profile const& source, call_tree const& 
   return make_counter_table(source, tree, source.counters(set), steps);
 }
 
-/// The same where the steps were not looked at yet. Cost: with that of make_steps.
+/// The same where the steps were not looked at yet. Cost: with that of make_mean_step.
 inline counter_table make_counter_table(profile const& source, call_tree const& tree,
                                         std::string_view set = counter_set::gpu) {
   call_tree const folded(source, folding::by_name);
-  return make_counter_table(source, tree, set, make_steps(source, folded, tree.rows()));
+  return make_counter_table(source, tree, set, make_mean_step(source, folded, tree.rows()));
 }
 
 STRATA_END

@@ -2,9 +2,9 @@
 #define STRATA_TABLES_JSON_HPP
 
 #include <strata/base/json_writer.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/devices.hpp>
 #include <strata/tables/step_traffic.hpp>
 
 STRATA_BEGIN

@@ -2,7 +2,7 @@
 #define STRATA_TABLES_TABLE_HPP
 
 #include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/profile/loss_advice.hpp>
 #include <strata/profile/range_paths.hpp>
 #include <strata/tables/columns.hpp>

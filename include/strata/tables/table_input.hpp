@@ -70,7 +70,9 @@ struct table_input {
   }
 
   /// Fills `steps`. Requires: the tree of `folded`.
-  void find_steps(call_tree const& folded_tree) { steps = make_steps(source, folded_tree, ranges); }
+  void find_steps(call_tree const& folded_tree) {
+    steps = make_mean_step(source, folded_tree, ranges);
+  }
 
   /// The lines of the answer above the table; nothing without the reports' side.
   virtual void write_answer(detail::text_writer&, std::size_t, bool) const {}

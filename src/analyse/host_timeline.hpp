@@ -1,5 +1,5 @@
-#ifndef STRATA_TABLES_HOST_TIMELINE_HPP
-#define STRATA_TABLES_HOST_TIMELINE_HPP
+#ifndef STRATA_ANALYSE_HOST_TIMELINE_HPP
+#define STRATA_ANALYSE_HOST_TIMELINE_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/profile.hpp>
@@ -232,4 +232,4 @@ class host_timeline {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_HOST_TIMELINE_HPP
+#endif  // STRATA_ANALYSE_HOST_TIMELINE_HPP
