@@ -6,7 +6,6 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/session/table_reports.hpp>
 #include <strata/tables/table_input.hpp>

@@ -116,8 +116,8 @@ STRATA_DETAIL_COLD_CODE
 
 #include <strata/session/environment_session.hpp>
 #include <strata/session/options_reader.hpp>
+#include <strata/session/problem_log.hpp>
 #include <strata/session/session_core.hpp>
-#include <strata/session/standard_error.hpp>
 
 #include <strata/session/table_reports.hpp>
 

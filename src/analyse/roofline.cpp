@@ -9,7 +9,6 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
 #include "devices.hpp"

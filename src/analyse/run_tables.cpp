@@ -1,6 +1,6 @@
 #include "run_tables.hpp"
 
-#include <strata/base/cell_sink.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>

@@ -1,7 +1,6 @@
 #ifndef STRATA_BASE_CLOCK_HPP
 #define STRATA_BASE_CLOCK_HPP
 
-#include <strata/base/deadline.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 

@@ -1,7 +1,6 @@
 #ifndef STRATA_BASE_OPEN_RANGES_HPP
 #define STRATA_BASE_OPEN_RANGES_HPP
 
-#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 
 STRATA_BEGIN

@@ -1,7 +1,6 @@
 #ifndef STRATA_PROFILE_SUMS_HPP
 #define STRATA_PROFILE_SUMS_HPP
 
-#include <strata/base/memory_budget.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 

@@ -1,10 +1,9 @@
 #ifndef STRATA_SESSION_OPTIONS_READER_HPP
 #define STRATA_SESSION_OPTIONS_READER_HPP
 
-#include <strata/base/text.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/row_order.hpp>
-#include <strata/session/report_formats.hpp>
+#include <strata/session/report_side.hpp>
 
 STRATA_BEGIN
 

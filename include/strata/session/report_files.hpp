@@ -10,7 +10,6 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/session/recording_stream.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
 

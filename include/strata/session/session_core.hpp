@@ -28,8 +28,6 @@
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
-#include <strata/session/standard_error.hpp>
-#include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
 
 #if defined(__linux__) || defined(__APPLE__)

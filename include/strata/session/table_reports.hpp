@@ -3,7 +3,6 @@
 
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>

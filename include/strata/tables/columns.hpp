@@ -1,7 +1,7 @@
 #ifndef STRATA_TABLES_COLUMNS_HPP
 #define STRATA_TABLES_COLUMNS_HPP
 
-#include <strata/base/cell_sink.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/counter_table.hpp>

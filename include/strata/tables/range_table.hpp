@@ -8,7 +8,7 @@
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/range_rows.hpp>
-#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN
 namespace detail {

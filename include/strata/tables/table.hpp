@@ -9,7 +9,7 @@
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
-#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN
 

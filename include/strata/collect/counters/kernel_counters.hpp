@@ -4,7 +4,7 @@
 #include <strata/collect/counters/counted_passes.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/launch_turn.hpp>
+#include <strata/collect/counters/launch_trial.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/launch_gate.hpp>

@@ -1,7 +1,6 @@
 #ifndef STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 #define STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 
-#include <strata/collect/counters/launch_turn.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
@@ -12,6 +11,31 @@
 
 STRATA_BEGIN
 namespace detail {
+
+/// The thread whose launch is under way: one launch at a time, of whichever thread. Threads: any.
+class launch_turn {
+ public:
+  /// Waits for the turn while it `goes_on`, for a second at most. False where the other launch does
+  /// not come back, as when it waits for this one; true also where this thread has the turn.
+  bool take(callback<bool()> goes_on) noexcept {
+    constexpr std::int64_t longest_ns = 1'000'000'000;
+    std::uint64_t const self = recorder::thread_id();
+    deadline patience(longest_ns);
+    for (unsigned turn = 0; goes_on(); ++turn) {
+      std::uint64_t none = 0;
+      if (owner_.compare_exchange_strong(none, self) || none == self) return true;
+      if (!patience.lasts()) return false;
+      wait_a_turn(turn);
+    }
+    return false;
+  }
+  bool is_own() const noexcept { return owner_.load() == recorder::thread_id(); }
+  /// Whoever has it has it no longer.
+  void end() noexcept { owner_.store(0); }
+
+ private:
+  atomic<std::uint64_t> owner_{0};
+};
 
 /// Which launches may wait for their work. In a range that counts by instrumented code, or kernel
 /// by kernel, CUPTI has each launch wait until its context is idle, one launch after the other.

@@ -3,7 +3,6 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/profile/metric_rates.hpp>
 
 #include <climits>

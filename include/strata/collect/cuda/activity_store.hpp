@@ -4,7 +4,6 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
-#include <strata/collect/cuda/graph_launches.hpp>
 #include <strata/collect/cuda/traced_records.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/record_log.hpp>

@@ -7,7 +7,6 @@
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/period_finder.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/shared_period.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 
 STRATA_BEGIN
