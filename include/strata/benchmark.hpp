@@ -33,11 +33,8 @@ struct trial_work {
 
 /// Overwrites what the L2 of a device holds, with a buffer of twice its size: the device of the
 /// context that was current at the first use. Without a context, 64 MiB of the host.
-class cache_flush {
+class cache_flush : uncopied {
  public:
-  cache_flush() = default;
-  cache_flush(cache_flush const&) = delete;
-  cache_flush& operator=(cache_flush const&) = delete;
   ~cache_flush() {
     if (buffer_ != 0) (void)free_(buffer_);
   }
@@ -254,12 +251,10 @@ STRATA_BEGIN_SWITCH
 /// ranges of that one. Where nothing is traced, trials are timed by events of the driver, and by
 /// the host where the thread has no context.
 /// Threads: one thread uses it.
-class benchmarks {
+class benchmarks : uncopied {
  public:
   explicit benchmarks(std::string_view options = "trace,formats=none")
       : session_(options_of(options)), started_(session_.start()) {}
-  benchmarks(benchmarks const&) = delete;
-  benchmarks& operator=(benchmarks const&) = delete;
 
   /// Calls `f` for the warm-up, then `calls` times in each trial. A trial is one call of the range
   /// `name[x]`, or of `y[value]` below it with a second parameter. `f` need not wait for the
@@ -341,7 +336,7 @@ class benchmarks {
 
  private:
   /// The ranges of a trial.
-  class trial {
+  class trial : uncopied {
    public:
     explicit trial(benchmark_result const& result) noexcept : two_(!result.how.y.name.empty()) {
       detail::trial_work const work{result.how};
@@ -353,8 +348,6 @@ class benchmarks {
         push(result.name, index, work);
       }
     }
-    trial(trial const&) = delete;
-    trial& operator=(trial const&) = delete;
     ~trial() {
       pop();
       if (two_) pop();

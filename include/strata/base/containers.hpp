@@ -234,7 +234,7 @@ class text_words {
 /// fails as a vec does. Where it has a limit it starts again from nothing beyond it, as a thread's
 /// memory of a table that threads share may. A key has `hash()` and `==`. Threads: one at a time.
 template <class Key>
-class key_numbers {
+class key_numbers : uncopied {
   static_assert(std::is_trivially_copyable<Key>::value, "an entry of zeros is free");
 
  public:
@@ -242,8 +242,6 @@ class key_numbers {
   static constexpr std::size_t max_remembered = std::size_t{1} << 16;
 
   explicit key_numbers(std::size_t most = ~std::size_t{0}) noexcept : most_(most) {}
-  key_numbers(key_numbers const&) = delete;
-  key_numbers& operator=(key_numbers const&) = delete;
   ~key_numbers() { std::free(entries_); }
 
   /// 0 where the key is not known.
@@ -337,7 +335,7 @@ struct text_key {
 
 /// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes.
 /// Where long texts are cut, those beyond `longest` bytes that begin alike are equal. Threads: any.
-class name_table {
+class name_table : uncopied {
  public:
   static constexpr std::size_t max_names = 65'536;
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
@@ -348,8 +346,6 @@ class name_table {
   explicit name_table(long_texts are = long_texts::kept) : cuts_(are == long_texts::cut) {
     texts_.emplace_back();
   }
-  name_table(name_table const&) = delete;
-  name_table& operator=(name_table const&) = delete;
   ~name_table() {
     for (std::string_view const text : texts_) std::free(const_cast<char*>(text.data()));
   }

@@ -29,13 +29,11 @@ struct open_range {
 /// The ranges that one thread has open, from the outermost on. What is read of them is in memory
 /// that stays, so that another thread can say where this one is while it hangs.
 /// Threads: the owner, except where a function says otherwise. Cost: that of an array.
-class open_ranges {
+class open_ranges : uncopied {
  public:
   static constexpr std::uint32_t most = 1u << 20;
 
   open_ranges() = default;
-  open_ranges(open_ranges const&) = delete;
-  open_ranges& operator=(open_ranges const&) = delete;
   ~open_ranges() {
     std::free(places_.load(memory_order_relaxed));
     for (open_range* const smaller : outgrown_) std::free(smaller);

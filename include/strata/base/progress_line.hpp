@@ -15,12 +15,10 @@ namespace detail {
 
 /// One line on a terminal that is written over and over, and erased at the end. Where the stream is
 /// no terminal nothing is written. Threads: one at a time.
-class progress_line {
+class progress_line : uncopied {
  public:
   explicit progress_line(std::FILE* stream = stderr) noexcept
       : file_(number_of(stream)), width_(width_of(file_)) {}
-  progress_line(progress_line const&) = delete;
-  progress_line& operator=(progress_line const&) = delete;
   ~progress_line() { erase(); }
 
   /// Whether somebody sees it.

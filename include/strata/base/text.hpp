@@ -207,14 +207,12 @@ inline std::string file_stem(std::string_view name) {
 
 /// A text of parts, as in `sentence("pass ") << pass << " of " << passes`. What is added goes into
 /// the same text: the standard library's + makes one more at each step, and code to destroy it.
-class sentence {
+class sentence : uncopied {
  public:
   sentence() = default;
   explicit sentence(std::string&& begin) noexcept : text_(std::move(begin)) {}
   explicit sentence(std::string_view begin) : text_(begin) {}
   explicit sentence(char const* begin) : text_(begin) {}
-  sentence(sentence const&) = delete;
-  sentence& operator=(sentence const&) = delete;
 
   sentence& operator<<(char const* part) {
     text_.append(part);

@@ -12,7 +12,7 @@ namespace detail {
 
 /// Text to a file or a string through one large buffer; numbers do not depend on the locale.
 /// The first error is remembered, after it nothing is written. Complete after flush().
-class text_writer {
+class text_writer : uncopied {
  public:
   /// The error where the program closed the file: what its number is now is left alone.
   static constexpr int file_lost = -1;
@@ -25,9 +25,6 @@ class text_writer {
     delete[] large_;
     if (!whole && std::uncaught_exceptions() == 0) out_of_memory();
   }
-
-  text_writer(text_writer const&) = delete;
-  text_writer& operator=(text_writer const&) = delete;
 
   STRATA_DETAIL_COLD void write(char const* text) { write(std::string_view(text)); }
   void write(std::string_view text) {

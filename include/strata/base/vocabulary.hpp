@@ -13,6 +13,17 @@ STRATA_BEGIN_LIGHT
 
 namespace detail {
 
+/// The base of what is neither copied nor moved.
+class uncopied {
+ public:
+  uncopied(uncopied const&) = delete;
+  uncopied& operator=(uncopied const&) = delete;
+
+ protected:
+  uncopied() = default;
+  ~uncopied() = default;
+};
+
 /// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
 template <class First, class Second>
 struct pair {

@@ -158,7 +158,7 @@ struct summing_losses {
 /// Bounded by a budget, if there is one: nodes are always charged to it; kernels beyond it share
 /// the sums of one name in their range, then in the root.
 /// Threads: one at a time.
-class device_summing {
+class device_summing : uncopied {
  public:
   static constexpr std::size_t max_devices = subtree_sweep::max_devices;
 
@@ -175,8 +175,6 @@ class device_summing {
         other_names_(stand_in) {
     add_node(root_node, 0);
   }
-  device_summing(device_summing const&) = delete;
-  device_summing& operator=(device_summing const&) = delete;
 
   /// The next node of the tree, below an earlier one. Nodes with one parent and one name number
   /// are a family.

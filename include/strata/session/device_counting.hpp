@@ -26,7 +26,7 @@ inline bool asks_for_kernels(options const& wanted) noexcept {
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
 /// single kernels; or in passes that the program drives itself. Threads: the one that drives the
 /// steps.
-class device_counting {
+class device_counting : uncopied {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
   device_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
@@ -39,8 +39,6 @@ class device_counting {
         kernels_(trace, trial_) {
     if (asks_for_kernels(wanted)) ranges_.try_for_kernels();
   }
-  device_counting(device_counting const&) = delete;
-  device_counting& operator=(device_counting const&) = delete;
   ~device_counting() { end_trial(); }
 
   counter_collector& ranges() noexcept { return ranges_; }

@@ -173,7 +173,7 @@ class device_patience {
 /// and graph calls are kept out until the events are recorded, in `begin` as a rule; where
 /// the driver is older than CUDA 12.5, as long as a device is waited for. Threads: that of the
 /// session. Where CUPTI is silent, the drain has to live as long as the process.
-class device_drain {
+class device_drain : uncopied {
  public:
   enum class outcome : unsigned char {
     idle,
@@ -182,8 +182,6 @@ class device_drain {
   };
 
   explicit device_drain(std::uint32_t patience_ms) noexcept : patience_ms_(patience_ms) {}
-  device_drain(device_drain const&) = delete;
-  device_drain& operator=(device_drain const&) = delete;
 
   /// Has what is complete delivered, and begins to wait for the devices. Requires: CUPTI is open.
   void begin() noexcept {

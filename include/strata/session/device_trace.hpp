@@ -164,12 +164,8 @@ class counting_waits {
 /// comes (40 ms; H200, driver 580): so a kernel is traced whose launch is the first call of CUDA.
 /// Nobody else looks: a range would need the lock of the dynamic loader. Threads: that of the
 /// session.
-class cuda_watch {
+class cuda_watch : uncopied {
  public:
-  cuda_watch() = default;
-  cuda_watch(cuda_watch const&) = delete;
-  cuda_watch& operator=(cuda_watch const&) = delete;
-
   /// Errors: unavailable: no thread can be started.
   status start() {
 #if defined(__linux__)
@@ -231,11 +227,9 @@ class cuda_watch {
 
 /// The device activity of one session: CUPTI comes with the session, or with its first window, and
 /// not before the program uses CUDA. Threads: the session's.
-class device_trace {
+class device_trace : uncopied {
  public:
   explicit device_trace(options const& wanted) noexcept : options_(wanted) {}
-  device_trace(device_trace const&) = delete;
-  device_trace& operator=(device_trace const&) = delete;
 
   /// The session begins. `at_once`: whether or not the program uses CUDA.
   /// Errors: those of activity_collector::open.

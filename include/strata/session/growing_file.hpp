@@ -16,13 +16,9 @@ namespace detail {
 
 /// profile.strata as it grows: called profile.strata.part until it is complete. What was written
 /// stays, whatever happens afterwards. Threads: one at a time.
-class growing_file {
+class growing_file : uncopied {
  public:
   static constexpr char const* name = recording_name;
-
-  growing_file() = default;
-  growing_file(growing_file const&) = delete;
-  growing_file& operator=(growing_file const&) = delete;
 
   /// Errors: input_output: nothing stays there.
   status begin(output_directory const& directory) {

@@ -201,11 +201,8 @@ class hang_finder {
 /// began or ended, no call into the driver was followed, no record came, and a range is open or
 /// device work is without its end. A thread of its own looks, which calls neither CUPTI nor the
 /// driver, and takes no lock that is held while a device is waited for.
-class watchdog {
+class watchdog : uncopied {
  public:
-  watchdog() = default;
-  watchdog(watchdog const&) = delete;
-  watchdog& operator=(watchdog const&) = delete;
   ~watchdog() { stop(); }
 
   /// Errors: unavailable: no thread can be started.

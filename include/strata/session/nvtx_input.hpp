@@ -20,11 +20,8 @@ namespace detail {
 /// A variable that the environment has between two calls. It is this process's: forked children do
 /// not have it. What another process is started from meanwhile otherwise, as by posix_spawn, does.
 /// Threads: one. Source: the environment is the one way in which NVTX finds its tool.
-class borrowed_variable {
+class borrowed_variable : uncopied {
  public:
-  borrowed_variable() = default;
-  borrowed_variable(borrowed_variable const&) = delete;
-  borrowed_variable& operator=(borrowed_variable const&) = delete;
   ~borrowed_variable() { give_back(); }
 
   /// Returns: false where memory is short. Requires: it is not set.

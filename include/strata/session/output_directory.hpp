@@ -27,7 +27,7 @@ namespace detail {
 
 /// A directory that is open. What is made in it is new and its own: no link is followed, and a path
 /// that somebody changes meanwhile leads nowhere else. Threads: one.
-class open_folder {
+class open_folder : uncopied {
  public:
   enum class last_link : unsigned char { followed, refused };
 
@@ -44,8 +44,6 @@ class open_folder {
     (void)link;
 #endif
   }
-  open_folder(open_folder const&) = delete;
-  open_folder& operator=(open_folder const&) = delete;
   ~open_folder() {
 #if !defined(_WIN32)
     if (file() >= 0) (void)::close(number_);

@@ -117,12 +117,10 @@ inline void with_own_descriptors(callback<void()> body) noexcept {
 
 /// While it lives, the calling thread is not to outlive those of the program: it is one of
 /// Strata's that leaves with them, or is in a call that may not come back.
-class own_thread {
+class own_thread : uncopied {
  public:
   own_thread() noexcept { block().own_threads.begun.fetch_add(1); }
   ~own_thread() { block().own_threads.ended.fetch_add(1); }
-  own_thread(own_thread const&) = delete;
-  own_thread& operator=(own_thread const&) = delete;
 };
 
 #if defined(__linux__)

@@ -29,11 +29,9 @@ namespace detail {
 /// by a thread of its own, and what was written survives any end of the process. The file is called
 /// profile.strata.part until it is complete. Threads: the session's, one at a time. Cost: memory
 /// for what comes in a second, at most 64 MB.
-class recording_stream {
+class recording_stream : uncopied {
  public:
   recording_stream(options const& wanted, bool tracing) : options_(&wanted), tracing_(tracing) {}
-  recording_stream(recording_stream const&) = delete;
-  recording_stream& operator=(recording_stream const&) = delete;
   ~recording_stream() noexcept {
     // In a forked child the file is the parent's.
     if (!in_forked_child() && !if_memory_allows([this] { (void)file_.close(); })) end_early();

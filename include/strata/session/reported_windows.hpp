@@ -21,11 +21,8 @@ namespace detail {
 /// Looks at a file ten times a second, in a thread of its own: a file system that does not answer
 /// holds nobody else, neither a step nor the end. Threads: `start` and `stop` one at a time,
 /// `was_touched` one.
-class file_watch {
+class file_watch : uncopied {
  public:
-  file_watch() = default;
-  file_watch(file_watch const&) = delete;
-  file_watch& operator=(file_watch const&) = delete;
   ~file_watch() {
     stop();
     release();
@@ -109,8 +106,7 @@ class file_watch {
       if (users.fetch_sub(1) == 1) delete this;
     }
 
-    void at_file() {
-      struct stat found {};
+    void at_file() { struct stat found { };
       in_stat.store(true);
       if (ended.is_made()) return in_stat.store(false);
       bool const exists = ::stat(path.c_str(), &found) == 0;
@@ -130,8 +126,7 @@ class file_watch {
     }
 
     /// Of the directory that the file is not in yet.
-    int folder_error() const {
-      struct stat folder {};
+    int folder_error() const { struct stat folder { };
       std::size_t const slash = path.rfind('/') + 1;
       return ::stat(path.substr(0, slash).c_str(), &folder) != 0 ? errno : 0;
     }

@@ -40,15 +40,13 @@ namespace detail {
 
 /// The implementation of strata::session: starts the collectors, opens and closes their windows,
 /// and makes the profile of what they collected.
-class session_core {
+class session_core : uncopied {
  public:
   explicit session_core(strata::options const& wanted)
       : options_(wanted), steps_{step_plan(options_), {}, without_steps::all, 0} {
     counting_.emplace(options_, problems_.all(), device_trace::control());
     cpu_counters_.emplace();
   }
-  session_core(session_core const&) = delete;
-  session_core& operator=(session_core const&) = delete;
   ~session_core() {
     stop();
     end_stream();

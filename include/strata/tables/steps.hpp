@@ -110,12 +110,10 @@ class joint_time {
 };
 
 /// Fills a steps_summary from the records.
-class steps_builder {
+class steps_builder : uncopied {
  public:
   steps_builder(profile const& source, call_tree const& tree, vec<range_row> const& ranges)
       : source_(source), tree_(tree), ranges_by_index_(ranges), launches_(source) {}
-  steps_builder(steps_builder const&) = delete;
-  steps_builder& operator=(steps_builder const&) = delete;
   virtual ~steps_builder() = default;
 
   steps_summary build() {

@@ -79,7 +79,7 @@ struct table_input {
 };
 
 /// All tables of a profile, and the input that refers to them. Requires: the profile lives as long.
-class profile_tables {
+class profile_tables : detail::uncopied {
  public:
   explicit profile_tables(profile const& source)
       : tree_(source),
@@ -99,8 +99,6 @@ class profile_tables {
       }
     }
   }
-  profile_tables(profile_tables const&) = delete;
-  profile_tables& operator=(profile_tables const&) = delete;
 
   table_input& input() noexcept { return input_; }
   call_tree const& folded() const noexcept { return folded_; }

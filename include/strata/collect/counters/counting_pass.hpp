@@ -19,11 +19,8 @@ namespace detail {
 /// steps. A pass is counted whole or dropped whole: one that a capture kept from a push, a pop or
 /// its end is dropped, and made again. Only the thread of the pass calls CUPTI: another one that
 /// closes asks it to end the pass, and waits a second; without an answer CUPTI is left as it is.
-class pass_driver {
+class pass_driver : uncopied {
  public:
-  pass_driver(pass_driver const&) = delete;
-  pass_driver& operator=(pass_driver const&) = delete;
-
   /// After this many steps that were no passes.
   status in_the_way(std::size_t steps, pause_outcome last) const {
     if (last == pause_outcome::busy) {
@@ -291,7 +288,7 @@ class pass_driver {
   /// The mutex for a call that launches, in the thread that makes it. The end of a pass holds the
   /// mutex and waits for such calls, so that they do not wait for it: then, and after a second, the
   /// lock is false.
-  class lock_of_call {
+  class lock_of_call : uncopied {
    public:
     explicit lock_of_call(pass_driver& driver) noexcept : mutex_(driver.mutex_) {
       constexpr std::int64_t longest_ns = 1'000'000'000;
@@ -304,8 +301,6 @@ class pass_driver {
     ~lock_of_call() {
       if (held_) mutex_.unlock();
     }
-    lock_of_call(lock_of_call const&) = delete;
-    lock_of_call& operator=(lock_of_call const&) = delete;
     explicit operator bool() const noexcept { return held_; }
 
    private:

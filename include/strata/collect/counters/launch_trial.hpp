@@ -44,11 +44,9 @@ class launch_turn {
 /// before, in which Strata waits in the same places, for `drain=` at most. Once one wait was in
 /// vain nothing is counted in that way; else what was tried may be launched in such a range, and
 /// nothing else. Threads: any; `begin` and `end` are for the one that drives the steps.
-class launch_trial {
+class launch_trial : uncopied {
  public:
   explicit launch_trial(trace_control const& trace) noexcept : await_(trace.await_launch) {}
-  launch_trial(launch_trial const&) = delete;
-  launch_trial& operator=(launch_trial const&) = delete;
 
   void begin() noexcept {
     turn_.end();

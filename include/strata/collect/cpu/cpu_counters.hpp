@@ -254,13 +254,11 @@ class perf_opener {
 /// ends, and at the ends of steps one of each group of each older thread. Before each the kernel is
 /// asked whether the descriptor is still ours. `profile::cost` has what it took. A range's own time
 /// is without them, its parent's with.
-class cpu_counter_collector {
+class cpu_counter_collector : detail::uncopied {
  public:
   explicit cpu_counter_collector(
       detail::perf_system const& system = detail::perf_system::real()) noexcept
       : system_(&system) {}
-  cpu_counter_collector(cpu_counter_collector const&) = delete;
-  cpu_counter_collector& operator=(cpu_counter_collector const&) = delete;
   ~cpu_counter_collector() { close(); }
 
   /// Opens what the request names (`cpu`: everything; or keys joined by `+`) in the calling thread.

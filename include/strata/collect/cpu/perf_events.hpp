@@ -241,14 +241,12 @@ class perf_group {
 /// Reads the groups of a thread whenever its range changes, and adds what was counted to the range
 /// that it leaves; those of other threads at the ends of steps. Threads: any; the one that is
 /// counted calls `change`.
-class perf_meter {
+class perf_meter : uncopied {
  public:
   /// Of one range: how often it was read, then of each group the times and the values.
   using slot = std::uint64_t;
 
   explicit perf_meter(perf_system const& system) noexcept : system_(&system) {}
-  perf_meter(perf_meter const&) = delete;
-  perf_meter& operator=(perf_meter const&) = delete;
   ~perf_meter() {
     close();
     std::free(sums_);

@@ -224,7 +224,7 @@ class call_steps {
   };
 
   /// Who looks at the stream now. Nobody waits: a call of another thread meanwhile is passed by.
-  class turn {
+  class turn : uncopied {
    public:
     explicit turn(call_steps& all) noexcept : all_(&all) {
       has_ = !all.turns_.busy.load(memory_order_relaxed) &&
@@ -234,8 +234,6 @@ class call_steps {
     ~turn() {
       if (has_) all_->turns_.busy.store(false, memory_order_release);
     }
-    turn(turn const&) = delete;
-    turn& operator=(turn const&) = delete;
     explicit operator bool() const noexcept { return has_; }
 
    private:

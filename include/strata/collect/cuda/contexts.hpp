@@ -14,7 +14,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// Makes a context current in the calling thread as long as it lives; null leaves all as it is.
-class context_scope {
+class context_scope : uncopied {
  public:
   explicit context_scope(driver::context_handle context) noexcept {
     driver::table const& api = driver_library::get().api;
@@ -23,8 +23,6 @@ class context_scope {
               api.context_push(context) == driver::result::success;
     ok_ = pushed_;
   }
-  context_scope(context_scope const&) = delete;
-  context_scope& operator=(context_scope const&) = delete;
   ~context_scope() {
     driver::context_handle popped = nullptr;
     if (pushed_) (void)driver_library::get().api.context_pop(&popped);
@@ -158,11 +156,9 @@ class capture_guard {
   /// known: captures seen to begin, and those into blocking streams that began before. False where
   /// there was no such moment in time, and at once where the calling thread itself captures. May be
   /// nested.
-  class exclusive {
+  class exclusive : uncopied {
    public:
     explicit exclusive(std::int64_t wait = patience) noexcept : entered_(enter(wait)) {}
-    exclusive(exclusive const&) = delete;
-    exclusive& operator=(exclusive const&) = delete;
     ~exclusive() {
       if (entered_) leave();
     }

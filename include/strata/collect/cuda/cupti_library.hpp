@@ -203,13 +203,11 @@ class cupti_presence {
   }
 
   /// While it lasts CUPTI may be called, if it is true.
-  class use {
+  class use : uncopied {
    public:
     explicit use(cupti_presence& presence) noexcept : presence_(presence) {
       presence_.uses_.fetch_add(1);
     }
-    use(use const&) = delete;
-    use& operator=(use const&) = delete;
     ~use() { presence_.uses_.fetch_sub(1); }
     explicit operator bool() const noexcept { return !presence_.has_ended(); }
 

@@ -20,11 +20,9 @@ enum class pause_outcome : unsigned char {
 };
 
 /// As long as it lives, questions of this thread leave other threads' captures as they are.
-class relaxed_captures {
+class relaxed_captures : uncopied {
  public:
   relaxed_captures() noexcept { exchange(); }
-  relaxed_captures(relaxed_captures const&) = delete;
-  relaxed_captures& operator=(relaxed_captures const&) = delete;
   ~relaxed_captures() { exchange(); }
 
  private:
@@ -39,11 +37,8 @@ class relaxed_captures {
 /// each context, which holds nothing up. Threads: one at a time. Cost: 5 us a context, 2 us a
 /// question. Source: cuCtxRecordEvent (CUDA 12.5), cuEventQuery. An older driver waits for the
 /// contexts instead (cuCtxSynchronize), without an end where a kernel has none.
-class device_fence {
+class device_fence : uncopied {
  public:
-  device_fence() = default;
-  device_fence(device_fence const&) = delete;
-  device_fence& operator=(device_fence const&) = delete;
   ~device_fence() {
     while (count_ != 0) drop_last();
   }

@@ -97,7 +97,7 @@ class launch_gate {
     return (reinterpret_cast<std::uintptr_t>(graph) * 0x9e3779b97f4a7c15u) >> 56;
   }
 
-  struct visit {
+  struct visit : uncopied {
     explicit visit(launch_gate& of) noexcept : gate(of) {
       gate.inside_.fetch_add(1);
       std::uint32_t const turn = gate.turn_.load();
@@ -105,8 +105,6 @@ class launch_gate {
       context = gate.context_.load();
       if (gate.turn_.load() != turn) keeper = nullptr;  // these are not of one `set`
     }
-    visit(visit const&) = delete;
-    visit& operator=(visit const&) = delete;
     ~visit() { gate.inside_.fetch_sub(1); }
 
     launch_gate& gate;

@@ -18,7 +18,7 @@ namespace detail {
 /// lies behind the new one of the same ids, and is not searched any more.
 /// Threads: add and find from any, without a lock. A page is never freed, only used again: a thread
 /// that comes late writes an id that nobody looks for there.
-class launch_table {
+class launch_table : uncopied {
  public:
   static constexpr std::uint32_t page_launches = 4096;
   /// The most pages beyond the budget.
@@ -27,8 +27,6 @@ class launch_table {
   static constexpr std::uint32_t slack = 32 * page_launches;
 
   explicit launch_table(memory_budget& budget) noexcept : budget_(&budget) {}
-  launch_table(launch_table const&) = delete;
-  launch_table& operator=(launch_table const&) = delete;
 
   /// False where there is no memory.
   /// Cost: four stores; a page for each 4,096 ids.

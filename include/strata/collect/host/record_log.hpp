@@ -35,7 +35,7 @@ inline void give_pages_back([[maybe_unused]] void* memory,
 /// is visible once it is counted. Threads: push, drop_last and clear by the owner; the owner
 /// excludes readers from drop_last and clear. Cost: a store of the record and of a count.
 template <class Record>
-class record_log {
+class record_log : uncopied {
   static_assert(std::is_trivially_copyable<Record>::value, "records are plain data");
 
   struct block {
@@ -60,8 +60,6 @@ class record_log {
   }
 
   explicit record_log(memory_budget& budget) noexcept : budget_(&budget) {}
-  record_log(record_log const&) = delete;
-  record_log& operator=(record_log const&) = delete;
   ~record_log() { clear(); }
 
   /// Where the next record is to be written; null when there is no room, neither in the last block

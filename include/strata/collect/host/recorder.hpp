@@ -515,7 +515,7 @@ class recorder {
 
  private:
   /// Holds the recorder's mutex. A signal handler's range would wait for its own thread.
-  class own_lock {
+  class own_lock : uncopied {
    public:
     explicit own_lock(system_mutex& which) noexcept : which_(&which) {
       locks() = true;
@@ -527,8 +527,6 @@ class recorder {
       --locks_of_this_thread();
       locks() = false;
     }
-    own_lock(own_lock const&) = delete;
-    own_lock& operator=(own_lock const&) = delete;
 
     /// Whether the calling thread holds the mutex, or is about to.
     static bool volatile& locks() noexcept {
@@ -542,14 +540,12 @@ class recorder {
 
   /// Holds both mutexes of steps. A hook gives up the second one in calls that may not come back,
   /// so that the session may end.
-  class step_turn {
+  class step_turn : uncopied {
    public:
     explicit step_turn(recorder& all) noexcept : order_(all.step_mutex_), turn_(all.turn_mutex_) {
       is_here() = true;
     }
     ~step_turn() { is_here() = false; }
-    step_turn(step_turn const&) = delete;
-    step_turn& operator=(step_turn const&) = delete;
 
     /// Whether the calling thread holds them.
     static bool& is_here() noexcept {
@@ -562,12 +558,10 @@ class recorder {
     system_lock turn_;
   };
   /// Gives up a turn while it lives.
-  class step_pause {
+  class step_pause : uncopied {
    public:
     explicit step_pause(system_mutex& turn) noexcept : turn_(turn) { turn_.unlock(); }
     ~step_pause() { turn_.lock(); }
-    step_pause(step_pause const&) = delete;
-    step_pause& operator=(step_pause const&) = delete;
 
    private:
     system_mutex& turn_;

@@ -122,7 +122,7 @@ struct nvtx_string {
 
 /// The name of one range, made of what NVTX was given: the text, behind the name of a named domain
 /// as `NCCL:ncclAllReduce`. Texts that have to be put together are cut where every name is.
-class nvtx_name {
+class nvtx_name : uncopied {
  public:
   static constexpr std::string_view no_text = "[no text]";
 
@@ -155,8 +155,6 @@ class nvtx_name {
     }
     read(static_cast<char const*>(nullptr));
   }
-  nvtx_name(nvtx_name const&) = delete;
-  nvtx_name& operator=(nvtx_name const&) = delete;
 
   std::string_view full() const noexcept { return full_; }
   std::string_view text() const noexcept { return full_.substr(text_); }
@@ -309,16 +307,12 @@ class nvtx_registry {
 
 /// The push/pop ranges of NVTX that one thread has open, of all domains, also those that nobody
 /// heard: pops and pushes stay in step.
-class nvtx_stack {
+class nvtx_stack : uncopied {
  public:
   struct entry {
     range_token range;
     nvtx_domain const* domain;
   };
-
-  nvtx_stack() = default;
-  nvtx_stack(nvtx_stack const&) = delete;
-  nvtx_stack& operator=(nvtx_stack const&) = delete;
   ~nvtx_stack() {
     std::free(entries_);
     entries_ = nullptr;
