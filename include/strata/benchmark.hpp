@@ -246,19 +246,16 @@ STRATA_END
 
 STRATA_BEGIN_SWITCH
 
-/// Runs functions and keeps their trials in one profile. It has a session of its own, with the
-/// options of `STRATA` where that is set. In a program whose session runs already the trials are
-/// ranges of that one. Where nothing is traced, trials are timed by events of the driver, and by
-/// the host where the thread has no context.
-/// Threads: one thread uses it.
+/// Runs functions and keeps their trials in one profile, with a session of its own by the options
+/// of `STRATA`, or as ranges of the session that runs already. What is not traced is timed by
+/// events of the driver, else by the host. Threads: one thread uses it.
 class benchmarks : uncopied {
  public:
   explicit benchmarks(std::string_view options = "trace,formats=none")
       : session_(options_of(options)), started_(session_.start()) {}
 
-  /// Calls `f` for the warm-up, then `calls` times in each trial. A trial is one call of the range
-  /// `name[x]`, or of `y[value]` below it with a second parameter. `f` need not wait for the
-  /// device; where the host times it, it has to. Events wait for it themselves. After `results`
+  /// Calls `f` for the warm-up, then `calls` times in each trial: a call of the range `name[x]`, or
+  /// of `y[value]` below it. `f` waits for the device only where the host times it. After `results`
   /// nothing is run.
   template <class Function>
   void run(std::string_view name, Function&& f, benchmark_options const& how = {}) {

@@ -2,15 +2,10 @@
 #ifndef STRATA_IMPLEMENTATION_HPP
 #define STRATA_IMPLEMENTATION_HPP
 
-// The definitions of all of Strata's functions, and the session that STRATA= starts. One source
-// file of a program has
-//
-//   #define STRATA_IMPLEMENTATION
-//   #include <strata/strata.hpp>
-//
-// best a file of its own, since this is what takes time to compile. Two in one program, or one in
-// each of several shared objects, are harmless. It makes tables, CSV, JSON and recordings;
-// findings, page and traces are made by src, where it is linked in, or by the command `strata`.
+// The definitions of all of Strata's functions, and the session that STRATA= starts: strata.hpp
+// includes it where STRATA_IMPLEMENTATION is defined, best in a file of its own, since this is what
+// takes time to compile. Two in one program, or one in each of several shared objects, are
+// harmless.
 
 #include <strata/base/macros.hpp>
 

@@ -21,9 +21,8 @@ struct text_span {
 template <class Text>
 Text const& as() noexcept;
 
-/// A text as the program gives it: up to a zero, or the characters of a std::string, a
-/// std::string_view or any other class with data() and size(). Where the length is not known, it is
-/// measured when a session wants it.
+/// A text as the program gives it: up to a zero, or the characters of a class with data() and
+/// size(). An unknown length is measured when a session wants it.
 class given_text {
  public:
   constexpr given_text(char const* text) noexcept : text_{text, unmeasured} {}

@@ -18,9 +18,8 @@ STRATA_BEGIN
 namespace detail {
 
 /// CLOCK_MONOTONIC by the C library, for what something took: 25 ns, where kernel_ns() is a system
-/// call. A library such as libfaketime replaces it: then what Strata itself takes and the times of
-/// a machine without a counter are by that clock, as the program's own are. Waits, rates and the
-/// moments of a session are by kernel_ns(). The two are never subtracted from each other.
+/// call. A library such as libfaketime replaces it, so waits, rates and the moments of a session
+/// are by kernel_ns(), and the two are never subtracted from each other.
 inline std::int64_t monotonic_ns() noexcept {
 #if defined(__linux__)
   timespec now{};

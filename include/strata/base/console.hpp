@@ -148,9 +148,8 @@ class console {
 
 #endif
 
-/// What the program printed so far comes before what is printed next. Where another thread holds
-/// stdout, for example in a write that nobody reads, nothing is flushed: exit does not wait for
-/// such a thread either.
+/// Flushes what the program printed so far. Where another thread holds stdout nothing is flushed:
+/// exit does not wait for such a thread either.
 inline void flush_output() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
   if (ftrylockfile(stdout) != 0) return;

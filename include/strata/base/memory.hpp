@@ -118,8 +118,7 @@ inline bool if_memory_allows(callback<void()> body) noexcept {
 struct vec_type {
   std::size_t size;
   /// Moves an element to where nothing lives, unless `destination` is null, then destroys it if it
-  /// `goes`.
-  /// Null: memcpy moves elements, and nothing is to be destroyed.
+  /// `goes`. Null: memcpy moves elements.
   void (*move)(void* destination, void* from, bool goes) noexcept;
 };
 

@@ -84,8 +84,7 @@ class open_ranges : uncopied {
   static constexpr std::int64_t no_begin = -1;
 
   /// Threads: any. Hands what is open to `sink(node, begin)`, the outermost first and at most 64;
-  /// the start is no_begin where this session did not record it. Of a thread that continues
-  /// meanwhile these are of no one moment.
+  /// no_begin where this session did not record it.
   template <class Sink>
   void for_each(std::uint32_t session, Sink sink) const {
     std::uint32_t const depth = depth_.load(memory_order_acquire);

@@ -54,11 +54,10 @@ inline constexpr vec_type vec_type_of = make_vec_type<Value>();
 
 }  // namespace detail
 
-/// A sequence with the interface of std::vector, as far as the library needs it. It compiles in a
-/// fraction of the time, because what is not inlined is shared by all types of elements.
-/// Differences: an iterator is a pointer, bool is an element like any other, moving an element must
-/// not throw, and no element may be aligned beyond std::max_align_t. Without memory it throws
-/// std::bad_alloc, or ends the program under -fno-exceptions.
+/// A sequence with the interface of std::vector that compiles in a fraction of the time: what is
+/// not inlined is shared by all types. Differences: an iterator is a pointer, bool is an element
+/// like any other, moving must not throw, and no element is aligned beyond std::max_align_t.
+/// Without memory it throws std::bad_alloc, or ends the program under -fno-exceptions.
 template <class Value>
 class vec : public detail::vec_base {
   // What memcpy copies is not moved, too: no second push_back for it.

@@ -49,9 +49,8 @@ inline std::string_view memory_name(profile const& source) noexcept {
   return name.empty() ? "HBM" : name;
 }
 
-/// The ordinals of the devices that kernels, copies or fills ran on, in ascending order: those in
-/// the records, and those in the sums, which also have what the timeline had no room for.
-/// Cost: O(r) for r records.
+/// The devices that kernels, copies or fills ran on, in ascending order, by the records and the
+/// sums. Cost: O(r) for r records.
 inline vec<std::uint32_t> worked_ordinals(profile const& source) {
   vec<std::uint32_t> seen;
   number_map<bool> known;

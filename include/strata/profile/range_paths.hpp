@@ -31,9 +31,8 @@ inline std::string name_with_index(std::string name, std::int64_t index) {
   return index == no_index ? name : sentence(name) << '[' << index << ']';
 }
 
-/// A path is at most so long: of one that would be longer the middle is left out,
-/// `block[0]/a/…9f86d081…/mlp`. Paths of nested ranges would be as long as all names above
-/// together, for each of them.
+/// A longer path loses its middle, `block[0]/a/…9f86d081…/mlp`: else paths of nested ranges would
+/// be as long as all names above together.
 inline constexpr std::size_t longest_path = 2000;  // bytes; a name has 1,000 at most
 
 /// What a path needs to be continued.
@@ -43,8 +42,7 @@ struct path_end {
 };
 
 /// The path of a range with this name, below the path `above` which ends so. `end` becomes its end.
-/// Where the middle is left out, the mark there has eight digits of a hash of the whole path: it is
-/// the same in each run, and differs where the paths do.
+/// A middle that is left out is named by a hash of the whole path.
 inline std::string path_below(std::string const& above, path_end const& above_end,
                               std::string_view name, path_end& end) {
   constexpr std::string_view dots = "\xE2\x80\xA6";

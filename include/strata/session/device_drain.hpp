@@ -83,8 +83,7 @@ inline void end_with_last_thread() noexcept {
 }
 
 /// How long the work of a device is waited for: `drain=` ms, and so long after each record that is
-/// read, up to 60 times: 60 s by default, 10^8 records. What threads launch meanwhile is no answer
-/// of a device. Threads: one.
+/// read, up to 60 times. Threads: one.
 class record_patience {
  public:
   explicit record_patience(std::int64_t ms) noexcept

@@ -417,9 +417,8 @@ class exit_hooks {
     raise(which);
   }
 
-  /// A signal that ends a program does not return, so that this thread waits for the report. It may
-  /// hold a lock that the report needs: it continues after a second. A handler of the program that
-  /// has called this one continues with the report.
+  /// Waits for the report, since a signal that ends a program does not return; a second at most, as
+  /// this thread may hold a lock that the report needs.
   static void await_end(int which) noexcept {
     timespec const pause{0, 5'000'000};
     for (int i = 0; i < 200; ++i) {

@@ -105,9 +105,8 @@ class hang_finder {
     return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
   }
 
-  /// Prints it, one range a line: the innermost of each thread last. CUPTI holds back a buffer with
-  /// all in it while one of its kernels runs, so that a call without a record may have ended.
-  /// `heading`: what is known of the hang.
+  /// Prints it, one range a line, the innermost of each thread last. `heading`: what is known of
+  /// the hang. CUPTI holds back a buffer in which a kernel still runs.
   static void print(char const* heading, profile_hang const& hang, bool all_came) {
     quiet_writes const quiet;
     std::string const whose = rank_text("");

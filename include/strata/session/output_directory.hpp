@@ -131,11 +131,8 @@ class open_folder : uncopied {
   }
 
   /// Why nothing is made at a path: somebody else may replace what is made there, or has led the
-  /// path elsewhere. Empty where nobody does. Looks at links on the way, and at the last directory
-  /// that is there: what is made below it is this user's.
-  ///
-  /// Good are directories of this user and of root, and such as /tmp, where each may remove only
-  /// what is his (the sticky bit). For root all others are good where not everybody may write:
+  /// path elsewhere. Empty where nobody does. Good are directories of this user and of root, and
+  /// such as /tmp (the sticky bit). For root all others are good where not everybody may write:
   /// containers run as root, in directories of the user who began them.
   static std::string objection([[maybe_unused]] std::string const& path) {
 #if !defined(_WIN32)

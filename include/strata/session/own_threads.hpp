@@ -173,8 +173,7 @@ class program_threads {
   static constexpr std::int64_t soon_ns = 10'000'000;
 
   /// What is left of main is a task too. A thread of Strata's that begins or ends meanwhile may
-  /// count as the program's, never the other way round: those that had begun before the look and
-  /// have not ended after it are all among the tasks.
+  /// count as the program's, never the other way round.
   static bool only_own_are_left() noexcept {
     std::size_t const begun = block().own_threads.begun.load();
     struct stat tasks {};

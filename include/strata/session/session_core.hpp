@@ -52,10 +52,7 @@ class session_core : uncopied {
     end_stream();
   }
 
-  /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
-  /// Errors: busy when another session runs, or a step of the last one is still in CUPTI or the
-  /// driver, after `drain=` ms.
-  /// Cost: microseconds; the start of CUPTI where the program uses CUDA, else when it begins to.
+  /// As session::start.
   status start() {
     if (running()) return {};
     guest const as_guest;
@@ -118,11 +115,7 @@ class session_core : uncopied {
   bool may_go() const noexcept { return state_ != run_state::left_open && !trace_.is_silent(); }
   strata::options const& options() const noexcept { return options_; }
 
-  /// Hardware counters for passes that the program drives itself:
-  /// `for (auto const& pass : run.counters("hbm+l1")) step();` or
-  /// `run.counters("hbm").replay(step)`. Another request in the same run is refused. `problems`
-  /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
-  /// are counted.
+  /// As session::counters.
   counter_collector& counters(std::string_view request) {
     if (windows_.used()) return refuse_counters(refused_passes::reason());
     if (!running()) return counting_->ranges();
@@ -155,9 +148,7 @@ class session_core : uncopied {
   /// Whether there was any problem, also in windows that were reported before.
   bool had_problems() const noexcept { return problems_.had_any(); }
 
-  /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused;
-  /// bad_argument when there was none.
+  /// As session::report.
   status report() {
     stop();
     guest const as_guest;

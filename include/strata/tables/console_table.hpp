@@ -17,9 +17,8 @@ class name_cutter {
   name_cutter(std::size_t width, std::size_t tail) : width_(width), tail_(tail) {}
   explicit name_cutter(std::size_t width) : name_cutter(width, width == 0 ? 0 : (width - 1) / 2) {}
 
-  /// The names within the width. What would be equal without its middle has a longer end or
-  /// begin; where these have no room for the words that differ, the end is cut too:
-  /// `sm80_~tilesize64x64x8_stage3~split`.
+  /// The names within the width. What would be equal without its middle has a longer end or begin,
+  /// or a cut end: `sm80_~tilesize64x64x8_stage3~split`.
   void cut(vec<std::string>& names) const {
     flat_map<std::string, std::size_t> places;
     for (std::string const& name : names) places[name] = 0;

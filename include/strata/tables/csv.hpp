@@ -111,11 +111,9 @@ inline void write_spans_csv(detail::text_writer& out, table_input const& input) 
   detail::write_csv(out, input, input.source.spans, detail::span_columns);
 }
 
-/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many
-/// counting steps the metric took; an unknown value is an empty cell with its reason in `note`. A
-/// metric that cannot be counted here at all has one row, the root's, with the reason.
-/// The rows of one scope, cut to path, metric and value, are what tools take that read
-/// `range,metric,value`.
+/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many counting steps
+/// the metric took; an unknown value is an empty cell with its reason in `note`. A metric that
+/// cannot be counted here at all has one row, the root's.
 inline void write_counters_csv(detail::text_writer& out, table_input const& input,
                                counter_table const& table) {
   detail::counter_columns.for_each_key(detail::csv_line(out).names());

@@ -81,9 +81,8 @@ struct range_row {
   std::int64_t gpu_busy_ns =
       0;  ///< time in which at least one kernel or copy of the range (or below) ran
   std::int64_t device_busy_ns = 0;  ///< the same of each counted device, added up
-  /// Per call from its begin to the later of its own end and the end of the last kernel or copy
-  /// that it launched, summed; without the calls that are kept in sums only. 0 where the timeline
-  /// lacks device work.
+  /// Per call from its begin to the later of its own end and that of the last work that it
+  /// launched, summed. 0 where the timeline lacks device work.
   std::int64_t span_ns = 0;
   std::int64_t peak_bytes = 0;  ///< most device memory that was allocated by the range and below,
                                 ///< and not released, at one time

@@ -298,8 +298,7 @@ struct mean_work {
 };
 
 /// Amounts of the rows of a tree in a mean step. The whole, and a range around steps, have those of
-/// what lies below them in steps: what that did outside of steps, as a copy of all weights, is of
-/// another kind, so that no share of the whole divides it.
+/// what lies below them in steps: what they do outside is of another kind.
 class step_amounts {
  public:
   step_amounts(vec<range_row> const& rows, steps_summary const& steps)

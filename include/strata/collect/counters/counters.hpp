@@ -69,12 +69,10 @@ class launching_ranges {
 }  // namespace detail
 
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
-/// every counter is known. Nested ranges cost no extra passes: CUPTI sees one level, a child
-/// interrupts its parent, and sums are made afterwards. Passes are driven by STRATA_STEP(), or by
-/// hand (`counter_passes`). Threads: the one that drives the steps; ranges of other threads are not
+/// every counter is known. CUPTI sees one level of ranges, a child interrupts its parent, and sums
+/// are made afterwards. Threads: the one that drives the steps; ranges of other threads are not
 /// counted. Devices: all that this thread used in the timed steps and that have the chip of the
-/// current one; their counts are added up. Cost: a counted step is slower, since the device drains
-/// at range ends; neither its times nor its device activity are recorded.
+/// current one. Cost: a counted step is slower, so its times are not recorded.
 class counter_collector : public detail::counted_passes {
  public:
   counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept

@@ -194,9 +194,8 @@ class pass_driver : uncopied {
     return !capture_guard::capturing_here();
   }
 
-  /// Ends the counting of a pass, of which is not known yet whether it counts. While a capture is
-  /// open, or a device has not done its work, it continues until the next call. The pass is the
-  /// calling thread's from now on, which has taken over its step.
+  /// Ends the counting of a pass, which the calling thread has taken over with its step. While a
+  /// capture is open, or a device has not done its work, it continues until the next call.
   void stop(bool goes_on = true) noexcept {
     if (stage_ != stage::counting) return;
     thread_ = recorder::thread_id();

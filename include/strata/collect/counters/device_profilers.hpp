@@ -511,9 +511,7 @@ struct pass_plan {
     }
   }
 
-  /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
-  /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
-  /// be counted.
+  /// As counter_collector::open.
   status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
               vec<status>& problems) {
     driver_library const& driver = driver_library::get();

@@ -187,11 +187,10 @@ class kernel_launches {
 }  // namespace detail
 
 /// Hardware counters of single kernels within chosen ranges, in live steps: CUPTI counts a range
-/// around a launch, the device has nothing else to do meanwhile, and nothing is replayed. Each step
-/// is one pass. Counting in the multiprocessors costs about 1 ms a launch, in memory 0.05 ms (H200,
-/// CUDA 13.0), so that of each different kernel a few launches are counted, and stand for the rest.
-/// Launches of all threads are counted, in the range that they belong to. Threads: the one that
-/// drives the steps. Devices: the one of the current context.
+/// around a launch while the device does nothing else. Each step is one pass. A launch takes 1 ms
+/// more for counters of the multiprocessors, 0.05 ms for those of memory (H200, CUDA 13.0), so that
+/// a few launches of each kernel stand for the rest. Threads: the one that drives the steps.
+/// Devices: the one of the current context.
 class kernel_counter_collector : public detail::counted_passes {
  public:
   kernel_counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept

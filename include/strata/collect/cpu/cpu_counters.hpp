@@ -243,17 +243,13 @@ class perf_opener {
 
 }  // namespace detail
 
-/// Hardware counters of the CPU by range, over Linux's perf_event_open: cycles, instructions,
-/// caches, branches, page faults, in user code. They count while the program runs as ever, in the
-/// steps that are timed. Where the kernel gives fewer events counters than were asked for, it lets
-/// them take turns; their values are scaled to the whole time, and marked.
-/// Threads: ranges of the thread that begins the counting; what the threads do that are made later
-/// counts for the range that it is in, what older ones do for the range at the end of a step. One
-/// thread calls, and the end may come from any.
-/// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
-/// ends, and at the ends of steps one of each group of each older thread. Before each the kernel is
-/// asked whether the descriptor is still ours. `profile::cost` has what it took. A range's own time
-/// is without them, its parent's with.
+/// Hardware counters of the CPU by range, over Linux's perf_event_open, in user code of the steps
+/// that are timed. Where there are more events than counters they take turns; their values are
+/// scaled to the whole time, and marked. Threads: ranges of the thread that begins the counting;
+/// later threads count for the range that made them, older ones for the range at the end of a step.
+/// One thread calls, and the end may come from any. Cost: a read of each group of events at each
+/// end of a range, and at the ends of steps one for each older thread. A range's own time is
+/// without them, its parent's with.
 class cpu_counter_collector : detail::uncopied {
  public:
   explicit cpu_counter_collector(

@@ -11,11 +11,10 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Which launch of a graph a kernel belongs to that bears the id of no call, as those in the body
-/// of a conditional node do (H200, CUDA 13.0). The kernel that ran before it in the same graph or
-/// stream tells it, where the graph has kernels with an id; else the time of the launches.
-/// Bounded: the last launches and some graphs and streams are known.
-/// Threads: `launched` any, within callbacks; the rest one at a time.
+/// Which launch of a graph a kernel belongs to that has the id of no call, as in the body of a
+/// conditional node (H200, CUDA 13.0): that of the kernel before it in the same graph or stream,
+/// else by time. Bounded: the last launches and some graphs and streams are known. Threads:
+/// `launched` any, within callbacks; the rest one at a time.
 class graph_launches {
  public:
   /// A launch of an executable graph begins. Units: `time` in CUPTI's ns.

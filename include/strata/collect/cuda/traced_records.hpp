@@ -13,9 +13,8 @@ STRATA_BEGIN
 namespace detail {
 
 /// CUPTI's clock in a session, and which times a record can have by it: none before the session
-/// began, after the clock was read last, or before the call that caused it. The clock continues
-/// where it was set, back or forth, and a record that was stamped before has its time by the clock
-/// as it went then. Units: ns of the continued clock; of calls ticks. Threads: one at a time.
+/// began, after the clock was read last, or before the call that caused it. Where the clock was set
+/// it continues. Units: ns; of calls ticks. Threads: one at a time.
 class record_clock {
  public:
   /// How far CUPTI's times may be from the host's. They are some microseconds apart (H200, CUDA

@@ -16,19 +16,14 @@ enum class step_change : unsigned char { none, next, end };
 
 /// Finds the period of a thread's launches and waits while they come: a step of a loop that nobody
 /// named. A period is bounded by its mark: a wait, or a launch where no wait comes once in each
-/// period. A call is known by what it launches and by the launch before it, so that the layers of
-/// a step have other marks than the step. Distances are in weights, as a graph stands for many
-/// launches.
-///
-/// A mark that comes at equal distances is taken once that has lasted for `lightest` weights, which
-/// is longer than the layers of one step last, and for `fewest` periods; a launch needs twice as
-/// much as a wait. Distances that are nearly equal (a kernel more now and then) need twice as much
-/// again, and no other mark at such distances that are longer: else they may be the layers of that
-/// one's step.
-///
-/// A period that is not like the one before ends the step, and the next one begins where a period
-/// was as before; meanwhile others are looked for. Threads: one at a time. Cost: up to 9 ns a
-/// launch while it looks for a period, 4 ns after that; 17 KiB, and no allocation.
+/// period. A call is known by what it launches and by the launch before it, so that the layers of a
+/// step have other marks than the step. A mark that comes at equal distances (in weights: a graph
+/// stands for many launches) is taken once that has lasted for `lightest` weights, longer than the
+/// layers of one step, and for `fewest` periods; a launch needs twice as much as a wait, and
+/// distances that are only nearly equal twice as much again, and no longer candidate. A period that
+/// is not like the one before ends the step, and the next one begins where a period was as before.
+/// Threads: one at a time. Cost: up to 9 ns a launch while it looks for a period, 4 ns after that;
+/// 17 KiB, and no allocation.
 class period_finder {
  public:
   static constexpr std::uint32_t weight_of_launch = 1;

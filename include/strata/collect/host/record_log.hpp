@@ -100,9 +100,8 @@ class record_log : uncopied {
     return true;
   }
 
-  /// The record at a position, null where there is none. Threads: any that excludes drop_last,
-  /// drain and clear. Cost: a step for each block; fewer where `from` was left by a search for a
-  /// position shortly before.
+  /// The record at a position, null where there is none; `from` remembers a place. Threads: any
+  /// that excludes drop_last, drain and clear. Cost: a step for each block.
   struct cursor {
     void const* block = nullptr;
   };
