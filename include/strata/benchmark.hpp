@@ -9,8 +9,6 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/session/trials.hpp>
@@ -249,7 +247,7 @@ STRATA_BEGIN_SWITCH
 /// Runs functions and keeps their trials in one profile, with a session of its own by the options
 /// of `STRATA`, or as ranges of the session that runs already. What is not traced is timed by
 /// events of the driver, else by the host. Threads: one thread uses it.
-class benchmarks : uncopied {
+class benchmarks : detail::uncopied {
  public:
   explicit benchmarks(std::string_view options = "trace,formats=none")
       : session_(options_of(options)), started_(session_.start()) {}

@@ -3,7 +3,6 @@
 #define STRATA_PROFILE_HPP
 
 #include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
 STRATA_DETAIL_COLD_CODE

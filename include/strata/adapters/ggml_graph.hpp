@@ -5,7 +5,6 @@
 #include <ggml.h>
 
 #include <strata/annotate/attributes.hpp>
-#include <strata/profile/records.hpp>
 
 #include <cstdio>
 #include <string_view>

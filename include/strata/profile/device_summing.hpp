@@ -3,7 +3,6 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
 STRATA_DETAIL_COLD_CODE

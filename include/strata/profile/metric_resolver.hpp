@@ -1,9 +1,7 @@
 #ifndef STRATA_PROFILE_METRIC_RESOLVER_HPP
 #define STRATA_PROFILE_METRIC_RESOLVER_HPP
 
-#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_rates.hpp>
-#include <strata/profile/metric_set.hpp>
 
 STRATA_BEGIN
 

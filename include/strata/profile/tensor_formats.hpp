@@ -7,7 +7,6 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
 
 STRATA_BEGIN
 namespace detail {

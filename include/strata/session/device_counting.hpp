@@ -2,17 +2,9 @@
 #define STRATA_SESSION_DEVICE_COUNTING_HPP
 
 #include <strata/collect/counters/counters.hpp>
-#include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
-#include <strata/collect/counters/launch_trial.hpp>
-#include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/problem_log.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 

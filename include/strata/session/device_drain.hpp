@@ -1,20 +1,9 @@
 #ifndef STRATA_SESSION_DEVICE_DRAIN_HPP
 #define STRATA_SESSION_DEVICE_DRAIN_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti_client.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
-#include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <pthread.h>

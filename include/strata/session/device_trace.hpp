@@ -3,21 +3,8 @@
 
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/session/device_drain.hpp>
-#include <strata/session/hang_report.hpp>
-#include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <time.h>

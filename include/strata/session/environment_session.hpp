@@ -1,15 +1,10 @@
 #ifndef STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/options.hpp>
 #include <strata/session/exit_hooks.hpp>
 #include <strata/session/metric_lists.hpp>
-#include <strata/session/nvtx_input.hpp>
 #include <strata/session/options_reader.hpp>
-#include <strata/session/report_side.hpp>
 #include <strata/session/session_core.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <pthread.h>

@@ -2,10 +2,8 @@
 #define STRATA_SESSION_GROWING_FILE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/profile.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/session/output_directory.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <unistd.h>

@@ -1,14 +1,9 @@
 #ifndef STRATA_SESSION_HANG_REPORT_HPP
 #define STRATA_SESSION_HANG_REPORT_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <time.h>

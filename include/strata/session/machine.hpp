@@ -1,11 +1,8 @@
 #ifndef STRATA_SESSION_MACHINE_HPP
 #define STRATA_SESSION_MACHINE_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/driver.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
-#include <strata/status.hpp>
 
 #include <time.h>
 

@@ -2,11 +2,6 @@
 #define STRATA_SESSION_METRIC_LISTS_HPP
 
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric_catalogue.hpp>
-#include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,12 +1,8 @@
 #ifndef STRATA_SESSION_NVTX_INPUT_HPP
 #define STRATA_SESSION_NVTX_INPUT_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/nvtx/nvtx_ranges.hpp>
 #include <strata/options.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <dlfcn.h>

@@ -1,8 +1,6 @@
 #ifndef STRATA_SESSION_OPTIONS_READER_HPP
 #define STRATA_SESSION_OPTIONS_READER_HPP
 
-#include <strata/options.hpp>
-#include <strata/profile/row_order.hpp>
 #include <strata/session/report_side.hpp>
 
 STRATA_BEGIN

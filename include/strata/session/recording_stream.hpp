@@ -1,20 +1,8 @@
 #ifndef STRATA_SESSION_RECORDING_STREAM_HPP
 #define STRATA_SESSION_RECORDING_STREAM_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/collect/cuda/activity_buffers.hpp>
-#include <strata/collect/host/launch_table.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/recording/format.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/growing_file.hpp>
-#include <strata/session/output_directory.hpp>
-#include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <sys/syscall.h>

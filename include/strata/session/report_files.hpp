@@ -1,17 +1,9 @@
 #ifndef STRATA_SESSION_REPORT_FILES_HPP
 #define STRATA_SESSION_REPORT_FILES_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/loss_advice.hpp>
-#include <strata/recording/format.hpp>
-#include <strata/session/growing_file.hpp>
-#include <strata/session/machine.hpp>
-#include <strata/session/output_directory.hpp>
 #include <strata/session/recording_stream.hpp>
 #include <strata/session/report_side.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>

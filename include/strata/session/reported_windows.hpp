@@ -1,13 +1,10 @@
 #ifndef STRATA_SESSION_REPORTED_WINDOWS_HPP
 #define STRATA_SESSION_REPORTED_WINDOWS_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/options.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/session/schedule.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__)
 #include <sys/stat.h>

@@ -1,12 +1,8 @@
 #ifndef STRATA_SESSION_SCHEDULE_HPP
 #define STRATA_SESSION_SCHEDULE_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 

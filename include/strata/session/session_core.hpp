@@ -1,10 +1,6 @@
 #ifndef STRATA_SESSION_SESSION_CORE_HPP
 #define STRATA_SESSION_SESSION_CORE_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/collect/counters/counters.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
@@ -16,19 +12,14 @@
 #include <strata/profile/early_steps.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_counting.hpp>
-#include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
 #include <strata/session/growing_file.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/live_sampling.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
-#include <strata/session/problem_log.hpp>
-#include <strata/session/recording_stream.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
-#include <strata/session/schedule.hpp>
-#include <strata/status.hpp>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

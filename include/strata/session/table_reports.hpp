@@ -1,14 +1,10 @@
 #ifndef STRATA_SESSION_TABLE_REPORTS_HPP
 #define STRATA_SESSION_TABLE_REPORTS_HPP
 
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/range_table.hpp>
 #include <strata/tables/table.hpp>
-#include <strata/tables/table_input.hpp>
 
 STRATA_BEGIN
 namespace detail {

@@ -4,7 +4,6 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/statistics.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 

@@ -1,12 +1,7 @@
 #ifndef STRATA_TABLES_CALL_TREE_HPP
 #define STRATA_TABLES_CALL_TREE_HPP
 
-#include <strata/profile.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
-#include <strata/tables/launch_index.hpp>
-#include <strata/tables/range_rows.hpp>
 #include <strata/tables/record_sums.hpp>
 #include <strata/tables/work_parts.hpp>
 

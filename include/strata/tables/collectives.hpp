@@ -1,9 +1,6 @@
 #ifndef STRATA_TABLES_COLLECTIVES_HPP
 #define STRATA_TABLES_COLLECTIVES_HPP
 
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/kernel_names.hpp>
 
 STRATA_DETAIL_COLD_CODE

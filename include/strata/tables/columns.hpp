@@ -2,11 +2,6 @@
 #define STRATA_TABLES_COLUMNS_HPP
 
 #include <strata/base/json_writer.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/tables/counter_table.hpp>
-#include <strata/tables/kernel_table.hpp>
-#include <strata/tables/memory_table.hpp>
 #include <strata/tables/table_input.hpp>
 
 STRATA_BEGIN
@@ -51,10 +46,10 @@ struct column_words {
   std::string_view many = {};
   std::string_view one = {};  ///< of a count that is 1
 };
-constexpr column_words named(std::string_view many, std::string_view one = {}) noexcept {
+constexpr column_words in_words(std::string_view many, std::string_view one = {}) noexcept {
   return {many, one};
 }
-inline constexpr column_words unnamed{};
+inline constexpr column_words no_words{};
 
 template <class Row>
 struct column {
@@ -180,11 +175,11 @@ inline constexpr column<range_row> range_columns_list[] = {
      integer_of<&range_row::depth>, column_sum::identity},
     {"calls", "", "recorded calls",
      [](column_cell const& to, range_row const& row) { to.integer(row.host.count()); },
-     column_sum::amount, named("calls", "call")},
+     column_sum::amount, in_words("calls", "call")},
     {"host_total_ns", "ns", "host time of all threads, summed over the calls",
      integer_of<&range_row::host_total_ns>},
     {"host_self_ns", "ns", "host time without the ranges inside it",
-     integer_of<&range_row::host_self_ns>, column_sum::amount, named("by itself on the host")},
+     integer_of<&range_row::host_self_ns>, column_sum::amount, in_words("by itself on the host")},
     {"host_min_ns", "ns", "host time of the shortest call",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.minimum());
@@ -194,12 +189,12 @@ inline constexpr column<range_row> range_columns_list[] = {
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.quantile(0.5));
      },
-     column_sum::call, named("median call")},
+     column_sum::call, in_words("median call")},
     {"host_p95_ns", "ns", "the host time that 95 % of the calls do not exceed, within 1 %",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.quantile(0.95));
      },
-     column_sum::call, named("call at 95 %")},
+     column_sum::call, in_words("call at 95 %")},
     {"host_max_ns", "ns", "host time of the longest call",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.maximum());
@@ -209,7 +204,7 @@ inline constexpr column<range_row> range_columns_list[] = {
      [](column_cell const& to, range_row const& row) {
        to.number(row.host.count() > 0 ? row.host.mean() : std::numeric_limits<double>::quiet_NaN());
      },
-     column_sum::call, named("mean call")},
+     column_sum::call, in_words("mean call")},
     {"host_stddev_ns", "ns", "the standard deviation of the host times of calls",
      [](column_cell const& to, range_row const& row) { to.number(standard_deviation(row.host)); },
      column_sum::call},
@@ -225,21 +220,21 @@ inline constexpr column<range_row> range_columns_list[] = {
     {"launches", "", "driver calls that put work on the GPU, or into a captured graph",
      total_work<&device_work::launches>},
     {"launch_self_ns", "ns", "host time in launches, copies and fills of the range alone",
-     self_work<&device_work::launch_ns>, column_sum::amount, named("in its own launches")},
+     self_work<&device_work::launch_ns>, column_sum::amount, in_words("in its own launches")},
     {"launch_ns", "ns", "host time in launches, copies and fills",
-     total_work<&device_work::launch_ns>, column_sum::amount, named("in launch calls")},
+     total_work<&device_work::launch_ns>, column_sum::amount, in_words("in launch calls")},
     {"kernels_self", "", "kernels that ran and were launched by the range alone",
      self_work<&device_work::kernels>, column_sum::amount,
-     named("kernels of its own", "kernel of its own")},
+     in_words("kernels of its own", "kernel of its own")},
     {"kernels", "", "kernels that ran; those of a graph count for the range that launched it",
-     total_work<&device_work::kernels>, column_sum::amount, named("kernels", "kernel")},
+     total_work<&device_work::kernels>, column_sum::amount, in_words("kernels", "kernel")},
     {"gpu_kernel_self_ns", "ns", "the sum of the durations of kernels of the range alone",
-     self_work<&device_work::kernel_ns>, column_sum::amount, named("in its own kernels")},
+     self_work<&device_work::kernel_ns>, column_sum::amount, in_words("in its own kernels")},
     {"gpu_kernel_ns", "ns", "the sum of the durations of kernels; overlapping ones count each",
-     total_work<&device_work::kernel_ns>, column_sum::amount, named("in kernels")},
+     total_work<&device_work::kernel_ns>, column_sum::amount, in_words("in kernels")},
     {"gpu_busy_ns", "ns",
      "time in which a kernel or copy of the range ran; overlapping work counts once",
-     traced<&range_row::gpu_busy_ns>, column_sum::amount, named("GPU busy")},
+     traced<&range_row::gpu_busy_ns>, column_sum::amount, in_words("GPU busy")},
     {"span_ns", "ns",
      "time from the start of a call to the later of its end and the end of its last GPU work, "
      "summed over the calls; empty if the timeline is incomplete",
@@ -248,17 +243,17 @@ inline constexpr column<range_row> range_columns_list[] = {
        to.known(is_whole, row.span_ns);
      }},
     {"copies_self", "", "copies and fills of the range alone", self_work<&device_work::copies>,
-     column_sum::amount, named("copies", "copy")},
+     column_sum::amount, in_words("copies", "copy")},
     {"copies", "", "copies and fills", total_work<&device_work::copies>},
     {"gpu_copy_self_ns", "ns", "GPU time of copies and fills of the range alone",
-     self_work<&device_work::copy_ns>, column_sum::amount, named("in its own copies")},
+     self_work<&device_work::copy_ns>, column_sum::amount, in_words("in its own copies")},
     {"gpu_copy_ns", "ns", "GPU time of copies and fills", total_work<&device_work::copy_ns>},
     {"h2d_bytes", "B", "bytes copied from the host to a GPU",
      total_work<&device_work::host_to_device_bytes>, column_sum::amount,
-     named("copied to the GPU")},
+     in_words("copied to the GPU")},
     {"d2h_bytes", "B", "bytes copied from a GPU to the host",
      total_work<&device_work::device_to_host_bytes>, column_sum::amount,
-     named("copied from the GPU")},
+     in_words("copied from the GPU")},
     {"d2d_bytes", "B", "bytes copied within one GPU",
      total_work<&device_work::device_to_device_bytes>},
     {"other_copy_bytes", "B", "bytes copied in other directions",
@@ -266,13 +261,14 @@ inline constexpr column<range_row> range_columns_list[] = {
     {"set_bytes", "B", "bytes filled", total_work<&device_work::set_bytes>},
     {"synchronizations", "", "waits of the host for the GPU",
      total_work<&device_work::synchronizations>, column_sum::amount,
-     named("waits of the host", "wait of the host")},
+     in_words("waits of the host", "wait of the host")},
     {"synchronization_ns", "ns", "host time in which it waited for the GPU",
      total_work<&device_work::synchronization_ns>},
     {"allocations", "", "allocations, also of pinned memory of the host",
-     total_work<&device_work::allocations>, column_sum::amount, named("allocations", "allocation")},
+     total_work<&device_work::allocations>, column_sum::amount,
+     in_words("allocations", "allocation")},
     {"allocated_bytes", "B", "bytes allocated, also of pinned memory of the host",
-     total_work<&device_work::allocated_bytes>, column_sum::amount, named("allocated")},
+     total_work<&device_work::allocated_bytes>, column_sum::amount, in_words("allocated")},
     {"releases", "", "releases of memory, also of pinned memory of the host",
      total_work<&device_work::releases>},
     {"released_bytes", "B", "bytes released, also of pinned memory of the host",
@@ -288,15 +284,15 @@ inline constexpr column<range_row> range_columns_list[] = {
      total_work<&device_work::graph_kernel_ns>},
     {"migrated_bytes_h2d", "B", "bytes of managed memory that moved to a GPU",
      managed<&range_row::migrated_to_device_bytes>, column_sum::amount,
-     named("migrated to the GPU")},
+     in_words("migrated to the GPU")},
     {"migrated_bytes_d2h", "B", "bytes of managed memory that moved to the host",
      managed<&range_row::migrated_to_host_bytes>, column_sum::amount,
-     named("migrated to the host")},
+     in_words("migrated to the host")},
     {"gpu_page_faults", "", "page faults of GPUs in managed memory",
      managed<&range_row::gpu_page_faults>, column_sum::amount,
-     named("page faults of the GPU", "page fault of the GPU")},
+     in_words("page faults of the GPU", "page fault of the GPU")},
     {"migration_ns", "ns", "time of the migrations of managed memory, added up",
-     managed<&range_row::migration_ns>, column_sum::amount, named("in migrations")},
+     managed<&range_row::migration_ns>, column_sum::amount, in_words("in migrations")},
     {"adopted_kernels", "", "the part of kernels that comes from threads in no range",
      total_work<&device_work::adopted_kernels>},
     {"adopted_ns", "ns", "GPU time of work from threads in no range",
@@ -308,9 +304,9 @@ inline constexpr column<range_row> range_columns_list[] = {
     {"p2p_ns", "ns", "the sum of the durations of copies from one GPU to another",
      total_work<&device_work::peer_ns>},
     {"flops", "FLOP", "floating-point operations that the range itself declares",
-     number_of<&range_row::flops>, column_sum::amount, named("declared")},
+     number_of<&range_row::flops>, column_sum::amount, in_words("declared")},
     {"bytes", "B", "bytes that the range itself declares", number_of<&range_row::bytes>,
-     column_sum::amount, named("declared")},
+     column_sum::amount, in_words("declared")},
     {"tokens", "tokens", "tokens that the range itself declares", number_of<&range_row::tokens>},
     {"shape", "", "the declared shape of the last call; ... follows a shape that changed",
      text_of<&range_row::shape>, column_sum::identity},
@@ -377,13 +373,13 @@ inline constexpr column<kernel_row> kernel_columns_list[] = {
      column_sum::identity},
     {"mangled", "", "the name of the kernel as the driver has it; in profile.json alone",
      [](column_cell const& to, kernel_row const& row) { to.sink.exact(to.key, row.mangled); },
-     column_sum::identity, unnamed, false},
+     column_sum::identity, no_words, false},
     {"count", "", "launches", integer_of<&kernel_row::count>},
     {"total_ns", "ns", "the sum of the durations of launches",
      [](column_cell const& to, kernel_row const& row) {
        to.integer(whole_part(row.duration.sum()));
      },
-     column_sum::amount, named("in its launches")},
+     column_sum::amount, in_words("in its launches")},
     {"min_ns", "ns", "the duration of the shortest launch",
      [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.minimum()); },
      column_sum::call},
@@ -408,9 +404,9 @@ inline constexpr column<kernel_row> kernel_columns_list[] = {
      column_sum::call},
     {"blocks_median", "", "the median of the blocks of a grid, within 1 %",
      integer_of<&kernel_row::blocks_median>, column_sum::call,
-     named("blocks of a launch", "block of a launch")},
+     in_words("blocks of a launch", "block of a launch")},
     {"blocks_mean", "", "the mean of the blocks of a grid", number_of<&kernel_row::blocks_mean>,
-     column_sum::call, named("blocks of a launch", "block of a launch")},
+     column_sum::call, in_words("blocks of a launch", "block of a launch")},
     {"blocks_max", "", "blocks of the largest grid", integer_of<&kernel_row::blocks_max>,
      column_sum::call},
     {"block_threads_min", "", "threads of the smallest block",
@@ -421,7 +417,7 @@ inline constexpr column<kernel_row> kernel_columns_list[] = {
      number_of<&kernel_row::warps_per_block>, column_sum::call},
     {"registers_per_thread", "", "registers of a thread, the most of all launches",
      integer_of<&kernel_row::registers_per_thread>, column_sum::call,
-     named("registers of a thread", "register of a thread")},
+     in_words("registers of a thread", "register of a thread")},
     {"static_shared_bytes", "B", "static shared memory of a block, the most of all launches",
      integer_of<&kernel_row::static_shared_bytes>, column_sum::call},
     {"dynamic_shared_bytes", "B", "dynamic shared memory of a block, the most of all launches",

@@ -1,9 +1,7 @@
 #ifndef STRATA_TABLES_COUNTER_SUMS_HPP
 #define STRATA_TABLES_COUNTER_SUMS_HPP
 
-#include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
 #include <strata/tables/call_tree.hpp>
 
 STRATA_BEGIN

@@ -1,7 +1,6 @@
 #ifndef STRATA_TABLES_COUNTER_TABLE_HPP
 #define STRATA_TABLES_COUNTER_TABLE_HPP
 
-#include <strata/profile.hpp>
 #include <strata/profile/devices.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
@@ -9,7 +8,6 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/steps.hpp>
-#include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN
 /// The values of a counter_set for every row of a call tree, in its order. Values counted in passes

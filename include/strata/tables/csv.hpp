@@ -2,7 +2,6 @@
 #define STRATA_TABLES_CSV_HPP
 
 #include <strata/tables/columns.hpp>
-#include <strata/tables/counter_table.hpp>
 
 STRATA_BEGIN
 namespace detail {

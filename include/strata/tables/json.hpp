@@ -1,7 +1,6 @@
 #ifndef STRATA_TABLES_JSON_HPP
 #define STRATA_TABLES_JSON_HPP
 
-#include <strata/profile/devices.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/step_traffic.hpp>

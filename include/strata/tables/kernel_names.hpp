@@ -4,7 +4,6 @@
 // Kernel names as a person reads them.
 
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 
 #if defined(__GNUC__)
 #include <cxxabi.h>

@@ -1,14 +1,8 @@
 #ifndef STRATA_TABLES_KERNEL_TABLE_HPP
 #define STRATA_TABLES_KERNEL_TABLE_HPP
 
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/counter_sums.hpp>
-#include <strata/tables/kernel_names.hpp>
-#include <strata/tables/record_sums.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN

@@ -5,7 +5,6 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 namespace detail {

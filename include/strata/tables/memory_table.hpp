@@ -1,9 +1,6 @@
 #ifndef STRATA_TABLES_MEMORY_TABLE_HPP
 #define STRATA_TABLES_MEMORY_TABLE_HPP
 
-#include <strata/profile.hpp>
-#include <strata/profile/device_summing.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps_summary.hpp>
 

@@ -2,7 +2,6 @@
 #define STRATA_TABLES_RANGE_ROWS_HPP
 
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 

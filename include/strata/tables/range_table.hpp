@@ -1,14 +1,8 @@
 #ifndef STRATA_TABLES_RANGE_TABLE_HPP
 #define STRATA_TABLES_RANGE_TABLE_HPP
 
-#include <strata/profile/range_paths.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
-#include <strata/tables/counter_sums.hpp>
-#include <strata/tables/counter_table.hpp>
-#include <strata/tables/range_rows.hpp>
-#include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,10 +1,7 @@
 #ifndef STRATA_TABLES_RECORD_SUMS_HPP
 #define STRATA_TABLES_RECORD_SUMS_HPP
 
-#include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
 #include <strata/tables/launch_index.hpp>
 
 STRATA_BEGIN

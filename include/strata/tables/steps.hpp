@@ -1,10 +1,7 @@
 #ifndef STRATA_TABLES_STEPS_HPP
 #define STRATA_TABLES_STEPS_HPP
 
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN

@@ -1,7 +1,6 @@
 #ifndef STRATA_TABLES_STEPS_SUMMARY_HPP
 #define STRATA_TABLES_STEPS_SUMMARY_HPP
 
-#include <strata/profile.hpp>
 #include <strata/tables/range_rows.hpp>
 
 STRATA_BEGIN

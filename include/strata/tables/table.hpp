@@ -1,15 +1,8 @@
 #ifndef STRATA_TABLES_TABLE_HPP
 #define STRATA_TABLES_TABLE_HPP
 
-#include <strata/profile.hpp>
-#include <strata/profile/devices.hpp>
 #include <strata/profile/loss_advice.hpp>
-#include <strata/profile/range_paths.hpp>
-#include <strata/tables/columns.hpp>
-#include <strata/tables/console_table.hpp>
-#include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
-#include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN
 

@@ -2,13 +2,10 @@
 #define STRATA_TABLES_TABLE_INPUT_HPP
 
 #include <strata/base/text_writer.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/row_order.hpp>
-#include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/steps.hpp>
 
 STRATA_BEGIN
 

@@ -1,8 +1,6 @@
 #ifndef STRATA_TABLES_WORK_PARTS_HPP
 #define STRATA_TABLES_WORK_PARTS_HPP
 
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/range_rows.hpp>
 

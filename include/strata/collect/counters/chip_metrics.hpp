@@ -4,8 +4,6 @@
 #include <strata/base/containers.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/status.hpp>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

@@ -2,13 +2,7 @@
 #define STRATA_COLLECT_COUNTERS_COUNTED_PASSES_HPP
 
 #include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/pass_fingerprint.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
 #include <strata/profile/tensor_formats.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 namespace detail {

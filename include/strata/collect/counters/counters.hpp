@@ -2,17 +2,6 @@
 #define STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 
 #include <strata/collect/counters/counted_passes.hpp>
-#include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/tensor_formats.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 

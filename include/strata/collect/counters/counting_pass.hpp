@@ -5,12 +5,6 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/launch_trial.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
-#include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 namespace detail {

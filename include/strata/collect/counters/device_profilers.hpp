@@ -2,17 +2,8 @@
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/range_profiler.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 namespace detail {

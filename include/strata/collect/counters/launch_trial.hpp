@@ -2,12 +2,6 @@
 #define STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 
 #include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 namespace detail {

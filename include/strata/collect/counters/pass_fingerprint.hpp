@@ -3,8 +3,6 @@
 
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 namespace detail {

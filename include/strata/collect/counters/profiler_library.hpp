@@ -1,13 +1,10 @@
 #ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/cupti_sampling.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/status.hpp>
 
 #include <limits>
 

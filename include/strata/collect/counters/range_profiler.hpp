@@ -1,11 +1,8 @@
 #ifndef STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 #define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 
-#include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,13 +1,9 @@
 #ifndef STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 #define STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 namespace detail {

@@ -3,10 +3,7 @@
 
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_rates.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
 
 STRATA_BEGIN

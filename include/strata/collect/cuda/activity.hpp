@@ -1,23 +1,12 @@
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/cuda/record_kinds.hpp>
-#include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 

@@ -4,14 +4,7 @@
 #include <strata/base/guest.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/graph_captures.hpp>
-#include <strata/collect/host/record_log.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 

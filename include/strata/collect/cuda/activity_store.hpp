@@ -1,17 +1,10 @@
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 
-#include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/cuda/traced_records.hpp>
-#include <strata/collect/host/launch_table.hpp>
-#include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
 
 STRATA_BEGIN
 

@@ -1,13 +1,10 @@
 #ifndef STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/period_finder.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
 
 STRATA_BEGIN
 

@@ -1,7 +1,6 @@
 #ifndef STRATA_COLLECT_CUDA_CONTEXTS_HPP
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
 #if defined(__linux__) || defined(__APPLE__)

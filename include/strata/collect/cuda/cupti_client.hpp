@@ -1,13 +1,8 @@
 #ifndef STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
 
 STRATA_BEGIN
 namespace detail {

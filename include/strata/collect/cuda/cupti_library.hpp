@@ -1,7 +1,6 @@
 #ifndef STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>

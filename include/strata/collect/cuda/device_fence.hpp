@@ -4,7 +4,6 @@
 #include <strata/base/clock.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
 
 STRATA_DETAIL_COLD_CODE

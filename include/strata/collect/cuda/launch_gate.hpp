@@ -2,10 +2,7 @@
 #define STRATA_COLLECT_CUDA_LAUNCH_GATE_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

@@ -2,12 +2,8 @@
 #define STRATA_COLLECT_CUDA_TRACED_RECORDS_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/overflow_names.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 namespace detail {

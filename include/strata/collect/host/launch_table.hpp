@@ -2,7 +2,6 @@
 #define STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 
 #include <strata/collect/host/record_log.hpp>
-#include <strata/profile/records.hpp>
 
 #if defined(__linux__)
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 #ifndef STRATA_COLLECT_HOST_RANGE_STEPS_HPP
 #define STRATA_COLLECT_HOST_RANGE_STEPS_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 
 STRATA_BEGIN

@@ -5,8 +5,6 @@
 #include <strata/base/containers.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
 
 #if defined(__linux__)
 #include <pthread.h>

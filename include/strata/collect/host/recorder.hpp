@@ -1,13 +1,7 @@
 #ifndef STRATA_COLLECT_HOST_RECORDER_HPP
 #define STRATA_COLLECT_HOST_RECORDER_HPP
 
-#include <strata/annotate/process.hpp>
 #include <strata/collect/host/range_steps.hpp>
-#include <strata/collect/host/record_log.hpp>
-#include <strata/collect/host/recorder_state.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 
 #if defined(__linux__)
 #include <pthread.h>

@@ -4,9 +4,6 @@
 #include <strata/base/open_ranges.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/record_log.hpp>
-#include <strata/profile/overflow_names.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 

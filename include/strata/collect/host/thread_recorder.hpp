@@ -3,13 +3,7 @@
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
-#include <strata/collect/host/launch_table.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/overflow_names.hpp>
-#include <strata/profile/records.hpp>
 
 STRATA_BEGIN
 

@@ -1,11 +1,7 @@
 #ifndef STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 #define STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 
-#include <strata/annotate/attributes.hpp>
-#include <strata/annotate/process.hpp>
-#include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile/records.hpp>
 
 // The part of NVTX's tool interface that Strata uses, declared here so that no NVTX header is
 // needed. tests/package/abi_nvtx.cpp holds every number against the toolkit's headers.
