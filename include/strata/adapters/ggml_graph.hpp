@@ -70,11 +70,15 @@ struct ggml_label {
   }
 };
 
-/// A name, or how it begins, and the part that it tells.
+/// A part, and how the names of its tensors begin.
 struct ggml_role_rule {
-  std::string_view text;
+  template <std::size_t Count>
+  constexpr ggml_role_rule(std::string_view part, std::string_view const (&names)[Count]) noexcept
+      : role(part), first(names), last(names + Count) {}
+
   std::string_view role;
-  bool whole = false;
+  std::string_view const* first;
+  std::string_view const* last;
 };
 
 /// The part of a model that a tensor belongs to; empty where its name does not tell.
@@ -99,9 +103,11 @@ class ggml_role {
         if (starts(base, first)) return embedding;
       return output;
     }
-    for (ggml_role_rule const& r : rules) {
-      if (r.whole ? base == r.text : starts(base, r.text)) return r.role;
-    }
+    for (std::string_view const name : {"q", "k", "v", "wo"})
+      if (base == name) return attention;
+    for (ggml_role_rule const& rule : rules)
+      for (std::string_view const* name = rule.first; name != rule.last; ++name)
+        if (starts(base, *name)) return rule.role;
     return {};
   }
 
@@ -121,72 +127,25 @@ class ggml_role {
   }
 
  private:
+  static constexpr std::string_view of_output[] = {"result", "output", "lm_head",
+                                                   "lmhead", "logits", "cls"};
+  static constexpr std::string_view of_embedding[] = {
+      "inp", "emb", "token_embd", "tok_embd", "pos_embd", "position_embd", "token_types"};
+  static constexpr std::string_view of_recurrent[] = {
+      "cache_r", "cache_s",     "conv", "q_conv", "k_conv",   "v_conv", "ssm",      "mamba",
+      "kda",     "linear_attn", "dnet", "wkv",    "time_mix", "state",  "shortconv"};
+  static constexpr std::string_view of_attention[] = {
+      "ffn_inp", "attn", "Q",    "K",      "V",      "q_",  "k_",    "v_",      "kq",  "kv",
+      "qkv",     "qr",   "wqkv", "cache_", "sa_out", "mla", "fattn", "indexer", "rope"};
+  static constexpr std::string_view of_mlp[] = {
+      "ffn",           "l_out", "l_last",      "layer_out", "moe",      "router",
+      "shared_expert", "mlp",   "channel_mix", "post_moe",  "post_ffn", "exp_probs"};
   // The first that fits holds.
-  static constexpr ggml_role_rule rules[] = {
-      {"result", output},
-      {"output", output},
-      {"lm_head", output},
-      {"lmhead", output},
-      {"logits", output},
-      {"cls", output},
-      {"inp", embedding},
-      {"emb", embedding},
-      {"token_embd", embedding},
-      {"tok_embd", embedding},
-      {"pos_embd", embedding},
-      {"position_embd", embedding},
-      {"token_types", embedding},
-      {"cache_r", recurrent},
-      {"cache_s", recurrent},
-      {"conv", recurrent},
-      {"q_conv", recurrent},
-      {"k_conv", recurrent},
-      {"v_conv", recurrent},
-      {"ssm", recurrent},
-      {"mamba", recurrent},
-      {"kda", recurrent},
-      {"linear_attn", recurrent},
-      {"dnet", recurrent},
-      {"wkv", recurrent},
-      {"time_mix", recurrent},
-      {"state", recurrent},
-      {"shortconv", recurrent},
-      {"ffn_inp", attention},
-      {"attn", attention},
-      {"Q", attention},
-      {"K", attention},
-      {"V", attention},
-      {"q", attention, true},
-      {"k", attention, true},
-      {"v", attention, true},
-      {"q_", attention},
-      {"k_", attention},
-      {"v_", attention},
-      {"kq", attention},
-      {"kv", attention},
-      {"qkv", attention},
-      {"qr", attention},
-      {"wqkv", attention},
-      {"wo", attention, true},
-      {"cache_", attention},
-      {"sa_out", attention},
-      {"mla", attention},
-      {"fattn", attention},
-      {"indexer", attention},
-      {"rope", attention},
-      {"ffn", mlp},
-      {"l_out", mlp},
-      {"l_last", mlp},
-      {"layer_out", mlp},
-      {"moe", mlp},
-      {"router", mlp},
-      {"shared_expert", mlp},
-      {"mlp", mlp},
-      {"channel_mix", mlp},
-      {"post_moe", mlp},
-      {"post_ffn", mlp},
-      {"exp_probs", mlp},
-  };
+  static constexpr ggml_role_rule rules[] = {{output, of_output},
+                                             {embedding, of_embedding},
+                                             {recurrent, of_recurrent},
+                                             {attention, of_attention},
+                                             {mlp, of_mlp}};
 
   static bool starts(std::string_view text, std::string_view first) noexcept {
     return !text.empty() && text[0] == first[0] && text.substr(0, first.size()) == first;
