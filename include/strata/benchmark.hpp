@@ -29,8 +29,7 @@ struct trial_work {
   }
 };
 
-/// Overwrites what the L2 of a device holds, with a buffer of twice its size: the device of the
-/// context that was current at the first use. Without a context, 64 MiB of the host.
+/// Overwrites the L2 of the device of the first use's context; without one, 64 MiB of the host.
 class cache_flush : uncopied {
  public:
   ~cache_flush() {
@@ -402,8 +401,7 @@ class benchmarks : detail::uncopied {
   vec<vec<double>> event_ns_;  // of each result, by trial; fewer where there was no context
 };
 
-/// Runs one function: `benchmark("norm", [&] { norm(x); }, {3, 30})`. Several in one profile are
-/// those of a `benchmarks`.
+/// Runs one function: `benchmark("norm", [&] { norm(x); }, {3, 30})`.
 template <class Function>
 benchmark_result benchmark(std::string_view name, Function&& f, benchmark_options const& how = {}) {
   benchmarks all;

@@ -51,8 +51,7 @@ class ggml_ends {
     return (entry & 1u) != 0 ? what::last : what::inside;
   }
 
-  /// A node was followed by another of its part, or was the last of it. What was the last once
-  /// stays so.
+  /// A node was followed by another of its part, or was the last of it. The last stays the last.
   void learn(std::uint64_t key, what is) noexcept {
     spin_lock lock(mutex_);
     if (keys_ == nullptr) keys_ = new (std::nothrow) std::uint64_t[size]();
@@ -115,8 +114,7 @@ class ggml_flow {
     return flow;
   }
 
-  /// Takes a node that will be computed into the piece that is asked about.
-  /// Returns: whether the node is the last of its part, as far as is known.
+  /// Takes a node into the piece that is asked about. Returns: whether it is the last of its part.
   bool take(ggml_tensor const* node, ggml_ends& ends) noexcept {
     label_ = ggml_label::parse(ggml_name(node));
     std::uint64_t const key = ggml_ends::key_of(ggml_name(node), static_cast<int>(node->op));

@@ -116,8 +116,7 @@ class ggml_role {
     return role == attention || role == mlp || role == norm || role == recurrent;
   }
 
-  /// Whether a tensor of this name is known to be the last of its part; for graphs that have not
-  /// been seen before.
+  /// Whether a tensor of this name is known to end its part, in graphs that were not seen before.
   static bool ends(ggml_label const& label, std::string_view role) noexcept {
     std::string_view const base = label.base;
     if (role == norm) return base != "norm" && base != "norm_w";

@@ -156,8 +156,7 @@ inline unsigned long process_id() noexcept {
 #endif
 }
 
-/// Makes a text fit for one line of a terminal: its control characters (C0, C1 of UTF-8) become
-/// `?`.
+/// Replaces control characters (C0, C1 of UTF-8) by `?`, for a line of a terminal.
 inline void hide_controls(char* text, std::size_t size) noexcept {
   bool after_c2 = false;  // the first byte of U+0080 to U+00BF
   for (std::size_t i = 0; i < size; ++i) {
@@ -485,8 +484,7 @@ STRATA_DETAIL_OF_MODULE inline bool take_decision(process_block& ours) noexcept 
   return false;
 }
 
-/// Starts the session that STRATA asks for, else lets everything idle. Requires: the decision's
-/// mutex.
+/// Starts the session that STRATA asks for, else lets all idle. Requires: the decision's mutex.
 STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void decide_now(process_block& ours) noexcept {
   deciding_in_this_thread() = true;
   if (read_request(ours)) {

@@ -130,8 +130,7 @@ class tick_source {
   bool counter_;
 };
 
-/// Ticks and a second clock read at one moment, the reads as near to each other as a few tries
-/// allow.
+/// Ticks and a second clock, read as near to each other as a few tries allow.
 struct clock_sample {
   std::int64_t ticks = 0;
   std::int64_t other = 0;

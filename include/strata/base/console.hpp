@@ -33,8 +33,7 @@ class console {
   static constexpr int sentence_ms = 100;
   static constexpr int table_ms = 1'000;
 
-  /// Whether a file takes a part of text within a time, whatever signals come meanwhile. One
-  /// without a reader does not.
+  /// Whether a file takes a part of text within a time. One without a reader does not.
   static bool is_taken(int file, int patience_ms) noexcept {
     pollfd wanted{file, POLLOUT, 0};
     int const error = errno;

@@ -15,8 +15,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What memory is wanted for: the less the report can do without it, the more of a budget it may
-/// take.
+/// What memory is wanted for: the more a report needs it, the more of a budget it may take.
 enum class memory_use : unsigned char {
   record,    ///< of the timeline: without room it is in the sums alone
   detail,    ///< a fine histogram: without room it is coarse
@@ -99,8 +98,7 @@ namespace detail {
 #endif
 }
 
-/// Runs a body. Returns: false where memory was short; without exceptions the program
-/// ends then.
+/// Runs a body. Returns: false where memory was short; without exceptions the program ends.
 inline bool if_memory_allows(callback<void()> body) noexcept {
 #if defined(__cpp_exceptions)
   try {
@@ -182,8 +180,7 @@ class vec_base {
     if (!try_grow(type, wanted)) out_of_memory();
   }
 
-  /// Room for one more.
-  /// Returns: where the value lies afterwards, which moves if it is an element.
+  /// Room for one more. Returns: where the value lies afterwards, which may be an element.
   STRATA_DETAIL_COLD void* grow_for(vec_type const& type, void const* value) {
     auto const offset =
         reinterpret_cast<std::uintptr_t>(value) - reinterpret_cast<std::uintptr_t>(data_);

@@ -65,8 +65,7 @@ constexpr Number const& larger(Number const& a, Number const& b) noexcept {
   return a < b ? b : a;
 }
 
-/// The whole part of a number, at most so large that the sum of two has a place in 64 bits; 0 of
-/// what is no number.
+/// The whole part of a number, at most 4e18; 0 of what is no number.
 inline std::int64_t whole_part(double const& value) noexcept {
   constexpr double most = 4e18;
   return is_nan(value) ? 0 : static_cast<std::int64_t>(smaller(larger(value, -most), most));

@@ -90,8 +90,7 @@ class text_writer : uncopied {
 
   void end_at(char const* end) noexcept { used_ = static_cast<std::size_t>(end - buffer_); }
 
-  /// Short texts stay in the writer itself. Without memory for the large buffer it is slower, but
-  /// it works.
+  /// Short texts stay in the writer itself, and so do all without memory for the large buffer.
   STRATA_DETAIL_COLD void make_room() {
     drain();
     if (large_ != nullptr) return;
@@ -139,8 +138,7 @@ class text_writer : uncopied {
   int error_ = 0;
 };
 
-/// Writes a text and replaces bytes that are not UTF-8 by U+FFFD. `escape` writes the
-/// replacement of ASCII characters.
+/// Writes a text with U+FFFD for bytes that are not UTF-8; `escape` replaces ASCII characters.
 template <class Escape>
 inline void write_escaped(text_writer& out, std::string_view text, Escape escape) {
   std::size_t done = 0;

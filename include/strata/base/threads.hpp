@@ -36,8 +36,7 @@ namespace detail {
 // library such as libfaketime replaces the C library's. So the end is a moment, the clock is the
 // kernel's own, and looks count where even that one does not continue.
 
-/// CLOCK_MONOTONIC of the kernel, whatever the program has in the place of clock_gettime. Units:
-/// ns. Cost: a system call.
+/// CLOCK_MONOTONIC of the kernel itself. Units: ns. Cost: a system call.
 inline std::int64_t kernel_ns() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
   timespec now{};
@@ -61,8 +60,7 @@ class deadline_by {
     latest_ns_ = seen_ns_ + wait_ns;
   }
 
-  /// Whether the wait continues. A look that finds the clock where the last one did takes 0.2 ms,
-  /// and counts as that.
+  /// Whether the wait continues. A look at a clock that stands still takes 0.2 ms.
   bool lasts() noexcept {
     std::int64_t const now = clock();
     if (now >= latest_ns_) return false;
@@ -109,8 +107,7 @@ enum memory_order : int {
   memory_order_seq_cst = __ATOMIC_SEQ_CST
 };
 
-/// A number, a pointer, a bool or an enumerator that threads share, with the part of std::atomic's
-/// interface that the library needs.
+/// std::atomic of a number, a pointer, a bool or an enumerator, as far as the library needs it.
 template <class Value>
 class atomic {
   static_assert(__is_trivially_copyable(Value) && sizeof(Value) <= 8, "the processor has it");

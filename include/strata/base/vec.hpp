@@ -29,8 +29,7 @@ STRATA_DETAIL_COLD void copy_element(void* destination, void const* from) {
   ::new (destination) Value(*static_cast<Value const*>(from));
 }
 
-/// Whether memcpy copies and moves a Value. Every compiler's builtin: the traits of the library
-/// take ten times as long to compile.
+/// Whether memcpy copies and moves a Value; the traits of the library compile ten times as long.
 template <class Value>
 inline constexpr bool is_plain = __is_trivially_copyable(Value);
 
@@ -204,8 +203,7 @@ class vec : public detail::vec_base {
   bool contains(Like const& value) const {
     return index_of(value) < size_;
   }
-  /// How many elements at the front this holds for, by a binary search: it holds for none behind
-  /// the first that it does not hold for.
+  /// How many elements at the front this holds for, by a binary search.
   template <class Holds>
   std::size_t count_first(Holds holds) const {
     std::size_t first = 0;

@@ -175,8 +175,7 @@ class device_summing : uncopied {
     add_node(root_node, 0);
   }
 
-  /// The next node of the tree, below an earlier one. Nodes with one parent and one name number
-  /// are a family.
+  /// The next node of the tree, below an earlier one. One parent and one name are a family.
   void add_node(std::uint32_t parent, std::uint32_t name) {
     sums_->nodes.reserve(nodes() + 1);  // all room first: without memory nothing is added
     sums_->family_of_node.reserve(nodes() + 1);

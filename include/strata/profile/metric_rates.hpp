@@ -8,8 +8,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-// The CPU's metrics, by perf's terms. The kernel's software events count all the time. Hardware
-// events are scaled by time_enabled / time_running.
+// The CPU's metrics, by perf's terms. Hardware events are scaled by the time that they ran.
 inline constexpr perf_event metric_catalogue::events[] = {
     {"perf__cycles.sum", 0, 0, perf_set::core},
     {"perf__instructions.sum", 0, 1, perf_set::core},

@@ -49,8 +49,7 @@ inline constexpr bool is_vec = false;
 template <class Value>
 inline constexpr bool is_vec<vec<Value>> = true;
 
-/// The members of a profile by name, for the writer below and for read_recording:
-/// `visitor.field(name, member)` for each.
+/// The members of a profile by name: `visitor.field(name, member)` for each.
 struct recorded_fields {
   template <class Visitor>
   static void visit(Visitor& visitor, profile& data) {

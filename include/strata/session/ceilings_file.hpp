@@ -91,8 +91,7 @@ class ceilings_file {
     return {errc::input_output, "is broken or cut off"};
   }
 
-  /// Whether a file that `ceilings=` names can be read, which is looked at before there are
-  /// devices.
+  /// Whether a file that `ceilings=` names can be read, before there are devices.
   static status look_for(std::string const& wanted) {
     std::FILE* const file = open(wanted);
     if (file == nullptr)

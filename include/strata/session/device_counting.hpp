@@ -92,8 +92,7 @@ class device_counting : uncopied {
     }
   }
 
-  /// Before another thread stops the session: has the thread of a pass end it, while ranges are
-  /// followed.
+  /// Another thread stops the session: has the thread of a pass end it.
   void ask_to_end() noexcept {
     ranges_.ask_to_end();
     kernels_.ask_to_end();

@@ -182,8 +182,7 @@ class device_drain : uncopied {
     if (added_.load()) alone_.reset();
   }
 
-  /// Until the devices are idle, or not to be waited for. The records that were complete come
-  /// first, which may take its time.
+  /// Until the devices are idle, or not to be waited for.
   outcome wait() noexcept {
     if (begun_) wait_for_calls();
     alone_.reset();

@@ -218,8 +218,7 @@ class device_trace : uncopied {
  public:
   explicit device_trace(options const& wanted) noexcept : options_(wanted) {}
 
-  /// The session begins. `at_once`: whether or not the program uses CUDA.
-  /// Errors: those of activity_collector::open.
+  /// The session begins. `at_once`: also where the program does not use CUDA.
   status begin(bool at_once) {
     device_patience::set(options_.drain_ms);
     counting_waits::instance().reset();
@@ -272,8 +271,7 @@ class device_trace : uncopied {
     activity().guard_graphs();
   }
 
-  /// The program counts by itself from now on, also outside of windows: CUPTI comes.
-  /// Errors: those of `begin`.
+  /// The program counts by itself from now on: CUPTI comes. Errors: those of `begin`.
   status come() {
     guard_graphs();
     status outcome;

@@ -47,14 +47,12 @@ class exit_hooks {
     return ends;
   }
 
-  /// The report comes after so many seconds, at the latest; on Linux. To be called before
-  /// `install`.
+  /// The report comes after so many seconds at the latest. To be called before `install`.
   static void end_after(std::uint32_t seconds) noexcept {
     instance().latest.store(kernel_ns() + std::int64_t{seconds} * 1'000'000'000);
   }
 
-  /// Names the file that has what was recorded by then where the program aborts. To be called
-  /// before `install`.
+  /// Names the file that stays where the program aborts. To be called before `install`.
   static void name_recording(std::string const& path) noexcept {
     hooks& all = instance();
     int const size = std::snprintf(
@@ -63,8 +61,7 @@ class exit_hooks {
     if (size >= static_cast<int>(sizeof all.recording)) all.recording[0] = '\0';
   }
 
-  /// In a forked child: whether it is the first one of the process that recorded to ask, while that
-  /// one has no report yet.
+  /// In a forked child: whether it is the first to ask, while the parent has no report yet.
   static bool is_first_child() noexcept {
     hooks& all = instance();
     return !all.shared->reported.load() && !all.shared->child_spoke.exchange(true);
@@ -148,13 +145,11 @@ class exit_hooks {
     if (int const code = instance().exit_code.exchange(0)) end_with(how, code);
   }
 
-  /// Leaves the exit code that replaces the program's in `exit_code`, before anyone sees the
-  /// report.
+  /// Leaves the exit code that replaces the program's in `exit_code`.
   static void report(ending how) {
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
-      // Another thread writes the report: the process must not end before, but by a signal where
-      // that thread stands still.
+      // Another thread writes the report, for which the process waits.
 #if defined(__linux__)
       if (how == ending::signal) {
         (void)await_report();
@@ -269,8 +264,7 @@ class exit_hooks {
   }
 #endif
 
-  /// A forked child ends: the report is lost where the process that recorded has ended without one,
-  /// as after daemon().
+  /// A forked child ends: the report is lost where its parent has ended without one.
   static void say_lost() noexcept {
 #if defined(__linux__)
     static atomic<bool> said{false};

@@ -42,8 +42,7 @@ class growing_file : uncopied {
     directory_.remove_empty();
   }
 
-  /// Whether it continues: neither closed, nor given up. Where its number is now that of a file of
-  /// the program it is given up here, neither written nor closed.
+  /// Whether it continues; given up where its number is now that of a file of the program.
   bool is_open() {
     if (file_ != nullptr && !out_->has_file()) give_up(text_writer::file_lost);
     return file_ != nullptr;

@@ -40,8 +40,7 @@ class machine {
     return path;
   }
 
-  /// The visible devices, with their ceilings as `ceilings=` asks for them. Cost: starts the driver
-  /// if it is not running; for a session that traces.
+  /// The visible devices, with their ceilings. Cost: starts the driver if it is not running.
   static status describe_devices(profile_environment& environment, std::string const& ceilings) {
     driver_library const& driver = driver_library::get();
     if (!driver.ok()) return {};

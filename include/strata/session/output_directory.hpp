@@ -337,8 +337,7 @@ class output_directory {
     return error == 0 ? status() : failure(sentence(path_) << "/" << name << ".part", error);
   }
 
-  /// Ends it: gives it its name, or removes it where there was an error. What has its place since
-  /// is left alone.
+  /// Ends it: gives it its name, or removes it where there was an error.
   status end(char const* name, std::FILE* file, int error) const {
     if (error == 0 && lacks(name, file)) {
       (void)std::fclose(file);
@@ -410,8 +409,7 @@ class output_directory {
     return error;
   }
 
-  /// A path without slashes at its end. One that ends in no name (/, ., ..) is a place to put a
-  /// directory in.
+  /// A path without slashes at its end. One without a name (/, ., ..) is a place for a directory.
   static std::string with_name(std::string path) {
     while (!path.empty() && path.back() == '/') path.pop_back();
     std::string const name = name_of(path);

@@ -157,7 +157,6 @@ class program_threads {
   }
 
   /// Ends the process as its last thread would have, unless another one of Strata's does.
-  /// Requires: they have ended.
   static void end_process() {
     if (!block().own_threads.exits.exchange(true)) std::exit(0);
   }

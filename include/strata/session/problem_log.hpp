@@ -60,8 +60,7 @@ class standard_error {
 #endif
 };
 
-/// Adds what went wrong to the problems, unless it is there: many windows may have the same one.
-/// Returns: whether nothing went wrong.
+/// Adds what went wrong, once. Returns: whether nothing went wrong.
 inline bool keep_once(vec<status>& problems, status const& outcome) {
   if (outcome.ok()) return true;
   for (status const& known : problems)

@@ -50,8 +50,7 @@ class recording_stream : uncopied {
 #endif
   }
 
-  /// Ends the thread. Threads: as all of it, also that thread, when it is the last one of the
-  /// process.
+  /// Ends the thread; also called by that thread, when it is the last one of the process.
   void stop() noexcept {
 #if defined(__linux__)
     if (!thread_.runs()) return;
@@ -60,8 +59,7 @@ class recording_stream : uncopied {
 #endif
   }
 
-  /// Writes what was recorded until the session ended. Requires: `stop`, and that nothing was taken
-  /// from the collectors.
+  /// Writes what was recorded until the session ended. Requires: `stop`, and no piece was taken.
   void write_rest() {
     write(true);
     set_streaming(false);

@@ -136,8 +136,7 @@ class written_files {
   int error_ = 0;  // the first one
 };
 
-/// All reports of one profile: the files in a directory of their own, the table on stderr or
-/// stdout.
+/// All reports of one profile: files in a directory of their own, the table on the console.
 class report_files {
  public:
   /// What a report takes from the environment, which one beside the running program leaves alone:
@@ -161,8 +160,7 @@ class report_files {
     if (lacks_files_) options_.recording = true;
   }
 
-  /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
-  /// Errors: input_output: it was changed, or there is no such folder either.
+  /// Whether files can go to `out`; else it becomes `spare`. Errors: input_output.
   static status find_folder(options const& wanted, std::string& out, int rank,
                             std::string const& spare) {
     if (!wants_files(wanted)) return {};

@@ -117,8 +117,7 @@ class made_reports {
  public:
   using file_taker = callback<void(char const* name, file_content const& content)>;
 
-  /// Hands over the files of a format, one after another. Returns: a sentence where something was
-  /// left out.
+  /// Hands over the files of a format. Returns: a sentence where something was left out.
   virtual std::string write_files(report_format_entry const& format, file_taker take) const = 0;
   /// `problems`: those that the table shows.
   virtual void write_table(text_writer& out, console_look const& look,

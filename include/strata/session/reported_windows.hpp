@@ -181,8 +181,7 @@ class reported_windows {
 
   bool used() const noexcept { return !file_.empty() || steps_.period != 0; }
 
-  /// A session begins. The file as it is now asks for nothing. Errors: input_output: the file
-  /// cannot be looked at.
+  /// A session begins. Errors: input_output: the file cannot be looked at.
   status open(options const& wanted) {
     file_ = wanted.trigger;
     steps_.period = file_.empty() && wanted.reports_windows() ? wanted.every : 0;
@@ -197,14 +196,12 @@ class reported_windows {
     return watch_.start(file_);
   }
 
-  /// At the end of a step outside of a window: whether the file was made or touched since the last
-  /// window began.
+  /// At the end of a step: whether the file was touched since the last window began.
   bool was_touched() noexcept {
     return state_.load(memory_order_acquire) == state::idle && watch_.was_touched();
   }
 
-  /// At the start of a step: whether every= has a window begin with it. Steps are counted from 0
-  /// again after 2^32 of them.
+  /// At the start of a step: whether every= has a window begin with it.
   bool is_due(std::uint32_t step) noexcept {
     if (steps_.period == 0) return false;
     steps_.last += step - static_cast<std::uint32_t>(steps_.last);
@@ -244,8 +241,7 @@ class reported_windows {
                    "report was written; raise every="};
   }
 
-  /// A session that ends without an open window: why it has no report; empty where earlier ones
-  /// were written.
+  /// Why a session that ends without an open window has no report; empty where earlier ones are.
   std::string no_report(bool has_steps) const {
     if (windows_ != 0) return {};
     if (!has_steps)

@@ -83,8 +83,7 @@ class schedule {
   /// The first step that is kept, from 0.
   std::uint64_t first_kept() const noexcept { return std::uint64_t{skip_} + warmup_; }
 
-  /// Those of all windows, of the first one where they have no end, none where there are no
-  /// windows.
+  /// Those of all windows, or of the first one where they have no end.
   std::uint64_t steps_before_counting() const noexcept {
     constexpr std::uint64_t most = no_step;
     std::uint64_t const windows = repeat_ == 0 ? 1 : repeat_;

@@ -29,8 +29,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// The implementation of strata::session: starts the collectors, opens and closes their windows,
-/// and makes the profile of what they collected.
+/// The implementation of strata::session: collectors, their windows, and the profile.
 class session_core : uncopied {
  public:
   explicit session_core(strata::options const& wanted)
@@ -101,8 +100,7 @@ class session_core : uncopied {
 
   /// Not in a forked child.
   bool running() const noexcept { return state_ == run_state::running && !in_forked_child(); }
-  /// Whether no thread is in a call of this session that does not come back: else it has to live as
-  /// long as the process.
+  /// Whether no thread is in a call of this session that does not come back.
   bool may_go() const noexcept { return state_ != run_state::left_open && !trace_.is_silent(); }
   strata::options const& options() const noexcept { return options_; }
 
@@ -460,8 +458,7 @@ class session_core : uncopied {
     counting_->begin_step(counts, is == phase::warmup);
   }
 
-  /// The beginning was recorded for long enough. Returns: false where its window stays open until
-  /// its work has arrived.
+  /// The beginning was recorded for long enough. Returns: false where its window stays open.
   static bool steps_are_missing(void* context) noexcept {
     auto& self = *static_cast<session_core*>(context);
     bool const is_beginning = self.options_.has_schedule() && !self.windows_.used() &&

@@ -154,8 +154,7 @@ inline std::size_t word_end(std::string_view text, std::size_t index) noexcept {
   return next - end <= 6 ? next : end;
 }
 
-/// Prose in lines of at most `width` columns. The first begins with `lead`, the others with as many
-/// spaces.
+/// Prose in lines of at most `width` columns, the first behind `lead`.
 inline void write_paragraph(text_writer& out, std::string_view lead, std::string_view text,
                             std::size_t width, std::string_view lead_style, bool color) {
   write_styled(out, lead, lead_style, color);
@@ -249,8 +248,7 @@ class console_table {
   explicit console_table(vec<column> columns)
       : columns_(std::move(columns)), layouts_(columns_.size()) {}
 
-  /// Adds the texts of the first columns and a value for each of the others, NaN where there is
-  /// none. Missing values are none.
+  /// Adds the texts of the first columns and a value for each of the others, NaN for none.
   void add_row(vec<cell> texts, vec<double> const& values) {
     for (double const value : values) texts.push_back(cell_of(columns_[texts.size()].form, value));
     texts.resize(columns_.size());

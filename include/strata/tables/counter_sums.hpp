@@ -121,8 +121,7 @@ struct counter_cell {
 
 namespace detail {
 
-/// The metrics of a counter_set and the rates that follow from them, with compiled formulas: names
-/// became positions.
+/// The metrics of a counter_set and the rates that follow from them, with compiled formulas.
 class metric_formulas {
  public:
   /// What a metric is made from, through all formulas.
@@ -316,8 +315,7 @@ class scoped_sums {
   vec<Sum> total_;
 };
 
-/// Counters by row of a tree.
-/// Cost: O(values + rows x counters).
+/// Counters by row of a tree. Cost: O(values + rows x counters).
 class counter_sums {
  public:
   counter_sums(profile const& source, call_tree const& tree, counter_set const& set)

@@ -7,8 +7,7 @@
 
 STRATA_BEGIN
 
-/// All launches of one kernel in one range.
-/// Units: ns, bytes, blocks and threads; utilisations are fractions from 0 to 1.
+/// All launches of one kernel in one range. Units: ns, bytes, blocks and threads; fractions.
 struct kernel_row {
   std::uint32_t path_id = 0;
   std::string path;                   ///< of the range, as in range_row
@@ -34,11 +33,9 @@ struct kernel_row {
   std::uint32_t dynamic_shared_bytes = 0;  ///< largest
   /// min(4, warps a block) / 4, weighted by duration.
   double sm_utilisation = 0.0;
-  /// min(multiprocessors, blocks) / multiprocessors * sm_utilisation, weighted by duration; NaN
-  /// where the device is unknown.
+  /// min(SMs, blocks) / SMs * sm_utilisation, by duration; NaN where the device is unknown.
   double gpu_utilisation = 0.0;
-  /// The same without the launches of the first recorded step, where these are known; NaN where
-  /// there are no others.
+  /// The same without the launches of the first recorded step; NaN where there are no others.
   double later_gpu_utilisation = 0.0;
 };
 

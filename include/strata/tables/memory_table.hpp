@@ -6,8 +6,7 @@
 
 STRATA_BEGIN
 
-/// One allocation with its life.
-/// Units: ns since the session began, bytes.
+/// One allocation with its life. Units: ns since the session began, bytes.
 struct allocation_row {
   std::uint32_t path_id = 0;
   std::string path;  ///< of the range that allocated; "" outside any
@@ -23,8 +22,7 @@ struct allocation_row {
   std::uint32_t purpose = 0;      ///< position in memory_table::purposes
 };
 
-/// Device memory that was allocated for one purpose, whoever released it.
-/// Units: bytes.
+/// Device memory that was allocated for one purpose, whoever released it. Units: bytes.
 struct memory_purpose {
   std::string name;                          ///< as in STRATA_MEMORY(name); "other" outside of any
   std::uint64_t allocations = 0;             ///< in steps; in the whole run where there are none
@@ -38,8 +36,7 @@ struct memory_purpose {
   std::int64_t first_step_released = 0;      ///< the same
 };
 
-/// Device memory in one step.
-/// Units: bytes.
+/// Device memory in one step. Units: bytes.
 struct memory_step {
   std::uint32_t step = no_step;
   std::int64_t allocated = 0;
@@ -48,8 +45,7 @@ struct memory_step {
   std::int64_t peak = 0;
 };
 
-/// Device memory in use after an event: device, managed, array and static memory of kernels, but
-/// neither pinned nor pageable memory.
+/// Device memory in use after an event, without pinned and pageable memory.
 struct memory_point {
   std::int64_t time;
   std::int64_t bytes;

@@ -28,8 +28,7 @@ struct captured_work {
   std::int64_t kernel_ns;
 };
 
-/// One range of the call tree with what it cost.
-/// Shape: rows are in depth-first order, children in order of first use, the root first.
+/// One range of the call tree with its cost. Rows are depth-first, children by first use.
 struct range_row {
   std::uint32_t node = root_node;  ///< in the profile; of the first one when rows are folded
   std::uint32_t parent = 0;        ///< position of the parent's row; the root is its own parent

@@ -18,8 +18,7 @@ std::size_t first_of_last_steps(std::size_t count, Records records) {
   return first;
 }
 
-/// How long the device is idle between the work of two steps that follow each other; less than 0
-/// where they overlap.
+/// How long the device is idle between the work of two steps; less than 0 where they overlap.
 class step_distances {
  public:
   /// `step` is the position of the step before it: what follows the first step of a run counts only

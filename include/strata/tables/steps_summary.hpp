@@ -45,8 +45,7 @@ struct idle_time {
 
 inline constexpr std::size_t idle_causes = sizeof(idle_cause_table) / sizeof(idle_cause_table[0]);
 
-/// One of the steps that a mean is of.
-/// Units: ns.
+/// One of the steps that a mean is of. Units: ns.
 struct step_idle {
   std::uint32_t step = 0;  ///< its number
   double ns = 0.0;
@@ -72,8 +71,7 @@ struct collective_time {
   double count = 0.0;
   double ns = 0.0;
   double busy_ns = 0.0;  ///< in which one ran; several at the same time count once
-  /// In which one ran on a device, and no other kernel on that device; of several devices at the
-  /// same time once.
+  /// Without another kernel on its device; of several devices at the same time once.
   double alone_ns = 0.0;
 };
 
@@ -120,8 +118,7 @@ struct steps_summary {
   bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
   bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
   bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
-  /// Whether the typical steps are all but the first, which takes longer than all others: modules
-  /// are loaded in it and caches are filled.
+  /// The typical steps are all but the first, in which modules are loaded and caches are filled.
   bool without_first = false;
   std::uint64_t count = 1;  ///< of all recorded steps, the first with them
   /// Recorded before the first step that worked on a device: none of the amounts has them.
@@ -141,8 +138,7 @@ struct steps_summary {
   double active_ns = 0.0;
   double active_busy_ns = 0.0;
   double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
-  /// In which copies between host and device ran, and no kernel; several at the same time count
-  /// once.
+  /// In which copies ran, and no kernel; several at the same time count once.
   double copies_alone_ns = 0.0;
   double tokens = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
@@ -169,8 +165,7 @@ struct steps_summary {
     return !from_steps ? "the run" : between_ns > 0.0 ? "a period" : "a step";
   }
 
-  /// How much longer a recorded step takes than one that is not; 1 where that is not known, or as
-  /// little as steps differ anyway.
+  /// How much longer a recorded step takes; 1 where that is not known, or as steps differ anyway.
   double recording_factor() const noexcept {
     // Steps of a program differ by 0.1 to 1.9 % from day to day; a recorded token of llama.cpp
     // takes 1.15 to 1.28 times an unrecorded one (H200, CUDA 13.0). Chosen between them.
@@ -186,16 +181,14 @@ struct steps_summary {
   bool is_slowed() const noexcept { return recording_factor() > 1.0; }
   /// The step as it usually is, without recording, where that is known to be shorter.
   double usual_ns() const noexcept { return is_slowed() ? unrecorded_ns : mean_ns; }
-  /// From the begin of a usual step to that of the next one: what answer, account and findings are
-  /// of, and each share of time.
+  /// From the begin of a usual step to that of the next one: the whole of each share of time.
   double period_ns() const noexcept { return usual_ns() + between_ns; }
   /// The part of it in which the device worked.
   double period_busy_ns() const noexcept {
     return detail::smaller(gpu_busy_ns + stepless_busy_ns + between_busy_ns, period_ns());
   }
   double period_idle_ns() const noexcept { return period_ns() - period_busy_ns(); }
-  /// The part of the device's idle time that is the program's, and not what recorded steps take
-  /// longer.
+  /// The part of idle time that is the program's, not what recorded steps take longer.
   double own_idle_part() const noexcept {
     double const idle_ns = step_idle_ns();
     if (!is_slowed() || !(idle_ns > 0.0)) return 1.0;
@@ -208,8 +201,7 @@ struct steps_summary {
   double part(step_part const& share) const noexcept {
     return without_first ? share.typical : share.in_steps;
   }
-  /// A sum over the whole run as a part of such a step. Where no step was recorded, the run is the
-  /// step, and nothing lies outside of it.
+  /// A sum over the whole run as a part of such a step; all of it where no step was recorded.
   double per_step(double total, step_part const& share) const noexcept {
     return from_steps ? total * part(share) / typical_count() : total;
   }
@@ -329,8 +321,7 @@ class step_amounts {
     return mean_of(row.self, row.step_self_share, row.step_self_launch_share,
                    row.step_self_launch_time_share);
   }
-  /// Kernels that a row captured and another one launched: in a mean step, as often as those of
-  /// the launching row.
+  /// Kernels that a row captured and another one launched, in a mean step.
   double captured_ns(captured_work const& captured) const noexcept {
     return steps_.per_step(static_cast<double>(captured.kernel_ns),
                            rows_[captured.launching_row].step_self_share);

@@ -51,8 +51,7 @@ struct top_kernel {
   double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
 };
 
-/// Kernels by name and folded range, the longest in a mean step first; without those that are in no
-/// step.
+/// Kernels by name and folded range, the longest in a mean step first.
 inline vec<top_kernel> fold_kernels(table_input const& input) {
   vec<std::string> const names = distinct_names(input.kernels);
   number_map<std::size_t> rows;  // by path_id

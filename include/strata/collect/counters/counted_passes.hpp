@@ -205,8 +205,7 @@ class counted_passes : public pass_driver {
     return ready.ok() ? plan_.devices.start() : ready;
   }
 
-  /// Makes the last passes again, with room for all that is pushed. What was read is valid until
-  /// then.
+  /// Makes the last passes again, with room for all that is pushed.
   status repeat() {
     values_.repeat(plan_.configs[--config_index_].names().size());
     forget_passes();

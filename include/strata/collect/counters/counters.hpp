@@ -7,8 +7,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Which ranges put work on the device themselves, as far as the session recorded: the others need
-/// no counters of their own.
+/// Which ranges put work on the device themselves: the others need no counters of their own.
 class launching_ranges {
  public:
   /// Nothing is known.
@@ -142,8 +141,7 @@ class counter_collector : public detail::counted_passes {
     is_own = is_own && plan_.instruments(plan_.configs.size() - 1);
     return passes_ + (is_own ? 1 : 0);
   }
-  /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
-  /// until the pass is stopped.
+  /// Begins to count the ranges of this thread. Nothing is recorded until the pass is stopped.
   status begin_pass() noexcept {
     return as_memory_allows([this] { return begin_counting(); });
   }

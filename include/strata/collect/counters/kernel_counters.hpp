@@ -13,8 +13,7 @@ class kernel_launches {
  public:
   static constexpr std::uint32_t not_chosen = ~std::uint32_t{0};
 
-  /// Patterns of range names; what lies below them belongs to them. `all` and `*` are also the
-  /// kernels in no range.
+  /// Patterns of range names, with what lies below them. `all` and `*`: kernels in no range too.
   void choose(vec<std::string> patterns) {
     patterns_ = std::move(patterns);
     everything_ = patterns_.contains("all") || patterns_.contains("*");
@@ -296,8 +295,7 @@ class kernel_counter_collector : public detail::counted_passes {
     counted_.resize(values_.names().size(), most_each_);
   }
 
-  /// A launch into the counted context has it for itself until it has ended, counted or not: CUPTI
-  /// would count another one with it.
+  /// A launch has the counted context for itself until it has ended: CUPTI would count another one.
   void launch_begins(detail::gated_call const& call) noexcept override {
     bool const is_wait = call.waits != detail::cupti::stream_wait::none || call.call == nullptr;
     if (is_wait || turn_.is_own() || !is_of_counted_context(call)) return;
@@ -336,8 +334,7 @@ class kernel_counter_collector : public detail::counted_passes {
   void end_launch() noexcept {
     change_range([this] { leave(); });
   }
-  /// Once the device has done its work, and while no capture can begin. Else the pass does not
-  /// count.
+  /// Once the device has done its work, while no capture can begin; else the pass does not count.
   template <class Change>
   void change_range(Change change) noexcept {
     detail::pause_outcome const outcome = trace_.await_launch();

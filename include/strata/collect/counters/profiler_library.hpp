@@ -147,8 +147,7 @@ struct profiler_library : cupti_file {
   }
 };
 
-/// CUPTI's name for the chip of this machine's first device, such as GH100; empty without one.
-/// Source: cuptiDeviceGetChipName.
+/// CUPTI's name for the chip of the first device, such as GH100; empty without one.
 inline std::string chip_of_device() {
   if (!driver_library::get().ok() || !profiler_library::get().ok()) return {};
   cupti::profiler::table const& api = profiler_library::get().api;

@@ -11,8 +11,7 @@ namespace detail {
 /// how many had no room in its image, and whether the passes should be made again with more.
 class pushed_ranges {
  public:
-  /// A configuration begins, with room for this many different ranges, or for those that were seen
-  /// to need it. Returns: the room.
+  /// A configuration begins, with room for so many ranges, or those it needed. Returns: the room.
   std::size_t begin(std::size_t max_ranges) noexcept {
     room_ = larger(max_ranges, needed_);
     if (!repeating_) lost_ += refused_ + unfit_;

@@ -23,8 +23,7 @@ struct trace_control {
   std::string (*in_the_way)() = nullptr;  // of the last of those waits
   pause_outcome (*suspend)() = nullptr;   // the trace continues unless it paused
   void (*resume)() = nullptr;
-  /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
-  /// launches.
+  /// Passes every launch to the watcher; null ends it. False where CUPTI reports no launches.
   bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
   /// Hands calls that launch or make streams wait, of any thread, to the keeper; null ends it.
   void (*set_gate)(launch_gate::keeper const* keeper, void* context) = nullptr;

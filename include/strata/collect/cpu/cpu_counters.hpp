@@ -309,8 +309,7 @@ class cpu_counter_collector : detail::uncopied {
     return problem;
   }
 
-  /// A step of the counted thread ends: what older threads did is added. Cost: a read of each of
-  /// their groups.
+  /// A step of the counted thread ends: what older threads did is added.
   void end_step() noexcept {
     if (running_ != nullptr) running_->meter.add_others();
   }

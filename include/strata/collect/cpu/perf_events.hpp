@@ -47,8 +47,7 @@ static_assert(sizeof(perf_attributes) == 64, "the kernel reads this");
 struct perf_system {
   static constexpr int no_paranoid = INT_MIN;
 
-  /// A descriptor that counts a thread (0: the calling one), closed on exec; `leader` is -1 or a
-  /// group's.
+  /// A descriptor that counts a thread (0: the calling one); `leader` is -1 or a group's.
   int (*open)(perf_attributes const& what, int thread, int leader) noexcept;
   int (*enable)(int leader) noexcept;
   long (*read)(int leader, void* out, std::size_t size) noexcept;
@@ -252,8 +251,7 @@ class perf_meter : uncopied {
     std::free(sums_);
   }
 
-  /// Adds the groups of a thread, first those of the counted one; those of all threads give the
-  /// same counters, which are added up.
+  /// Adds the groups of a thread, first those of the counted one.
   void take(vec<perf_group> const& groups) {
     spin_lock const lock(mutex_);
     std::size_t index = 1;

@@ -53,8 +53,7 @@ class buffer_pool {
     return beyond_.load(memory_order_relaxed) * buffer_bytes;
   }
 
-  /// Buffers that may be made beyond the budget, so that the sums continue when the timeline is
-  /// full.
+  /// Buffers that may be made beyond the budget, so that the sums continue.
   static constexpr std::size_t most_beyond = 8;
 
   /// A zeroed buffer; null when there are too many, unless one is `needed`.
@@ -154,8 +153,7 @@ class activity_buffers {
       count_dropped();
       dropped_.store(ours);
     }
-    // CUPTI holds full buffers until the period is over (H200, CUDA 13.0), so a long one needs
-    // many.
+    // CUPTI holds full buffers until the period is over, so a long one needs many.
     if (library.api.flush_period != nullptr) (void)library.api.flush_period(flush_period_ms);
     pool_.prepare(ready_buffers);
     store_.describe_devices();

@@ -10,8 +10,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Which calls into the driver are steps, by `step=`: launches of a graph, or periods of launches
-/// and waits.
+/// Which calls into the driver are steps: launches of a graph, or periods of launches and waits.
 enum class step_calls : unsigned char { none, graph, sync, automatic };
 
 constexpr step_calls step_calls_of(std::string_view wish) noexcept {
@@ -443,8 +442,7 @@ class call_steps {
     seen_.ends_with_wait.store(periods.has_wait(), memory_order_relaxed);
   }
 
-  /// Ends the step that is open, and begins one of `next_driver`, unless the driver is no more who
-  /// it was.
+  /// Ends the open step and begins one of `next_driver`, unless the driver has changed.
   STRATA_DETAIL_COLD void change_step(lane& self, lane* next_driver, lane* driver,
                                       step_change change) noexcept {
     bool const is_over = driver == nullptr && change == step_change::end;

@@ -168,8 +168,7 @@ class capture_guard {
   };
 
   STRATA_DETAIL_HOT_CODE
-  /// Remembers a context that work was launched in. Where it is known, nothing that threads share
-  /// is written.
+  /// Remembers a context that work was launched in. A known one writes nothing that is shared.
   static void saw(driver::context_handle context) noexcept {
     if (context == nullptr || lives(context)) return;
     for (atomic<driver::context_handle>& slot : state().contexts) {

@@ -89,8 +89,7 @@ inline vec<std::string> file_names(int driver_major) {
 
 }  // namespace cupti
 
-/// A libcupti, found by one search for all that is bound from it: where it lies, its version, and
-/// the words of its codes.
+/// A libcupti: where it lies, its version, and the words of its codes.
 struct cupti_file {
   std::uint32_t version = 0;  // CUPTI_API_VERSION of the library
   std::string path;           // file that was loaded
@@ -98,8 +97,7 @@ struct cupti_file {
 
   [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
 
-  /// Opens libcupti: by name, by STRATA_CUPTI, by folder. Needs no driver.
-  /// Errors: false, and `problem` says why.
+  /// Opens libcupti, without a driver. Errors: false, and `problem` says why.
   bool open(dynamic_library& library, int driver_major) {
 #if defined(__linux__)
     vec<std::string> const names = cupti::file_names(driver_major);
@@ -135,8 +133,7 @@ struct cupti_file {
                           << static_cast<int>(code) << "): " << fix;
   }
 
-  /// Binds functions that have to be there. Errors: false, and `problem` names the last one that is
-  /// not.
+  /// Binds functions that have to be there. Errors: false, and `problem` names one that is not.
   bool bind_all(dynamic_library const& library, library_function const* functions,
                 std::size_t count, char const* fix) {
     library.bind("cuptiGetResultString", result_string_);

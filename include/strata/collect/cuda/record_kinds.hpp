@@ -115,8 +115,7 @@ inline strata::synchronization_kind kind_of(cupti::synchronization_type type) no
   }
 }
 
-/// The numbers of kernels' names: by their address, which CUPTI keeps, checked against the text.
-/// Threads: one at a time.
+/// The numbers of kernels' names, by their address and text. Threads: one at a time.
 class kernel_name_memo {
  public:
   explicit kernel_name_memo(name_table& names) noexcept : names_(&names) {}

@@ -149,8 +149,7 @@ struct record_lists {
   }
 };
 
-/// Makes records of CUPTI's, in CUPTI's time. Those whose times cannot be have lost them. Threads:
-/// one at a time.
+/// Makes records of CUPTI's, in CUPTI's time. Threads: one at a time.
 class record_translator {
  public:
   record_clock& clock() noexcept { return clock_; }

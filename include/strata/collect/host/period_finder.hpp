@@ -10,8 +10,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What a call of the thread that drives the steps means for them. `next` ends the step that is
-/// open and begins one; `end` begins none.
+/// What a call means for the steps: `next` ends one and begins one, `end` begins none.
 enum class step_change : unsigned char { none, next, end };
 
 /// Finds the period of a thread's launches and waits while they come: a step of a loop that nobody

@@ -198,8 +198,7 @@ class record_log : uncopied {
   block* last_ = nullptr;
 };
 
-/// The calls that a full log could not keep one by one, as sums by node.
-/// Threads: one at a time.
+/// Calls that a full log could not keep, as sums by node. Threads: one at a time.
 class overflow_log {
  public:
   explicit overflow_log(memory_budget* budget = nullptr) noexcept : budget_(budget) {}
@@ -271,8 +270,7 @@ class overflow_log {
   vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
 };
 
-/// The host time of one thread's calls directly below places that it inherited from others.
-/// Threads: one at a time.
+/// Host time of one thread's calls directly below places that it inherited. Threads: one.
 class inherited_sums {
  public:
   /// Units: ticks. `from` is the range that the thread itself was in. False where there is no

@@ -141,16 +141,14 @@ class recorder {
     count_steps(hooks);
     install(choose_step_ranges(step_range) ? range_step_listener : recording_listener);
   }
-  /// The same, and the steps are not the program's: who finds them calls `begin_step` and
-  /// `end_step`, and learns by `leave` that a thread ends, but the main one.
+  /// The same, where steps are found by calls: `leave` says that a thread ends, but the main one.
   void listen(step_hooks hooks, void (*leave)(thread_recorder const* own) noexcept) noexcept {
     stepping_.leave.store(leave);
     count_steps(hooks);
     install(call_step_listener);
   }
 
-  /// What a session waits for: `begin` is called once, while no hook of a step runs, when
-  /// `has_come` is true.
+  /// What a session waits for: `begin` is called once `has_come`, while no hook of a step runs.
   struct event {
     bool (*has_come)() noexcept = nullptr;
     void (*begin)(void* context) noexcept = nullptr;
@@ -177,8 +175,7 @@ class recorder {
     in_vain = !over && max_ms != 0;
     return over;
   }
-  /// It is not waited for any more. Returns: false where it began, and did not come back for so
-  /// many ms.
+  /// Returns: false where it began, and did not come back for so many ms.
   bool stop_waiting(std::uint32_t patience_ms) noexcept {
     return !waiting_.on.load() || between_steps(patience_ms, [this] { end_waiting(); });
   }
@@ -938,8 +935,7 @@ class recorder {
     std::int64_t const suspended = last.suspended - time_.first.suspended;
     return suspended < least ? 0 : suspended;
   }
-  /// The processor's counter advances while the machine is suspended, or it does not: its rate now
-  /// shows which.
+  /// The rate now shows whether the counter advances while the machine is suspended.
   tick_converter converter_until(moment last) const noexcept {
     tick_converter const without(time_.first, last);
     std::int64_t const suspended = suspended_until(last);

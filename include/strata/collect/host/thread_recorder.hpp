@@ -9,8 +9,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What one thread records: the ranges that are open, and the logs of those that ended.
-/// Threads: the owner, except where a function says otherwise.
+/// What one thread records: open ranges, and logs of those that ended. Threads: the owner.
 class thread_recorder : public range_owner {
  public:
   explicit thread_recorder(recorder_state& shared) noexcept
@@ -154,8 +153,7 @@ class thread_recorder : public range_owner {
     if (auto* const stack = shared_->other_stack.load(memory_order_relaxed)) stack(true);
   }
 
-  /// Records the ranges that are still open as if they ended now; they stay open for the program.
-  /// Returns: how many.
+  /// Records the open ranges as if they ended now; they stay open. Returns: how many.
   std::uint32_t cut() noexcept {
     std::uint32_t const session = shared_->session.load(memory_order_relaxed);
     std::int64_t const now = shared_->clock.now();
@@ -186,8 +184,7 @@ class thread_recorder : public range_owner {
     pushes_refused_.store(0, memory_order_relaxed);
   }
 
-  /// Ends the innermost range if `push` began it. Within Strata, in a signal handler, its push was
-  /// left out.
+  /// Ends the innermost range if `push` began it, outside of Strata.
   void pop() noexcept {
     if (within_) return;
     within const guard(within_);
