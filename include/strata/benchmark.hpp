@@ -14,7 +14,6 @@
 #include <strata/session/trials.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What a trial does, for its range: only what was given.

@@ -55,7 +55,6 @@
 // The functions of <strata/c.h>.
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Whether this thread's step is open, and counts.
@@ -92,7 +91,6 @@ static_assert(offsetof(process_block, abi) == offsetof(strata_detail_c_block, ab
 #endif
 
 }  // namespace detail
-
 STRATA_END
 
 #if !defined(__linux__)
@@ -188,7 +186,6 @@ STRATA_END_SWITCH
 #if !defined(STRATA_DETAIL_INJECTION)  // an injected library registers itself
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Tells the first range that a session can be started. It runs before the program's own static
@@ -209,7 +206,6 @@ register_implementation() {
 inline bool const nvtx_session_started = environment_session::start_for_nvtx();
 
 }  // namespace detail
-
 STRATA_END
 
 #endif

@@ -489,7 +489,6 @@ inline bool select_all(profile& data, vec<std::string> const& patterns) noexcept
 }
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

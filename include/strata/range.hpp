@@ -57,7 +57,6 @@ STRATA_END_SWITCH_LIGHT
 #include <type_traits>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// A place in the source with a constant name: caches the number of the name.
@@ -134,7 +133,6 @@ inline range_token begin_with(listener const* active, name_cache* cached, text_s
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 STRATA_BEGIN_SWITCH_LIGHT

@@ -1,5 +1,5 @@
 // Names of GPUs as people and drivers write them, and the chips that they are.
-#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/collect/counters/gpu_chips.hpp>
 
 #include <doctest/doctest.h>
 

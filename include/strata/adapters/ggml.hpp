@@ -19,7 +19,6 @@
 #include <strata/range.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Remembers which nodes of the graphs so far were the last of their part: a node is asked about
@@ -83,13 +82,11 @@ class ggml_ends {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #if STRATA_ENABLED
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Begins the range of one node's operation, with what it has to do.
@@ -231,7 +228,6 @@ class ggml_flow {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_ENABLED

@@ -10,7 +10,6 @@
 #include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The name of a tensor in its parts: `Qcur-12 (reshaped)` is Qcur of layer 12, and so is
@@ -361,7 +360,6 @@ class ggml_work {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_ADAPTERS_GGML_GRAPH_HPP

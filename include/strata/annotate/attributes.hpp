@@ -8,7 +8,6 @@
 #include <type_traits>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// std::string_view without its header, which takes as long to compile as all else here.

@@ -20,7 +20,6 @@
 struct strata_detail_c_calls;
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 struct range_attributes;
@@ -601,7 +600,6 @@ STRATA_DETAIL_OF_MODULE inline bool anyone_listens() noexcept {
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_ANNOTATE_PROCESS_HPP

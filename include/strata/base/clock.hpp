@@ -14,7 +14,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// CLOCK_MONOTONIC by the C library, for what something took: 25 ns, where kernel_ns() is a system
@@ -266,7 +265,6 @@ class clock_bridge {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_CLOCK_HPP

@@ -19,7 +19,6 @@
 #endif
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -160,7 +159,6 @@ inline void flush_output() noexcept {
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_CONSOLE_HPP

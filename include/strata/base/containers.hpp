@@ -7,7 +7,6 @@
 #include <string_view>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// Values by key in sorted blocks: <map> and <unordered_map> would be a sixth of what all of Strata
@@ -480,7 +479,6 @@ class name_memo {
 };
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_CONTAINERS_HPP

@@ -21,7 +21,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// While it lives, Strata works in a thread of the program, and leaves that thread as it was:
@@ -176,7 +175,6 @@ inline int raise_descriptor(int file) noexcept {
 #endif
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_GUEST_HPP

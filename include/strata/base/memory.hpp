@@ -12,7 +12,6 @@
 #include <cstring>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What memory is wanted for: the more a report needs it, the more of a budget it may take.
@@ -81,7 +80,6 @@ class memory_budget {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 STRATA_DETAIL_COLD_CODE

@@ -14,7 +14,6 @@
 #endif
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 // What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
@@ -48,11 +47,9 @@ inline bool is_positive(double const& value) noexcept {
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The first of two where neither is the smaller, or larger, one.
@@ -92,7 +89,6 @@ inline double square_root(double value) noexcept { return ::sqrt(value); }
 #endif
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_NUMBERS_HPP

@@ -4,7 +4,6 @@
 #include <strata/base/vec.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// A range that is open. Other threads than its own may read what is atomic.
@@ -150,7 +149,6 @@ class left_ranges {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_OPEN_RANGES_HPP

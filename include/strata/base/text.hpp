@@ -460,7 +460,6 @@ inline bool same_but_for_digits(std::string_view one, std::string_view other) no
 }
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_TEXT_HPP

@@ -29,7 +29,6 @@
 #endif
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 // The end of a wait. Signals cut each sleep and each poll short, and a clock may stand still: a
@@ -294,7 +293,6 @@ using spin_lock = lock_of<spin_mutex>;
 using system_lock = lock_of<system_mutex>;
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_THREADS_HPP

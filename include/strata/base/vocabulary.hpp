@@ -10,7 +10,6 @@
 #include <utility>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// The base of what is neither copied nor moved.
@@ -120,7 +119,6 @@ class callback<Result(Given...)> {
 STRATA_DETAIL_END_CODE
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_VOCABULARY_HPP

@@ -5,7 +5,6 @@
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
-
 namespace detail {
 
 /// Events that are read together, with one read.
@@ -652,7 +651,6 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
 };
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

@@ -5,7 +5,6 @@
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
-
 namespace detail {
 
 // The CPU's metrics, by perf's terms. Hardware events are scaled by the time that they ran.
@@ -156,7 +155,6 @@ inline constexpr metric metric_catalogue::rates[] = {
 #undef STRATA_DETAIL_USE
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
 // The names of what is counted together once a limit is reached.

@@ -5,7 +5,6 @@
 #include <strata/profile/records.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 struct recorded_fields;
 }

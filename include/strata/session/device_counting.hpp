@@ -7,7 +7,6 @@
 #include <strata/session/problem_log.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Whether the options say where to count kernels: `kernels=off` says nowhere.

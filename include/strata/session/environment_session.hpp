@@ -147,7 +147,6 @@ class environment_session {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_ENVIRONMENT_SESSION_HPP

@@ -12,7 +12,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Facts about the host, the command and the devices, for the head of every report.
@@ -201,7 +200,6 @@ class machine {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_MACHINE_HPP

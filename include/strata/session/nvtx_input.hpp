@@ -10,7 +10,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// A variable that the environment has between two calls. It is this process's: forked children do
@@ -171,7 +170,6 @@ inline status send_to_nvtx(options const& wanted) {
 }
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_NVTX_INPUT_HPP

@@ -4,7 +4,6 @@
 #include <strata/session/report_side.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Reads the text of STRATA into options, in one pass.
@@ -436,7 +435,6 @@ class options_reader {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_OPTIONS_READER_HPP

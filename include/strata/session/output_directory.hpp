@@ -22,7 +22,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// A directory that is open. What is made in it is new and its own: no link is followed, and a path
@@ -473,7 +472,6 @@ class output_directory {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_OUTPUT_DIRECTORY_HPP

@@ -156,7 +156,6 @@ class problem_log {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_PROBLEM_LOG_HPP

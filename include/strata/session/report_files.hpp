@@ -11,7 +11,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The reports that a session with `trigger=` or `every=` has written of its windows, each in a
@@ -413,7 +412,6 @@ class report_files {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_REPORT_FILES_HPP

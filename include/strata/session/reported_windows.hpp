@@ -344,7 +344,6 @@ class reported_windows {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_REPORTED_WINDOWS_HPP

@@ -5,7 +5,6 @@
 #include <strata/options.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What happens to each step: windows of skipped, warm-up and active steps, repeated.

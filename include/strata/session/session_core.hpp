@@ -26,7 +26,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The implementation of strata::session: collectors, their windows, and the profile.
@@ -749,7 +748,6 @@ class session_core : uncopied {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_SESSION_CORE_HPP

@@ -5,7 +5,6 @@
 #include <strata/tables/table_input.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 // The columns of the CSV files, in their order: the rows of profile.json have them as keys, the

@@ -5,7 +5,6 @@
 #include <strata/tables/steps_summary.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The first of the last steps that are looked at, of `count`: reports of long runs end soon.

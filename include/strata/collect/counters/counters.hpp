@@ -4,7 +4,6 @@
 #include <strata/collect/counters/counted_passes.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Which ranges put work on the device themselves: the others need no counters of their own.

@@ -425,7 +425,6 @@ class range_profiler {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP

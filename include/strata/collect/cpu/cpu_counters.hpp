@@ -7,7 +7,6 @@
 #include <strata/status.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Why the kernel refused an event: what forbids it, and the fix.

@@ -14,7 +14,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The first version of the kernel's perf_event_attr, which every later kernel takes.
@@ -386,7 +385,6 @@ class perf_meter : uncopied {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_CPU_PERF_EVENTS_HPP

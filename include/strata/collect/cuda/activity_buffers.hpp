@@ -7,7 +7,6 @@
 #include <strata/collect/cuda/cupti_library.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Buffers of one size for CUPTI to write into: zeroed, touched before they are needed, reused.
@@ -423,7 +422,6 @@ class activity_buffers {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP

@@ -7,7 +7,6 @@
 #include <strata/profile/device_summing.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// CUPTI's records, joined to the calls that caused them and summed up as they arrive. They wait

@@ -7,7 +7,6 @@
 #include <strata/collect/host/recorder.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Which calls into the driver are steps: launches of a graph, or periods of launches and waits.
@@ -499,7 +498,6 @@ class call_steps {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_CUDA_CALL_STEPS_HPP

@@ -383,7 +383,6 @@ class capture_guard {
 };
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

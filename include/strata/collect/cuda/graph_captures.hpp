@@ -8,7 +8,6 @@
 #include <limits>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Which launch of a graph a kernel belongs to that has the id of no call, as in the body of a
@@ -135,12 +134,10 @@ class graph_launches {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
-
 namespace detail {
 
 /// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
@@ -335,7 +332,6 @@ class graph_captures {
 };
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

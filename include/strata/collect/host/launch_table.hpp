@@ -8,7 +8,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The calls into the driver by their correlation id. Ids are dense and ascending, so pages of
@@ -428,7 +427,6 @@ class launch_table : uncopied {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP

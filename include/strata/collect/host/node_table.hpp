@@ -5,7 +5,6 @@
 #include <strata/profile/records.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What distinguishes a node from others.
@@ -306,7 +305,6 @@ class place_observers {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_NODE_TABLE_HPP

@@ -7,7 +7,6 @@
 #include <cstddef>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What a call means for the steps: `next` ends one and begins one, `end` begins none.
@@ -309,7 +308,6 @@ class shared_period {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_PERIOD_FINDER_HPP

@@ -4,7 +4,6 @@
 #include <strata/collect/host/thread_recorder.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// `step=NAME`: the calls of the ranges of one name are the steps. The first thread that is in one
@@ -118,7 +117,6 @@ class range_steps {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_RANGE_STEPS_HPP

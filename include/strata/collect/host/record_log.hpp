@@ -12,7 +12,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Gives the whole pages of memory that is about to be freed back to the system at once: the C

@@ -11,7 +11,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What the thread of a step has of a CPU meanwhile, by two calls of the kernel a step. Steps that
@@ -958,7 +957,6 @@ class recorder {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_RECORDER_HPP

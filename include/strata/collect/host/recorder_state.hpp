@@ -6,7 +6,6 @@
 #include <strata/collect/host/node_table.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What the threads' recorders have in common.
@@ -53,7 +52,6 @@ struct recorder_state {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_RECORDER_STATE_HPP

@@ -6,7 +6,6 @@
 #include <strata/collect/host/recorder_state.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What one thread records: open ranges, and logs of those that ended. Threads: the owner.
@@ -679,7 +678,6 @@ class thread_recorder : public range_owner {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_THREAD_RECORDER_HPP
