@@ -36,6 +36,7 @@
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
 #include "live/step_map.cpp"
+#include "metric_lists.cpp"
 #include "recording/recording.cpp"
 #include "report/account_view.cpp"
 #include "report/comparison_files.cpp"

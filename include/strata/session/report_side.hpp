@@ -136,6 +136,8 @@ struct report_side {
   std::string (*help_on_columns)();
   /// Whether it makes findings, page and traces too, rather than tables alone.
   bool has_analysis;
+  /// The metrics of a chip, unless that is empty, and of the CPU. Null: without the analysis.
+  std::string (*list_metrics)(std::string const& chip) = nullptr;
 };
 
 /// Who makes reports for the sessions of this program or shared object. Null before the
