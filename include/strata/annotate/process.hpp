@@ -13,7 +13,6 @@
 #endif
 #if defined(__linux__)
 #include <dlfcn.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #endif
 

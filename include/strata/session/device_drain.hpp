@@ -5,12 +5,6 @@
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
 
-#if defined(__linux__)
-#include <pthread.h>
-#include <time.h>
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

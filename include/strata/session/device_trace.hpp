@@ -6,10 +6,6 @@
 #include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/session/device_drain.hpp>
 
-#if defined(__linux__)
-#include <time.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

@@ -5,10 +5,6 @@
 #include <strata/session/options_reader.hpp>
 #include <strata/session/session_core.hpp>
 
-#if defined(__linux__)
-#include <pthread.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

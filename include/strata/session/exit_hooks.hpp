@@ -12,18 +12,6 @@
 #include <csignal>
 #include <exception>
 
-#if defined(__linux__)
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

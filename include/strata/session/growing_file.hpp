@@ -5,10 +5,6 @@
 #include <strata/recording/format.hpp>
 #include <strata/session/output_directory.hpp>
 
-#if defined(__linux__)
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

@@ -5,10 +5,6 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/session/own_threads.hpp>
 
-#if defined(__linux__)
-#include <time.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

@@ -8,7 +8,6 @@
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN

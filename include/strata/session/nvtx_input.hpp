@@ -4,11 +4,6 @@
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/options.hpp>
 
-#if defined(__linux__)
-#include <dlfcn.h>
-#include <pthread.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

@@ -8,13 +8,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #endif
 #if defined(__linux__)
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
 #endif
 
 STRATA_BEGIN

@@ -6,10 +6,6 @@
 #include <strata/base/vec.hpp>
 #include <strata/status.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

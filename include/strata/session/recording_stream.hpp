@@ -4,12 +4,6 @@
 #include <strata/session/device_drain.hpp>
 #include <strata/session/growing_file.hpp>
 
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

@@ -7,7 +7,6 @@
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN

@@ -6,12 +6,6 @@
 #include <strata/session/own_threads.hpp>
 #include <strata/session/schedule.hpp>
 
-#if defined(__linux__)
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

@@ -21,10 +21,6 @@
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

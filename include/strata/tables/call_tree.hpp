@@ -2,7 +2,6 @@
 #define STRATA_TABLES_CALL_TREE_HPP
 
 #include <strata/profile/range_paths.hpp>
-#include <strata/tables/record_sums.hpp>
 #include <strata/tables/work_parts.hpp>
 
 STRATA_BEGIN

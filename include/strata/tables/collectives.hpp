@@ -2,6 +2,7 @@
 #define STRATA_TABLES_COLLECTIVES_HPP
 
 #include <strata/tables/kernel_names.hpp>
+#include <strata/tables/range_rows.hpp>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

@@ -9,8 +9,6 @@
 
 #if defined(__linux__)
 #include <dirent.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN

@@ -6,7 +6,6 @@
 #include <strata/profile/records.hpp>
 
 #if defined(__linux__)
-#include <dlfcn.h>
 #include <link.h>
 #endif
 

@@ -3,10 +3,6 @@
 
 #include <strata/collect/host/record_log.hpp>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
 

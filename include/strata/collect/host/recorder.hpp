@@ -4,10 +4,7 @@
 #include <strata/collect/host/range_steps.hpp>
 
 #if defined(__linux__)
-#include <pthread.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN
