@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "src/live": "base profile src/live",
     "src/recording": "base profile recording session src/recording",
     "src/ceilings": "base profile collect/cuda session src/analyse src/ceilings",
-    "src": "base profile session tables src/analyse src/live src/recording src/report src/ceilings src",
+    "src": "base profile collect/counters session tables src/analyse src/live src/recording src/report src/ceilings src",
     "adapters": "base annotate profile adapters",
 }
 # What users include stands on top, and nothing else does. Each belongs to a room all the same.

@@ -1,10 +1,6 @@
 #ifndef STRATA_SESSION_EXIT_HOOKS_HPP
 #define STRATA_SESSION_EXIT_HOOKS_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/console.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/dynamic_library.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>

@@ -2,21 +2,10 @@
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/collect/cpu/cpu_counters.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/early_steps.hpp>
-#include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_counting.hpp>
 #include <strata/session/device_trace.hpp>
-#include <strata/session/growing_file.hpp>
-#include <strata/session/hang_report.hpp>
 #include <strata/session/live_sampling.hpp>
-#include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>

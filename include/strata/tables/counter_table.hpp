@@ -2,10 +2,7 @@
 #define STRATA_TABLES_COUNTER_TABLE_HPP
 
 #include <strata/profile/devices.hpp>
-#include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
 #include <strata/profile/samples.hpp>
-#include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/steps.hpp>
 

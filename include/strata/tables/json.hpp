@@ -2,7 +2,6 @@
 #define STRATA_TABLES_JSON_HPP
 
 #include <strata/tables/columns.hpp>
-#include <strata/tables/counter_table.hpp>
 #include <strata/tables/step_traffic.hpp>
 
 STRATA_BEGIN

@@ -1,9 +1,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
-#include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/cupti_sampling.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 
 #include <limits>
