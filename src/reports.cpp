@@ -6,10 +6,10 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/session/table_reports.hpp>
 #include <strata/tables/table_input.hpp>
+#include "metric_lists.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/gzip_writer.hpp"
@@ -94,7 +94,11 @@ class session_reports final : public table_reports {
   report_input const& input_;
 };
 
-constexpr report_side all_reports{&session_reports::make, &range_table::help, true};
+std::string all_metrics(std::string const& chip) {
+  return (chip.empty() ? chip : list_metrics(chip) + '\n') + list_cpu_metrics();
+}
+
+constexpr report_side all_reports{&session_reports::make, &range_table::help, true, &all_metrics};
 
 /// Lets the sessions of this program or library make all reports. It runs before main, before or
 /// after the implementation registers itself.

@@ -2,6 +2,7 @@
 #include "analyse/compare.hpp"
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
+#include "analyse/range_paths.hpp"
 #include "recording/recording.hpp"
 #include "report/comparison_files.hpp"
 

@@ -1,5 +1,5 @@
 // strata metrics: what a chip and this CPU can count, with the passes that it takes.
-#include <strata/session/metric_lists.hpp>
+#include "metric_lists.hpp"
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // strata report: every report of a recording, maybe of another machine.
 #include <strata/options.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/session/report_formats.hpp>
+#include <strata/session/report_side.hpp>
 #include "recording/recording.hpp"
 
 #include <cstdio>

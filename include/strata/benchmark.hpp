@@ -7,32 +7,13 @@
 // the program, as a session in code does.
 
 #include <strata/base/clock.hpp>
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/statistics.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/session/trials.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
-
 STRATA_BEGIN
-
 namespace detail {
 
 /// What a trial does, for its range: only what was given.
@@ -47,13 +28,9 @@ struct trial_work {
   }
 };
 
-/// Overwrites what the L2 of a device holds, with a buffer of twice its size: the device of the
-/// context that was current at the first use. Without a context, 64 MiB of the host.
-class cache_flush {
+/// Overwrites the L2 of the device of the first use's context; without one, 64 MiB of the host.
+class cache_flush : uncopied {
  public:
-  cache_flush() = default;
-  cache_flush(cache_flush const&) = delete;
-  cache_flush& operator=(cache_flush const&) = delete;
   ~cache_flush() {
     if (buffer_ != 0) (void)free_(buffer_);
   }
@@ -265,21 +242,16 @@ STRATA_END
 
 STRATA_BEGIN_SWITCH
 
-/// Runs functions and keeps their trials in one profile. It has a session of its own, with the
-/// options of `STRATA` where that is set. In a program whose session runs already the trials are
-/// ranges of that one. Where nothing is traced, trials are timed by events of the driver, and by
-/// the host where the thread has no context.
-/// Threads: one thread uses it.
-class benchmarks {
+/// Runs functions and keeps their trials in one profile, with a session of its own by the options
+/// of `STRATA`, or as ranges of the session that runs already. What is not traced is timed by
+/// events of the driver, else by the host. Threads: one thread uses it.
+class benchmarks : detail::uncopied {
  public:
   explicit benchmarks(std::string_view options = "trace,formats=none")
       : session_(options_of(options)), started_(session_.start()) {}
-  benchmarks(benchmarks const&) = delete;
-  benchmarks& operator=(benchmarks const&) = delete;
 
-  /// Calls `f` for the warm-up, then `calls` times in each trial. A trial is one call of the range
-  /// `name[x]`, or of `y[value]` below it with a second parameter. `f` need not wait for the
-  /// device; where the host times it, it has to. Events wait for it themselves. After `results`
+  /// Calls `f` for the warm-up, then `calls` times in each trial: a call of the range `name[x]`, or
+  /// of `y[value]` below it. `f` waits for the device only where the host times it. After `results`
   /// nothing is run.
   template <class Function>
   void run(std::string_view name, Function&& f, benchmark_options const& how = {}) {
@@ -357,7 +329,7 @@ class benchmarks {
 
  private:
   /// The ranges of a trial.
-  class trial {
+  class trial : uncopied {
    public:
     explicit trial(benchmark_result const& result) noexcept : two_(!result.how.y.name.empty()) {
       detail::trial_work const work{result.how};
@@ -369,8 +341,6 @@ class benchmarks {
         push(result.name, index, work);
       }
     }
-    trial(trial const&) = delete;
-    trial& operator=(trial const&) = delete;
     ~trial() {
       pop();
       if (two_) pop();
@@ -430,8 +400,7 @@ class benchmarks {
   vec<vec<double>> event_ns_;  // of each result, by trial; fewer where there was no context
 };
 
-/// Runs one function: `benchmark("norm", [&] { norm(x); }, {3, 30})`. Several in one profile are
-/// those of a `benchmarks`.
+/// Runs one function: `benchmark("norm", [&] { norm(x); }, {3, 30})`.
 template <class Function>
 benchmark_result benchmark(std::string_view name, Function&& f, benchmark_options const& how = {}) {
   benchmarks all;

@@ -2,15 +2,10 @@
 #ifndef STRATA_IMPLEMENTATION_HPP
 #define STRATA_IMPLEMENTATION_HPP
 
-// The definitions of all of Strata's functions, and the session that STRATA= starts. One source
-// file of a program has
-//
-//   #define STRATA_IMPLEMENTATION
-//   #include <strata/strata.hpp>
-//
-// best a file of its own, since this is what takes time to compile. Two in one program, or one in
-// each of several shared objects, are harmless. It makes tables, CSV, JSON and recordings;
-// findings, page and traces are made by src, where it is linked in, or by the command `strata`.
+// The definitions of all of Strata's functions, and the session that STRATA= starts: strata.hpp
+// includes it where STRATA_IMPLEMENTATION is defined, best in a file of its own, since this is what
+// takes time to compile. Two in one program, or one in each of several shared objects, are
+// harmless.
 
 #include <strata/base/macros.hpp>
 
@@ -60,7 +55,6 @@
 // The functions of <strata/c.h>.
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Whether this thread's step is open, and counts.
@@ -97,7 +91,6 @@ static_assert(offsetof(process_block, abi) == offsetof(strata_detail_c_block, ab
 #endif
 
 }  // namespace detail
-
 STRATA_END
 
 #if !defined(__linux__)
@@ -116,8 +109,8 @@ STRATA_DETAIL_COLD_CODE
 
 #include <strata/session/environment_session.hpp>
 #include <strata/session/options_reader.hpp>
+#include <strata/session/problem_log.hpp>
 #include <strata/session/session_core.hpp>
-#include <strata/session/standard_error.hpp>
 
 #include <strata/session/table_reports.hpp>
 
@@ -193,7 +186,6 @@ STRATA_END_SWITCH
 #if !defined(STRATA_DETAIL_INJECTION)  // an injected library registers itself
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Tells the first range that a session can be started. It runs before the program's own static
@@ -214,7 +206,6 @@ register_implementation() {
 inline bool const nvtx_session_started = environment_session::start_for_nvtx();
 
 }  // namespace detail
-
 STRATA_END
 
 #endif

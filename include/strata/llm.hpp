@@ -2,12 +2,9 @@
 #ifndef STRATA_LLM_HPP
 #define STRATA_LLM_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile/llm_types.hpp>
 
-#include <cstddef>
 #include <cstdio>
-#include <string_view>
 
 STRATA_BEGIN
 
@@ -50,8 +47,7 @@ struct key_tokens {
   double compressed;
   double indexed;
 };
-/// Those of `tokens` that `queries` new tokens have to read, of which the last `included` are among
-/// `tokens`.
+/// Those of `tokens` that `queries` new tokens have to read; the last `included` are new.
 constexpr key_tokens read_keys(layer const& l, double tokens, double queries,
                                double included) noexcept {
   double const packed = l.compression > 0 ? tokens / l.compression : 0;
@@ -169,8 +165,7 @@ constexpr weights block_weights(model const& m, layer const& l, double experts) 
   return norm_weights(m) + norm_weights(m) + attention + mlp + weights{l.other, 0};
 }
 
-/// A product of activations and weights: two operations a multiply-add; input, weights and result
-/// once.
+/// Two operations a multiply-add; input, weights and result move once.
 constexpr cost product(model const& m, double multiply_adds, double in, double out,
                        weights const& read, double weight_bits) noexcept {
   return {2 * multiply_adds, (read.large * weight_bits + read.others * m.bits.others) / 8, 0,
@@ -212,8 +207,7 @@ constexpr cost embedding(model const& m, pass const& p) noexcept {
           4 * p.rows() + detail::activation_bytes(m, result), result};
 }
 
-/// LayerNorm, 7 operations a number (mean 1, variance 3, scale and shift 3); RMSNorm 4 (squares 2,
-/// scales 2).
+/// LayerNorm, 7 operations a number (mean 1, variance 3, scale and shift 3); RMSNorm 4.
 constexpr cost norm(model const& m, pass const& p) noexcept {
   double const result = p.rows() * m.width;
   return {(m.rms ? 4 : 7) * result, detail::norm_weights(m).others * m.bits.others / 8, 0,
@@ -334,8 +328,7 @@ constexpr cost nonlinearity(model const& m, pass const& p, int kind = 0) noexcep
           detail::activation_bytes(m, (l.gated() ? 3 : 2) * result), result};
 }
 
-/// The second product: 2 rows ffn width for each active expert. The sum over a token's experts is
-/// part of it and not counted.
+/// The second product: 2 rows ffn width for each active expert; their sum is not counted.
 constexpr cost down(model const& m, pass const& p, int kind = 0) noexcept {
   layer const& l = m.kinds[kind];
   double const in = detail::active(l) * l.ffn + l.shared_ffn;

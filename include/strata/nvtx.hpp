@@ -25,7 +25,6 @@ STRATA_DETAIL_END_CODE
 // clang-format on
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// Ranges as NVTX ranges in the domain `strata`, so that Nsight Systems and `ncu --nvtx-include`
@@ -89,7 +88,6 @@ inline bool const nvtx_registered =
     register_nvtx(&nvtx_output::as_listener(), &nvtx_output::push, &nvtx_output::pop);
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_ENABLED

@@ -2,13 +2,10 @@
 #ifndef STRATA_OPTIONS_HPP
 #define STRATA_OPTIONS_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/row_order.hpp>
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN_SWITCH
@@ -56,12 +53,10 @@ struct options {
   /// `attach=window`: CUPTI comes into the process with the first window, and stays. Requires: no
   /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.
   bool attach_in_window = false;
-  /// Device work of threads that are in no range belongs to the innermost range of the thread that
-  /// drives the steps; `adopt=off`: to none.
+  /// Work of threads in no range belongs to the range of the thread that drives the steps.
   bool adopt = true;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
-  /// Patterns (`*`, `?`) of kernels in which GPUs wait for each other, beside those that are known
-  /// by their names.
+  /// Patterns (`*`, `?`) of kernels in which GPUs wait for each other, beside the known ones.
   vec<std::string> collectives;
   /// Samples the device's counters of memory, L2 and SMs while the program runs as ever; without
   /// `trace` nothing else of CUPTI is used.
@@ -73,18 +68,15 @@ struct options {
       nvtx_mode::automatic;  ///< ranges to NVTX tools as well; `in`: the program's NVTX calls too
   /// How long the end of a session waits for a device, in ms. What has not ended by then is a loss.
   std::uint32_t drain_ms = 1000;
-  /// After so many seconds without any sign of progress the console says where the program is; 0:
-  /// never.
+  /// After so many seconds without progress the console says where the program is; 0: never.
   std::uint32_t watchdog_s = 0;
   bool verbose = false;
   bool strict = false;             ///< exit code 3 when something could not be measured
   std::uint32_t log_mb = 256;      ///< memory limit of ranges, launches and names
   std::uint32_t buffers_mb = 512;  ///< memory limit of device activity and its sums
-  /// Hardware counters: presets (hbm, l1, memory, ...), keys and CUPTI names joined by `+`; counted
-  /// in the steps after the timed ones.
+  /// Hardware counters: presets (hbm, l1, ...), keys and CUPTI names joined by `+`.
   std::string counters;
-  /// The CPU's counters by perf: `cpu` for all, or keys such as cpu_instructions joined by `+`;
-  /// they count in the timed steps.
+  /// The CPU's counters by perf: `cpu` for all, or keys such as cpu_instructions joined by `+`.
   std::string cpu_counters;
   /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well; `all`; `off`
   /// for none. Empty: with the preset `findings` those of ranges with several kernels.
@@ -99,8 +91,7 @@ struct options {
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
 
-  /// Reads `key[=value[+value...]],...`. Each mistake is a sentence in `problems`; the rest
-  /// applies.
+  /// Reads `key[=value[+value...]],...`. Mistakes become sentences in `problems`.
 #if STRATA_ENABLED
   STRATA_DETAIL_EXPORT static options parse(std::string_view text, vec<std::string>& problems);
 #else

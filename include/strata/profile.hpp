@@ -2,17 +2,8 @@
 #ifndef STRATA_PROFILE_HPP
 #define STRATA_PROFILE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -36,8 +27,7 @@ struct overflow_sums {
   double tokens = 0.0;
 };
 
-/// Host time of a node's calls in threads that had inherited the place above it: no part of its
-/// parent's time.
+/// Host time of a node's calls in threads that inherited the place above it.
 struct inherited_time {
   std::uint32_t node = root_node;
   std::uint32_t from = root_node;  ///< what such a thread itself was in, which contains the time
@@ -68,8 +58,7 @@ struct device_ceiling {
   std::string refused;  ///< why it is no ceiling; empty where it is one
 };
 
-/// A device as the driver describes it.
-/// Units: kHz, bits and bytes, as the names say.
+/// A device as the driver describes it. Units: kHz, bits and bytes, as the names say.
 struct profile_device {
   std::uint32_t ordinal = 0;  ///< the driver's number, that of records
   std::string name;
@@ -123,8 +112,7 @@ inline bool is_python(std::string_view program) noexcept {
   return begins_with(program, "python") &&
          program.find_first_not_of("0123456789.dt", 6) == program.npos;
 }
-/// The program of a command without its folder: of Python the script or module, since each of its
-/// programs would have one name.
+/// The program of a command without its folder: of Python the script or module.
 inline std::string_view program_of(std::string_view command) noexcept {
   std::string_view const program = without_folder(take_word(command));
   if (!is_python(program)) return program;
@@ -303,8 +291,7 @@ struct profile_cost {
   std::uint64_t log_bytes = 0;         ///< memory of the logs
   std::uint64_t activity_bytes = 0;    ///< memory of activity buffers and records
 
-  /// What the program's threads paid: each kind is how often times how long.
-  /// Units: ns.
+  /// What the program's threads paid. Units: ns.
   double ranges_ns() const noexcept { return static_cast<double>(ranges) * range_ns; }
   double callbacks_ns() const noexcept { return static_cast<double>(callbacks) * callback_ns; }
   double counters_ns() const noexcept {
@@ -502,7 +489,6 @@ inline bool select_all(profile& data, vec<std::string> const& patterns) noexcept
 }
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

@@ -3,11 +3,8 @@
 #define STRATA_RANGE_HPP
 
 #include <strata/annotate/attributes.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/inherit.hpp>
-
-#include <cstddef>
 
 #if !STRATA_ENABLED
 
@@ -60,7 +57,6 @@ STRATA_END_SWITCH_LIGHT
 #include <type_traits>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// A place in the source with a constant name: caches the number of the name.
@@ -74,8 +70,7 @@ struct STRATA_DETAIL_OF_MODULE site_of {
   static inline range_site site{};
 };
 
-/// Such a place, and whether its name is a literal. An array of characters that is none may hold
-/// another text each time.
+/// Such a place, and whether its name is a literal: another array may hold another text each time.
 template <bool IsLiteral>
 struct name_place {
   range_site& site;
@@ -138,7 +133,6 @@ inline range_token begin_with(listener const* active, name_cache* cached, text_s
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 STRATA_BEGIN_SWITCH_LIGHT
@@ -265,8 +259,7 @@ STRATA_END_SWITCH_LIGHT
 #define STRATA_FUNCTION() static_cast<void>(0)
 #define STRATA_STEP() static_cast<void>(0)
 #else
-/// A range until the end of the enclosing scope: STRATA_RANGE("name"[, index][, attributes...]).
-/// Several may be in one line.
+/// A range until the end of the scope: STRATA_RANGE("name"[, index][, attributes...]).
 #define STRATA_RANGE(...)                                                 \
   STRATA_DETAIL_COUNTER_BEGIN                                             \
   STRATA_DETAIL_RANGE(__COUNTER__, (#__VA_ARGS__)[0] == '"', __VA_ARGS__) \

@@ -5,13 +5,8 @@
 // A session in code. This header declares it; <strata/implementation.hpp>, which one source file of
 // the program compiles, has the implementation. Reading the profile needs <strata/profile.hpp>.
 
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <string_view>
 
 STRATA_BEGIN
 

@@ -8,7 +8,6 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "speed_of_light.hpp"
 

@@ -1,7 +1,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "device_peaks.hpp"
 #include "gains.hpp"

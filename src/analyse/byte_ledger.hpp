@@ -9,7 +9,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "roofline.hpp"
 
 #include <cmath>

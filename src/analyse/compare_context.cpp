@@ -2,7 +2,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
+#include "range_paths.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,12 +3,12 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
 #include "comparability.hpp"
 #include "compare_context.hpp"
 #include "comparison.hpp"
 #include "period_change.hpp"
 #include "range_changes.hpp"
+#include "range_paths.hpp"
 #include "run_losses.hpp"
 #include "step_comparison.hpp"
 

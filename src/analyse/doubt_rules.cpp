@@ -4,7 +4,6 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "roofline.hpp"
 #include "rule_context.hpp"

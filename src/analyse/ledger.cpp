@@ -12,10 +12,11 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/devices.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "byte_ledger.hpp"
+#include "devices.hpp"
 #include "roofline.hpp"
+#include "steps.hpp"
 
 #include <cmath>
 #include <cstddef>

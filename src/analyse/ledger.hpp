@@ -10,7 +10,7 @@
 #include <strata/llm.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "byte_ledger.hpp"
 
 #include <string>

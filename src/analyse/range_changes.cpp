@@ -2,10 +2,10 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
 #include "change_statistics.hpp"
 #include "compare_context.hpp"
 #include "comparison.hpp"
+#include "range_paths.hpp"
 #include "range_rows.hpp"
 #include "run_losses.hpp"
 #include "run_ranges.hpp"

@@ -1,10 +1,10 @@
 #include "range_rows.hpp"
 
 #include <strata/base/macros.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/tables/columns.hpp>
 #include "compare_context.hpp"
 #include "comparison.hpp"
+#include "range_paths.hpp"
 #include "run_ranges.hpp"
 #include "run_tables.hpp"
 

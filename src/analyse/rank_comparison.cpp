@@ -3,8 +3,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
 #include "change_statistics.hpp"
+#include "range_paths.hpp"
 #include "rank_run.hpp"
 
 #include <algorithm>

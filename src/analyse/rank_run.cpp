@@ -5,18 +5,18 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "change_statistics.hpp"
+#include "collective_finder.hpp"
+#include "range_paths.hpp"
 #include "run_losses.hpp"
 #include "run_ranges.hpp"
 #include "run_tables.hpp"
+#include "steps.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,14 +5,13 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/devices.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
+#include "devices.hpp"
 #include "speed_of_light.hpp"
 #include "stalls.hpp"
 

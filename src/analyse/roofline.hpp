@@ -7,7 +7,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "speed_of_light.hpp"
 
 #include <cstddef>

@@ -4,9 +4,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/devices.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
+#include "devices.hpp"
 
 #include <algorithm>
 #include <cmath>

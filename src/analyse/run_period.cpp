@@ -3,7 +3,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
@@ -13,6 +12,7 @@
 #include <strata/tables/table_input.hpp>
 #include "change_statistics.hpp"
 #include "findings.hpp"
+#include "range_paths.hpp"
 #include "roofline.hpp"
 #include "run_tables.hpp"
 

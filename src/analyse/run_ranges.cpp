@@ -3,8 +3,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "range_paths.hpp"
 #include "run_tables.hpp"
 
 #include <algorithm>

@@ -1,12 +1,13 @@
 #include "run_tables.hpp"
 
-#include <strata/base/cell_sink.hpp>
+#include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/table_input.hpp>
+#include "steps.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -129,7 +130,7 @@ double run_tables::number(run_row const& row, std::string_view name,
 run_tables make_run_tables(profile const& source) {
   profile_tables tables(source);
   table_input& input = tables.input();
-  input.find_steps(tables.folded());
+  input.steps = make_steps(source, tables.folded(), input.ranges);
   run_tables made;
   made.origin = detail::origin_of(source.environment);
   made.traced = source.traced;

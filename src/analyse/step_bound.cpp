@@ -8,7 +8,6 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "roofline.hpp"
 #include "rule_context.hpp"

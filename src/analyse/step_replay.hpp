@@ -9,9 +9,9 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/host_timeline.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
+#include "host_timeline.hpp"
 #include "what_if.hpp"
 
 #include <cstddef>

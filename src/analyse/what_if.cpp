@@ -4,7 +4,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "findings.hpp"
 #include "roofline.hpp"
 #include "step_replay.hpp"

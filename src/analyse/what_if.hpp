@@ -9,7 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "findings.hpp"
 #include "roofline.hpp"
 

@@ -5,7 +5,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>

@@ -5,10 +5,10 @@
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
 #include "../analyse/findings.hpp"
+#include "../analyse/range_paths.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,8 +9,8 @@
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/range_paths.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/step_traffic.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "finding_view.hpp"
 #include "report_input.hpp"
 

@@ -1,6 +1,5 @@
 #include "page.hpp"
 
-#include <strata/base/cell_sink.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/macros.hpp>
@@ -9,13 +8,13 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/name_cutter.hpp>
-#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table.hpp>
 #include "../analyse/device_peaks.hpp"
 #include "../analyse/rule_context.hpp"

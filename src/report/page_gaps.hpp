@@ -7,9 +7,9 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/host_timeline.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/launch_index.hpp>
+#include "../analyse/host_timeline.hpp"
 #include "page_track.hpp"
 
 #include <cstddef>

@@ -7,7 +7,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "account_view.hpp"
 #include "answer_text.hpp"

@@ -5,6 +5,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include "../analyse/kernel_ranges.hpp"
 #include "../analyse/speed_of_light.hpp"
+#include "../analyse/steps.hpp"
 #include "../analyse/what_if.hpp"
 #include "answer_text.hpp"
 
@@ -33,7 +34,7 @@ inline row_limit shown_limit(range_limit const& limit) {
 }  // namespace detail
 
 void report_input::find_answer(call_tree const& folded_tree) {
-  find_steps(folded_tree);
+  steps = make_steps(source, folded_tree, ranges);
   roofline = make_roofline(source, folded, steps, gpu_counters());
   roofs_measured_at = roofline.measured_at;
   show_limits();
@@ -51,7 +52,7 @@ void report_input::find_answer(call_tree const& folded_tree) {
   if (!by_kernel) return find();
   profile_tables tables(*by_kernel);
   table_input& finer = tables.input();
-  finer.find_steps(tables.folded());
+  finer.steps = make_steps(*by_kernel, tables.folded(), finer.ranges);
   roofline_table const roofs =
       make_roofline(*by_kernel, finer.folded, finer.steps, finer.gpu_counters());
   vec<kernel_row> const each = make_kernel_table(*by_kernel, tables.folded());

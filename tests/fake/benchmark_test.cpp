@@ -1,7 +1,7 @@
 // Trials timed by records of device work.
 #include <doctest/doctest.h>
 #include <strata/benchmark.hpp>
-#include <strata/session/standard_error.hpp>
+#include <strata/session/problem_log.hpp>
 
 #include <unistd.h>
 

@@ -16,13 +16,13 @@
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
-#include <strata/session/standard_error.hpp>
+#include <strata/session/problem_log.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/step_amounts.hpp>
-#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include <string>
 #include <thread>
 #include <vector>
+#include "analyse/steps.hpp"
 
 #include "../work_folder.hpp"
 #include "counter_run.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include <strata/tables/devices.hpp>
+#include "analyse/devices.hpp"
 #include "analyse/occupancy.hpp"
 #include "counter_run.hpp"
 #include "fake_session.hpp"

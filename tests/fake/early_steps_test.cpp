@@ -6,8 +6,8 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/profile/early_steps.hpp>
 #include <strata/recording/format.hpp>
-#include <strata/tables/steps.hpp>
 #include <string>
+#include "analyse/steps.hpp"
 
 #include "child_process.hpp"
 #include "fake_session.hpp"

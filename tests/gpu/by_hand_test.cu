@@ -6,9 +6,9 @@
 #include <strata/base/clock.hpp>
 #include <strata/range.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/steps.hpp>
 #include <string>
 #include "analyse/roofline.hpp"
+#include "analyse/steps.hpp"
 
 #include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"

@@ -5,7 +5,7 @@
 
 #include <strata/range.hpp>
 #include <strata/session.hpp>
-#include <strata/tables/devices.hpp>
+#include "analyse/devices.hpp"
 #include "analyse/occupancy.hpp"
 
 #include "gpu/gpu_fixture.hpp"

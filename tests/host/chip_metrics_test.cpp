@@ -2,7 +2,7 @@
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/session/metric_lists.hpp>
+#include "metric_lists.hpp"
 
 #include <doctest/doctest.h>
 
@@ -336,7 +336,7 @@ TEST_CASE("no libcupti is one sentence") {
   chip_metrics host;
   CHECK(host.open(nothing, "GH100").code() == errc::unavailable);
   CHECK(chip_metrics::chips(nothing).empty());
-  CHECK(strata::detail::metric_lister(nothing).run("GH100") ==
+  CHECK(strata::list_metrics("GH100", nothing) ==
         "No metrics can be listed: libcupti was not found.\n");
 }
 

@@ -4,7 +4,7 @@
 #include <strata/collect/counters/gpu_chips.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/tensor_formats.hpp>
-#include <strata/session/metric_lists.hpp>
+#include "metric_lists.hpp"
 
 #include <doctest/doctest.h>
 

@@ -70,7 +70,7 @@ for member in re.findall(r"^\d\. `(\w+)`", skill, re.M):
     that(member in members, f"SKILL.md: the answer has no {member}")
 
 # trace: the files that report makes.
-formats = (root / "include/strata/session/report_formats.hpp").read_text(encoding="utf-8")
+formats = (root / "include/strata/session/report_side.hpp").read_text(encoding="utf-8")
 timelines = dict(re.findall(r'\{report_format::\w+,\s+"([\w.]+)",[^}]*?timeline,\s+"trace\.([\w.-]+)"\}', formats))
 that(len(timelines) >= 2, f"timelines: {timelines}")
 for recording in recordings:

@@ -234,7 +234,7 @@ for spans, item in entries(table):
     if len(item.split(":", 1)[-1].split()) < 2:
         fail(NAME, f"the entry of {spans} says nothing")
 same(NAME, "key", known_keys, defaults)
-formats = re.findall(r'\{report_format::\w+,\s+"([\w.]+)",[^}]*?(?:"([\w.-]+)"|nullptr)\}', read("session/report_formats.hpp"))
+formats = re.findall(r'\{report_format::\w+,\s+"([\w.]+)",[^}]*?(?:"([\w.-]+)"|nullptr)\}', read("session/report_side.hpp"))
 for name, file in formats:
     if file and file not in pages[FILES]:
         fail(FILES, f"nothing on {file}, which formats={name} writes")

@@ -34,7 +34,7 @@ def out(name):
 
 # What a program recorded is reported as the program did it. Its recording has pieces before its report.
 table = re.findall(r'\{report_format::\w+,\s+"([\w.]+)",[^}]*?(?:"([\w.-]+)"|nullptr)\}',
-                   (root / "include/strata/session/report_formats.hpp").read_text(encoding="utf-8"))
+                   (root / "include/strata/session/report_side.hpp").read_text(encoding="utf-8"))
 formats = "+".join(name for name, _ in table)
 first, again = out("first"), out("again")
 told = run(build / "examples/phases", STRATA=f"host,formats={formats},out={first}")

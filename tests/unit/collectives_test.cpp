@@ -3,10 +3,10 @@
 
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <string>
+#include "analyse/collective_finder.hpp"
 
 #include "sample_profile.hpp"
 

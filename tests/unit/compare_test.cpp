@@ -1,5 +1,6 @@
 #include "analyse/compare.hpp"
 #include "analyse/change_statistics.hpp"
+#include "analyse/range_paths.hpp"
 #include "analyse/run_ranges.hpp"
 
 #include <doctest/doctest.h>

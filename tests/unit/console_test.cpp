@@ -3,7 +3,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/console.hpp>
-#include <strata/session/standard_error.hpp>
+#include <strata/session/problem_log.hpp>
 
 #include <atomic>
 #include <chrono>

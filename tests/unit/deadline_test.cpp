@@ -1,4 +1,4 @@
-#include <strata/base/deadline.hpp>
+#include <strata/base/threads.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // What the memory of a device is called where people read.
 #include <doctest/doctest.h>
-#include <strata/profile/device_memory.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/tables/table.hpp>
 
 #include <string>

@@ -1,9 +1,9 @@
 #include "sample_profile.hpp"
 
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/devices.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/steps.hpp>
+#include "analyse/devices.hpp"
+#include "analyse/steps.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/steps.hpp>
 #include <string>
 #include <vector>
+#include "analyse/steps.hpp"
 
 #include "finding_sample.hpp"
 

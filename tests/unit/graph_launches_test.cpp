@@ -1,7 +1,7 @@
 // Which launch of a graph a kernel belongs to that bears the id of no call.
 #include <doctest/doctest.h>
 
-#include <strata/collect/cuda/graph_launches.hpp>
+#include <strata/collect/cuda/graph_captures.hpp>
 
 #include <cstdint>
 

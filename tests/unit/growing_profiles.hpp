@@ -8,7 +8,7 @@
 #include <strata/recording/format.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/record_sums.hpp>
+#include <strata/tables/launch_index.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
 #include "analyse/compare.hpp"

@@ -1,4 +1,4 @@
-#include <strata/tables/host_timeline.hpp>
+#include "analyse/host_timeline.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include "report/page.hpp"
 
 #include <algorithm>

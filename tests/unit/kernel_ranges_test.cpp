@@ -1,7 +1,7 @@
 // Kernels that were counted one by one in a range of several: each is judged by its own counts.
 #include "analyse/kernel_ranges.hpp"
 #include <doctest/doctest.h>
-#include <strata/tables/record_sums.hpp>
+#include <strata/tables/launch_index.hpp>
 #include "report/finding_view.hpp"
 #include "report/findings.hpp"
 

@@ -1,7 +1,7 @@
 // Roofs, limits and the host's timeline of small tables, computed by hand.
 #include <doctest/doctest.h>
-#include <strata/tables/host_timeline.hpp>
 #include "analyse/device_peaks.hpp"
+#include "analyse/host_timeline.hpp"
 #include "analyse/occupancy.hpp"
 #include "analyse/roofline.hpp"
 #include "analyse/what_if.hpp"

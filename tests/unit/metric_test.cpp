@@ -1,8 +1,8 @@
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/session/metric_lists.hpp>
 #include <strata/tables/counter_sums.hpp>
+#include "metric_lists.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,8 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/text_writer.hpp>
+#include <strata/session/problem_log.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
-#include <strata/session/standard_error.hpp>
 #include "report/report_input.hpp"
 #include "report/trace.hpp"
 

@@ -1,7 +1,6 @@
 // The period of launches and waits, found while they come: of one thread, and of several.
 #include <doctest/doctest.h>
 #include <strata/collect/host/period_finder.hpp>
-#include <strata/collect/host/shared_period.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,8 +1,8 @@
 // How paths of ranges are written, and what stands for an empty one.
+#include "analyse/range_paths.hpp"
 #include <doctest/doctest.h>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/tables/range_rows.hpp>
 
 #include <cstddef>

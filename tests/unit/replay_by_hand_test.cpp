@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <strata/session/trials.hpp>
 #include "analyse/step_replay.hpp"
+#include "analyse/steps.hpp"
 #include "analyse/what_if.hpp"
 
 #include <cstdint>

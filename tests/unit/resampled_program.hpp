@@ -5,7 +5,6 @@
 
 #include <strata/profile.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/record_sums.hpp>
 #include "recording/recording.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // A share is never above 100 %: its part and its whole are of the same work, or it is not there.
 #include <doctest/doctest.h>
 #include <strata/tables/csv.hpp>
-#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table.hpp>
 #include "report/findings.hpp"
 #include "report/page.hpp"

@@ -3,10 +3,11 @@
 #include <doctest/doctest.h>
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/table_input.hpp>
+#include "analyse/steps.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps.hpp>
+#include "analyse/steps.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -113,7 +114,13 @@ double idle_sum(steps_summary const& steps) {
 steps_summary steps_of(profile const& source) {
   call_tree const folded(source, folding::by_name);
   call_tree const tree(source);
-  return make_steps(source, folded, tree.rows());
+  steps_summary const steps = make_steps(source, folded, tree.rows());
+  // What the analysis adds changes nothing of what the tables alone show.
+  steps_summary const mean = make_mean_step(source, folded, tree.rows());
+  CHECK(mean.period_ns() == steps.period_ns());
+  CHECK(mean.period_busy_ns() == steps.period_busy_ns());
+  CHECK(mean.outside_gpu_ns == steps.outside_gpu_ns);
+  return steps;
 }
 
 doctest::Approx about(double ns) { return doctest::Approx(ns).epsilon(1e-9).scale(1.0); }

@@ -5,7 +5,6 @@
 #include <strata/base/utf8.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/csv.hpp>
-#include <strata/tables/name_cutter.hpp>
 
 #include <cerrno>
 #include <clocale>

@@ -8,6 +8,7 @@
 #include "analyse/findings.hpp"
 #include "analyse/roofline.hpp"
 #include "analyse/step_replay.hpp"
+#include "analyse/steps.hpp"
 
 #include <algorithm>
 #include <cmath>

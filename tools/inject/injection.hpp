@@ -23,7 +23,7 @@
 #include <strata/implementation.hpp>
 #include <strata/options.hpp>
 #include <strata/session/environment_session.hpp>
-#include <strata/session/standard_error.hpp>
+#include <strata/session/problem_log.hpp>
 
 #if !STRATA_ENABLED
 #error "With STRATA_ENABLED=0 there is nothing to inject."

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ADAPTERS_GGML_HPP
 #define STRATA_ADAPTERS_GGML_HPP
 
@@ -15,22 +14,11 @@
 // Other users of ggml_backend_sched give `callback` and `user_data()` to
 // ggml_backend_sched_set_eval_callback.
 
-#include <ggml-backend.h>
-#include <ggml.h>
-
 #include <strata/adapters/ggml_graph.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/range.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <string_view>
-
 STRATA_BEGIN
-
 namespace detail {
 
 /// Remembers which nodes of the graphs so far were the last of their part: a node is asked about
@@ -62,8 +50,7 @@ class ggml_ends {
     return (entry & 1u) != 0 ? what::last : what::inside;
   }
 
-  /// A node was followed by another of its part, or was the last of it. What was the last once
-  /// stays so.
+  /// A node was followed by another of its part, or was the last of it. The last stays the last.
   void learn(std::uint64_t key, what is) noexcept {
     spin_lock lock(mutex_);
     if (keys_ == nullptr) keys_ = new (std::nothrow) std::uint64_t[size]();
@@ -95,13 +82,11 @@ class ggml_ends {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #if STRATA_ENABLED
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Begins the range of one node's operation, with what it has to do.
@@ -126,8 +111,7 @@ class ggml_flow {
     return flow;
   }
 
-  /// Takes a node that will be computed into the piece that is asked about.
-  /// Returns: whether the node is the last of its part, as far as is known.
+  /// Takes a node into the piece that is asked about. Returns: whether it is the last of its part.
   bool take(ggml_tensor const* node, ggml_ends& ends) noexcept {
     label_ = ggml_label::parse(ggml_name(node));
     std::uint64_t const key = ggml_ends::key_of(ggml_name(node), static_cast<int>(node->op));
@@ -244,7 +228,6 @@ class ggml_flow {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_ENABLED

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ADAPTERS_GGML_GRAPH_HPP
 #define STRATA_ADAPTERS_GGML_GRAPH_HPP
 
@@ -6,17 +5,11 @@
 #include <ggml.h>
 
 #include <strata/annotate/attributes.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/profile/records.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The name of a tensor in its parts: `Qcur-12 (reshaped)` is Qcur of layer 12, and so is
@@ -76,11 +69,15 @@ struct ggml_label {
   }
 };
 
-/// A name, or how it begins, and the part that it tells.
+/// A part, and how the names of its tensors begin.
 struct ggml_role_rule {
-  std::string_view text;
+  template <std::size_t Count>
+  constexpr ggml_role_rule(std::string_view part, std::string_view const (&names)[Count]) noexcept
+      : role(part), first(names), last(names + Count) {}
+
   std::string_view role;
-  bool whole = false;
+  std::string_view const* first;
+  std::string_view const* last;
 };
 
 /// The part of a model that a tensor belongs to; empty where its name does not tell.
@@ -105,9 +102,11 @@ class ggml_role {
         if (starts(base, first)) return embedding;
       return output;
     }
-    for (ggml_role_rule const& r : rules) {
-      if (r.whole ? base == r.text : starts(base, r.text)) return r.role;
-    }
+    for (std::string_view const name : {"q", "k", "v", "wo"})
+      if (base == name) return attention;
+    for (ggml_role_rule const& rule : rules)
+      for (std::string_view const* name = rule.first; name != rule.last; ++name)
+        if (starts(base, *name)) return rule.role;
     return {};
   }
 
@@ -116,8 +115,7 @@ class ggml_role {
     return role == attention || role == mlp || role == norm || role == recurrent;
   }
 
-  /// Whether a tensor of this name is known to be the last of its part; for graphs that have not
-  /// been seen before.
+  /// Whether a tensor of this name is known to end its part, in graphs that were not seen before.
   static bool ends(ggml_label const& label, std::string_view role) noexcept {
     std::string_view const base = label.base;
     if (role == norm) return base != "norm" && base != "norm_w";
@@ -127,72 +125,25 @@ class ggml_role {
   }
 
  private:
+  static constexpr std::string_view of_output[] = {"result", "output", "lm_head",
+                                                   "lmhead", "logits", "cls"};
+  static constexpr std::string_view of_embedding[] = {
+      "inp", "emb", "token_embd", "tok_embd", "pos_embd", "position_embd", "token_types"};
+  static constexpr std::string_view of_recurrent[] = {
+      "cache_r", "cache_s",     "conv", "q_conv", "k_conv",   "v_conv", "ssm",      "mamba",
+      "kda",     "linear_attn", "dnet", "wkv",    "time_mix", "state",  "shortconv"};
+  static constexpr std::string_view of_attention[] = {
+      "ffn_inp", "attn", "Q",    "K",      "V",      "q_",  "k_",    "v_",      "kq",  "kv",
+      "qkv",     "qr",   "wqkv", "cache_", "sa_out", "mla", "fattn", "indexer", "rope"};
+  static constexpr std::string_view of_mlp[] = {
+      "ffn",           "l_out", "l_last",      "layer_out", "moe",      "router",
+      "shared_expert", "mlp",   "channel_mix", "post_moe",  "post_ffn", "exp_probs"};
   // The first that fits holds.
-  static constexpr ggml_role_rule rules[] = {
-      {"result", output},
-      {"output", output},
-      {"lm_head", output},
-      {"lmhead", output},
-      {"logits", output},
-      {"cls", output},
-      {"inp", embedding},
-      {"emb", embedding},
-      {"token_embd", embedding},
-      {"tok_embd", embedding},
-      {"pos_embd", embedding},
-      {"position_embd", embedding},
-      {"token_types", embedding},
-      {"cache_r", recurrent},
-      {"cache_s", recurrent},
-      {"conv", recurrent},
-      {"q_conv", recurrent},
-      {"k_conv", recurrent},
-      {"v_conv", recurrent},
-      {"ssm", recurrent},
-      {"mamba", recurrent},
-      {"kda", recurrent},
-      {"linear_attn", recurrent},
-      {"dnet", recurrent},
-      {"wkv", recurrent},
-      {"time_mix", recurrent},
-      {"state", recurrent},
-      {"shortconv", recurrent},
-      {"ffn_inp", attention},
-      {"attn", attention},
-      {"Q", attention},
-      {"K", attention},
-      {"V", attention},
-      {"q", attention, true},
-      {"k", attention, true},
-      {"v", attention, true},
-      {"q_", attention},
-      {"k_", attention},
-      {"v_", attention},
-      {"kq", attention},
-      {"kv", attention},
-      {"qkv", attention},
-      {"qr", attention},
-      {"wqkv", attention},
-      {"wo", attention, true},
-      {"cache_", attention},
-      {"sa_out", attention},
-      {"mla", attention},
-      {"fattn", attention},
-      {"indexer", attention},
-      {"rope", attention},
-      {"ffn", mlp},
-      {"l_out", mlp},
-      {"l_last", mlp},
-      {"layer_out", mlp},
-      {"moe", mlp},
-      {"router", mlp},
-      {"shared_expert", mlp},
-      {"mlp", mlp},
-      {"channel_mix", mlp},
-      {"post_moe", mlp},
-      {"post_ffn", mlp},
-      {"exp_probs", mlp},
-  };
+  static constexpr ggml_role_rule rules[] = {{output, of_output},
+                                             {embedding, of_embedding},
+                                             {recurrent, of_recurrent},
+                                             {attention, of_attention},
+                                             {mlp, of_mlp}};
 
   static bool starts(std::string_view text, std::string_view first) noexcept {
     return !text.empty() && text[0] == first[0] && text.substr(0, first.size()) == first;
@@ -409,7 +360,6 @@ class ggml_work {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_ADAPTERS_GGML_GRAPH_HPP

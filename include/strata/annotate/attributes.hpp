@@ -1,22 +1,16 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ANNOTATE_ATTRIBUTES_HPP
 #define STRATA_ANNOTATE_ATTRIBUTES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
-/// Characters and how many they are: std::string_view without its header, which takes as long to
-/// compile as all else here.
+/// std::string_view without its header, which takes as long to compile as all else here.
 struct text_span {
   char const* data = "";
   std::size_t size = 0;
@@ -25,9 +19,8 @@ struct text_span {
 template <class Text>
 Text const& as() noexcept;
 
-/// A text as the program gives it: up to a zero, or the characters of a std::string, a
-/// std::string_view or any other class with data() and size(). Where the length is not known, it is
-/// measured when a session wants it.
+/// A text as the program gives it: up to a zero, or the characters of a class with data() and
+/// size(). An unknown length is measured when a session wants it.
 class given_text {
  public:
   constexpr given_text(char const* text) noexcept : text_{text, unmeasured} {}
@@ -69,15 +62,13 @@ struct range_attributes {
   }
 };
 
-/// Takes the arguments of a range that is compiled out, and of one in device code: they are
-/// compiled, never evaluated.
+/// Takes the arguments of a range that is compiled out: they are compiled, never evaluated.
 template <class... Arguments>
 STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {}
 
 }  // namespace detail
 
-/// The arithmetic of one call of a range.
-/// Units: floating-point operations; a fused multiply-add counts two.
+/// The arithmetic of one call of a range. Units: operations; a fused multiply-add counts two.
 class [[nodiscard]] flops {
  public:
   template <class Number>
@@ -91,8 +82,7 @@ class [[nodiscard]] flops {
   double value_;
 };
 
-/// The memory traffic that one call of a range cannot avoid.
-/// Units: bytes, read and written.
+/// The memory traffic that a call of a range cannot avoid. Units: bytes, read and written.
 class [[nodiscard]] bytes {
  public:
   template <class Number>
@@ -120,8 +110,7 @@ class [[nodiscard]] tokens {
   double value_;
 };
 
-/// The dimensions that one call of a range works on, `shape(B, T, C)`.
-/// Shape: up to seven dimensions, each below 2^32.
+/// The dimensions that one call works on, `shape(B, T, C)`: up to seven, each below 2^32.
 class [[nodiscard]] shape {
  public:
   template <class... Numbers>

@@ -1,18 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_ANNOTATE_PROCESS_HPP
 #define STRATA_ANNOTATE_PROCESS_HPP
 
 #include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 
 #if defined(_WIN32)
@@ -22,14 +13,12 @@
 #endif
 #if defined(__linux__)
 #include <dlfcn.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #endif
 
 struct strata_detail_c_calls;
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 struct range_attributes;
@@ -165,8 +154,7 @@ inline unsigned long process_id() noexcept {
 #endif
 }
 
-/// Makes a text fit for one line of a terminal: its control characters (C0, C1 of UTF-8) become
-/// `?`.
+/// Replaces control characters (C0, C1 of UTF-8) by `?`, for a line of a terminal.
 inline void hide_controls(char* text, std::size_t size) noexcept {
   bool after_c2 = false;  // the first byte of U+0080 to U+00BF
   for (std::size_t i = 0; i < size; ++i) {
@@ -494,8 +482,7 @@ STRATA_DETAIL_OF_MODULE inline bool take_decision(process_block& ours) noexcept 
   return false;
 }
 
-/// Starts the session that STRATA asks for, else lets everything idle. Requires: the decision's
-/// mutex.
+/// Starts the session that STRATA asks for, else lets all idle. Requires: the decision's mutex.
 STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void decide_now(process_block& ours) noexcept {
   deciding_in_this_thread() = true;
   if (read_request(ours)) {
@@ -612,7 +599,6 @@ STRATA_DETAIL_OF_MODULE inline bool anyone_listens() noexcept {
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_ANNOTATE_PROCESS_HPP

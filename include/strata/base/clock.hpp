@@ -1,19 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CLOCK_HPP
 #define STRATA_BASE_CLOCK_HPP
 
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
 #include <time.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <utility>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -23,13 +14,11 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// CLOCK_MONOTONIC by the C library, for what something took: 25 ns, where kernel_ns() is a system
-/// call. A library such as libfaketime replaces it: then what Strata itself takes and the times of
-/// a machine without a counter are by that clock, as the program's own are. Waits, rates and the
-/// moments of a session are by kernel_ns(). The two are never subtracted from each other.
+/// call. A library such as libfaketime replaces it, so waits, rates and the moments of a session
+/// are by kernel_ns(), and the two are never subtracted from each other.
 inline std::int64_t monotonic_ns() noexcept {
 #if defined(__linux__)
   timespec now{};
@@ -140,8 +129,7 @@ class tick_source {
   bool counter_;
 };
 
-/// Ticks and a second clock read at one moment, the reads as near to each other as a few tries
-/// allow.
+/// Ticks and a second clock, read as near to each other as a few tries allow.
 struct clock_sample {
   std::int64_t ticks = 0;
   std::int64_t other = 0;
@@ -277,7 +265,6 @@ class clock_bridge {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_CLOCK_HPP

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CONSOLE_HPP
 #define STRATA_BASE_CONSOLE_HPP
 
@@ -7,13 +6,10 @@
 // the stream. So text is written past the stream, and text that is not taken in time is dropped and
 // counted.
 
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -23,7 +19,6 @@
 #endif
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -37,8 +32,7 @@ class console {
   static constexpr int sentence_ms = 100;
   static constexpr int table_ms = 1'000;
 
-  /// Whether a file takes a part of text within a time, whatever signals come meanwhile. One
-  /// without a reader does not.
+  /// Whether a file takes a part of text within a time. One without a reader does not.
   static bool is_taken(int file, int patience_ms) noexcept {
     pollfd wanted{file, POLLOUT, 0};
     int const error = errno;
@@ -152,9 +146,8 @@ class console {
 
 #endif
 
-/// What the program printed so far comes before what is printed next. Where another thread holds
-/// stdout, for example in a write that nobody reads, nothing is flushed: exit does not wait for
-/// such a thread either.
+/// Flushes what the program printed so far. Where another thread holds stdout nothing is flushed:
+/// exit does not wait for such a thread either.
 inline void flush_output() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
   if (ftrylockfile(stdout) != 0) return;
@@ -166,7 +159,6 @@ inline void flush_output() noexcept {
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_CONSOLE_HPP

@@ -1,24 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_CONTAINERS_HPP
 #define STRATA_BASE_CONTAINERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// Values by key in sorted blocks: <map> and <unordered_map> would be a sixth of what all of Strata
@@ -193,8 +181,7 @@ class number_map {
   std::size_t size_ = 0;
 };
 
-/// Hashes and compares texts 8 bytes at a time: for short ones a call of memcmp would be most of
-/// the work.
+/// Hashes and compares texts 8 bytes at a time, which beats memcmp for short ones.
 class text_words {
  public:
   static std::uint64_t hash(std::string_view text) noexcept {
@@ -245,7 +232,7 @@ class text_words {
 /// fails as a vec does. Where it has a limit it starts again from nothing beyond it, as a thread's
 /// memory of a table that threads share may. A key has `hash()` and `==`. Threads: one at a time.
 template <class Key>
-class key_numbers {
+class key_numbers : uncopied {
   static_assert(std::is_trivially_copyable<Key>::value, "an entry of zeros is free");
 
  public:
@@ -253,8 +240,6 @@ class key_numbers {
   static constexpr std::size_t max_remembered = std::size_t{1} << 16;
 
   explicit key_numbers(std::size_t most = ~std::size_t{0}) noexcept : most_(most) {}
-  key_numbers(key_numbers const&) = delete;
-  key_numbers& operator=(key_numbers const&) = delete;
   ~key_numbers() { std::free(entries_); }
 
   /// 0 where the key is not known.
@@ -348,7 +333,7 @@ struct text_key {
 
 /// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes.
 /// Where long texts are cut, those beyond `longest` bytes that begin alike are equal. Threads: any.
-class name_table {
+class name_table : uncopied {
  public:
   static constexpr std::size_t max_names = 65'536;
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
@@ -359,8 +344,6 @@ class name_table {
   explicit name_table(long_texts are = long_texts::kept) : cuts_(are == long_texts::cut) {
     texts_.emplace_back();
   }
-  name_table(name_table const&) = delete;
-  name_table& operator=(name_table const&) = delete;
   ~name_table() {
     for (std::string_view const text : texts_) std::free(const_cast<char*>(text.data()));
   }
@@ -496,7 +479,6 @@ class name_memo {
 };
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_CONTAINERS_HPP

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_DYNAMIC_LIBRARY_HPP
 #define STRATA_BASE_DYNAMIC_LIBRARY_HPP
 
@@ -51,8 +50,7 @@ class dynamic_library {
 
   [[nodiscard]] bool is_open() const noexcept { return handle_ != nullptr; }
 
-  /// Stores the function called `name` in `function`, or null: a null entry is a feature that is
-  /// absent.
+  /// Stores the function called `name`, or null: a feature that is absent.
   template <class Function>
   bool bind(char const* name, Function*& function) const noexcept {
     return bind(library_function{name, &function});

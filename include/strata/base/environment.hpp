@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_ENVIRONMENT_HPP
 #define STRATA_BASE_ENVIRONMENT_HPP
 
@@ -13,7 +12,6 @@
 #endif
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 /// Whether the program has more rights than the user who began it: setuid, setgid, or capabilities
@@ -80,7 +78,6 @@ inline void drop_variable(char const* text) noexcept {
 #endif
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_ENVIRONMENT_HPP

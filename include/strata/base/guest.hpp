@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_GUEST_HPP
 #define STRATA_BASE_GUEST_HPP
 
@@ -22,7 +21,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// While it lives, Strata works in a thread of the program, and leaves that thread as it was:
@@ -103,9 +101,8 @@ class quiet_writes {
 #endif
 };
 
-/// What a file or a directory is, whatever its name or number: a link may take its place, another
-/// process make one of the same name, and a program that closes every descriptor, as daemons do,
-/// may get the number of Strata's file for one of its own.
+/// What a file or a directory is, whatever its name or number: a link may take its place, and a
+/// program that closes every descriptor may get the number of Strata's file.
 struct file_identity {
   bool known = false;
   std::uint64_t device = 0;
@@ -161,10 +158,9 @@ inline int lowest_own_descriptor() noexcept {
   return lowest > STDERR_FILENO ? lowest : STDERR_FILENO + 1;
 }
 
-/// Moves a descriptor to a high number, closed on exec: a program that opens a file gets the lowest
-/// free number, and one that closes all of them, as closefrom() does, gets the low ones back first.
-/// Where none is free it stays, unless its number is one of the program's input or output. Returns:
-/// the new one, or -1 and errno.
+/// Moves a descriptor to a high number, closed on exec: programs expect the low ones, and some
+/// close all of them. Where none is free it stays, unless its number is one of the program's input
+/// or output. Returns: the new one, or -1 and errno.
 inline int raise_descriptor(int file) noexcept {
   int const lowest = lowest_own_descriptor();
   if (file < 0 || file >= lowest) return file;
@@ -179,7 +175,6 @@ inline int raise_descriptor(int file) noexcept {
 #endif
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_GUEST_HPP

@@ -1,19 +1,34 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_JSON_WRITER_HPP
 #define STRATA_BASE_JSON_WRITER_HPP
 
-#include <strata/base/cell_sink.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
+
+/// Takes the values of a row, column by column. A key is a literal: a text of known length would be
+/// a call more at each of some five hundred places.
+class cell_sink {
+ public:
+  /// A value that is not known.
+  virtual void absent(char const* key) = 0;
+  virtual void text(char const* key, std::string_view value) = 0;
+  /// A text that only fits where nothing is cut.
+  virtual void exact(char const* key, std::string_view value) = 0;
+  /// NaN is absent.
+  virtual void number(char const* key, double value) = 0;
+  virtual void whole(char const* key, std::uint64_t magnitude, bool negative) = 0;
+
+  template <class Integer>
+  void integer(char const* key, Integer value) {
+    auto const bits = static_cast<std::uint64_t>(value);
+    bool const negative = is_negative(value);
+    whole(key, negative ? 0 - bits : bits, negative);
+  }
+
+ protected:
+  ~cell_sink() = default;
+};
 
 /// A JSON string with its quotes. Valid UTF-8 is kept, what is not becomes U+FFFD.
 inline void write_json_string(text_writer& out, std::string_view text) {

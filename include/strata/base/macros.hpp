@@ -81,9 +81,8 @@
 #endif
 // clang-format on
 
-// What a range runs in the functions of the program: it has the program's flags, or compilers
-// would not inline it there. It computes nothing that a report shows.
-// Types that are the same in both modes: records.
+// What a range runs in the functions of the program has the program's flags, or compilers would not
+// inline it. Types that are the same in both modes: records.
 #define STRATA_BEGIN_LIGHT \
   namespace strata {       \
   inline namespace STRATA_DETAIL_VERSION {
@@ -109,11 +108,10 @@
 #define STRATA_BEGIN_SWITCH STRATA_DETAIL_BEGIN_EXACT STRATA_BEGIN_SWITCH_LIGHT
 #define STRATA_END_SWITCH STRATA_END_SWITCH_LIGHT STRATA_DETAIL_END_EXACT
 
-// What runs once, at the start or for a report, is compiled for a quick build and few bytes where
-// the compiler lets a header say so: for size, without the passes that take more time than they
-// save. Within it, what runs for every launch stays at the level of the command line. Standard
-// headers come before cold code, or they would be cold for the whole unit. The passes are one text:
-// g++ keeps a list of texts for each declaration.
+// What runs once, at the start or for a report, is compiled for size, without the passes that take
+// more time than they save; what runs for every launch stays at the level of the command line.
+// Standard headers come before cold code, or they would be cold for the whole unit. The passes are
+// one text: g++ keeps a list of texts for each declaration.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
 #define STRATA_DETAIL_PRAGMA(text) _Pragma(#text)
 // clang-format off

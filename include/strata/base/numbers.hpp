@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_NUMBERS_HPP
 #define STRATA_BASE_NUMBERS_HPP
 
@@ -15,7 +14,6 @@
 #endif
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
 
 // What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
@@ -49,11 +47,9 @@ inline bool is_positive(double const& value) noexcept {
 }
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The first of two where neither is the smaller, or larger, one.
@@ -66,8 +62,7 @@ constexpr Number const& larger(Number const& a, Number const& b) noexcept {
   return a < b ? b : a;
 }
 
-/// The whole part of a number, at most so large that the sum of two has a place in 64 bits; 0 of
-/// what is no number.
+/// The whole part of a number, at most 4e18; 0 of what is no number.
 inline std::int64_t whole_part(double const& value) noexcept {
   constexpr double most = 4e18;
   return is_nan(value) ? 0 : static_cast<std::int64_t>(smaller(larger(value, -most), most));
@@ -94,7 +89,6 @@ inline double square_root(double value) noexcept { return ::sqrt(value); }
 #endif
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_NUMBERS_HPP

@@ -1,20 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_PROGRESS_LINE_HPP
 #define STRATA_BASE_PROGRESS_LINE_HPP
 
 #include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-
-#include <cstddef>
-#include <cstdio>
-#include <string>
-#include <string_view>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN
@@ -22,12 +14,10 @@ namespace detail {
 
 /// One line on a terminal that is written over and over, and erased at the end. Where the stream is
 /// no terminal nothing is written. Threads: one at a time.
-class progress_line {
+class progress_line : uncopied {
  public:
   explicit progress_line(std::FILE* stream = stderr) noexcept
       : file_(number_of(stream)), width_(width_of(file_)) {}
-  progress_line(progress_line const&) = delete;
-  progress_line& operator=(progress_line const&) = delete;
   ~progress_line() { erase(); }
 
   /// Whether somebody sees it.

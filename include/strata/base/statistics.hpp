@@ -1,14 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_STATISTICS_HPP
 #define STRATA_BASE_STATISTICS_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
 #include <cmath>
-#include <cstddef>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

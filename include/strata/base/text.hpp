@@ -1,22 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_TEXT_HPP
 #define STRATA_BASE_TEXT_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 
 // std::to_chars for doubles: libstdc++ 11, libc++ 14, every MSVC of C++17.
 #if defined(__cpp_lib_to_chars) || (defined(_LIBCPP_VERSION) && _LIBCPP_VERSION >= 14000)
@@ -36,8 +26,7 @@ inline constexpr std::size_t longest_number = 40;
 /// Room for a double with up to 9 decimals.
 inline constexpr std::size_t longest_fixed = 344;
 
-/// The one instantiation of std::to_chars for integers: each adds 1.2 KB of code. The base is 10 or
-/// more.
+/// The one instantiation of std::to_chars for integers (each adds 1.2 KB). The base is 10 or more.
 inline char* digits_text(char* out, std::uint64_t value, int base = 10) noexcept {
   constexpr std::size_t max_digits = 20;
   return std::to_chars(out, out + max_digits, value, base).ptr;
@@ -130,8 +119,7 @@ inline char* without_locale(char* first, char* last) noexcept {
   return out;
 }
 
-/// For standard libraries without std::to_chars for doubles: the fewest digits that read back the
-/// same.
+/// The fewest digits that read back the same, without std::to_chars for doubles.
 inline char* portable_double_text(char* out, double value) noexcept {
   int length = 0;
   for (int digits = 15; digits <= 17; ++digits) {
@@ -217,14 +205,12 @@ inline std::string file_stem(std::string_view name) {
 
 /// A text of parts, as in `sentence("pass ") << pass << " of " << passes`. What is added goes into
 /// the same text: the standard library's + makes one more at each step, and code to destroy it.
-class sentence {
+class sentence : uncopied {
  public:
   sentence() = default;
   explicit sentence(std::string&& begin) noexcept : text_(std::move(begin)) {}
   explicit sentence(std::string_view begin) : text_(begin) {}
   explicit sentence(char const* begin) : text_(begin) {}
-  sentence(sentence const&) = delete;
-  sentence& operator=(sentence const&) = delete;
 
   sentence& operator<<(char const* part) {
     text_.append(part);
@@ -302,8 +288,7 @@ inline std::string significant(double value) {
   return fixed_string(value, magnitude >= 0.09995 ? 2 : 3);
 }
 
-/// The largest unit in which the rounded value is at least one. Each unit is `factor` times the one
-/// before.
+/// The largest unit in which the rounded value is at least one; `factor` between units.
 template <std::size_t Units>
 inline quantity in_units(double value, double factor, std::string_view const (&units)[Units]) {
   if (!is_finite(value)) return {};
@@ -382,8 +367,7 @@ constexpr char lower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Insertions, deletions, replacements and exchanges of neighbours that make `a` of `b`, whatever
-/// the case of letters.
+/// Insertions, deletions, replacements and exchanges that make `a` of `b`; case is ignored.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   vec<std::size_t> before(b.size() + 1);
   vec<std::size_t> row(b.size() + 1);
@@ -476,7 +460,6 @@ inline bool same_but_for_digits(std::string_view one, std::string_view other) no
 }
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_BASE_TEXT_HPP

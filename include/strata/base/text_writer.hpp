@@ -1,30 +1,18 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_TEXT_WRITER_HPP
 #define STRATA_BASE_TEXT_WRITER_HPP
 
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <exception>
-#include <new>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
 
 /// Text to a file or a string through one large buffer; numbers do not depend on the locale.
 /// The first error is remembered, after it nothing is written. Complete after flush().
-class text_writer {
+class text_writer : uncopied {
  public:
   /// The error where the program closed the file: what its number is now is left alone.
   static constexpr int file_lost = -1;
@@ -37,9 +25,6 @@ class text_writer {
     delete[] large_;
     if (!whole && std::uncaught_exceptions() == 0) out_of_memory();
   }
-
-  text_writer(text_writer const&) = delete;
-  text_writer& operator=(text_writer const&) = delete;
 
   STRATA_DETAIL_COLD void write(char const* text) { write(std::string_view(text)); }
   void write(std::string_view text) {
@@ -105,8 +90,7 @@ class text_writer {
 
   void end_at(char const* end) noexcept { used_ = static_cast<std::size_t>(end - buffer_); }
 
-  /// Short texts stay in the writer itself. Without memory for the large buffer it is slower, but
-  /// it works.
+  /// Short texts stay in the writer itself, and so do all without memory for the large buffer.
   STRATA_DETAIL_COLD void make_room() {
     drain();
     if (large_ != nullptr) return;
@@ -154,8 +138,7 @@ class text_writer {
   int error_ = 0;
 };
 
-/// Writes a text and replaces bytes that are not UTF-8 by U+FFFD. `escape` writes the
-/// replacement of ASCII characters.
+/// Writes a text with U+FFFD for bytes that are not UTF-8; `escape` replaces ASCII characters.
 template <class Escape>
 inline void write_escaped(text_writer& out, std::string_view text, Escape escape) {
   std::size_t done = 0;

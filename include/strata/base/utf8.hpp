@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_UTF8_HPP
 #define STRATA_BASE_UTF8_HPP
 
@@ -114,8 +113,7 @@ inline std::string console_text(std::string_view text) {
   return result;
 }
 
-/// A text as a cell of that width, which a longer one exceeds: on the left, or on the right behind
-/// a blank at least.
+/// A text as a cell of that width: on the left, or on the right behind a blank at least.
 inline std::string aligned(std::string_view text, std::size_t width, bool left = false) {
   std::size_t const taken = display_width(text);
   std::string cell(taken < width ? width - taken : left ? 0 : 1, ' ');

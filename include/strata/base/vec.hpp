@@ -1,14 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_VEC_HPP
 #define STRATA_BASE_VEC_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 
-#include <cstddef>
-#include <cstdlib>
 #include <initializer_list>
-#include <new>
 #include <type_traits>
 
 STRATA_DETAIL_COLD_CODE
@@ -34,8 +29,7 @@ STRATA_DETAIL_COLD void copy_element(void* destination, void const* from) {
   ::new (destination) Value(*static_cast<Value const*>(from));
 }
 
-/// Whether memcpy copies and moves a Value. Every compiler's builtin: the traits of the library
-/// take ten times as long to compile.
+/// Whether memcpy copies and moves a Value; the traits of the library compile ten times as long.
 template <class Value>
 inline constexpr bool is_plain = __is_trivially_copyable(Value);
 
@@ -59,11 +53,10 @@ inline constexpr vec_type vec_type_of = make_vec_type<Value>();
 
 }  // namespace detail
 
-/// A sequence with the interface of std::vector, as far as the library needs it. It compiles in a
-/// fraction of the time, because what is not inlined is shared by all types of elements.
-/// Differences: an iterator is a pointer, bool is an element like any other, moving an element must
-/// not throw, and no element may be aligned beyond std::max_align_t. Without memory it throws
-/// std::bad_alloc, or ends the program under -fno-exceptions.
+/// A sequence with the interface of std::vector that compiles in a fraction of the time: what is
+/// not inlined is shared by all types. Differences: an iterator is a pointer, bool is an element
+/// like any other, moving must not throw, and no element is aligned beyond std::max_align_t.
+/// Without memory it throws std::bad_alloc, or ends the program under -fno-exceptions.
 template <class Value>
 class vec : public detail::vec_base {
   // What memcpy copies is not moved, too: no second push_back for it.
@@ -210,8 +203,7 @@ class vec : public detail::vec_base {
   bool contains(Like const& value) const {
     return index_of(value) < size_;
   }
-  /// How many elements at the front this holds for, by a binary search: it holds for none behind
-  /// the first that it does not hold for.
+  /// How many elements at the front this holds for, by a binary search.
   template <class Holds>
   std::size_t count_first(Holds holds) const {
     std::size_t first = 0;

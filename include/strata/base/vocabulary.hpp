@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_BASE_VOCABULARY_HPP
 #define STRATA_BASE_VOCABULARY_HPP
 
@@ -11,8 +10,18 @@
 #include <utility>
 
 STRATA_BEGIN_LIGHT
-
 namespace detail {
+
+/// The base of what is neither copied nor moved.
+class uncopied {
+ public:
+  uncopied(uncopied const&) = delete;
+  uncopied& operator=(uncopied const&) = delete;
+
+ protected:
+  uncopied() = default;
+  ~uncopied() = default;
+};
 
 /// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
 template <class First, class Second>
@@ -110,7 +119,6 @@ class callback<Result(Given...)> {
 STRATA_DETAIL_END_CODE
 
 }  // namespace detail
-
 STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_VOCABULARY_HPP

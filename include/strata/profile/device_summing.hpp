@@ -1,19 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_DEVICE_SUMMING_HPP
 #define STRATA_PROFILE_DEVICE_SUMMING_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/memory_budget.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -167,7 +157,7 @@ struct summing_losses {
 /// Bounded by a budget, if there is one: nodes are always charged to it; kernels beyond it share
 /// the sums of one name in their range, then in the root.
 /// Threads: one at a time.
-class device_summing {
+class device_summing : uncopied {
  public:
   static constexpr std::size_t max_devices = subtree_sweep::max_devices;
 
@@ -184,11 +174,8 @@ class device_summing {
         other_names_(stand_in) {
     add_node(root_node, 0);
   }
-  device_summing(device_summing const&) = delete;
-  device_summing& operator=(device_summing const&) = delete;
 
-  /// The next node of the tree, below an earlier one. Nodes with one parent and one name number
-  /// are a family.
+  /// The next node of the tree, below an earlier one. One parent and one name are a family.
   void add_node(std::uint32_t parent, std::uint32_t name) {
     sums_->nodes.reserve(nodes() + 1);  // all room first: without memory nothing is added
     sums_->family_of_node.reserve(nodes() + 1);

@@ -1,15 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_EARLY_STEPS_HPP
 #define STRATA_PROFILE_EARLY_STEPS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstdint>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

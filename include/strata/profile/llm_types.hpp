@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_LLM_TYPES_HPP
 #define STRATA_PROFILE_LLM_TYPES_HPP
 

@@ -1,16 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_LOSS_ADVICE_HPP
 #define STRATA_PROFILE_LOSS_ADVICE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

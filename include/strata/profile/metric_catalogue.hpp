@@ -1,16 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_CATALOGUE_HPP
 #define STRATA_PROFILE_METRIC_CATALOGUE_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile/metric_set.hpp>
-
-#include <cstdint>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
-
 namespace detail {
 
 /// Events that are read together, with one read.
@@ -25,15 +19,12 @@ struct perf_event {
   bool in_kernel = false;  ///< happens in the kernel: user space alone never counts it
 };
 
-// Names differ between chips: GB202 counts DRAM bytes by `_op_`; integrated chips have no DRAM
-// counters: what L2 filled from memory (sectors of 32 B) is what was read, and nothing tells what
-// was written; TU102's tensor path is one for all formats with FP32 sums; GH100 has one for FP16
-// whatever the sum. Peaks are CUPTI's `.peak_sustained`, in units a cycle of the clock beside them;
-// those of tensor cores are dense: without `_sparsity_off` a name means the peak with sparsity on
-// every chip that has sparsity; a name that only TU102 has, times 0, keeps an alternative to it.
-// Products with sums in FP16 have peaks of their own: GeForce boards do those with sums in FP32 at
-// half the speed. SASS counters are exact, but they run instrumented code in a pass
-// of their own.
+// Names differ between chips: GB202 counts DRAM bytes by `_op_`; on integrated chips what L2 filled
+// from memory (sectors of 32 B) is what was read, and nothing tells what was written; TU102's
+// tensor path is one for all formats with FP32 sums, GH100's one for FP16 whatever the sum. Peaks
+// are CUPTI's `.peak_sustained`, dense (`_sparsity_off`), in units a cycle of the clock beside
+// them; a name that only TU102 has, times 0, keeps an alternative to it. SASS counters are exact,
+// but they run instrumented code in a pass of their own.
 struct metric_catalogue {
   using lv = metric_level;
   using combine = metric_combine;
@@ -660,7 +651,6 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
 };
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

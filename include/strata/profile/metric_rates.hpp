@@ -1,19 +1,13 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_RATES_HPP
 #define STRATA_PROFILE_METRIC_RATES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/profile/metric_catalogue.hpp>
-
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
-
 namespace detail {
 
-// The CPU's metrics, by perf's terms. The kernel's software events count all the time. Hardware
-// events are scaled by time_enabled / time_running.
+// The CPU's metrics, by perf's terms. Hardware events are scaled by the time that they ran.
 inline constexpr perf_event metric_catalogue::events[] = {
     {"perf__cycles.sum", 0, 0, perf_set::core},
     {"perf__instructions.sum", 0, 1, perf_set::core},
@@ -161,7 +155,6 @@ inline constexpr metric metric_catalogue::rates[] = {
 #undef STRATA_DETAIL_USE
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

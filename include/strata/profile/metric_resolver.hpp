@@ -1,19 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_RESOLVER_HPP
 #define STRATA_PROFILE_METRIC_RESOLVER_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_rates.hpp>
-#include <strata/profile/metric_set.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 

@@ -1,18 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_METRIC_SET_HPP
 #define STRATA_PROFILE_METRIC_SET_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <limits>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -325,8 +316,7 @@ inline metric_level level_of(std::string_view cupti_name) noexcept {
 
 namespace detail {
 
-/// Of the busiest SM, slice or channel, which the analysis compares with the mean one: as that is a
-/// sum over launches, so is this.
+/// Of the busiest SM, slice or channel, which the analysis compares with the mean one.
 inline bool is_of_busiest_part(std::string_view cupti_name) noexcept {
   return is_one_of(cupti_name, "sm__cycles_active.max lts__t_sectors.max dram__bytes.max");
 }

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_OVERFLOW_NAMES_HPP
 #define STRATA_PROFILE_OVERFLOW_NAMES_HPP
 
@@ -7,7 +6,6 @@
 #include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
 // The names of what is counted together once a limit is reached.

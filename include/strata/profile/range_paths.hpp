@@ -1,29 +1,18 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_RANGE_PATHS_HPP
 #define STRATA_PROFILE_RANGE_PATHS_HPP
 
 // A path is the names of ranges from the outermost on: `block[3]/mlp`. The root of the tree has
 // the empty path. It means what is outside ranges, or the whole step: the owner of the path knows.
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
 
 /// What tables show for work that no range launched.
 inline constexpr std::string_view outside_ranges = "(outside ranges)";
-/// What is shown for an empty path that means the step.
-inline constexpr std::string_view whole_step = "(the whole step)";
-
 /// The path for a table, where an empty one is what is outside ranges.
 inline std::string path_label(std::string_view path) {
   return std::string(path.empty() ? outside_ranges : path);
@@ -39,9 +28,8 @@ inline std::string name_with_index(std::string name, std::int64_t index) {
   return index == no_index ? name : sentence(name) << '[' << index << ']';
 }
 
-/// A path is at most so long: of one that would be longer the middle is left out,
-/// `block[0]/a/…9f86d081…/mlp`. Paths of nested ranges would be as long as all names above
-/// together, for each of them.
+/// A longer path loses its middle, `block[0]/a/…9f86d081…/mlp`: else paths of nested ranges would
+/// be as long as all names above together.
 inline constexpr std::size_t longest_path = 2000;  // bytes; a name has 1,000 at most
 
 /// What a path needs to be continued.
@@ -51,8 +39,7 @@ struct path_end {
 };
 
 /// The path of a range with this name, below the path `above` which ends so. `end` becomes its end.
-/// Where the middle is left out, the mark there has eight digits of a hash of the whole path: it is
-/// the same in each run, and differs where the paths do.
+/// A middle that is left out is named by a hash of the whole path.
 inline std::string path_below(std::string const& above, path_end const& above_end,
                               std::string_view name, path_end& end) {
   constexpr std::string_view dots = "\xE2\x80\xA6";
@@ -85,23 +72,6 @@ inline std::string path_below(std::string const& above, path_end const& above_en
   return path.replace(end.head, tail - end.head, middle);
 }
 
-/// `block[3]/mlp` as `block[*]/mlp`.
-inline std::string with_folded_indices(std::string_view path) {
-  std::string folded;
-  while (!path.empty()) {
-    std::size_t const end = smaller(path.find('/'), path.size());
-    std::string_view const name = path.substr(0, end);
-    std::size_t const index = name.rfind('[');
-    bool const numbered = index != name.npos && index + 2 < name.size() && name.back() == ']' &&
-                          name.find_first_not_of("0123456789", index + 1) == name.size() - 1;
-    folded += numbered ? name.substr(0, index) : name;
-    if (numbered) folded += "[*]";
-    if (end < path.size()) folded += '/';
-    path.remove_prefix(smaller(end + 1, path.size()));
-  }
-  return folded;
-}
-
 /// What stands for all ranges that there was no room for: below the deepest level, beyond the
 /// table of names, and beyond that of places in the tree.
 inline constexpr std::string_view stand_ins[] = {deeper_ranges, other_names, other_ranges};
@@ -112,34 +82,6 @@ inline bool is_stand_in(std::string_view name) noexcept {
     if (name == stand_in) return true;
   return false;
 }
-/// The same of a path: what lies below such a one is in many ranges too.
-inline bool is_in_stand_in(std::string_view path) noexcept {
-  while (!path.empty()) {
-    std::size_t const end = smaller(path.find('/'), path.size());
-    if (is_stand_in(path.substr(0, end))) return true;
-    path.remove_prefix(smaller(end + 1, path.size()));
-  }
-  return false;
-}
-
-/// Whether a name of the path has `[*]` in place of an index.
-inline bool has_any_index(std::string_view path) noexcept {
-  for (std::size_t at = path.find("[*]"); at != path.npos; at = path.find("[*]", at + 1))
-    if (at > 0 && path[at - 1] != '/' && (at + 3 == path.size() || path[at + 3] == '/'))
-      return true;
-  return false;
-}
-
-/// Whether a range lies below another one, by their paths.
-inline bool is_below(std::string_view path, std::string_view above) noexcept {
-  return path.size() > above.size() && path[above.size()] == '/' &&
-         path.substr(0, above.size()) == above;
-}
-/// Whether it is that range, or lies below it.
-inline bool is_within(std::string_view path, std::string_view whole) noexcept {
-  return path == whole || is_below(path, whole);
-}
-
 }  // namespace detail
 STRATA_END
 

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_RECORDS_HPP
 #define STRATA_PROFILE_RECORDS_HPP
 
@@ -23,8 +22,7 @@ inline constexpr std::uint32_t no_step = 0xffffffffu;
 /// No stream: of a wait for a whole context. Source: CUPTI_SYNCHRONIZATION_INVALID_VALUE
 inline constexpr std::uint32_t no_stream = 0xffffffffu;
 
-/// One completed range.
-/// Units: clock ticks while it is collected, ns since the session began in a profile.
+/// One completed range. Units: ns since the session began; clock ticks while it is collected.
 struct range_record {
   std::int64_t begin;
   std::int64_t end;
@@ -34,8 +32,7 @@ struct range_record {
   std::uint32_t thread;
 };
 
-/// What a range said about its work.
-/// Units: flops in operations, bytes in bytes; NaN where a value was not given.
+/// What a range said about its work. Units: operations, bytes; NaN where it was not given.
 struct attribute_record {
   double flops;
   double bytes;
@@ -52,8 +49,7 @@ struct step_record {
   std::int64_t end;
   std::uint32_t step;
   std::uint32_t thread;
-  /// ns in which the thread of the step ran on a CPU meanwhile; 0: that was not measured. Always
-  /// ns.
+  /// ns in which the thread of the step ran on a CPU; 0: not measured.
   std::int64_t cpu_ns = 0;
   std::uint32_t voluntary_switches = 0;    ///< it gave its CPU away: it slept or waited
   std::uint32_t involuntary_switches = 0;  ///< another thread took its CPU

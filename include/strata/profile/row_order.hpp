@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_ROW_ORDER_HPP
 #define STRATA_PROFILE_ROW_ORDER_HPP
 

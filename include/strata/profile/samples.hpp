@@ -1,13 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_SAMPLES_HPP
 #define STRATA_PROFILE_SAMPLES_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -1,19 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_SUMS_HPP
 #define STRATA_PROFILE_SUMS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/memory_budget.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
 STRATA_BEGIN
-
 namespace detail {
 struct recorded_fields;
 }
@@ -57,8 +48,7 @@ class duration_statistics {
     return (index >= first_bucket_ && index - first_bucket_ < histogram_.size()) ||
            widen(index, index);
   }
-  /// What make_room would take of memory. Units: bytes, 0 where there is room, and for the least
-  /// histogram.
+  /// What make_room would take of memory. Units: bytes.
   std::size_t growth(std::int64_t duration) const noexcept {
     std::size_t const capacity = histogram_.capacity();
     std::size_t const wanted = wanted_size(bucket(duration), bucket(duration));
@@ -213,8 +203,7 @@ class duration_statistics {
 
 namespace detail {
 
-/// Room for a duration within a budget, if there is one. A histogram that it has no room for
-/// becomes coarse. False without memory.
+/// Room for a duration within a budget; without room, a coarse histogram. False without memory.
 [[nodiscard]] inline bool make_room_within(memory_budget* budget, duration_statistics& sums,
                                            std::int64_t duration) noexcept {
   while (budget != nullptr && !sums.is_coarsest()) {
@@ -232,8 +221,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Device work of a range: once for the range itself, once with everything below it.
-/// Units: ns and bytes. Recordings have the members by position: more of them follow the last.
+/// Device work of a range. Units: ns and bytes. Recordings have the members by position.
 struct device_work {
   /// Calls that put work on the device (launch, graph launch, copy, fill) or into a captured graph.
   std::uint64_t launches = 0;

@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_PROFILE_TENSOR_FORMATS_HPP
 #define STRATA_PROFILE_TENSOR_FORMATS_HPP
 
@@ -7,16 +6,7 @@
 // not explain them.
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,19 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_RECORDING_FORMAT_HPP
 #define STRATA_RECORDING_FORMAT_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <type_traits>
 
 STRATA_BEGIN
 
@@ -60,8 +49,7 @@ inline constexpr bool is_vec = false;
 template <class Value>
 inline constexpr bool is_vec<vec<Value>> = true;
 
-/// The members of a profile by name, for the writer below and for read_recording:
-/// `visitor.field(name, member)` for each.
+/// The members of a profile by name: `visitor.field(name, member)` for each.
 struct recorded_fields {
   template <class Visitor>
   static void visit(Visitor& visitor, profile& data) {

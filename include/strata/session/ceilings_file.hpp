@@ -1,4 +1,3 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_CEILINGS_FILE_HPP
 #define STRATA_SESSION_CEILINGS_FILE_HPP
 
@@ -6,20 +5,8 @@
 // values, in a file with the device's UUID as its name.
 
 #include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/stat.h>
@@ -104,8 +91,7 @@ class ceilings_file {
     return {errc::input_output, "is broken or cut off"};
   }
 
-  /// Whether a file that `ceilings=` names can be read, which is looked at before there are
-  /// devices.
+  /// Whether a file that `ceilings=` names can be read, before there are devices.
   static status look_for(std::string const& wanted) {
     std::FILE* const file = open(wanted);
     if (file == nullptr)

@@ -1,30 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_DEVICE_COUNTING_HPP
 #define STRATA_SESSION_DEVICE_COUNTING_HPP
 
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
-#include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
-#include <strata/collect/counters/launch_trial.hpp>
-#include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/problem_log.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Whether the options say where to count kernels: `kernels=off` says nowhere.
@@ -35,7 +17,7 @@ inline bool asks_for_kernels(options const& wanted) noexcept {
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
 /// single kernels; or in passes that the program drives itself. Threads: the one that drives the
 /// steps.
-class device_counting {
+class device_counting : uncopied {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
   device_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
@@ -48,8 +30,6 @@ class device_counting {
         kernels_(trace, trial_) {
     if (asks_for_kernels(wanted)) ranges_.try_for_kernels();
   }
-  device_counting(device_counting const&) = delete;
-  device_counting& operator=(device_counting const&) = delete;
   ~device_counting() { end_trial(); }
 
   counter_collector& ranges() noexcept { return ranges_; }
@@ -111,8 +91,7 @@ class device_counting {
     }
   }
 
-  /// Before another thread stops the session: has the thread of a pass end it, while ranges are
-  /// followed.
+  /// Another thread stops the session: has the thread of a pass end it.
   void ask_to_end() noexcept {
     ranges_.ask_to_end();
     kernels_.ask_to_end();

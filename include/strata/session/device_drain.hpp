@@ -1,37 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_DEVICE_DRAIN_HPP
 #define STRATA_SESSION_DEVICE_DRAIN_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti_client.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
-#include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
-
-#include <cstdint>
-#include <string>
-#include <utility>
-
-#if defined(__linux__)
-#include <pthread.h>
-#include <time.h>
-#include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -94,8 +66,7 @@ inline void end_with_last_thread() noexcept {
 }
 
 /// How long the work of a device is waited for: `drain=` ms, and so long after each record that is
-/// read, up to 60 times: 60 s by default, 10^8 records. What threads launch meanwhile is no answer
-/// of a device. Threads: one.
+/// read, up to 60 times. Threads: one.
 class record_patience {
  public:
   explicit record_patience(std::int64_t ms) noexcept
@@ -184,7 +155,7 @@ class device_patience {
 /// and graph calls are kept out until the events are recorded, in `begin` as a rule; where
 /// the driver is older than CUDA 12.5, as long as a device is waited for. Threads: that of the
 /// session. Where CUPTI is silent, the drain has to live as long as the process.
-class device_drain {
+class device_drain : uncopied {
  public:
   enum class outcome : unsigned char {
     idle,
@@ -193,8 +164,6 @@ class device_drain {
   };
 
   explicit device_drain(std::uint32_t patience_ms) noexcept : patience_ms_(patience_ms) {}
-  device_drain(device_drain const&) = delete;
-  device_drain& operator=(device_drain const&) = delete;
 
   /// Has what is complete delivered, and begins to wait for the devices. Requires: CUPTI is open.
   void begin() noexcept {
@@ -207,8 +176,7 @@ class device_drain {
     if (added_.load()) alone_.reset();
   }
 
-  /// Until the devices are idle, or not to be waited for. The records that were complete come
-  /// first, which may take its time.
+  /// Until the devices are idle, or not to be waited for.
   outcome wait() noexcept {
     if (begun_) wait_for_calls();
     alone_.reset();

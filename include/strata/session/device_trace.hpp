@@ -1,40 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_DEVICE_TRACE_HPP
 #define STRATA_SESSION_DEVICE_TRACE_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/session/device_drain.hpp>
-#include <strata/session/hang_report.hpp>
-#include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
-
-#include <cstdint>
-#include <string>
-#include <utility>
-
-#if defined(__linux__)
-#include <time.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -177,12 +147,8 @@ class counting_waits {
 /// comes (40 ms; H200, driver 580): so a kernel is traced whose launch is the first call of CUDA.
 /// Nobody else looks: a range would need the lock of the dynamic loader. Threads: that of the
 /// session.
-class cuda_watch {
+class cuda_watch : uncopied {
  public:
-  cuda_watch() = default;
-  cuda_watch(cuda_watch const&) = delete;
-  cuda_watch& operator=(cuda_watch const&) = delete;
-
   /// Errors: unavailable: no thread can be started.
   status start() {
 #if defined(__linux__)
@@ -244,14 +210,11 @@ class cuda_watch {
 
 /// The device activity of one session: CUPTI comes with the session, or with its first window, and
 /// not before the program uses CUDA. Threads: the session's.
-class device_trace {
+class device_trace : uncopied {
  public:
   explicit device_trace(options const& wanted) noexcept : options_(wanted) {}
-  device_trace(device_trace const&) = delete;
-  device_trace& operator=(device_trace const&) = delete;
 
-  /// The session begins. `at_once`: whether or not the program uses CUDA.
-  /// Errors: those of activity_collector::open.
+  /// The session begins. `at_once`: also where the program does not use CUDA.
   status begin(bool at_once) {
     device_patience::set(options_.drain_ms);
     counting_waits::instance().reset();
@@ -304,8 +267,7 @@ class device_trace {
     activity().guard_graphs();
   }
 
-  /// The program counts by itself from now on, also outside of windows: CUPTI comes.
-  /// Errors: those of `begin`.
+  /// The program counts by itself from now on: CUPTI comes. Errors: those of `begin`.
   status come() {
     guard_graphs();
     status outcome;

@@ -1,32 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/console.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/options.hpp>
 #include <strata/session/exit_hooks.hpp>
-#include <strata/session/metric_lists.hpp>
-#include <strata/session/nvtx_input.hpp>
 #include <strata/session/options_reader.hpp>
-#include <strata/session/report_side.hpp>
 #include <strata/session/session_core.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <string>
-
-#if defined(__linux__)
-#include <pthread.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -101,6 +78,16 @@ class environment_session {
   }
 
  private:
+  /// `chip`: the one that was named, or this machine's; empty where there is none.
+  static void list_metrics(std::string const& chip) {
+    report_side const* const side = installed_reports();
+    if (side == nullptr || side->list_metrics == nullptr)
+      return say("list-metrics needs src in this program: strata metrics prints the same");
+    if (chip.empty())
+      say("list-metrics finds no GPU here: name a chip, as in list-metrics,chip=GH100");
+    std::fputs(side->list_metrics(chip).c_str(), stdout);
+    std::fflush(stdout);
+  }
   static bool try_start() {
     vec<std::string> problems;
     options const wanted = options::parse(read_request(block()) ? block().request : "", problems);
@@ -116,14 +103,7 @@ class environment_session {
       return false;
     }
     if (wanted.list_metrics) {
-      std::string const chip = wanted.chip.empty() ? chip_of_device() : wanted.chip;
-      if (chip.empty()) {
-        say("list-metrics finds no GPU here: name a chip, as in list-metrics,chip=GH100");
-      } else {
-        std::fputs((list_metrics(chip) + '\n').c_str(), stdout);
-      }
-      std::fputs(list_cpu_metrics().c_str(), stdout);
-      std::fflush(stdout);
+      list_metrics(wanted.chip.empty() ? chip_of_device() : wanted.chip);
       return false;
     }
     if (!wanted.enabled) return false;
@@ -165,7 +145,6 @@ class environment_session {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_ENVIRONMENT_SESSION_HPP

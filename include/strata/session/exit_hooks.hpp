@@ -1,39 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_EXIT_HOOKS_HPP
 #define STRATA_SESSION_EXIT_HOOKS_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/console.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/dynamic_library.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 
-#include <cerrno>
 #include <csignal>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <initializer_list>
-#include <new>
-
-#if defined(__linux__)
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -58,14 +31,12 @@ class exit_hooks {
     return ends;
   }
 
-  /// The report comes after so many seconds, at the latest; on Linux. To be called before
-  /// `install`.
+  /// The report comes after so many seconds at the latest. To be called before `install`.
   static void end_after(std::uint32_t seconds) noexcept {
     instance().latest.store(kernel_ns() + std::int64_t{seconds} * 1'000'000'000);
   }
 
-  /// Names the file that has what was recorded by then where the program aborts. To be called
-  /// before `install`.
+  /// Names the file that stays where the program aborts. To be called before `install`.
   static void name_recording(std::string const& path) noexcept {
     hooks& all = instance();
     int const size = std::snprintf(
@@ -74,8 +45,7 @@ class exit_hooks {
     if (size >= static_cast<int>(sizeof all.recording)) all.recording[0] = '\0';
   }
 
-  /// In a forked child: whether it is the first one of the process that recorded to ask, while that
-  /// one has no report yet.
+  /// In a forked child: whether it is the first to ask, while the parent has no report yet.
   static bool is_first_child() noexcept {
     hooks& all = instance();
     return !all.shared->reported.load() && !all.shared->child_spoke.exchange(true);
@@ -159,13 +129,11 @@ class exit_hooks {
     if (int const code = instance().exit_code.exchange(0)) end_with(how, code);
   }
 
-  /// Leaves the exit code that replaces the program's in `exit_code`, before anyone sees the
-  /// report.
+  /// Leaves the exit code that replaces the program's in `exit_code`.
   static void report(ending how) {
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
-      // Another thread writes the report: the process must not end before, but by a signal where
-      // that thread stands still.
+      // Another thread writes the report, for which the process waits.
 #if defined(__linux__)
       if (how == ending::signal) {
         (void)await_report();
@@ -280,8 +248,7 @@ class exit_hooks {
   }
 #endif
 
-  /// A forked child ends: the report is lost where the process that recorded has ended without one,
-  /// as after daemon().
+  /// A forked child ends: the report is lost where its parent has ended without one.
   static void say_lost() noexcept {
 #if defined(__linux__)
     static atomic<bool> said{false};
@@ -428,9 +395,8 @@ class exit_hooks {
     raise(which);
   }
 
-  /// A signal that ends a program does not return, so that this thread waits for the report. It may
-  /// hold a lock that the report needs: it continues after a second. A handler of the program that
-  /// has called this one continues with the report.
+  /// Waits for the report, since a signal that ends a program does not return; a second at most, as
+  /// this thread may hold a lock that the report needs.
   static void await_end(int which) noexcept {
     timespec const pause{0, 5'000'000};
     for (int i = 0; i < 200; ++i) {

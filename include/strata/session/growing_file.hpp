@@ -1,40 +1,18 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_GROWING_FILE_HPP
 #define STRATA_SESSION_GROWING_FILE_HPP
 
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/profile.hpp>
+#include <strata/annotate/process.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/session/output_directory.hpp>
-#include <strata/status.hpp>
-
-#include <cerrno>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <utility>
-
-#if defined(__linux__)
-#include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
 
 /// profile.strata as it grows: called profile.strata.part until it is complete. What was written
 /// stays, whatever happens afterwards. Threads: one at a time.
-class growing_file {
+class growing_file : uncopied {
  public:
   static constexpr char const* name = recording_name;
-
-  growing_file() = default;
-  growing_file(growing_file const&) = delete;
-  growing_file& operator=(growing_file const&) = delete;
 
   /// Errors: input_output: nothing stays there.
   status begin(output_directory const& directory) {
@@ -60,8 +38,7 @@ class growing_file {
     directory_.remove_empty();
   }
 
-  /// Whether it continues: neither closed, nor given up. Where its number is now that of a file of
-  /// the program it is given up here, neither written nor closed.
+  /// Whether it continues; given up where its number is now that of a file of the program.
   bool is_open() {
     if (file_ != nullptr && !out_->has_file()) give_up(text_writer::file_lost);
     return file_ != nullptr;

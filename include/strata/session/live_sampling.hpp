@@ -1,36 +1,16 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_LIVE_SAMPLING_HPP
 #define STRATA_SESSION_LIVE_SAMPLING_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/device_sampler.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/sample_store.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/cuda/record_clock.hpp>
+#include <strata/collect/cuda/traced_records.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/session/sampled_ranges.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <utility>
 
 #if defined(__linux__)
 #include <time.h>

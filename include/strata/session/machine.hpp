@@ -1,34 +1,16 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_MACHINE_HPP
 #define STRATA_SESSION_MACHINE_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/collect/cuda/driver.hpp>
-#include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
-#include <strata/status.hpp>
 
 #include <time.h>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <string_view>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Facts about the host, the command and the devices, for the head of every report.
@@ -56,8 +38,7 @@ class machine {
     return path;
   }
 
-  /// The visible devices, with their ceilings as `ceilings=` asks for them. Cost: starts the driver
-  /// if it is not running; for a session that traces.
+  /// The visible devices, with their ceilings. Cost: starts the driver if it is not running.
   static status describe_devices(profile_environment& environment, std::string const& ceilings) {
     driver_library const& driver = driver_library::get();
     if (!driver.ok()) return {};
@@ -218,7 +199,6 @@ class machine {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_MACHINE_HPP

@@ -1,40 +1,17 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_NVTX_INPUT_HPP
 #define STRATA_SESSION_NVTX_INPUT_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
 #include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/nvtx/nvtx_ranges.hpp>
 #include <strata/options.hpp>
-#include <strata/status.hpp>
-
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#if defined(__linux__)
-#include <dlfcn.h>
-#include <pthread.h>
-#endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// A variable that the environment has between two calls. It is this process's: forked children do
 /// not have it. What another process is started from meanwhile otherwise, as by posix_spawn, does.
 /// Threads: one. Source: the environment is the one way in which NVTX finds its tool.
-class borrowed_variable {
+class borrowed_variable : uncopied {
  public:
-  borrowed_variable() = default;
-  borrowed_variable(borrowed_variable const&) = delete;
-  borrowed_variable& operator=(borrowed_variable const&) = delete;
   ~borrowed_variable() { give_back(); }
 
   /// Returns: false where memory is short. Requires: it is not set.
@@ -188,7 +165,6 @@ inline status send_to_nvtx(options const& wanted) {
 }
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_NVTX_INPUT_HPP

@@ -1,23 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_OPTIONS_READER_HPP
 #define STRATA_SESSION_OPTIONS_READER_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/options.hpp>
-#include <strata/profile/row_order.hpp>
-#include <strata/session/report_formats.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
+#include <strata/session/report_side.hpp>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Reads the text of STRATA into options, in one pass.
@@ -449,7 +435,6 @@ class options_reader {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_OPTIONS_READER_HPP

@@ -1,30 +1,17 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_OWN_THREADS_HPP
 #define STRATA_SESSION_OWN_THREADS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
-
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #endif
 #if defined(__linux__)
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sys/syscall.h>
-#include <time.h>
 #endif
 
 STRATA_BEGIN
@@ -127,12 +114,10 @@ inline void with_own_descriptors(callback<void()> body) noexcept {
 
 /// While it lives, the calling thread is not to outlive those of the program: it is one of
 /// Strata's that leaves with them, or is in a call that may not come back.
-class own_thread {
+class own_thread : uncopied {
  public:
   own_thread() noexcept { block().own_threads.begun.fetch_add(1); }
   ~own_thread() { block().own_threads.ended.fetch_add(1); }
-  own_thread(own_thread const&) = delete;
-  own_thread& operator=(own_thread const&) = delete;
 };
 
 #if defined(__linux__)
@@ -169,7 +154,6 @@ class program_threads {
   }
 
   /// Ends the process as its last thread would have, unless another one of Strata's does.
-  /// Requires: they have ended.
   static void end_process() {
     if (!block().own_threads.exits.exchange(true)) std::exit(0);
   }
@@ -185,8 +169,7 @@ class program_threads {
   static constexpr std::int64_t soon_ns = 10'000'000;
 
   /// What is left of main is a task too. A thread of Strata's that begins or ends meanwhile may
-  /// count as the program's, never the other way round: those that had begun before the look and
-  /// have not ended after it are all among the tasks.
+  /// count as the program's, never the other way round.
   static bool only_own_are_left() noexcept {
     std::size_t const begun = block().own_threads.begun.load();
     struct stat tasks {};

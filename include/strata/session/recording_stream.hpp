@@ -1,39 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_RECORDING_STREAM_HPP
 #define STRATA_SESSION_RECORDING_STREAM_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/collect/cuda/activity_buffers.hpp>
-#include <strata/collect/host/launch_table.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/recording/format.hpp>
 #include <strata/session/device_drain.hpp>
 #include <strata/session/growing_file.hpp>
-#include <strata/session/output_directory.hpp>
-#include <strata/session/own_threads.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#if defined(__linux__)
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -42,11 +11,9 @@ namespace detail {
 /// by a thread of its own, and what was written survives any end of the process. The file is called
 /// profile.strata.part until it is complete. Threads: the session's, one at a time. Cost: memory
 /// for what comes in a second, at most 64 MB.
-class recording_stream {
+class recording_stream : uncopied {
  public:
   recording_stream(options const& wanted, bool tracing) : options_(&wanted), tracing_(tracing) {}
-  recording_stream(recording_stream const&) = delete;
-  recording_stream& operator=(recording_stream const&) = delete;
   ~recording_stream() noexcept {
     // In a forked child the file is the parent's.
     if (!in_forked_child() && !if_memory_allows([this] { (void)file_.close(); })) end_early();
@@ -77,8 +44,7 @@ class recording_stream {
 #endif
   }
 
-  /// Ends the thread. Threads: as all of it, also that thread, when it is the last one of the
-  /// process.
+  /// Ends the thread; also called by that thread, when it is the last one of the process.
   void stop() noexcept {
 #if defined(__linux__)
     if (!thread_.runs()) return;
@@ -87,8 +53,7 @@ class recording_stream {
 #endif
   }
 
-  /// Writes what was recorded until the session ended. Requires: `stop`, and that nothing was taken
-  /// from the collectors.
+  /// Writes what was recorded until the session ended. Requires: `stop`, and no piece was taken.
   void write_rest() {
     write(true);
     set_streaming(false);

@@ -1,44 +1,15 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_REPORT_FILES_HPP
 #define STRATA_SESSION_REPORT_FILES_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/console.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/loss_advice.hpp>
-#include <strata/recording/format.hpp>
-#include <strata/session/growing_file.hpp>
-#include <strata/session/machine.hpp>
-#include <strata/session/output_directory.hpp>
 #include <strata/session/recording_stream.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The reports that a session with `trigger=` or `every=` has written of its windows, each in a
@@ -163,8 +134,7 @@ class written_files {
   int error_ = 0;  // the first one
 };
 
-/// All reports of one profile: the files in a directory of their own, the table on stderr or
-/// stdout.
+/// All reports of one profile: files in a directory of their own, the table on the console.
 class report_files {
  public:
   /// What a report takes from the environment, which one beside the running program leaves alone:
@@ -188,8 +158,7 @@ class report_files {
     if (lacks_files_) options_.recording = true;
   }
 
-  /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
-  /// Errors: input_output: it was changed, or there is no such folder either.
+  /// Whether files can go to `out`; else it becomes `spare`. Errors: input_output.
   static status find_folder(options const& wanted, std::string& out, int rank,
                             std::string const& spare) {
     if (!wants_files(wanted)) return {};
@@ -442,7 +411,6 @@ class report_files {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_REPORT_FILES_HPP

@@ -1,23 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_SAMPLED_RANGES_HPP
 #define STRATA_SESSION_SAMPLED_RANGES_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/sampled_metrics.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/sample_split.hpp>
-#include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,27 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_SCHEDULE_HPP
 #define STRATA_SESSION_SCHEDULE_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
 #include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What happens to each step: windows of skipped, warm-up and active steps, repeated.
@@ -99,8 +82,7 @@ class schedule {
   /// The first step that is kept, from 0.
   std::uint64_t first_kept() const noexcept { return std::uint64_t{skip_} + warmup_; }
 
-  /// Those of all windows, of the first one where they have no end, none where there are no
-  /// windows.
+  /// Those of all windows, or of the first one where they have no end.
   std::uint64_t steps_before_counting() const noexcept {
     constexpr std::uint64_t most = no_step;
     std::uint64_t const windows = repeat_ == 0 ? 1 : repeat_;

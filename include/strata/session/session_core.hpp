@@ -1,78 +1,32 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_SESSION_CORE_HPP
 #define STRATA_SESSION_SESSION_CORE_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/guest.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/collect/counters/counters.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cuda_use.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/early_steps.hpp>
-#include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_counting.hpp>
-#include <strata/session/device_drain.hpp>
 #include <strata/session/device_trace.hpp>
-#include <strata/session/growing_file.hpp>
-#include <strata/session/hang_report.hpp>
 #include <strata/session/live_sampling.hpp>
-#include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
-#include <strata/session/problem_log.hpp>
-#include <strata/session/recording_stream.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/reported_windows.hpp>
-#include <strata/session/schedule.hpp>
-#include <strata/session/standard_error.hpp>
-#include <strata/session/watchdog.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#if defined(__linux__) || defined(__APPLE__)
-#include <pthread.h>
-#endif
 
 STRATA_BEGIN
-
 namespace detail {
 
-/// The implementation of strata::session: starts the collectors, opens and closes their windows,
-/// and makes the profile of what they collected.
-class session_core {
+/// The implementation of strata::session: collectors, their windows, and the profile.
+class session_core : uncopied {
  public:
   explicit session_core(strata::options const& wanted)
       : options_(wanted), steps_{step_plan(options_), {}, without_steps::all, 0} {
     counting_.emplace(options_, problems_.all(), device_trace::control());
     cpu_counters_.emplace();
   }
-  session_core(session_core const&) = delete;
-  session_core& operator=(session_core const&) = delete;
   ~session_core() {
     stop();
     end_stream();
   }
 
-  /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
-  /// Errors: busy when another session runs, or a step of the last one is still in CUPTI or the
-  /// driver, after `drain=` ms.
-  /// Cost: microseconds; the start of CUPTI where the program uses CUDA, else when it begins to.
+  /// As session::start.
   status start() {
     if (running()) return {};
     guest const as_guest;
@@ -130,16 +84,11 @@ class session_core {
 
   /// Not in a forked child.
   bool running() const noexcept { return state_ == run_state::running && !in_forked_child(); }
-  /// Whether no thread is in a call of this session that does not come back: else it has to live as
-  /// long as the process.
+  /// Whether no thread is in a call of this session that does not come back.
   bool may_go() const noexcept { return state_ != run_state::left_open && !trace_.is_silent(); }
   strata::options const& options() const noexcept { return options_; }
 
-  /// Hardware counters for passes that the program drives itself:
-  /// `for (auto const& pass : run.counters("hbm+l1")) step();` or
-  /// `run.counters("hbm").replay(step)`. Another request in the same run is refused. `problems`
-  /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
-  /// are counted.
+  /// As session::counters.
   counter_collector& counters(std::string_view request) {
     if (windows_.used()) return refuse_counters(refused_passes::reason());
     if (!running()) return counting_->ranges();
@@ -172,9 +121,7 @@ class session_core {
   /// Whether there was any problem, also in windows that were reported before.
   bool had_problems() const noexcept { return problems_.had_any(); }
 
-  /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused;
-  /// bad_argument when there was none.
+  /// As session::report.
   status report() {
     stop();
     guest const as_guest;
@@ -495,8 +442,7 @@ class session_core {
     counting_->begin_step(counts, is == phase::warmup);
   }
 
-  /// The beginning was recorded for long enough. Returns: false where its window stays open until
-  /// its work has arrived.
+  /// The beginning was recorded for long enough. Returns: false where its window stays open.
   static bool steps_are_missing(void* context) noexcept {
     auto& self = *static_cast<session_core*>(context);
     bool const is_beginning = self.options_.has_schedule() && !self.windows_.used() &&
@@ -787,7 +733,6 @@ class session_core {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_SESSION_SESSION_CORE_HPP

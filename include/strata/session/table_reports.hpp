@@ -1,22 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_TABLE_REPORTS_HPP
 #define STRATA_SESSION_TABLE_REPORTS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
-#include <strata/session/report_formats.hpp>
 #include <strata/session/report_side.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/range_table.hpp>
 #include <strata/tables/table.hpp>
-#include <strata/tables/table_input.hpp>
-
-#include <string>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,21 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_SESSION_TRIALS_HPP
 #define STRATA_SESSION_TRIALS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/base/statistics.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
 
 STRATA_BEGIN
 
@@ -26,8 +14,7 @@ struct benchmark_parameter {
   std::int64_t value = 0;
 };
 
-/// How a function is run, and what one call of it does.
-/// Units: those of one call of the function; NaN is not given.
+/// How a function is run. Units: those of one call of the function; NaN is not given.
 struct benchmark_options {
   static constexpr double no = std::numeric_limits<double>::quiet_NaN();
 
@@ -46,15 +33,13 @@ struct benchmark_options {
   bool cold = false;  ///< L2 is overwritten ahead of each trial; else it has what the last one left
 };
 
-/// The trials of one run.
-/// Units: ns of one call of the function.
+/// The trials of one run. Units: ns of one call of the function.
 struct benchmark_result {
   std::string name;
   benchmark_options how;
   bool by_device =
       false;  ///< from the start of its first work on the device to the end of the last
-  /// By two events of the driver, each after a wait for the context: with what launches and the
-  /// wait take.
+  /// By events of the driver, with what launches and the wait take.
   bool by_events = false;
   vec<double> ns;  ///< by trial
   double median_ns = 0.0;

@@ -1,28 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_COUNTER_TABLE_HPP
 #define STRATA_TABLES_COUNTER_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
-#include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
+#include <strata/profile/devices.hpp>
 #include <strata/profile/samples.hpp>
-#include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/steps.hpp>
-#include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 /// The values of a counter_set for every row of a call tree, in its order. Values counted in passes
@@ -515,11 +497,11 @@ inline counter_table make_counter_table(profile const& source, call_tree const& 
   return make_counter_table(source, tree, source.counters(set), steps);
 }
 
-/// The same where the steps were not looked at yet. Cost: with that of make_steps.
+/// The same where the steps were not looked at yet. Cost: with that of make_mean_step.
 inline counter_table make_counter_table(profile const& source, call_tree const& tree,
                                         std::string_view set = counter_set::gpu) {
   call_tree const folded(source, folding::by_name);
-  return make_counter_table(source, tree, set, make_steps(source, folded, tree.rows()));
+  return make_counter_table(source, tree, set, make_mean_step(source, folded, tree.rows()));
 }
 
 STRATA_END

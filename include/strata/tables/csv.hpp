@@ -1,20 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_CSV_HPP
 #define STRATA_TABLES_CSV_HPP
 
-#include <strata/base/cell_sink.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/counter_table.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
@@ -123,11 +110,9 @@ inline void write_spans_csv(detail::text_writer& out, table_input const& input) 
   detail::write_csv(out, input, input.source.spans, detail::span_columns);
 }
 
-/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many
-/// counting steps the metric took; an unknown value is an empty cell with its reason in `note`. A
-/// metric that cannot be counted here at all has one row, the root's, with the reason.
-/// The rows of one scope, cut to path, metric and value, are what tools take that read
-/// `range,metric,value`.
+/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many counting steps
+/// the metric took; an unknown value is an empty cell with its reason in `note`. A metric that
+/// cannot be counted here at all has one row, the root's.
 inline void write_counters_csv(detail::text_writer& out, table_input const& input,
                                counter_table const& table) {
   detail::counter_columns.for_each_key(detail::csv_line(out).names());

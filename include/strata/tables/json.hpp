@@ -1,22 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_JSON_HPP
 #define STRATA_TABLES_JSON_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/json_writer.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/counter_table.hpp>
-#include <strata/tables/devices.hpp>
 #include <strata/tables/step_traffic.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,18 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_KERNEL_NAMES_HPP
 #define STRATA_TABLES_KERNEL_NAMES_HPP
 
 // Kernel names as a person reads them.
 
-#include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 
 #if defined(__GNUC__)
 #include <cxxabi.h>

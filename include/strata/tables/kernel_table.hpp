@@ -1,32 +1,13 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_KERNEL_TABLE_HPP
 #define STRATA_TABLES_KERNEL_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/counter_sums.hpp>
-#include <strata/tables/kernel_names.hpp>
-#include <strata/tables/record_sums.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN
 
-/// All launches of one kernel in one range.
-/// Units: ns, bytes, blocks and threads; utilisations are fractions from 0 to 1.
+/// All launches of one kernel in one range. Units: ns, bytes, blocks and threads; fractions.
 struct kernel_row {
   std::uint32_t path_id = 0;
   std::string path;                   ///< of the range, as in range_row
@@ -52,11 +33,9 @@ struct kernel_row {
   std::uint32_t dynamic_shared_bytes = 0;  ///< largest
   /// min(4, warps a block) / 4, weighted by duration.
   double sm_utilisation = 0.0;
-  /// min(multiprocessors, blocks) / multiprocessors * sm_utilisation, weighted by duration; NaN
-  /// where the device is unknown.
+  /// min(SMs, blocks) / SMs * sm_utilisation, by duration; NaN where the device is unknown.
   double gpu_utilisation = 0.0;
-  /// The same without the launches of the first recorded step, where these are known; NaN where
-  /// there are no others.
+  /// The same without the launches of the first recorded step; NaN where there are no others.
   double later_gpu_utilisation = 0.0;
 };
 

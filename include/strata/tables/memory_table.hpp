@@ -1,27 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_MEMORY_TABLE_HPP
 #define STRATA_TABLES_MEMORY_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/device_summing.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/steps_summary.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-
 STRATA_BEGIN
 
-/// One allocation with its life.
-/// Units: ns since the session began, bytes.
+/// One allocation with its life. Units: ns since the session began, bytes.
 struct allocation_row {
   std::uint32_t path_id = 0;
   std::string path;  ///< of the range that allocated; "" outside any
@@ -37,8 +22,7 @@ struct allocation_row {
   std::uint32_t purpose = 0;      ///< position in memory_table::purposes
 };
 
-/// Device memory that was allocated for one purpose, whoever released it.
-/// Units: bytes.
+/// Device memory that was allocated for one purpose, whoever released it. Units: bytes.
 struct memory_purpose {
   std::string name;                          ///< as in STRATA_MEMORY(name); "other" outside of any
   std::uint64_t allocations = 0;             ///< in steps; in the whole run where there are none
@@ -52,8 +36,7 @@ struct memory_purpose {
   std::int64_t first_step_released = 0;      ///< the same
 };
 
-/// Device memory in one step.
-/// Units: bytes.
+/// Device memory in one step. Units: bytes.
 struct memory_step {
   std::uint32_t step = no_step;
   std::int64_t allocated = 0;
@@ -62,8 +45,7 @@ struct memory_step {
   std::int64_t peak = 0;
 };
 
-/// Device memory in use after an event: device, managed, array and static memory of kernels, but
-/// neither pinned nor pageable memory.
+/// Device memory in use after an event, without pinned and pageable memory.
 struct memory_point {
   std::int64_t time;
   std::int64_t bytes;

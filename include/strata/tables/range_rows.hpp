@@ -1,20 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_RANGE_ROWS_HPP
 #define STRATA_TABLES_RANGE_ROWS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
 
 STRATA_BEGIN
 
@@ -41,8 +28,7 @@ struct captured_work {
   std::int64_t kernel_ns;
 };
 
-/// One range of the call tree with what it cost.
-/// Shape: rows are in depth-first order, children in order of first use, the root first.
+/// One range of the call tree with its cost. Rows are depth-first, children by first use.
 struct range_row {
   std::uint32_t node = root_node;  ///< in the profile; of the first one when rows are folded
   std::uint32_t parent = 0;        ///< position of the parent's row; the root is its own parent
@@ -93,9 +79,8 @@ struct range_row {
   std::int64_t gpu_busy_ns =
       0;  ///< time in which at least one kernel or copy of the range (or below) ran
   std::int64_t device_busy_ns = 0;  ///< the same of each counted device, added up
-  /// Per call from its begin to the later of its own end and the end of the last kernel or copy
-  /// that it launched, summed; without the calls that are kept in sums only. 0 where the timeline
-  /// lacks device work.
+  /// Per call from its begin to the later of its own end and that of the last work that it
+  /// launched, summed. 0 where the timeline lacks device work.
   std::int64_t span_ns = 0;
   std::int64_t peak_bytes = 0;  ///< most device memory that was allocated by the range and below,
                                 ///< and not released, at one time

@@ -1,25 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_RANGE_TABLE_HPP
 #define STRATA_TABLES_RANGE_TABLE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile/range_paths.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
-#include <strata/tables/counter_sums.hpp>
-#include <strata/tables/counter_table.hpp>
-#include <strata/tables/range_rows.hpp>
-#include <strata/tables/step_amounts.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

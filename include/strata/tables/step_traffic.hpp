@@ -1,13 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_STEP_TRAFFIC_HPP
 #define STRATA_TABLES_STEP_TRAFFIC_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-
-#include <cstddef>
 
 STRATA_BEGIN
 

@@ -1,29 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_TABLE_HPP
 #define STRATA_TABLES_TABLE_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/text_writer.hpp>
-#include <strata/base/utf8.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/device_memory.hpp>
 #include <strata/profile/loss_advice.hpp>
-#include <strata/profile/range_paths.hpp>
-#include <strata/tables/columns.hpp>
-#include <strata/tables/console_table.hpp>
-#include <strata/tables/range_rows.hpp>
 #include <strata/tables/range_table.hpp>
-#include <strata/tables/step_amounts.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 
@@ -72,8 +51,7 @@ struct top_kernel {
   double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
 };
 
-/// Kernels by name and folded range, the longest in a mean step first; without those that are in no
-/// step.
+/// Kernels by name and folded range, the longest in a mean step first.
 inline vec<top_kernel> fold_kernels(table_input const& input) {
   vec<std::string> const names = distinct_names(input.kernels);
   number_map<std::size_t> rows;  // by path_id

@@ -1,24 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_TABLE_INPUT_HPP
 #define STRATA_TABLES_TABLE_INPUT_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/base/text_writer.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/row_order.hpp>
-#include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
-#include <strata/tables/steps.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 
@@ -80,14 +67,16 @@ struct table_input {
   }
 
   /// Fills `steps`. Requires: the tree of `folded`.
-  void find_steps(call_tree const& folded_tree) { steps = make_steps(source, folded_tree, ranges); }
+  void find_steps(call_tree const& folded_tree) {
+    steps = make_mean_step(source, folded_tree, ranges);
+  }
 
   /// The lines of the answer above the table; nothing without the reports' side.
   virtual void write_answer(detail::text_writer&, std::size_t, bool) const {}
 };
 
 /// All tables of a profile, and the input that refers to them. Requires: the profile lives as long.
-class profile_tables {
+class profile_tables : detail::uncopied {
  public:
   explicit profile_tables(profile const& source)
       : tree_(source),
@@ -107,8 +96,6 @@ class profile_tables {
       }
     }
   }
-  profile_tables(profile_tables const&) = delete;
-  profile_tables& operator=(profile_tables const&) = delete;
 
   table_input& input() noexcept { return input_; }
   call_tree const& folded() const noexcept { return folded_; }

@@ -1,17 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_TABLES_WORK_PARTS_HPP
 #define STRATA_TABLES_WORK_PARTS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/range_rows.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {
@@ -37,8 +28,7 @@ class work_parts {
     return made;
   }
 
-  /// The parts of the rows' work; they stay where a row has none. Requires: each row's
-  /// `gpu_busy_ns`.
+  /// The parts of the rows' work. Requires: each row's `gpu_busy_ns`.
   void find(vec<range_row>& rows) const {
     if (!source_.has_steps) return;
     find_launched(rows);
@@ -114,8 +104,7 @@ class work_parts {
     return times;
   }
 
-  /// How much of the time in which the device worked it worked for steps. Work overlaps, so that
-  /// this is no sum of times.
+  /// How much of the time in which the device worked it worked for steps.
   void find_busy(vec<range_row>& rows) const {
     if (source_.kernels.empty() && source_.copies.empty()) return;
     vec<step_work> const works = work_of_steps();

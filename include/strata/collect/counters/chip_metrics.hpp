@@ -1,22 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
 #define STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/gpu_chips.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -30,8 +18,7 @@ struct metric_properties {
   cupti::profiler::metric_scope scope = cupti::profiler::metric_scope::unknown;  ///< 13.1 and later
 };
 
-/// The metrics of one chip through CUPTI's Profiler Host API; needs no GPU and no driver.
-/// Threads: one at a time.
+/// The metrics of one chip by CUPTI's Profiler Host API, without a driver. Threads: one at a time.
 class chip_metrics {
  public:
   /// Chips that the library knows, such as GH100.
@@ -112,8 +99,7 @@ class chip_metrics {
     return set;
   }
 
-  /// Makes the image for counters that are counted together.
-  /// Errors: names the counters that CUPTI refuses, alone or together.
+  /// Makes the image for counters of one group. Errors: names the counters that CUPTI refuses.
   status configure(vec<std::string> const& names, metric_config& made) {
     status done = build(names, made);
     if (done || names.size() < 2) return done;

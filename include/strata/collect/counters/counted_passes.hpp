@@ -1,24 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_COUNTED_PASSES_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTED_PASSES_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/progress_line.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/pass_fingerprint.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
 #include <strata/profile/tensor_formats.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -221,8 +205,7 @@ class counted_passes : public pass_driver {
     return ready.ok() ? plan_.devices.start() : ready;
   }
 
-  /// Makes the last passes again, with room for all that is pushed. What was read is valid until
-  /// then.
+  /// Makes the last passes again, with room for all that is pushed.
   status repeat() {
     values_.repeat(plan_.configs[--config_index_].names().size());
     forget_passes();

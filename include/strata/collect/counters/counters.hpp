@@ -1,38 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/progress_line.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/counted_passes.hpp>
-#include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/tensor_formats.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
-
 namespace detail {
 
-/// Which ranges put work on the device themselves, as far as the session recorded: the others need
-/// no counters of their own.
+/// Which ranges put work on the device themselves: the others need no counters of their own.
 class launching_ranges {
  public:
   /// Nothing is known.
@@ -82,12 +56,10 @@ class launching_ranges {
 }  // namespace detail
 
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
-/// every counter is known. Nested ranges cost no extra passes: CUPTI sees one level, a child
-/// interrupts its parent, and sums are made afterwards. Passes are driven by STRATA_STEP(), or by
-/// hand (`counter_passes`). Threads: the one that drives the steps; ranges of other threads are not
+/// every counter is known. CUPTI sees one level of ranges, a child interrupts its parent, and sums
+/// are made afterwards. Threads: the one that drives the steps; ranges of other threads are not
 /// counted. Devices: all that this thread used in the timed steps and that have the chip of the
-/// current one; their counts are added up. Cost: a counted step is slower, since the device drains
-/// at range ends; neither its times nor its device activity are recorded.
+/// current one. Cost: a counted step is slower, so its times are not recorded.
 class counter_collector : public detail::counted_passes {
  public:
   counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
@@ -168,8 +140,7 @@ class counter_collector : public detail::counted_passes {
     is_own = is_own && plan_.instruments(plan_.configs.size() - 1);
     return passes_ + (is_own ? 1 : 0);
   }
-  /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
-  /// until the pass is stopped.
+  /// Begins to count the ranges of this thread. Nothing is recorded until the pass is stopped.
   status begin_pass() noexcept {
     return as_memory_allows([this] { return begin_counting(); });
   }

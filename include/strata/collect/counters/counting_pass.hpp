@@ -1,32 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/progress_line.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/launch_trial.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
-#include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -35,11 +13,8 @@ namespace detail {
 /// steps. A pass is counted whole or dropped whole: one that a capture kept from a push, a pop or
 /// its end is dropped, and made again. Only the thread of the pass calls CUPTI: another one that
 /// closes asks it to end the pass, and waits a second; without an answer CUPTI is left as it is.
-class pass_driver {
+class pass_driver : uncopied {
  public:
-  pass_driver(pass_driver const&) = delete;
-  pass_driver& operator=(pass_driver const&) = delete;
-
   /// After this many steps that were no passes.
   status in_the_way(std::size_t steps, pause_outcome last) const {
     if (last == pause_outcome::busy) {
@@ -213,9 +188,8 @@ class pass_driver {
     return !capture_guard::capturing_here();
   }
 
-  /// Ends the counting of a pass, of which is not known yet whether it counts. While a capture is
-  /// open, or a device has not done its work, it continues until the next call. The pass is the
-  /// calling thread's from now on, which has taken over its step.
+  /// Ends the counting of a pass, which the calling thread has taken over with its step. While a
+  /// capture is open, or a device has not done its work, it continues until the next call.
   void stop(bool goes_on = true) noexcept {
     if (stage_ != stage::counting) return;
     thread_ = recorder::thread_id();
@@ -307,7 +281,7 @@ class pass_driver {
   /// The mutex for a call that launches, in the thread that makes it. The end of a pass holds the
   /// mutex and waits for such calls, so that they do not wait for it: then, and after a second, the
   /// lock is false.
-  class lock_of_call {
+  class lock_of_call : uncopied {
    public:
     explicit lock_of_call(pass_driver& driver) noexcept : mutex_(driver.mutex_) {
       constexpr std::int64_t longest_ns = 1'000'000'000;
@@ -320,8 +294,6 @@ class pass_driver {
     ~lock_of_call() {
       if (held_) mutex_.unlock();
     }
-    lock_of_call(lock_of_call const&) = delete;
-    lock_of_call& operator=(lock_of_call const&) = delete;
     explicit operator bool() const noexcept { return held_; }
 
    private:

@@ -1,12 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP
 #define STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/collect/cuda/cupti.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 // The Profiler Host API and the Range Profiler, declared here so that no CUPTI header is needed.
 // tests/package/abi_profiler.cpp holds every size, offset and value against the headers of CUPTI

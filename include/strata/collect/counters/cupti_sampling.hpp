@@ -1,13 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_CUPTI_SAMPLING_HPP
 #define STRATA_COLLECT_COUNTERS_CUPTI_SAMPLING_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
-#include <strata/collect/cuda/cupti.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 // CUPTI's PM sampling, declared here as cupti_profiler.hpp declares the Range Profiler: the same
 // ladder of sizes, and the same test (tests/package/abi_sampling.cpp).

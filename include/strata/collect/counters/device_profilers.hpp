@@ -1,30 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/range_profiler.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -523,9 +502,7 @@ struct pass_plan {
     }
   }
 
-  /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
-  /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
-  /// be counted.
+  /// As counter_collector::open.
   status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
               vec<status>& problems) {
     driver_library const& driver = driver_library::get();

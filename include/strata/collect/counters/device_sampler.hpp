@@ -1,19 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
 #define STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/sampled_metrics.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

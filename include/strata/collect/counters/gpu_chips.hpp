@@ -1,15 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_GPU_CHIPS_HPP
 #define STRATA_COLLECT_COUNTERS_GPU_CHIPS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

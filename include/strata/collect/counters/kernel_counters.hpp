@@ -1,36 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 #define STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/counted_passes.hpp>
-#include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/launch_turn.hpp>
-#include <strata/collect/counters/pass_fingerprint.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -42,8 +13,7 @@ class kernel_launches {
  public:
   static constexpr std::uint32_t not_chosen = ~std::uint32_t{0};
 
-  /// Patterns of range names; what lies below them belongs to them. `all` and `*` are also the
-  /// kernels in no range.
+  /// Patterns of range names, with what lies below them. `all` and `*`: kernels in no range too.
   void choose(vec<std::string> patterns) {
     patterns_ = std::move(patterns);
     everything_ = patterns_.contains("all") || patterns_.contains("*");
@@ -203,11 +173,10 @@ class kernel_launches {
 }  // namespace detail
 
 /// Hardware counters of single kernels within chosen ranges, in live steps: CUPTI counts a range
-/// around a launch, the device has nothing else to do meanwhile, and nothing is replayed. Each step
-/// is one pass. Counting in the multiprocessors costs about 1 ms a launch, in memory 0.05 ms (H200,
-/// CUDA 13.0), so that of each different kernel a few launches are counted, and stand for the rest.
-/// Launches of all threads are counted, in the range that they belong to. Threads: the one that
-/// drives the steps. Devices: the one of the current context.
+/// around a launch while the device does nothing else. Each step is one pass. A launch takes 1 ms
+/// more for counters of the multiprocessors, 0.05 ms for those of memory (H200, CUDA 13.0), so that
+/// a few launches of each kernel stand for the rest. Threads: the one that drives the steps.
+/// Devices: the one of the current context.
 class kernel_counter_collector : public detail::counted_passes {
  public:
   kernel_counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
@@ -326,8 +295,7 @@ class kernel_counter_collector : public detail::counted_passes {
     counted_.resize(values_.names().size(), most_each_);
   }
 
-  /// A launch into the counted context has it for itself until it has ended, counted or not: CUPTI
-  /// would count another one with it.
+  /// A launch has the counted context for itself until it has ended: CUPTI would count another one.
   void launch_begins(detail::gated_call const& call) noexcept override {
     bool const is_wait = call.waits != detail::cupti::stream_wait::none || call.call == nullptr;
     if (is_wait || turn_.is_own() || !is_of_counted_context(call)) return;
@@ -366,8 +334,7 @@ class kernel_counter_collector : public detail::counted_passes {
   void end_launch() noexcept {
     change_range([this] { leave(); });
   }
-  /// Once the device has done its work, and while no capture can begin. Else the pass does not
-  /// count.
+  /// Once the device has done its work, while no capture can begin; else the pass does not count.
   template <class Change>
   void change_range(Change change) noexcept {
     detail::pause_outcome const outcome = trace_.await_launch();

@@ -1,27 +1,35 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 #define STRATA_COLLECT_COUNTERS_LAUNCH_TRIAL_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/collect/counters/launch_turn.hpp>
 #include <strata/collect/counters/trace_pause.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {
+
+/// The thread whose launch is under way: one launch at a time, of whichever thread. Threads: any.
+class launch_turn {
+ public:
+  /// Waits for the turn while it `goes_on`, for a second at most. False where the other launch does
+  /// not come back, as when it waits for this one; true also where this thread has the turn.
+  bool take(callback<bool()> goes_on) noexcept {
+    constexpr std::int64_t longest_ns = 1'000'000'000;
+    std::uint64_t const self = recorder::thread_id();
+    deadline patience(longest_ns);
+    for (unsigned turn = 0; goes_on(); ++turn) {
+      std::uint64_t none = 0;
+      if (owner_.compare_exchange_strong(none, self) || none == self) return true;
+      if (!patience.lasts()) return false;
+      wait_a_turn(turn);
+    }
+    return false;
+  }
+  bool is_own() const noexcept { return owner_.load() == recorder::thread_id(); }
+  /// Whoever has it has it no longer.
+  void end() noexcept { owner_.store(0); }
+
+ private:
+  atomic<std::uint64_t> owner_{0};
+};
 
 /// Which launches may wait for their work. In a range that counts by instrumented code, or kernel
 /// by kernel, CUPTI has each launch wait until its context is idle, one launch after the other.
@@ -30,11 +38,9 @@ namespace detail {
 /// before, in which Strata waits in the same places, for `drain=` at most. Once one wait was in
 /// vain nothing is counted in that way; else what was tried may be launched in such a range, and
 /// nothing else. Threads: any; `begin` and `end` are for the one that drives the steps.
-class launch_trial {
+class launch_trial : uncopied {
  public:
   explicit launch_trial(trace_control const& trace) noexcept : await_(trace.await_launch) {}
-  launch_trial(launch_trial const&) = delete;
-  launch_trial& operator=(launch_trial const&) = delete;
 
   void begin() noexcept {
     turn_.end();

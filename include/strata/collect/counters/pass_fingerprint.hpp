@@ -1,21 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_PASS_FINGERPRINT_HPP
 #define STRATA_COLLECT_COUNTERS_PASS_FINGERPRINT_HPP
 
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,23 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/cupti_sampling.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/status.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -158,8 +145,7 @@ struct profiler_library : cupti_file {
   }
 };
 
-/// CUPTI's name for the chip of this machine's first device, such as GH100; empty without one.
-/// Source: cuptiDeviceGetChipName.
+/// CUPTI's name for the chip of the first device, such as GH100; empty without one.
 inline std::string chip_of_device() {
   if (!driver_library::get().ok() || !profiler_library::get().ok()) return {};
   cupti::profiler::table const& api = profiler_library::get().api;

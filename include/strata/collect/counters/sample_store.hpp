@@ -1,15 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_SAMPLE_STORE_HPP
 #define STRATA_COLLECT_COUNTERS_SAMPLE_STORE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/samples.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

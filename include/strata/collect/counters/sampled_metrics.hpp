@@ -1,19 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_SAMPLED_METRICS_HPP
 #define STRATA_COLLECT_COUNTERS_SAMPLED_METRICS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

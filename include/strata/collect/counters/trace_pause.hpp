@@ -1,20 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 #define STRATA_COLLECT_COUNTERS_TRACE_PAUSE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/cuda/launch_gate.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
-
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -34,8 +23,7 @@ struct trace_control {
   std::string (*in_the_way)() = nullptr;  // of the last of those waits
   pause_outcome (*suspend)() = nullptr;   // the trace continues unless it paused
   void (*resume)() = nullptr;
-  /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
-  /// launches.
+  /// Passes every launch to the watcher; null ends it. False where CUPTI reports no launches.
   bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
   /// Hands calls that launch or make streams wait, of any thread, to the keeper; null ends it.
   void (*set_gate)(launch_gate::keeper const* keeper, void* context) = nullptr;

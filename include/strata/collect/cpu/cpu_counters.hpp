@@ -1,28 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 #define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/metric_rates.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
 
-#include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-
 STRATA_BEGIN
-
 namespace detail {
 
 /// Why the kernel refused an event: what forbids it, and the fix.
@@ -255,24 +239,18 @@ class perf_opener {
 
 }  // namespace detail
 
-/// Hardware counters of the CPU by range, over Linux's perf_event_open: cycles, instructions,
-/// caches, branches, page faults, in user code. They count while the program runs as ever, in the
-/// steps that are timed. Where the kernel gives fewer events counters than were asked for, it lets
-/// them take turns; their values are scaled to the whole time, and marked.
-/// Threads: ranges of the thread that begins the counting; what the threads do that are made later
-/// counts for the range that it is in, what older ones do for the range at the end of a step. One
-/// thread calls, and the end may come from any.
-/// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
-/// ends, and at the ends of steps one of each group of each older thread. Before each the kernel is
-/// asked whether the descriptor is still ours. `profile::cost` has what it took. A range's own time
-/// is without them, its parent's with.
-class cpu_counter_collector {
+/// Hardware counters of the CPU by range, over Linux's perf_event_open, in user code of the steps
+/// that are timed. Where there are more events than counters they take turns; their values are
+/// scaled to the whole time, and marked. Threads: ranges of the thread that begins the counting;
+/// later threads count for the range that made them, older ones for the range at the end of a step.
+/// One thread calls, and the end may come from any. Cost: a read of each group of events at each
+/// end of a range, and at the ends of steps one for each older thread. A range's own time is
+/// without them, its parent's with.
+class cpu_counter_collector : detail::uncopied {
  public:
   explicit cpu_counter_collector(
       detail::perf_system const& system = detail::perf_system::real()) noexcept
       : system_(&system) {}
-  cpu_counter_collector(cpu_counter_collector const&) = delete;
-  cpu_counter_collector& operator=(cpu_counter_collector const&) = delete;
   ~cpu_counter_collector() { close(); }
 
   /// Opens what the request names (`cpu`: everything; or keys joined by `+`) in the calling thread.
@@ -330,8 +308,7 @@ class cpu_counter_collector {
     return problem;
   }
 
-  /// A step of the counted thread ends: what older threads did is added. Cost: a read of each of
-  /// their groups.
+  /// A step of the counted thread ends: what older threads did is added.
   void end_step() noexcept {
     if (running_ != nullptr) running_->meter.add_others();
   }

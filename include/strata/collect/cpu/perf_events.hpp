@@ -1,30 +1,17 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CPU_PERF_EVENTS_HPP
 #define STRATA_COLLECT_CPU_PERF_EVENTS_HPP
 
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_rates.hpp>
 
-#include <cerrno>
 #include <climits>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #if defined(__linux__)
 #include <dirent.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The first version of the kernel's perf_event_attr, which every later kernel takes.
@@ -57,8 +44,7 @@ static_assert(sizeof(perf_attributes) == 64, "the kernel reads this");
 struct perf_system {
   static constexpr int no_paranoid = INT_MIN;
 
-  /// A descriptor that counts a thread (0: the calling one), closed on exec; `leader` is -1 or a
-  /// group's.
+  /// A descriptor that counts a thread (0: the calling one); `leader` is -1 or a group's.
   int (*open)(perf_attributes const& what, int thread, int leader) noexcept;
   int (*enable)(int leader) noexcept;
   long (*read)(int leader, void* out, std::size_t size) noexcept;
@@ -251,21 +237,18 @@ class perf_group {
 /// Reads the groups of a thread whenever its range changes, and adds what was counted to the range
 /// that it leaves; those of other threads at the ends of steps. Threads: any; the one that is
 /// counted calls `change`.
-class perf_meter {
+class perf_meter : uncopied {
  public:
   /// Of one range: how often it was read, then of each group the times and the values.
   using slot = std::uint64_t;
 
   explicit perf_meter(perf_system const& system) noexcept : system_(&system) {}
-  perf_meter(perf_meter const&) = delete;
-  perf_meter& operator=(perf_meter const&) = delete;
   ~perf_meter() {
     close();
     std::free(sums_);
   }
 
-  /// Adds the groups of a thread, first those of the counted one; those of all threads give the
-  /// same counters, which are added up.
+  /// Adds the groups of a thread, first those of the counted one.
   void take(vec<perf_group> const& groups) {
     spin_lock const lock(mutex_);
     std::size_t index = 1;
@@ -400,7 +383,6 @@ class perf_meter {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_CPU_PERF_EVENTS_HPP

@@ -1,36 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/call_steps.hpp>
-#include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
-#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/cuda/launch_gate.hpp>
-#include <strata/collect/cuda/record_kinds.hpp>
-#include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <new>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 

@@ -1,32 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 
-#include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/graph_captures.hpp>
-#include <strata/collect/host/record_log.hpp>
-#include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <new>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Buffers of one size for CUPTI to write into: zeroed, touched before they are needed, reused.
@@ -72,8 +52,7 @@ class buffer_pool {
     return beyond_.load(memory_order_relaxed) * buffer_bytes;
   }
 
-  /// Buffers that may be made beyond the budget, so that the sums continue when the timeline is
-  /// full.
+  /// Buffers that may be made beyond the budget, so that the sums continue.
   static constexpr std::size_t most_beyond = 8;
 
   /// A zeroed buffer; null when there are too many, unless one is `needed`.
@@ -173,8 +152,7 @@ class activity_buffers {
       count_dropped();
       dropped_.store(ours);
     }
-    // CUPTI holds full buffers until the period is over (H200, CUDA 13.0), so a long one needs
-    // many.
+    // CUPTI holds full buffers until the period is over, so a long one needs many.
     if (library.api.flush_period != nullptr) (void)library.api.flush_period(flush_period_ms);
     pool_.prepare(ready_buffers);
     store_.describe_devices();
@@ -444,7 +422,6 @@ class activity_buffers {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP

@@ -1,35 +1,12 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
 
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/memory_budget.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
-#include <strata/collect/cuda/graph_launches.hpp>
 #include <strata/collect/cuda/traced_records.hpp>
-#include <strata/collect/host/launch_table.hpp>
-#include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// CUPTI's records, joined to the calls that caused them and summed up as they arrive. They wait

@@ -1,30 +1,15 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/period_finder.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/shared_period.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
-/// Which calls into the driver are steps, by `step=`: launches of a graph, or periods of launches
-/// and waits.
+/// Which calls into the driver are steps: launches of a graph, or periods of launches and waits.
 enum class step_calls : unsigned char { none, graph, sync, automatic };
 
 constexpr step_calls step_calls_of(std::string_view wish) noexcept {
@@ -234,7 +219,7 @@ class call_steps {
   };
 
   /// Who looks at the stream now. Nobody waits: a call of another thread meanwhile is passed by.
-  class turn {
+  class turn : uncopied {
    public:
     explicit turn(call_steps& all) noexcept : all_(&all) {
       has_ = !all.turns_.busy.load(memory_order_relaxed) &&
@@ -244,8 +229,6 @@ class call_steps {
     ~turn() {
       if (has_) all_->turns_.busy.store(false, memory_order_release);
     }
-    turn(turn const&) = delete;
-    turn& operator=(turn const&) = delete;
     explicit operator bool() const noexcept { return has_; }
 
    private:
@@ -458,8 +441,7 @@ class call_steps {
     seen_.ends_with_wait.store(periods.has_wait(), memory_order_relaxed);
   }
 
-  /// Ends the step that is open, and begins one of `next_driver`, unless the driver is no more who
-  /// it was.
+  /// Ends the open step and begins one of `next_driver`, unless the driver has changed.
   STRATA_DETAIL_COLD void change_step(lane& self, lane* next_driver, lane* driver,
                                       step_change change) noexcept {
     bool const is_over = driver == nullptr && change == step_change::end;
@@ -516,7 +498,6 @@ class call_steps {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_CUDA_CALL_STEPS_HPP

@@ -1,17 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CONTEXTS_HPP
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/driver.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
@@ -23,7 +13,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// Makes a context current in the calling thread as long as it lives; null leaves all as it is.
-class context_scope {
+class context_scope : uncopied {
  public:
   explicit context_scope(driver::context_handle context) noexcept {
     driver::table const& api = driver_library::get().api;
@@ -32,8 +22,6 @@ class context_scope {
               api.context_push(context) == driver::result::success;
     ok_ = pushed_;
   }
-  context_scope(context_scope const&) = delete;
-  context_scope& operator=(context_scope const&) = delete;
   ~context_scope() {
     driver::context_handle popped = nullptr;
     if (pushed_) (void)driver_library::get().api.context_pop(&popped);
@@ -167,11 +155,9 @@ class capture_guard {
   /// known: captures seen to begin, and those into blocking streams that began before. False where
   /// there was no such moment in time, and at once where the calling thread itself captures. May be
   /// nested.
-  class exclusive {
+  class exclusive : uncopied {
    public:
     explicit exclusive(std::int64_t wait = patience) noexcept : entered_(enter(wait)) {}
-    exclusive(exclusive const&) = delete;
-    exclusive& operator=(exclusive const&) = delete;
     ~exclusive() {
       if (entered_) leave();
     }
@@ -182,8 +168,7 @@ class capture_guard {
   };
 
   STRATA_DETAIL_HOT_CODE
-  /// Remembers a context that work was launched in. Where it is known, nothing that threads share
-  /// is written.
+  /// Remembers a context that work was launched in. A known one writes nothing that is shared.
   static void saw(driver::context_handle context) noexcept {
     if (context == nullptr || lives(context)) return;
     for (atomic<driver::context_handle>& slot : state().contexts) {
@@ -398,7 +383,6 @@ class capture_guard {
 };
 
 }  // namespace detail
-
 STRATA_END
 STRATA_DETAIL_END_CODE
 

@@ -1,17 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CUDA_USE_HPP
 #define STRATA_COLLECT_CUDA_CUDA_USE_HPP
 
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
-
-#include <cstddef>
-#include <cstring>
-#include <string>
 
 #if defined(__linux__)
 #include <link.h>

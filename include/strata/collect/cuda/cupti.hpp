@@ -1,8 +1,6 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CUPTI_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_HPP
 
-#include <strata/base/macros.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -540,8 +538,7 @@ using buffer_request_function = void(std::uint8_t** buffer, std::size_t* size,
 using buffer_complete_function = void(context_handle, std::uint32_t stream_id, std::uint8_t* buffer,
                                       std::size_t size, std::size_t valid_size);
 
-/// The CUPTI functions in use. Those above the line are always there once a library is loaded;
-/// others may be null.
+/// The CUPTI functions in use. Those below the line may be null.
 struct table {
   result (*get_version)(std::uint32_t* version) = nullptr;
   result (*subscribe)(subscriber_handle* out, callback_function* callback, void* user) = nullptr;

@@ -1,22 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {

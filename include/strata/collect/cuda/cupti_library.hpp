@@ -1,26 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/dynamic_library.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #if defined(__linux__)
-#include <dlfcn.h>
 #include <link.h>
 #endif
 
@@ -103,8 +88,7 @@ inline vec<std::string> file_names(int driver_major) {
 
 }  // namespace cupti
 
-/// A libcupti, found by one search for all that is bound from it: where it lies, its version, and
-/// the words of its codes.
+/// A libcupti: where it lies, its version, and the words of its codes.
 struct cupti_file {
   std::uint32_t version = 0;  // CUPTI_API_VERSION of the library
   std::string path;           // file that was loaded
@@ -112,8 +96,7 @@ struct cupti_file {
 
   [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
 
-  /// Opens libcupti: by name, by STRATA_CUPTI, by folder. Needs no driver.
-  /// Errors: false, and `problem` says why.
+  /// Opens libcupti, without a driver. Errors: false, and `problem` says why.
   bool open(dynamic_library& library, int driver_major) {
 #if defined(__linux__)
     vec<std::string> const names = cupti::file_names(driver_major);
@@ -149,8 +132,7 @@ struct cupti_file {
                           << static_cast<int>(code) << "): " << fix;
   }
 
-  /// Binds functions that have to be there. Errors: false, and `problem` names the last one that is
-  /// not.
+  /// Binds functions that have to be there. Errors: false, and `problem` names one that is not.
   bool bind_all(dynamic_library const& library, library_function const* functions,
                 std::size_t count, char const* fix) {
     library.bind("cuptiGetResultString", result_string_);
@@ -216,13 +198,11 @@ class cupti_presence {
   }
 
   /// While it lasts CUPTI may be called, if it is true.
-  class use {
+  class use : uncopied {
    public:
     explicit use(cupti_presence& presence) noexcept : presence_(presence) {
       presence_.uses_.fetch_add(1);
     }
-    use(use const&) = delete;
-    use& operator=(use const&) = delete;
     ~use() { presence_.uses_.fetch_sub(1); }
     explicit operator bool() const noexcept { return !presence_.has_ended(); }
 

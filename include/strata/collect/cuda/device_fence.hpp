@@ -1,20 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_DEVICE_FENCE_HPP
 #define STRATA_COLLECT_CUDA_DEVICE_FENCE_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -29,11 +19,9 @@ enum class pause_outcome : unsigned char {
 };
 
 /// As long as it lives, questions of this thread leave other threads' captures as they are.
-class relaxed_captures {
+class relaxed_captures : uncopied {
  public:
   relaxed_captures() noexcept { exchange(); }
-  relaxed_captures(relaxed_captures const&) = delete;
-  relaxed_captures& operator=(relaxed_captures const&) = delete;
   ~relaxed_captures() { exchange(); }
 
  private:
@@ -48,11 +36,8 @@ class relaxed_captures {
 /// each context, which holds nothing up. Threads: one at a time. Cost: 5 us a context, 2 us a
 /// question. Source: cuCtxRecordEvent (CUDA 12.5), cuEventQuery. An older driver waits for the
 /// contexts instead (cuCtxSynchronize), without an end where a kernel has none.
-class device_fence {
+class device_fence : uncopied {
  public:
-  device_fence() = default;
-  device_fence(device_fence const&) = delete;
-  device_fence& operator=(device_fence const&) = delete;
   ~device_fence() {
     while (count_ != 0) drop_last();
   }

@@ -1,16 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_DRIVER_HPP
 #define STRATA_COLLECT_CUDA_DRIVER_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/environment.hpp>
-#include <strata/base/macros.hpp>
 
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/text.hpp>
-
-#include <cstddef>
-#include <string>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

@@ -1,20 +1,8 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_LAUNCH_GATE_HPP
 #define STRATA_COLLECT_CUDA_LAUNCH_GATE_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
-#include <strata/collect/cuda/driver.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -106,7 +94,7 @@ class launch_gate {
     return (reinterpret_cast<std::uintptr_t>(graph) * 0x9e3779b97f4a7c15u) >> 56;
   }
 
-  struct visit {
+  struct visit : uncopied {
     explicit visit(launch_gate& of) noexcept : gate(of) {
       gate.inside_.fetch_add(1);
       std::uint32_t const turn = gate.turn_.load();
@@ -114,8 +102,6 @@ class launch_gate {
       context = gate.context_.load();
       if (gate.turn_.load() != turn) keeper = nullptr;  // these are not of one `set`
     }
-    visit(visit const&) = delete;
-    visit& operator=(visit const&) = delete;
     ~visit() { gate.inside_.fetch_sub(1); }
 
     launch_gate& gate;

@@ -1,21 +1,11 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
 #define STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/overflow_names.hpp>
 #include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <type_traits>
 
 // CUPTI's kinds, numbers and names, as a profile has them.
 
@@ -125,8 +115,7 @@ inline strata::synchronization_kind kind_of(cupti::synchronization_type type) no
   }
 }
 
-/// The numbers of kernels' names: by their address, which CUPTI keeps, checked against the text.
-/// Threads: one at a time.
+/// The numbers of kernels' names, by their address and text. Threads: one at a time.
 class kernel_name_memo {
  public:
   explicit kernel_name_memo(name_table& names) noexcept : names_(&names) {}

@@ -1,25 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 #define STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <utility>
-
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// The calls into the driver by their correlation id. Ids are dense and ascending, so pages of
@@ -28,7 +12,7 @@ namespace detail {
 /// lies behind the new one of the same ids, and is not searched any more.
 /// Threads: add and find from any, without a lock. A page is never freed, only used again: a thread
 /// that comes late writes an id that nobody looks for there.
-class launch_table {
+class launch_table : uncopied {
  public:
   static constexpr std::uint32_t page_launches = 4096;
   /// The most pages beyond the budget.
@@ -37,8 +21,6 @@ class launch_table {
   static constexpr std::uint32_t slack = 32 * page_launches;
 
   explicit launch_table(memory_budget& budget) noexcept : budget_(&budget) {}
-  launch_table(launch_table const&) = delete;
-  launch_table& operator=(launch_table const&) = delete;
 
   /// False where there is no memory.
   /// Cost: four stores; a page for each 4,096 ids.
@@ -441,7 +423,6 @@ class launch_table {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP

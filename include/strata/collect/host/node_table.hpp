@@ -1,20 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_NODE_TABLE_HPP
 #define STRATA_COLLECT_HOST_NODE_TABLE_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/memory_budget.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
-#include <cstddef>
-#include <cstdint>
-
 STRATA_BEGIN
-
 namespace detail {
 
 /// What distinguishes a node from others.
@@ -56,8 +46,7 @@ class node_table {
     std::uint64_t depth = 0;
   };
 
-  /// The names of the stand-ins, for nodes too deep and for nodes too many. The nodes are charged
-  /// to the budget, if there is one.
+  /// The names are those of the stand-ins. The nodes are charged to the budget, if there is one.
   node_table(std::uint32_t deeper_name, std::uint32_t other_name, memory_budget* budget = nullptr)
       : budget_(budget), deeper_name_(deeper_name), other_name_(other_name) {
     nodes_.push_back({root_node, 0, no_index, 0, 0});
@@ -87,8 +76,7 @@ class node_table {
     return handle == 0 || epoch() << node_bits == handle - number ? number : otherwise;
   }
 
-  /// The node of a call. Where a stand-in takes its place the refusal is counted, and `refused`
-  /// set.
+  /// The node of a call. Where a stand-in takes its place, `refused` is set.
   std::uint32_t child(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                       bool* refused = nullptr) noexcept {
     system_lock lock(mutex_);
@@ -202,7 +190,6 @@ class node_table {
 };
 
 /// The nodes that one thread was in, so that the shared table is asked for new ones only.
-/// Threads: one.
 class child_memo {
  public:
   explicit child_memo(node_table& nodes) noexcept : nodes_(&nodes) {}
@@ -254,8 +241,7 @@ class thread_place {
   atomic<std::uint64_t> term_{0};
 };
 
-/// Who is given the node that a thread is in, whenever that changes. Threads: the thread itself,
-/// except where a function says otherwise.
+/// Who is given the node that a thread is in, whenever that changes. Threads: that one.
 class place_observers {
  public:
   using place_changed = void(void* context, std::uint32_t node) noexcept;
@@ -319,7 +305,6 @@ class place_observers {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_NODE_TABLE_HPP

@@ -1,20 +1,9 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RANGE_STEPS_HPP
 #define STRATA_COLLECT_HOST_RANGE_STEPS_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-
 STRATA_BEGIN
-
 namespace detail {
 
 /// `step=NAME`: the calls of the ranges of one name are the steps. The first thread that is in one
@@ -128,7 +117,6 @@ class range_steps {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_RANGE_STEPS_HPP

@@ -1,26 +1,10 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RECORD_LOG_HPP
 #define STRATA_COLLECT_HOST_RECORD_LOG_HPP
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory_budget.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <new>
-#include <string_view>
-#include <type_traits>
-#include <utility>
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -28,7 +12,6 @@
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// Gives the whole pages of memory that is about to be freed back to the system at once: the C
@@ -49,7 +32,7 @@ inline void give_pages_back([[maybe_unused]] void* memory,
 /// is visible once it is counted. Threads: push, drop_last and clear by the owner; the owner
 /// excludes readers from drop_last and clear. Cost: a store of the record and of a count.
 template <class Record>
-class record_log {
+class record_log : uncopied {
   static_assert(std::is_trivially_copyable<Record>::value, "records are plain data");
 
   struct block {
@@ -74,8 +57,6 @@ class record_log {
   }
 
   explicit record_log(memory_budget& budget) noexcept : budget_(&budget) {}
-  record_log(record_log const&) = delete;
-  record_log& operator=(record_log const&) = delete;
   ~record_log() { clear(); }
 
   /// Where the next record is to be written; null when there is no room, neither in the last block
@@ -116,9 +97,8 @@ class record_log {
     return true;
   }
 
-  /// The record at a position, null where there is none. Threads: any that excludes drop_last,
-  /// drain and clear. Cost: a step for each block; fewer where `from` was left by a search for a
-  /// position shortly before.
+  /// The record at a position, null where there is none; `from` remembers a place. Threads: any
+  /// that excludes drop_last, drain and clear. Cost: a step for each block.
   struct cursor {
     void const* block = nullptr;
   };
@@ -217,8 +197,7 @@ class record_log {
   block* last_ = nullptr;
 };
 
-/// The calls that a full log could not keep one by one, as sums by node.
-/// Threads: one at a time.
+/// Calls that a full log could not keep, as sums by node. Threads: one at a time.
 class overflow_log {
  public:
   explicit overflow_log(memory_budget* budget = nullptr) noexcept : budget_(budget) {}
@@ -290,8 +269,7 @@ class overflow_log {
   vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
 };
 
-/// The host time of one thread's calls directly below places that it inherited from others.
-/// Threads: one at a time.
+/// Host time of one thread's calls directly below places that it inherited. Threads: one.
 class inherited_sums {
  public:
   /// Units: ticks. `from` is the range that the thread itself was in. False where there is no

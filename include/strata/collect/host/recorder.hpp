@@ -1,35 +1,13 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_RECORDER_HPP
 #define STRATA_COLLECT_HOST_RECORDER_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/deadline.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/range_steps.hpp>
-#include <strata/collect/host/record_log.hpp>
-#include <strata/collect/host/recorder_state.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <new>
-#include <string_view>
 
 #if defined(__linux__)
-#include <pthread.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 STRATA_BEGIN
-
 namespace detail {
 
 /// What the thread of a step has of a CPU meanwhile, by two calls of the kernel a step. Steps that
@@ -159,16 +137,14 @@ class recorder {
     count_steps(hooks);
     install(choose_step_ranges(step_range) ? range_step_listener : recording_listener);
   }
-  /// The same, and the steps are not the program's: who finds them calls `begin_step` and
-  /// `end_step`, and learns by `leave` that a thread ends, but the main one.
+  /// The same, where steps are found by calls: `leave` says that a thread ends, but the main one.
   void listen(step_hooks hooks, void (*leave)(thread_recorder const* own) noexcept) noexcept {
     stepping_.leave.store(leave);
     count_steps(hooks);
     install(call_step_listener);
   }
 
-  /// What a session waits for: `begin` is called once, while no hook of a step runs, when
-  /// `has_come` is true.
+  /// What a session waits for: `begin` is called once `has_come`, while no hook of a step runs.
   struct event {
     bool (*has_come)() noexcept = nullptr;
     void (*begin)(void* context) noexcept = nullptr;
@@ -195,8 +171,7 @@ class recorder {
     in_vain = !over && max_ms != 0;
     return over;
   }
-  /// It is not waited for any more. Returns: false where it began, and did not come back for so
-  /// many ms.
+  /// Returns: false where it began, and did not come back for so many ms.
   bool stop_waiting(std::uint32_t patience_ms) noexcept {
     return !waiting_.on.load() || between_steps(patience_ms, [this] { end_waiting(); });
   }
@@ -527,7 +502,7 @@ class recorder {
 
  private:
   /// Holds the recorder's mutex. A signal handler's range would wait for its own thread.
-  class own_lock {
+  class own_lock : uncopied {
    public:
     explicit own_lock(system_mutex& which) noexcept : which_(&which) {
       locks() = true;
@@ -539,8 +514,6 @@ class recorder {
       --locks_of_this_thread();
       locks() = false;
     }
-    own_lock(own_lock const&) = delete;
-    own_lock& operator=(own_lock const&) = delete;
 
     /// Whether the calling thread holds the mutex, or is about to.
     static bool volatile& locks() noexcept {
@@ -554,14 +527,12 @@ class recorder {
 
   /// Holds both mutexes of steps. A hook gives up the second one in calls that may not come back,
   /// so that the session may end.
-  class step_turn {
+  class step_turn : uncopied {
    public:
     explicit step_turn(recorder& all) noexcept : order_(all.step_mutex_), turn_(all.turn_mutex_) {
       is_here() = true;
     }
     ~step_turn() { is_here() = false; }
-    step_turn(step_turn const&) = delete;
-    step_turn& operator=(step_turn const&) = delete;
 
     /// Whether the calling thread holds them.
     static bool& is_here() noexcept {
@@ -574,12 +545,10 @@ class recorder {
     system_lock turn_;
   };
   /// Gives up a turn while it lives.
-  class step_pause {
+  class step_pause : uncopied {
    public:
     explicit step_pause(system_mutex& turn) noexcept : turn_(turn) { turn_.unlock(); }
     ~step_pause() { turn_.lock(); }
-    step_pause(step_pause const&) = delete;
-    step_pause& operator=(step_pause const&) = delete;
 
    private:
     system_mutex& turn_;
@@ -962,8 +931,7 @@ class recorder {
     std::int64_t const suspended = last.suspended - time_.first.suspended;
     return suspended < least ? 0 : suspended;
   }
-  /// The processor's counter advances while the machine is suspended, or it does not: its rate now
-  /// shows which.
+  /// The rate now shows whether the counter advances while the machine is suspended.
   tick_converter converter_until(moment last) const noexcept {
     tick_converter const without(time_.first, last);
     std::int64_t const suspended = suspended_until(last);
@@ -986,7 +954,6 @@ class recorder {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_RECORDER_HPP

@@ -1,33 +1,14 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_HOST_THREAD_RECORDER_HPP
 #define STRATA_COLLECT_HOST_THREAD_RECORDER_HPP
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/open_ranges.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/collect/host/launch_table.hpp>
-#include <strata/collect/host/node_table.hpp>
-#include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
-#include <strata/profile.hpp>
-#include <strata/profile/overflow_names.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
-
 namespace detail {
 
-/// What one thread records: the ranges that are open, and the logs of those that ended.
-/// Threads: the owner, except where a function says otherwise.
+/// What one thread records: open ranges, and logs of those that ended. Threads: the owner.
 class thread_recorder : public range_owner {
  public:
   explicit thread_recorder(recorder_state& shared) noexcept
@@ -171,8 +152,7 @@ class thread_recorder : public range_owner {
     if (auto* const stack = shared_->other_stack.load(memory_order_relaxed)) stack(true);
   }
 
-  /// Records the ranges that are still open as if they ended now; they stay open for the program.
-  /// Returns: how many.
+  /// Records the open ranges as if they ended now; they stay open. Returns: how many.
   std::uint32_t cut() noexcept {
     std::uint32_t const session = shared_->session.load(memory_order_relaxed);
     std::int64_t const now = shared_->clock.now();
@@ -203,8 +183,7 @@ class thread_recorder : public range_owner {
     pushes_refused_.store(0, memory_order_relaxed);
   }
 
-  /// Ends the innermost range if `push` began it. Within Strata, in a signal handler, its push was
-  /// left out.
+  /// Ends the innermost range if `push` began it, outside of Strata.
   void pop() noexcept {
     if (within_) return;
     within const guard(within_);
@@ -699,7 +678,6 @@ class thread_recorder : public range_owner {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_COLLECT_HOST_THREAD_RECORDER_HPP

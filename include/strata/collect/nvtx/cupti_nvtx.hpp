@@ -1,18 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_NVTX_CUPTI_NVTX_HPP
 #define STRATA_COLLECT_NVTX_CUPTI_NVTX_HPP
 
-#include <strata/annotate/process.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/nvtx/nccl_payloads.hpp>
-#include <strata/collect/nvtx/nvtx_ranges.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
 
 // NVTX's entry points, once: as CUPTI reports them, and as NVTX calls a tool that it loads.
 // tests/package/abi_nvtx.cpp holds the numbers against the toolkit's headers.

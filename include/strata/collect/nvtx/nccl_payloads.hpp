@@ -1,16 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_NVTX_NCCL_PAYLOADS_HPP
 #define STRATA_COLLECT_NVTX_NCCL_PAYLOADS_HPP
 
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/threads.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {

@@ -1,25 +1,7 @@
-#include <strata/version.hpp>
 #ifndef STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 #define STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
 
-#include <strata/annotate/attributes.hpp>
-#include <strata/annotate/process.hpp>
-#include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
-#include <strata/base/threads.hpp>
-#include <strata/base/vocabulary.hpp>
-#include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/profile/records.hpp>
-
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string>
-#include <string_view>
 
 // The part of NVTX's tool interface that Strata uses, declared here so that no NVTX header is
 // needed. tests/package/abi_nvtx.cpp holds every number against the toolkit's headers.
@@ -136,7 +118,7 @@ struct nvtx_string {
 
 /// The name of one range, made of what NVTX was given: the text, behind the name of a named domain
 /// as `NCCL:ncclAllReduce`. Texts that have to be put together are cut where every name is.
-class nvtx_name {
+class nvtx_name : uncopied {
  public:
   static constexpr std::string_view no_text = "[no text]";
 
@@ -169,8 +151,6 @@ class nvtx_name {
     }
     read(static_cast<char const*>(nullptr));
   }
-  nvtx_name(nvtx_name const&) = delete;
-  nvtx_name& operator=(nvtx_name const&) = delete;
 
   std::string_view full() const noexcept { return full_; }
   std::string_view text() const noexcept { return full_.substr(text_); }
@@ -323,16 +303,12 @@ class nvtx_registry {
 
 /// The push/pop ranges of NVTX that one thread has open, of all domains, also those that nobody
 /// heard: pops and pushes stay in step.
-class nvtx_stack {
+class nvtx_stack : uncopied {
  public:
   struct entry {
     range_token range;
     nvtx_domain const* domain;
   };
-
-  nvtx_stack() = default;
-  nvtx_stack(nvtx_stack const&) = delete;
-  nvtx_stack& operator=(nvtx_stack const&) = delete;
   ~nvtx_stack() {
     std::free(entries_);
     entries_ = nullptr;

@@ -1,22 +1,10 @@
-#include <strata/version.hpp>
-#ifndef STRATA_SESSION_METRIC_LISTS_HPP
-#define STRATA_SESSION_METRIC_LISTS_HPP
+#include "metric_lists.hpp"
 
-#include <strata/base/text.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric_catalogue.hpp>
-#include <strata/profile/metric_resolver.hpp>
-#include <strata/profile/metric_set.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
+namespace {
 
 /// Lines of a table of metrics.
 struct metric_lines {
@@ -41,7 +29,7 @@ struct metric_lines {
 
 /// What a metric means on a chip beyond its text: dense or with sparsity, with or without host
 /// memory, hits or fills; empty where it means on all chips the same.
-inline std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric) {
+std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric) {
   auto const counts = [&](std::string_view part) {
     return metric.formula.find(part) != std::string::npos;
   };
@@ -142,19 +130,17 @@ class metric_lister : metric_lines {
   std::string text_;
 };
 
+}  // namespace
 }  // namespace detail
 
-/// The presets with their passes on a chip (GH100, AD102, ...), what it lacks, and every metric.
-/// Needs libcupti, but no GPU. Where libcupti is missing or does not know the chip, the text is one
-/// sentence that says so.
-/// Cost: 50 to 500 ms.
-inline std::string list_metrics(std::string_view chip) {
-  return detail::metric_lister(detail::profiler_library::get()).run(chip);
+std::string list_metrics(std::string_view chip) {
+  return list_metrics(chip, detail::profiler_library::get());
+}
+std::string list_metrics(std::string_view chip, detail::profiler_library const& library) {
+  return detail::metric_lister(library).run(chip);
 }
 
-/// What `counters=cpu` and its keys count on a CPU. Needs nothing; whether this machine counts it
-/// is known when it is asked for.
-inline std::string list_cpu_metrics() {
+std::string list_cpu_metrics() {
   using lines = detail::metric_lines;
   std::string text =
       "Metrics of the CPU, by Linux's perf, in the timed steps and at no extra pass. The preset "
@@ -170,5 +156,3 @@ inline std::string list_cpu_metrics() {
 }
 
 STRATA_END
-
-#endif  // STRATA_SESSION_METRIC_LISTS_HPP

@@ -1,12 +1,8 @@
-#include <strata/version.hpp>
-#ifndef STRATA_PROFILE_DEVICE_MEMORY_HPP
-#define STRATA_PROFILE_DEVICE_MEMORY_HPP
+#ifndef STRATA_PROFILE_DEVICES_HPP
+#define STRATA_PROFILE_DEVICES_HPP
 
-#include <strata/base/macros.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/profile.hpp>
-
-#include <cstdint>
-#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
@@ -53,6 +49,29 @@ inline std::string_view memory_name(profile const& source) noexcept {
   return name.empty() ? "HBM" : name;
 }
 
+/// The devices that kernels, copies or fills ran on, in ascending order, by the records and the
+/// sums. Cost: O(r) for r records.
+inline vec<std::uint32_t> worked_ordinals(profile const& source) {
+  vec<std::uint32_t> seen;
+  number_map<bool> known;
+  auto const see = [&](std::uint32_t ordinal) {
+    // Records of one device mostly follow each other.
+    if (!seen.empty() && seen.back() == ordinal) return;
+    bool& is_known = known[ordinal];
+    if (!is_known) seen.push_back(ordinal);
+    is_known = true;
+  };
+  for (kernel_record const& kernel : source.kernels) see(kernel.device);
+  for (copy_record const& copy : source.copies) see(copy.device);
+  subtree_sums const& sums = source.device.by_node;
+  bool const any_worked = !sums.times.empty() && sums.times[root_node].busy_ns > 0;
+  if (any_worked && sums.devices.empty()) see(sums.only_device);
+  for (device_busy const& device : sums.devices)
+    if (!device.ns.empty() && device.ns[root_node] > 0) see(device.device);
+  seen.sort();
+  return seen;
+}
+
 /// Whether a roof is that of the devices' memory, whatever it is called.
 constexpr bool is_memory_name(std::string_view roof) noexcept {
   return roof == "HBM" || roof == "DRAM" || roof == "memory";
@@ -61,4 +80,4 @@ constexpr bool is_memory_name(std::string_view roof) noexcept {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_PROFILE_DEVICE_MEMORY_HPP
+#endif  // STRATA_PROFILE_DEVICES_HPP

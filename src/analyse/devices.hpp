@@ -1,15 +1,9 @@
-#include <strata/version.hpp>
-#ifndef STRATA_TABLES_DEVICES_HPP
-#define STRATA_TABLES_DEVICES_HPP
+#ifndef STRATA_ANALYSE_DEVICES_HPP
+#define STRATA_ANALYSE_DEVICES_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
-
-#include <cstdint>
+#include <strata/profile/devices.hpp>
 
 STRATA_BEGIN
 namespace detail {
@@ -56,30 +50,6 @@ class usable_multiprocessors {
   number_map<std::uint32_t> of_contexts_;
 };
 
-/// The ordinals of the devices that kernels, copies or fills ran on, in ascending order: those in
-/// the records, and those in the sums, which also have what the timeline had no room for.
-/// Cost: O(r) for r records.
-inline vec<std::uint32_t> worked_ordinals(profile const& source) {
-  vec<std::uint32_t> seen;
-  number_map<bool> known;
-  auto const see = [&](std::uint32_t ordinal) {
-    // Records of one device mostly follow each other.
-    if (!seen.empty() && seen.back() == ordinal) return;
-    bool& is_known = known[ordinal];
-    if (!is_known) seen.push_back(ordinal);
-    is_known = true;
-  };
-  for (kernel_record const& kernel : source.kernels) see(kernel.device);
-  for (copy_record const& copy : source.copies) see(copy.device);
-  subtree_sums const& sums = source.device.by_node;
-  bool const any_worked = !sums.times.empty() && sums.times[root_node].busy_ns > 0;
-  if (any_worked && sums.devices.empty()) see(sums.only_device);
-  for (device_busy const& device : sums.devices)
-    if (!device.ns.empty() && device.ns[root_node] > 0) see(device.device);
-  seen.sort();
-  return seen;
-}
-
 /// The devices of `worked_ordinals` that the driver described: what a program's work is compared
 /// with, wherever they are among the visible ones. The pointers are into the profile.
 inline vec<profile_device const*> worked_devices(profile const& source) {
@@ -97,4 +67,4 @@ inline vec<profile_device const*> worked_devices(profile const& source) {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_DEVICES_HPP
+#endif  // STRATA_ANALYSE_DEVICES_HPP

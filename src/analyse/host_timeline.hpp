@@ -1,18 +1,10 @@
-#include <strata/version.hpp>
-#ifndef STRATA_TABLES_HOST_TIMELINE_HPP
-#define STRATA_TABLES_HOST_TIMELINE_HPP
+#ifndef STRATA_ANALYSE_HOST_TIMELINE_HPP
+#define STRATA_ANALYSE_HOST_TIMELINE_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/steps_summary.hpp>
-
-#include <cstddef>
-#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {
@@ -240,4 +232,4 @@ class host_timeline {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_TABLES_HOST_TIMELINE_HPP
+#endif  // STRATA_ANALYSE_HOST_TIMELINE_HPP

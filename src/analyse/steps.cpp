@@ -1,0 +1,332 @@
+#include "steps.hpp"
+
+#include <strata/profile/devices.hpp>
+#include <strata/tables/steps.hpp>
+#include "collective_finder.hpp"
+#include "devices.hpp"
+#include "host_timeline.hpp"
+
+#include <optional>
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+/// Adds to a mean step why the device was idle in it, and what ran.
+class step_details final : public steps_builder {
+ public:
+  step_details(profile const& source, call_tree const& tree, vec<range_row> const& ranges)
+      : steps_builder(source, tree, ranges), usable_(source), finder_(source, tree) {}
+
+  steps_summary build() {
+    made_ = steps_builder::build();
+    share_out(made_.idle, made_.step_idle_ns());
+    share_out(made_.idle_between, larger(0.0, made_.between_ns - made_.between_busy_ns));
+    order();
+    return std::move(made_);
+  }
+
+ private:
+  /// Of one device.
+  struct device_communication {
+    busy_times computing;    ///< by kernels that are no collectives
+    joint_time collectives;  ///< of the typical steps
+  };
+
+  struct exposed_time {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t collective;  ///< position in the summary
+  };
+
+  void begin_sweep() override {
+    host_.emplace(source_, first_ == 0 ? lost_time : steps_[first_].begin);
+    part_between_ = part_between();
+    join_kernels();
+    list_typical();
+  }
+  void see(step_work const& work, std::int64_t until) override {
+    if (work.begin > until) add_gap(work, until);
+    if (is_kernel(work))
+      add_kernel(source_.kernels[work.record]);
+    else
+      add_copy(work, copy_of(work));
+  }
+  void end_sweep() override {
+    add_tails();
+    add_between();
+    add_exposed();
+    for (device_time const& device : made_.devices) made_.overlap_ns += device.overlap_ns;
+  }
+
+  void list_typical() {
+    for (std::size_t i = first_; made_.from_steps && i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      made_.typical.emplace_back();
+      made_.typical.back().step = steps_[i].step;
+      made_.typical.back().ns = static_cast<double>(elapsed(steps_[i].begin, steps_[i].end));
+    }
+  }
+
+  /// What the host does between steps while the device is idle.
+  void add_between() {
+    if (distances_.empty()) return;
+    busy_times all;
+    for (step_work const& work : work_) all.add(work.begin, work.end);
+    idle_list_ = {&made_.idle_between, &places_.idle_between};
+    idle_part_ = 1.0 / static_cast<double>(distances_.size());
+    for (distance const& made : distances_)
+      all.for_each_outside(made.begin, made.end, [&](std::int64_t begin, std::int64_t end) {
+        split(made.thread, begin, end, nullptr);
+      });
+  }
+
+  /// The device was idle from `until` to the start of this work, as far as that is in its step.
+  void add_gap(step_work const& work, std::int64_t until) {
+    step_times const& step = steps_[work.step];
+    // A period on the device ends with the next one's first work: the gap before it belongs to it.
+    bool const follows = until != lost_time && follows_on_device(work.step);
+    std::int64_t const begin = follows ? until : larger(until, step.begin);
+    if (begin >= work.begin) return;
+    idle_part_ = follows && work.begin == step.gpu_begin ? part_between_ : part_;
+    idle_step_ = work.step;
+    driver_call_record const* const launch =
+        work.launch == none ? nullptr : &source_.launches[work.launch];
+    std::int64_t const end = due_begin(launch, begin, work.begin);
+    if (end < work.begin)
+      add_idle(node_of(work), idle_cause::device, work.begin - end, end == begin);
+    if (end <= begin) return;
+    if (launch == nullptr || launch->end <= begin)
+      add_idle(node_of(work), idle_cause::launch, end - begin, true);
+    else
+      split(launch->thread, begin, end, launch);
+  }
+
+  /// Whether the period of the step before ends with this one's first work.
+  bool follows_on_device(std::size_t step) const noexcept {
+    return made_.period_of_gpu && step > first_ && is_followed(step - 1);
+  }
+
+  /// Idle time between two steps is recorded once less than steps are, in each window.
+  double part_between() const noexcept {
+    double typical = 0.0;
+    double following = 0.0;
+    for (std::size_t i = first_; i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      typical += 1.0;
+      if (follows_on_device(i)) following += 1.0;
+    }
+    return following > 0.0 ? part_ * typical / following : part_;
+  }
+
+  /// What is left of each step when its last work has ended.
+  void add_tails() {
+    if (!made_.from_steps || made_.period_of_gpu) return;
+    idle_part_ = part_;
+    for (step_times const& step : steps_) {
+      std::int64_t const begin = larger(step.begin, step.gpu_end);
+      idle_step_ = static_cast<std::size_t>(&step - steps_.data());
+      if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
+        split(step.thread, begin, step.end, nullptr);
+    }
+  }
+
+  void split(std::uint32_t thread, std::int64_t begin, std::int64_t end,
+             driver_call_record const* launch) {
+    idle_time largest;
+    host_->split(thread, begin, end, launch,
+                 [&](std::uint32_t node, idle_cause cause, std::int64_t ns) {
+                   add_idle(node, cause, ns, false);
+                   if (static_cast<double>(ns) <= largest.ns) return;
+                   largest = {node, cause, static_cast<double>(ns), 0.0};
+                 });
+    if (largest.ns > 0.0) add_idle(largest.row, largest.cause, 0, true);
+  }
+
+  void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
+    std::uint32_t const row = tree_.position_of(node);
+    std::uint64_t const key = std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause);
+    idle_time& idle = entry_of(*idle_list_.times, *idle_list_.places, key, {row, cause, 0.0, 0.0});
+    idle.ns += idle_part_ * static_cast<double>(ns);
+    if (gap) idle.gaps += idle_part_;
+    if (idle_list_.times != &made_.idle) return;  // it is of no step
+    std::size_t const typical = idle_step_ - first_ - (made_.without_first ? 1 : 0);
+    if (typical < made_.typical.size())
+      made_.typical[typical].idle_ns[static_cast<std::size_t>(cause)] +=
+          idle_part_ / part_ * static_cast<double>(ns);
+  }
+
+  /// Notes when kernels ran, of a step or not, and when others than collectives did on each device.
+  void join_kernels() {
+    for (step_work const& work : work_) {
+      if (!is_kernel(work)) continue;
+      busy_.kernels.add(work.begin, work.end);
+      kernel_record const& kernel = source_.kernels[work.record];
+      if (!finder_.is_collective(kernel))
+        communication_of(kernel.device).computing.add(work.begin, work.end);
+    }
+  }
+
+  void add_kernel(kernel_record const& kernel) {
+    auto const ns = static_cast<double>(elapsed(kernel.begin, kernel.end));
+    add_to_device(kernel, ns);
+    stream_time& stream = stream_of(kernel);
+    stream.kernels += part_;
+    stream.ns += part_ * ns;
+    if (finder_.is_collective(kernel)) return add_collective(kernel);
+    double const filled = filled_by(kernel);
+    if (filled > small_fill) return;
+    stream.small_ns += part_ * ns;
+    stream.filled_ns += part_ * ns * filled;
+  }
+
+  void add_collective(kernel_record const& kernel) {
+    std::uint32_t const row = tree_.position_of(kernel.node);
+    collective_time& collective = entry_of(made_.collectives, places_.collectives, row, {row});
+    collective.count += part_;
+    collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
+    collective.busy_ns +=
+        part_ * static_cast<double>(busy_.collectives.add(kernel.begin, kernel.end));
+    device_communication& own = communication_of(kernel.device);
+    std::int64_t const more = own.collectives.add(kernel.begin, kernel.end);
+    auto const position = static_cast<std::uint32_t>(&collective - made_.collectives.data());
+    own.computing.for_each_outside(kernel.end - more, kernel.end,
+                                   [&](std::int64_t begin, std::int64_t end) {
+                                     busy_.exposed.push_back({begin, end, position});
+                                   });
+  }
+
+  /// Times in which collectives ran on a device and no other kernel did: those of several devices
+  /// at the same time count once.
+  void add_exposed() {
+    busy_.exposed.sort([](exposed_time const& a, exposed_time const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.collective < b.collective;
+    });
+    joint_time joint;
+    for (exposed_time const& time : busy_.exposed)
+      made_.collectives[time.collective].alone_ns +=
+          part_ * static_cast<double>(joint.add(time.begin, time.end));
+  }
+
+  void add_copy(step_work const& work, copy_record const& copy) {
+    auto const ns = static_cast<double>(elapsed(work.begin, work.end));
+    if (copy.kind != copy_kind::host_to_device && copy.kind != copy_kind::device_to_host) return;
+    copy_time& copies = copies_of(tree_.position_of(copy.node), copy);
+    copies.count += part_;
+    copies.bytes += part_ * static_cast<double>(copy.bytes);
+    copies.ns += part_ * ns;
+    copies.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
+    std::int64_t const more = busy_.copies.add(work.begin, work.end);
+    std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
+    made_.copies_alone_ns += part_ * static_cast<double>(alone);
+    if (work.launch == none) return;
+    driver_call_record const& call = source_.launches[work.launch];
+    copies.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
+  }
+
+  /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
+  /// unknown.
+  double filled_by(kernel_record const& kernel) const noexcept {
+    double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
+    double const room = usable_.of(kernel.device, kernel.context);
+    return room > 0.0 ? smaller(1.0, blocks / room) : 1.0;
+  }
+
+  /// Requires: the kernels of a device come in the order of their begins.
+  void add_to_device(kernel_record const& kernel, double ns) {
+    device_time& device = entry_of(made_.devices, places_.devices, kernel.device, {kernel.device});
+    busy_.devices.resize(made_.devices.size());
+    joint_time& joint = busy_.devices[static_cast<std::size_t>(&device - made_.devices.data())];
+    auto const alone = static_cast<double>(joint.add(kernel.begin, kernel.end));
+    device.ns += part_ * ns;
+    device.overlap_ns += part_ * (ns - alone);
+  }
+
+  device_communication& communication_of(std::uint32_t device) {
+    return entry_of(busy_.communication, places_.communication, device, device_communication());
+  }
+
+  stream_time& stream_of(kernel_record const& kernel) {
+    std::uint64_t const key = std::uint64_t{kernel.device} << 32 | kernel.stream;
+    return entry_of(made_.streams, places_.streams, key, {kernel.device, kernel.stream});
+  }
+
+  copy_time& copies_of(std::uint32_t row, copy_record const& copy) {
+    bool const to_device = copy.kind == copy_kind::host_to_device;
+    bool const pageable = copy.pageable != 0;
+    bool const in_place = shares_host_memory(source_, copy.device);
+    std::uint64_t const key = std::uint64_t{row} << 3 | (in_place ? 4u : 0u) |
+                              (to_device ? 2u : 0u) | (pageable ? 1u : 0u);
+    return entry_of(made_.copies, places_.copies, key, {row, to_device, pageable, in_place});
+  }
+
+  /// The entry with a key in a list of the summary: `first` where there is none yet.
+  template <class Entry>
+  static Entry& entry_of(vec<Entry>& list, number_map<std::uint32_t>& places, std::uint64_t key,
+                         Entry const& first) {
+    std::uint32_t& number = places[key];
+    if (number == 0) {
+      list.push_back(first);
+      number = static_cast<std::uint32_t>(list.size());
+    }
+    return list[number - 1];
+  }
+
+  /// Steps that overlap on the device have the same idle time: its parts are no more than all.
+  static void share_out(vec<idle_time>& parts, double whole) noexcept {
+    double sum = 0.0;
+    for (idle_time const& part : parts) sum += part.ns;
+    if (sum <= whole) return;
+    for (idle_time& part : parts) part.ns *= whole / sum;
+  }
+
+  void order() {
+    auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
+    made_.idle.sort(longest_first);
+    made_.idle_between.sort(longest_first);
+    made_.copies.sort(longest_first);
+    made_.collectives.sort(longest_first);
+    made_.streams.sort(longest_first);
+    made_.devices.sort(longest_first);
+  }
+
+  usable_multiprocessors usable_;
+  collective_finder finder_;
+  std::optional<host_timeline> host_;
+  struct device_busy {
+    busy_times kernels;
+    joint_time collectives;
+    vec<device_communication> communication;  ///< see places_.communication
+    vec<exposed_time> exposed;
+    joint_time copies;        ///< between host and device
+    vec<joint_time> devices;  ///< their kernels
+  } busy_;
+  double part_between_ = 1.0;  ///< `part_` of idle time between steps
+  double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
+  std::size_t idle_step_ = 0;  ///< the step that an idle time is of; position in steps_
+  /// 1-based positions in the summary; 0: none yet.
+  struct summary_places {
+    number_map<std::uint32_t> idle;
+    number_map<std::uint32_t> idle_between;
+    number_map<std::uint32_t> streams;
+    number_map<std::uint32_t> devices;
+    number_map<std::uint32_t> copies;
+    number_map<std::uint32_t> collectives;
+    number_map<std::uint32_t> communication;  ///< by device
+  } places_;
+  /// Where idle time is added.
+  struct idle_list {
+    vec<idle_time>* times;
+    number_map<std::uint32_t>* places;
+  } idle_list_{&made_.idle, &places_.idle};
+};
+
+}  // namespace
+}  // namespace detail
+
+steps_summary make_steps(profile const& source, call_tree const& folded,
+                         vec<range_row> const& ranges) {
+  return detail::step_details(source, folded, ranges).build();
+}
+
+STRATA_END

@@ -1,0 +1,24 @@
+#ifndef STRATA_METRIC_LISTS_HPP
+#define STRATA_METRIC_LISTS_HPP
+
+#include <strata/collect/counters/profiler_library.hpp>
+
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// The presets with their passes on a chip (GH100, AD102, ...), what it lacks, and every metric.
+/// Needs libcupti, but no GPU: without it, or a chip that it knows, the text is one sentence.
+/// Cost: 50 to 500 ms.
+std::string list_metrics(std::string_view chip);
+/// The same by another library.
+std::string list_metrics(std::string_view chip, detail::profiler_library const& library);
+
+/// What `counters=cpu` and its keys count on a CPU. Needs nothing; whether this machine counts it
+/// is known when it is asked for.
+std::string list_cpu_metrics();
+
+STRATA_END
+
+#endif  // STRATA_METRIC_LISTS_HPP
