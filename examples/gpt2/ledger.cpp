@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "analyse/ledger.hpp"
+#include "analyse/steps.hpp"
 #include "recording/recording.hpp"
 
 namespace gpt2 {

@@ -254,7 +254,6 @@ TEST_CASE("windows, warm-up steps and sessions begin anew") {
 TEST_CASE("the thread of the steps ends: nothing is adopted until another one begins a step") {
   traced s;
   engine other;
-  std::atomic<bool> ended{false};
   std::thread([&other] {
     STRATA_STEP();
     STRATA_RANGE("first");

@@ -175,13 +175,13 @@ for side, profile in (("old", before), ("new", slow)):
     for run in range(3):
         pathlib.Path(side, f"run{run}").mkdir(parents=True, exist_ok=True)
         written(f"{side}/run{run}/profile.json", profile)
-says(compared(0, "old", "old"), "(median of 30 and 30)")
+says(compared(0, "old", "old"), "(medians of 30 and 30)")
 says(compared(1, "old", "new"), "regression: the step is 24.9 % slower")
 says(compared(1, "--baseline", "old/run0", "--baseline", "old/run1", "--baseline", a, "new"), "with that between runs")
 if not pathlib.Path("old/run-latest").is_symlink():
     pathlib.Path("old/run-latest").symlink_to("run2")
-says(compared(0, "old", "old"), "(median of 30 and 30)")  # what the link leads to counts once
-says(compared(0, "old/run-latest", "old"), "(median of 10 and 30)")
+says(compared(0, "old", "old"), "(medians of 30 and 30)")  # what the link leads to counts once
+says(compared(0, "old/run-latest", "old"), "(medians of 10 and 30)")
 pathlib.Path("empty").mkdir(exist_ok=True)
 says(compared(2, "empty", a), "empty: Neither the folder nor a folder in it has a profile.json or profile.strata.")
 ranked = copy.deepcopy(before)
