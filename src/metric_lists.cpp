@@ -1,9 +1,30 @@
 #include "metric_lists.hpp"
 
-#include <strata/collect/counters/chip_metrics.hpp>
-
 STRATA_BEGIN
 namespace detail {
+
+std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric) {
+  auto const counts = [&](std::string_view part) {
+    return metric.formula.find(part) != std::string::npos;
+  };
+  if (counts("sm__ops_path_tensor") && ends_with(metric.key, "_peak_per_cycle"))
+    return counts("_sparsity_off") ? "dense" : "dense: it has no sparsity";
+  if (counts("_fill_sysmem")) return "fills of L2 from memory, no hits";
+  if (counts("_fp4_fp6")) {
+    bool shares = false;
+    for (std::string const& counter : metric.counters)
+      shares = shares || counter.find("fp4_fp6") != std::string::npos;
+    return shares ? "with FP6, and FP4 at this speed" : "";
+  }
+  if (counts("_data_user")) return "user data alone";
+  if (!begins_with(metric.key, "l2_") || !counts("lts__t_") || counts("_srcunit_")) return {};
+  if (counts("_aperture_"))
+    return counts("syslts__") ? "of the part of L2 for host memory and peers" : "";
+  // On GB202 CUPTI 13 has both, and whether the one contains the other is not known.
+  if (chip.has("syslts__t_sectors.sum")) return "host memory and peers have a part of their own";
+  return chip.has("lts__t_sectors_aperture_sysmem.sum") ? "host memory and peers with it" : "";
+}
+
 namespace {
 
 /// Lines of a table of metrics.
@@ -26,30 +47,6 @@ struct metric_lines {
            padded(to_string(entry.level), level_width) + std::string(entry.meaning());
   }
 };
-
-/// What a metric means on a chip beyond its text: dense or with sparsity, with or without host
-/// memory, hits or fills; empty where it means on all chips the same.
-std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric) {
-  auto const counts = [&](std::string_view part) {
-    return metric.formula.find(part) != std::string::npos;
-  };
-  if (counts("sm__ops_path_tensor") && ends_with(metric.key, "_peak_per_cycle"))
-    return counts("_sparsity_off") ? "dense" : "dense: it has no sparsity";
-  if (counts("_fill_sysmem")) return "fills of L2 from memory, no hits";
-  if (counts("_fp4_fp6")) {
-    bool shares = false;
-    for (std::string const& counter : metric.counters)
-      shares = shares || counter.find("fp4_fp6") != std::string::npos;
-    return shares ? "with FP6, and FP4 at this speed" : "";
-  }
-  if (counts("_data_user")) return "user data alone";
-  if (!begins_with(metric.key, "l2_") || !counts("lts__t_") || counts("_srcunit_")) return {};
-  if (counts("_aperture_"))
-    return counts("syslts__") ? "of the part of L2 for host memory and peers" : "";
-  // On GB202 CUPTI 13 has both, and whether the one contains the other is not known.
-  if (chip.has("syslts__t_sectors.sum")) return "host memory and peers have a part of their own";
-  return chip.has("lts__t_sectors_aperture_sysmem.sum") ? "host memory and peers with it" : "";
-}
 
 /// Writes what list_metrics() returns.
 class metric_lister : metric_lines {

@@ -1,7 +1,9 @@
 #ifndef STRATA_METRIC_LISTS_HPP
 #define STRATA_METRIC_LISTS_HPP
 
+#include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
+#include <strata/profile/metric_set.hpp>
 
 #include <string>
 #include <string_view>
@@ -18,6 +20,14 @@ std::string list_metrics(std::string_view chip, detail::profiler_library const& 
 /// What `counters=cpu` and its keys count on a CPU. Needs nothing; whether this machine counts it
 /// is known when it is asked for.
 std::string list_cpu_metrics();
+
+namespace detail {
+
+/// What a metric means on a chip beyond its text: dense or with sparsity, with or without host
+/// memory, hits or fills; empty where it means on all chips the same.
+std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric);
+
+}  // namespace detail
 
 STRATA_END
 

@@ -900,7 +900,7 @@ void program::compare(profile const& p) {
           : key == "ranges_left_open" ? e.left_open_before
                                       : 0);
   }
-  check("steps", p.steps.size(), e.steps);
+  check("steps", p.steps.size() + p.early_steps.size(), e.steps);
   check("calls", p.launches.size() + p.losses.launches_summed, e.calls, 0, e.unsure_calls);
   check("records",
         p.kernels.size() + p.copies.size() + p.memory.size() + p.synchronizations.size() +

@@ -15,16 +15,22 @@ inline std::uint32_t first_working_step(profile const& data) noexcept {
   return first;
 }
 
-/// Takes the steps before the first one that put work on a device out of the program's steps: it
-/// marked what it does on the host alone, and no mean step is like these. What was in them is
-/// outside of steps then. All stay where no step worked on a device.
+/// Takes the program's first steps, before the first one that put work on a device, out of its
+/// steps: it marked what it does on the host alone, and no mean step is like these. What was in
+/// them is outside of steps then. All stay where no step that ended worked on a device, and where
+/// the program's step 0 was not recorded: later on a step without work is as good as another.
 inline void set_early_steps_apart(profile& data) {
   std::uint32_t const first = first_working_step(data);
   if (first == no_step) return;
+  vec<step_record> early;
   vec<step_record> steps;
-  for (step_record const& step : data.steps)
-    (step.step < first ? data.early_steps : steps).push_back(step);
-  if (steps.size() == data.steps.size()) return;
+  bool has_first = false;
+  for (step_record const& step : data.steps) {
+    (step.step < first ? early : steps).push_back(step);
+    has_first = has_first || step.step == 0;
+  }
+  if (early.empty() || steps.empty() || !has_first) return;
+  data.early_steps.insert(data.early_steps.end(), early.begin(), early.end());
   data.steps = std::move(steps);
   auto const leave = [first](auto& records) {
     for (auto& record : records)
