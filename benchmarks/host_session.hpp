@@ -10,11 +10,9 @@
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
-#if defined(__linux__)
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#endif
 
 #ifndef BENCH_FLAGS
 #define BENCH_FLAGS "unknown"
@@ -60,19 +58,15 @@ inline void give_freed_memory_back() {
 
 /// The benchmark decides who listens, not the shell that it runs from.
 inline void clear_environment() {
-#if defined(__linux__) || defined(__APPLE__)
   unsetenv("STRATA");
   unsetenv("NVTX_INJECTION64_PATH");
-#endif
 }
 
 }  // namespace bench
 
-#if defined(__linux__)
 // In place of the C library's: the end of a session gives the pages of its log back.
 extern "C" int madvise(void* memory, std::size_t bytes, int advice) noexcept {
   return bench::keeps_pages ? -1 : static_cast<int>(syscall(SYS_madvise, memory, bytes, advice));
 }
-#endif
 
 #endif  // STRATA_BENCHMARKS_HOST_SESSION_HPP

@@ -22,10 +22,8 @@
 #include <string>
 #include <vector>
 
-#if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
-#endif
 
 namespace {
 
@@ -273,12 +271,8 @@ std::string const& text_of(write_function write) {
 
 /// A file in memory: what a disk does is not Strata's to answer for.
 std::FILE* open_file() {
-#if defined(__linux__)
   int const descriptor = memfd_create("report", 0);
   return descriptor < 0 ? std::tmpfile() : fdopen(descriptor, "w");
-#else
-  return std::tmpfile();
-#endif
 }
 
 void write_to(std::FILE* file, benchmark::State& state, write_function write) {

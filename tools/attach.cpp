@@ -16,13 +16,11 @@
 #include <thread>
 #include <vector>
 
-#if defined(__linux__)
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#endif
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -47,7 +45,6 @@ class attach_command final : public subcommand {
     takes.required("PID", pid_, "the process, as pgrep shows it");
   }
 
-#if defined(__linux__)
   exit_code run() override {
     std::string const digits = "0123456789";
     constexpr std::size_t max_digits = 9;
@@ -235,13 +232,6 @@ class attach_command final : public subcommand {
         pid_.c_str(), strata::detail::console_text(out).c_str());
     return exit_code::fine;
   }
-#else
-  exit_code run() override {
-    return refuse(name(), pid_, "Processes are attached to on Linux alone.");
-  }
-
- private:
-#endif
 
   std::string pid_;
 };

@@ -14,11 +14,9 @@
 #include <utility>
 #include <vector>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#endif
 
 namespace tools {
 namespace {
@@ -85,8 +83,6 @@ bool may_double(std::string const& mangled) {
   return mangled.compare(0, 2, "_Z") == 0 && references > max_references;
 }
 
-#if defined(__linux__) || defined(__APPLE__)
-
 /// In another process, one second of the CPU at most: a byte for each name, whether it is short
 /// enough in C++. Returns: the bytes; where the process ended within a name, they end there.
 std::string judge_names(std::vector<std::string*> const& names, std::size_t begin) {
@@ -140,15 +136,6 @@ void keep_names_short(strata::profile& recorded) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (judged[i] == 'n') names[i]->insert(0, "[too long in C++] ");
 }
-
-#else
-
-void keep_names_short(strata::profile& recorded) {
-  for (strata::kernel_name& name : recorded.kernel_names)
-    if (may_double(name.mangled)) name.mangled.insert(0, "[too long in C++] ");
-}
-
-#endif
 
 }  // namespace
 

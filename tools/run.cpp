@@ -18,13 +18,11 @@
 #include <system_error>
 #include <vector>
 
-#if defined(__linux__)
 #include <elf.h>
 #include <limits.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#endif
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -60,8 +58,6 @@ unsigned long seconds_of(std::string const& text) {
   if (digits == 0 || digits > max_digits) return 0;
   return std::stoul(text.substr(0, digits)) * scale;
 }
-
-#if defined(__linux__)
 
 /// Whether the dynamic linker ignores LD_PRELOAD in a program, since it runs with other rights.
 bool has_other_rights(char const* path, struct stat const& file) {
@@ -250,8 +246,6 @@ void set_environment(std::string const& library, bool beside_musl, std::string c
   setenv("STRATA_DETAIL_RUN", std::to_string(getpid()).c_str(), 1);
 }
 
-#endif
-
 class run_command final : public subcommand {
  public:
   char const* name() const override { return "run"; }
@@ -357,9 +351,7 @@ class run_command final : public subcommand {
       bool const is_folder = value != nullptr && *value == '/' && fs::is_directory(value, error);
       if (is_folder && std::strchr(value, ',') == nullptr) folder = value;
     }
-#if defined(__linux__)
     folder += "/strata-" + std::to_string(getpid());
-#endif
     return folder + ".trigger";
   }
 
@@ -374,7 +366,6 @@ class run_command final : public subcommand {
     return is_value ? path : out;
   }
 
-#if defined(__linux__)
   exit_code refuse_file(found_file const& file) const {
     report_problem(name(), file.path, file.why);
     return file.code;
@@ -410,11 +401,6 @@ class run_command final : public subcommand {
     if (errno == ENOENT) why = "Its interpreter is missing: see its first line.";
     return refuse_file({program.path, why, exit_code::not_runnable});
   }
-#else
-  exit_code become_program(std::string const&) const {
-    return refuse(name(), *program_, "Programs are recorded as they are on Linux alone.");
-  }
-#endif
 
   std::string counters_;
   std::string steps_;

@@ -6,6 +6,10 @@
 // work, else by events of the driver, else by the host. It needs Strata's implementation once in
 // the program, as a session in code does.
 
+#if !defined(__linux__)
+#error "strata/benchmark.hpp measures on Linux only: leave it out elsewhere"
+#endif
+
 #include <strata/base/clock.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>

@@ -8,8 +8,7 @@
 //   #define STRATA_IMPLEMENTATION
 //   #include <strata/strata.hpp>
 //
-// On Linux the calls do nothing without one; elsewhere they do not link. With STRATA_ENABLED=0
-// every call compiles to nothing.
+// The calls do nothing without one. With STRATA_ENABLED=0 every call compiles to nothing.
 
 #include <strata/base/macros.hpp>
 
@@ -23,8 +22,6 @@ struct strata_detail_c_calls {
   void (*step_begin)(void);
   void (*step_end)(void);
 };
-
-#if defined(__linux__)
 
 // A unit of C finds the implementation when it runs, wherever that is: in the program, in a shared
 // object, or in libstrata_inject.so. So it links without one.
@@ -154,22 +151,6 @@ static inline void strata_step_end(void) { strata_detail_c()->step_end(); }
 
 #ifdef __cplusplus
 }
-#endif
-
-#else
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-STRATA_DETAIL_EXPORT void strata_push(char const* name);
-STRATA_DETAIL_EXPORT void strata_push_indexed(char const* name, long long index);
-STRATA_DETAIL_EXPORT void strata_pop(void);
-STRATA_DETAIL_EXPORT void strata_step_begin(void);
-STRATA_DETAIL_EXPORT void strata_step_end(void);
-#ifdef __cplusplus
-}
-#endif
-
 #endif
 
 #else

@@ -38,10 +38,8 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#if !defined(__linux__)
+#if !defined(__GNUC__)
 #include <atomic>
-#include <chrono>
-#include <mutex>
 #endif
 
 #include <strata/c.h>
@@ -84,26 +82,12 @@ inline void c_step_begin() {
 inline constexpr strata_detail_c_calls c_calls{&c_push, &c_push_indexed, &c_pop, &c_step_begin,
                                                &c_step_end};
 
-#if defined(__linux__)
 static_assert(offsetof(process_block, abi) == offsetof(strata_detail_c_block, abi) &&
                   offsetof(process_block, c_calls) == offsetof(strata_detail_c_block, calls),
               "c.h reads the beginning of the block");
-#endif
 
 }  // namespace detail
 STRATA_END
-
-#if !defined(__linux__)
-extern "C" {
-STRATA_DETAIL_BODY void strata_push(char const* name) { strata::detail::c_push(name); }
-STRATA_DETAIL_BODY void strata_push_indexed(char const* name, long long index) {
-  strata::detail::c_push_indexed(name, index);
-}
-STRATA_DETAIL_BODY void strata_pop(void) { strata::detail::c_pop(); }
-STRATA_DETAIL_BODY void strata_step_begin(void) { strata::detail::c_step_begin(); }
-STRATA_DETAIL_BODY void strata_step_end(void) { strata::detail::c_step_end(); }
-}  // extern "C"
-#endif
 
 STRATA_DETAIL_COLD_CODE
 
@@ -189,15 +173,8 @@ STRATA_BEGIN
 namespace detail {
 
 /// Tells the first range that a session can be started. It runs before the program's own static
-/// objects, which may have ranges; on macOS, where constructors have no priority, in the order of
-/// linking.
-#if defined(__APPLE__)
-__attribute__((constructor))
-#else
-__attribute__((constructor(102)))
-#endif
-static void
-register_implementation() {
+/// objects, which may have ranges.
+__attribute__((constructor(102))) static void register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
   standard_error::watch();
   install_tables();

@@ -18,10 +18,8 @@
 #include <string>
 #include <string_view>
 
-#if !defined(_WIN32)
 #include <fcntl.h>
 #include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -91,14 +89,6 @@ class input_file {
   /// Errors: input_output: it cannot be opened, or is no regular file: nothing of it is read, and
   /// nothing is waited for.
   status open(std::string const& path) {
-#if defined(_WIN32)
-    struct _stat64 found {};
-    if (_stat64(path.c_str(), &found) != 0) return cannot_open();
-    if ((found.st_mode & _S_IFDIR) != 0) return refusal(directory);
-    if ((found.st_mode & _S_IFREG) == 0) return refusal(device);
-    file_ = std::fopen(path.c_str(), "rb");
-    if (file_ == nullptr) return cannot_open();
-#else
     struct stat found {};
     // Before it is opened: to open a device may do something.
     if (::stat(path.c_str(), &found) != 0) return cannot_open();
@@ -113,7 +103,6 @@ class input_file {
       (void)::close(number);
       return why;
     }
-#endif
     size_ = static_cast<std::uint64_t>(found.st_size);
     return {};
   }
@@ -156,13 +145,11 @@ class input_file {
   static status cannot_open() {
     return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
   }
-#if !defined(_WIN32)
   static status objection(mode_t mode) {
     if (S_ISDIR(mode)) return refusal(directory);
     if (S_ISCHR(mode) || S_ISBLK(mode)) return refusal(device);
     return S_ISREG(mode) ? status() : refusal(pipe);
   }
-#endif
 
   std::FILE* file_ = nullptr;
   std::uint64_t size_ = 0;

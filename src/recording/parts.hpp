@@ -98,11 +98,7 @@ inline status read_first_line(std::string_view bytes, std::size_t& size, int& ve
 
 /// Returns: whether the file can be read from there; not that of a pipe.
 inline bool go_to(std::FILE* file, std::int64_t position) noexcept {
-#if defined(_WIN32)
-  return _fseeki64(file, position, SEEK_SET) == 0;
-#else
   return fseeko(file, static_cast<off_t>(position), SEEK_SET) == 0;
-#endif
 }
 
 /// Where the report of a recording begins, behind its pieces; 0 where there is none.

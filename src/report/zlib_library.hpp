@@ -5,9 +5,7 @@
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
 
-#if defined(__linux__)
 #include <dlfcn.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -42,19 +40,15 @@ constexpr int filtered = 1;  ///< the strategy for text with many numbers
 class library {
  public:
   library() noexcept {
-#if defined(__linux__)
     handle_ = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
     is_whole_ = handle_ != nullptr && bind("zlibVersion", version) &&
                 bind("deflateInit2_", begin_deflate) && bind("deflate", deflate) &&
                 bind("deflateSetDictionary", set_dictionary) && bind("deflateEnd", end_deflate) &&
                 bind("crc32", crc32) && bind("crc32_combine", crc32_combine);
     if (!is_whole_) (void)dynamic_library::forget_error();
-#endif
   }
   ~library() {
-#if defined(__linux__)
     if (handle_ != nullptr) (void)dlclose(handle_);
-#endif
   }
   library(library const&) = delete;
   library& operator=(library const&) = delete;
@@ -71,13 +65,11 @@ class library {
   unsigned long (*crc32_combine)(unsigned long, unsigned long, long) = nullptr;
 
  private:
-#if defined(__linux__)
   template <class Function>
   bool bind(char const* name, Function*& function) noexcept {
     function = reinterpret_cast<Function*>(dlsym(handle_, name));
     return function != nullptr;
   }
-#endif
 
   void* handle_ = nullptr;
   bool is_whole_ = false;

@@ -8,10 +8,8 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <string>
 
-#if defined(__linux__)
 #include <sys/wait.h>
 #include <unistd.h>
-#endif
 
 #include "fake.hpp"
 

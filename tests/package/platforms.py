@@ -14,7 +14,10 @@ SYSTEMS = {
     "aarch64-linux-gnu": ["-std=c++17"],
     "aarch64-macos": ["-std=c++17"],
     "x86_64-freebsd": ["-std=c++17"],
+    "x86_64-windows-gnu": ["-std=c++17"],
 }
+# What a program includes that is built for other systems too, where nothing of it is left.
+PUBLIC = ["strata.hpp", "session.hpp", "options.hpp", "inherit.hpp", "nvtx.hpp", "llm.hpp", "c.h"]
 # Zig adds checks and debug information by itself, of which nothing is used: half of its time.
 PLAIN = ["-fno-sanitize=undefined", "-g0"]
 ZIG = ROOT / "build" / "zig"  # where tests/run.sh puts it
@@ -36,6 +39,13 @@ def compiles(checks):
         for source in (HERE / "parity.cpp", IMPLEMENTATION):
             made = run(clang + ["-target", system, *flags, *PLAIN, f"-I{INCLUDE}", *WARNINGS, "-c", source, "-o", "unit.o"], env=env)
             checks.that(made.returncode == 0, f"{source.stem} for {system}", made.stderr)
+        if "linux" in system:
+            continue
+        unit = pathlib.Path("public.cpp")
+        unit.write_text("".join(f"#include <strata/{name}>\n" for name in PUBLIC) + "static_assert(!STRATA_ENABLED);\n", encoding="utf-8")
+        made = run(clang + ["-target", system, *flags, *PLAIN, f"-I{INCLUDE}", *WARNINGS, "-DSTRATA_ENABLED=1", unit, IMPLEMENTATION,
+                            ROOT / "examples/minimal/minimal.cpp", "-o", "minimal-" + system], env=env)
+        checks.that(made.returncode == 0, f"a program for {system}", made.stderr)
     return True
 
 

@@ -32,11 +32,9 @@
 #include "profile_checks.hpp"
 #include "recording.hpp"
 
-#if defined(__linux__)
 #include <linux/perf_event.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#endif
 
 namespace cpu_counters_test {
 
@@ -208,7 +206,7 @@ outcome count(std::string const& request, strata::vec<status>& problems,
 
 }  // namespace
 
-#if defined(__linux__) && defined(PERF_ATTR_SIZE_VER0)
+#if defined(PERF_ATTR_SIZE_VER0)
 TEST_CASE("the attributes are the kernel's") {
   static_assert(sizeof(perf_attributes) == PERF_ATTR_SIZE_VER0, "");
   static_assert(offsetof(perf_attributes, type) == offsetof(perf_event_attr, type), "");
@@ -752,7 +750,6 @@ TEST_CASE_FIXTURE(fixture, "a session that another thread ends hears nothing mor
   CHECK(kernel.open_now() == 0);
 }
 
-#if defined(__linux__)
 TEST_CASE_FIXTURE(fixture, "a forked child does not touch the counters") {
   recording_test::recording all;
   cpu_counter_collector counters(fake);
@@ -772,7 +769,6 @@ TEST_CASE_FIXTURE(fixture, "a forked child does not touch the counters") {
   { STRATA_RANGE("in the parent"); }
   CHECK(kernel.reads > before);
 }
-#endif
 
 TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters") {
   outcome made = count("cpu_instructions+cpu_ipc+cpu_llc_misses", problems, [] {

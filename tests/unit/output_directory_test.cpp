@@ -179,7 +179,6 @@ TEST_CASE("what goes wrong while a file is written") {
     CHECK(has(outcome.message(), std::strerror(EISDIR)));
     CHECK_FALSE(fs::exists(d.path() + "/a.txt.part"));
   }
-#if defined(__linux__)
   SUBCASE("a link has its temporary name") {
     std::ofstream(here / "other") << "theirs";
     fs::create_symlink(here / "other", d.path() + "/a.txt.part");
@@ -196,7 +195,6 @@ TEST_CASE("what goes wrong while a file is written") {
     CHECK(fs::is_empty(here / "other"));
     CHECK(fs::is_empty(here / "moved"));
   }
-#endif
 }
 
 namespace {
@@ -341,7 +339,6 @@ TEST_CASE("a problem of several windows is printed with the first one, whatever 
   CHECK(problems[1] == "3 step");
 }
 
-#if defined(__linux__)
 TEST_CASE("directories of other users" * doctest::skip(geteuid() != 0)) {
   using strata::detail::open_folder;
   work_folder const here;
@@ -383,9 +380,7 @@ TEST_CASE("directories of other users" * doctest::skip(geteuid() != 0)) {
   CHECK_FALSE(made.write("a.txt", [](text_writer& out) { out.write("x"); }).ok());
   CHECK(fs::is_empty(here / "sticky/run"));
 }
-#endif
 
-#if defined(__linux__)
 TEST_CASE("a variable that is set leaves what another thread may be reading") {
   setenv("STRATA_TEST_VARIABLE", "before", 1);
   char** const list = environ;
@@ -397,7 +392,6 @@ TEST_CASE("a variable that is set leaves what another thread may be reading") {
   unsetenv("STRATA_TEST_VARIABLE");
   CHECK(getenv("STRATA_TEST_VARIABLE") == nullptr);
 }
-#endif
 
 TEST_CASE("a link leads to the last run") {
   work_folder const here;
@@ -488,7 +482,6 @@ TEST_CASE("the table has colours on a terminal only, and not where the user want
   std::string const plain = printed(here / "stderr", write);
   CHECK(has(plain, "A problem."));
   CHECK_FALSE(has(plain, "\x1b["));
-#if defined(__linux__)
   auto const on_terminal = [&](char const* kind, char const* no_color) {
     char const* const before = getenv("TERM");
     std::string const kept = before == nullptr ? "" : before;
@@ -510,7 +503,6 @@ TEST_CASE("the table has colours on a terminal only, and not where the user want
   CHECK(has(on_terminal("xterm", ""), "\x1b[33mproblem:"));
   CHECK_FALSE(has(on_terminal("xterm", "1"), "\x1b["));
   CHECK_FALSE(has(on_terminal("dumb", ""), "\x1b["));
-#endif
 }
 
 }  // namespace output_directory_test

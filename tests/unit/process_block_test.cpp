@@ -5,7 +5,6 @@
 #include <cstring>
 #include <strata/annotate/process.hpp>
 
-#if defined(__linux__)
 #include <sys/mman.h>
 
 namespace process_block_test {
@@ -43,4 +42,3 @@ TEST_CASE("what is not the address of a block is not followed") {
 }
 
 }  // namespace process_block_test
-#endif

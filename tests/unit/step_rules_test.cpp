@@ -12,13 +12,11 @@
 #include "finding_sample.hpp"
 #include "recording.hpp"
 
-#if defined(__linux__)
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#endif
 
 namespace step_rules_test {
 
@@ -247,7 +245,6 @@ TEST_CASE("a GPU that works all the time is not accused") {
   }
 }
 
-#if defined(__linux__)
 namespace {
 
 double cpu_ms() {
@@ -351,6 +348,5 @@ TEST_CASE("a program whose steps grow") {
   REQUIRE(a.find("steps-drift") != nullptr);
   CHECK(has(a.find("steps-drift")->title, "in which their thread waits, or has no CPU"));
 }
-#endif
 
 }  // namespace step_rules_test

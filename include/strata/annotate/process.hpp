@@ -6,15 +6,9 @@
 
 #include <new>
 
-#if defined(_WIN32)
-#include <process.h>
-#elif defined(__linux__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
-#if defined(__linux__)
 #include <dlfcn.h>
 #include <sys/mman.h>
-#endif
+#include <unistd.h>
 
 struct strata_detail_c_calls;
 
@@ -144,15 +138,7 @@ STRATA_DETAIL_OF_MODULE inline listener const* active_listener() noexcept {
   return listener_slot.load(memory_order_acquire);
 }
 
-inline unsigned long process_id() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
-  return static_cast<unsigned long>(getpid());
-#elif defined(_WIN32)
-  return static_cast<unsigned long>(_getpid());
-#else
-  return 0;
-#endif
-}
+inline unsigned long process_id() noexcept { return static_cast<unsigned long>(getpid()); }
 
 /// Replaces control characters (C0, C1 of UTF-8) by `?`, for a line of a terminal.
 inline void hide_controls(char* text, std::size_t size) noexcept {
@@ -179,7 +165,6 @@ STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
   console::print(line, size, console::sentence_ms);
 }
 
-#if defined(__linux__)
 /// The end of the first stack by the system's list of mappings, where the name of the program's
 /// file is elsewhere in it: a dynamic loader that was started by name (`ld.so ./program`) says its
 /// argument. 0 where it is not known. Cost: a file is read, in such programs alone.
@@ -246,16 +231,10 @@ inline void pin_module(void const* address) noexcept {
   if (dladdr(headers, &program) != 0 && program.dli_fbase == own.dli_fbase) return;
   (void)dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
-#endif
 
 /// Keeps this module loaded.
-STRATA_DETAIL_OF_MODULE inline void pin_this_module() noexcept {
-#if defined(__linux__)
-  pin_module(&module_mark);
-#endif
-}
+STRATA_DETAIL_OF_MODULE inline void pin_this_module() noexcept { pin_module(&module_mark); }
 
-#if defined(__linux__)
 /// Another version's block is in the process: the ranges of this module idle.
 STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void give_way(std::uint32_t abi) noexcept {
   listener_slot.store(nullptr, memory_order_release);
@@ -269,11 +248,9 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline void give_way(std::uint32_t ab
                 STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR, theirs / 100, theirs % 100);
   say(text);
 }
-#endif
 
 /// The block of the process, made by the first module that asks; else this module's own.
 STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline process_block* find_block() noexcept {
-#if defined(__linux__)
   atomic<process_block*>* const word = block_word();
   if (word == nullptr) return &own_block;
   process_block* found = word->load(memory_order_acquire);
@@ -287,7 +264,6 @@ STRATA_DETAIL_OF_MODULE STRATA_DETAIL_COLD inline process_block* find_block() no
   }
   if (found->abi == process_abi) return found;
   give_way(found->abi);
-#endif
   return &own_block;
 }
 
@@ -317,7 +293,6 @@ inline void* shared_object(process_object which, void* (*make)()) {
   return slot.object;
 }
 
-#if defined(__linux__)
 /// What the block has of this module, besides its slot.
 struct lent_functions {
   bool (*start_session)() noexcept = nullptr;
@@ -348,7 +323,6 @@ __attribute__((destructor(101), used, visibility("hidden"))) inline void leave_b
   }
   ours->mutex.unlock();
 }
-#endif
 
 /// Whether this process was forked from one that had started a session: then nothing of Strata acts
 /// here. A child that was made without the C library's fork is known by its process number.
@@ -435,10 +409,8 @@ inline void make_idle(process_block& ours) noexcept {
     if (ours.decided) return;
     idle = idle_listener(ours);
   }
-#if defined(__linux__)
   // Not under the lock, which a library's constructor takes that has the dynamic loader's.
   if (idle != nullptr) pin_module(idle);
-#endif
   spin_lock const lock(ours.mutex);
   if (!ours.decided) store_listener(ours, idle_listener(ours) == idle ? idle : nullptr);
 }
@@ -533,9 +505,7 @@ STRATA_DETAIL_OF_MODULE inline bool register_session(
   ours.c_calls.store(c_calls, memory_order_release);
   spin_lock lock(ours.mutex);
   ours.start_session = start;
-#if defined(__linux__)
   lent.start_session = start;
-#endif
   if (ours.wanted_session) {
     ours.wanted_session = false;
     ours.decided = false;
@@ -553,9 +523,7 @@ STRATA_DETAIL_OF_MODULE inline bool register_nvtx(listener const* idle,
   process_block& ours = block();
   spin_lock lock(ours.mutex);
   ours.nvtx_listener = idle;
-#if defined(__linux__)
   lent.nvtx_listener = idle;
-#endif
   ours.nvtx_push = push;
   ours.nvtx_pop = pop;
   return true;

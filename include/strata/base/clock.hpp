@@ -9,9 +9,6 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
 #endif
-#if !defined(__linux__)
-#include <chrono>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -20,21 +17,15 @@ namespace detail {
 /// call. A library such as libfaketime replaces it, so waits, rates and the moments of a session
 /// are by kernel_ns(), and the two are never subtracted from each other.
 inline std::int64_t monotonic_ns() noexcept {
-#if defined(__linux__)
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-#endif
 }
 
 /// For how long the machine has been suspended so far, in ns: monotonic_ns() stands still then.
 /// Only the difference of two is known.
 inline std::int64_t suspended_ns() noexcept {
-#if defined(__linux__) && defined(CLOCK_BOOTTIME)
+#if defined(CLOCK_BOOTTIME)
   std::int64_t least = INT64_MAX;
   for (int i = 0; i < 3; ++i) {
     std::int64_t const before = monotonic_ns();
@@ -51,15 +42,9 @@ inline std::int64_t suspended_ns() noexcept {
 
 /// Units: ns since 1970; the clock that CUPTI stamps its records with on Linux.
 inline std::int64_t realtime_ns() noexcept {
-#if defined(__linux__)
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-#endif
 }
 
 /// The processor's counter where it runs at one rate on all cores, else steady_clock. On Linux the
@@ -114,16 +99,12 @@ class tick_source {
   }
 
   static bool kernel_uses_tsc([[maybe_unused]] char const* clock_file) noexcept {
-#if defined(__linux__)
     std::FILE* const file = std::fopen(clock_file, "re");
     if (file == nullptr) return false;
     char name[16] = {};
     bool const read = std::fgets(name, sizeof name, file) != nullptr;
     std::fclose(file);
     return read && std::strcmp(name, "tsc\n") == 0;
-#else
-    return true;
-#endif
   }
 
   bool counter_;

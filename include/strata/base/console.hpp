@@ -12,16 +12,12 @@
 #include <cstddef>
 #include <cstdio>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <limits.h>
 #include <poll.h>
 #include <unistd.h>
-#endif
 
 STRATA_BEGIN_LIGHT
 namespace detail {
-
-#if defined(__linux__) || defined(__APPLE__)
 
 /// Writes to one file of this process, one thread at a time, without a wait that has no end.
 /// Threads: any, also in a signal's handler.
@@ -125,37 +121,12 @@ class console {
   STRATA_DETAIL_OF_MODULE static inline atomic<bool (*)() noexcept> is_stderr_{nullptr};
 };
 
-#else
-
-/// What a stream does where it cannot be asked whether it takes text.
-class console {
- public:
-  static constexpr int none_ms = 0;
-  static constexpr int sentence_ms = 0;
-  static constexpr int table_ms = 0;
-
-  static bool write(int, char const* text, std::size_t size, int) noexcept {
-    return std::fwrite(text, 1, size, stderr) == size;
-  }
-  static void print(char const* text, std::size_t size, int) noexcept {
-    (void)std::fwrite(text, 1, size, stderr);
-  }
-  static void hurry() noexcept {}
-  static void ask_first(bool (*)() noexcept) noexcept {}
-};
-
-#endif
-
 /// Flushes what the program printed so far. Where another thread holds stdout nothing is flushed:
 /// exit does not wait for such a thread either.
 inline void flush_output() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
   if (ftrylockfile(stdout) != 0) return;
   (void)std::fflush(stdout);
   funlockfile(stdout);
-#else
-  (void)std::fflush(stdout);
-#endif
 }
 
 }  // namespace detail

@@ -6,9 +6,7 @@
 #include <cstring>
 #include <string>
 
-#if defined(__linux__)
 #include <dlfcn.h>
-#endif
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -30,22 +28,14 @@ class dynamic_library {
   /// The same; on failure `reason` is what the dynamic linker says.
   bool open(char const* name, std::string& reason) {
     if (open_with(name, 0)) return true;
-#if defined(__linux__)
     char const* text = ::dlerror();
     reason = text != nullptr ? text : "unknown error";
-#else
-    reason = "not supported on this platform";
-#endif
     return forget_error();
   }
 
   /// Takes `name` only if the process has it already.
   bool open_loaded(char const* name) noexcept {
-#if defined(__linux__)
     return open_with(name, RTLD_NOLOAD) || forget_error();
-#else
-    return open_with(name, 0);
-#endif
   }
 
   [[nodiscard]] bool is_open() const noexcept { return handle_ != nullptr; }
@@ -57,25 +47,19 @@ class dynamic_library {
   }
   bool bind(library_function const& which) const noexcept {
     void* address = nullptr;
-#if defined(__linux__)
     if (handle_ != nullptr) address = ::dlsym(handle_, which.name);
-#endif
     std::memcpy(which.pointer, &address, sizeof address);
     return address != nullptr || forget_error();
   }
 
   /// File that holds the function called `name`, or an empty string.
   [[nodiscard]] std::string path_of(char const* name) const {
-#if defined(__linux__)
     Dl_info info{};
     void* address = handle_ == nullptr ? nullptr : ::dlsym(handle_, name);
     if (address != nullptr && ::dladdr(address, &info) != 0 && info.dli_fname != nullptr) {
       return info.dli_fname;
     }
     (void)forget_error();
-#else
-    (void)name;
-#endif
     return {};
   }
 
@@ -92,21 +76,15 @@ class dynamic_library {
   /// The dynamic linker's error of this thread is over, and its memory given back: glibc keeps it
   /// until it was asked for twice. Returns: false.
   static bool forget_error() noexcept {
-#if defined(__linux__)
     (void)::dlerror();
     (void)::dlerror();
-#endif
     return false;
   }
 
  private:
   bool open_with(char const* name, int extra) noexcept {
     if (!acceptable(name)) return false;
-#if defined(__linux__)
     handle_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | extra);
-#else
-    (void)extra;
-#endif
     return handle_ != nullptr;
   }
 

@@ -6,23 +6,15 @@
 #include <cstdlib>
 #include <cstring>
 
-#if defined(__linux__)
 #include <sys/auxv.h>
 #include <unistd.h>
-#endif
 
 STRATA_BEGIN_LIGHT
 namespace detail {
 
 /// Whether the program has more rights than the user who began it: setuid, setgid, or capabilities
 /// of its file. Its environment is that user's.
-inline bool has_foreign_environment() noexcept {
-#if defined(__linux__)
-  return getauxval(AT_SECURE) != 0;
-#else
-  return false;
-#endif
-}
+inline bool has_foreign_environment() noexcept { return getauxval(AT_SECURE) != 0; }
 
 /// A variable of the environment; null where it is unset, or where the environment is not to be
 /// trusted. All of Strata reads the environment here.
@@ -36,7 +28,6 @@ inline char const* filled_variable(char const* name) noexcept {
   return value == nullptr || *value == '\0' ? nullptr : value;
 }
 
-#if defined(__linux__)
 /// Gives a variable a value, or with null takes it away. Unlike setenv it frees nothing that getenv
 /// of another thread may be reading: the old list of variables stays as it is. Threads: any that
 /// does not meet a setenv. Returns: false where memory is short.
@@ -75,7 +66,6 @@ inline void drop_variable(char const* text) noexcept {
     return;
   }
 }
-#endif
 
 }  // namespace detail
 STRATA_END_LIGHT

@@ -8,17 +8,13 @@
 #include <cstdint>
 #include <cstdio>
 
-#if defined(__linux__)
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
-#endif
-#if !defined(_WIN32)
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -68,7 +64,6 @@ class guest {
 /// (ulimit -f), fails by errno: the signal that would end the program does not arrive.
 class quiet_writes {
  public:
-#if defined(__linux__)
   quiet_writes() noexcept {
     (void)sigpending(&before_);
     sigset_t ours;
@@ -95,10 +90,6 @@ class quiet_writes {
 
   sigset_t before_;
   sigset_t mask_;
-#else
-  quiet_writes() noexcept {}
-  ~quiet_writes() {}
-#endif
 };
 
 /// What a file or a directory is, whatever its name or number: a link may take its place, and a
@@ -112,29 +103,19 @@ struct file_identity {
   file_identity() = default;
   /// Of an open file.
   explicit file_identity([[maybe_unused]] std::FILE* stream) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     *this = file_identity(::fileno(stream));
-#endif
   }
   explicit file_identity([[maybe_unused]] int descriptor) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
     if (::fstat(descriptor, &found) == 0) *this = file_identity(found);
-#endif
   }
-#if defined(__linux__) || defined(__APPLE__)
   explicit file_identity(struct stat const& found) noexcept
       : known(true),
         device(static_cast<std::uint64_t>(found.st_dev)),
         file(static_cast<std::uint64_t>(found.st_ino)) {
-#if defined(__APPLE__)
-    timespec const& time = found.st_mtimespec;
-#else
     timespec const& time = found.st_mtim;
-#endif
     modified = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
   }
-#endif
 
   /// Not whether it was modified.
   bool same_as(file_identity const& other) const noexcept {
@@ -147,7 +128,6 @@ struct file_identity {
   }
 };
 
-#if !defined(_WIN32)
 /// The lowest number that a file of Strata's gets where there is room.
 inline int lowest_own_descriptor() noexcept {
   constexpr rlim_t most = 1024;  // the kernel's table of a process has room up to the highest one
@@ -172,7 +152,6 @@ inline int raise_descriptor(int file) noexcept {
   errno = error;
   return raised;
 }
-#endif
 
 }  // namespace detail
 STRATA_END

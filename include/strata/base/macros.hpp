@@ -15,10 +15,14 @@
 #endif
 #endif
 
-// STRATA_ENABLED: 1 compiles the instrumentation in (the default), 0 leaves nothing of it. Set it
-// for the whole program (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF); units that differ still
-// link, because the mode is part of the name of every class that depends on it.
-#ifndef STRATA_ENABLED
+// STRATA_ENABLED: 1 compiles the instrumentation in (the default on Linux), 0 leaves nothing of it
+// (elsewhere). Set it for the whole program (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF);
+// units that differ still link, because the mode is part of the name of every class that depends on
+// it.
+#if !defined(__linux__)
+#undef STRATA_ENABLED
+#define STRATA_ENABLED 0
+#elif !defined(STRATA_ENABLED)
 #define STRATA_ENABLED 1
 #endif
 
@@ -143,38 +147,19 @@
 #endif
 
 // Visible across shared objects even under -fvisibility=hidden.
-#if defined(_WIN32)
-#define STRATA_DETAIL_EXPORT
-#define STRATA_DETAIL_COLD __declspec(noinline)
-#if defined(__GNUC__)
-#define STRATA_DETAIL_ALWAYS_INLINE __attribute__((always_inline))  // MinGW's is of its headers
-#else
-#define STRATA_DETAIL_ALWAYS_INLINE __forceinline
-#endif
-#define STRATA_DETAIL_UNLIKELY(x) (x)
-#else
 #define STRATA_DETAIL_EXPORT __attribute__((visibility("default")))
 #define STRATA_DETAIL_COLD __attribute__((noinline, cold))
 #define STRATA_DETAIL_ALWAYS_INLINE __attribute__((always_inline))
 #define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#endif
 
-// One in each program and shared object. On Linux they find each other (annotate/process.hpp), and
+// One in each program and shared object. They find each other (annotate/process.hpp), and
 // one that is not recorded can be unloaded: what the linker would merge between them (g++:
 // STB_GNU_UNIQUE) stays in the process until it ends.
-#if defined(__linux__)
 #define STRATA_DETAIL_OF_MODULE __attribute__((visibility("hidden")))
-#else
-#define STRATA_DETAIL_OF_MODULE STRATA_DETAIL_EXPORT
-#endif
 
 // A body that is in the implementation alone, for a function that the light headers declare.
 // Several implementations may meet in one program or process: the linker keeps one.
-#if defined(_WIN32)
-#define STRATA_DETAIL_BODY inline __attribute__((used))
-#else
 #define STRATA_DETAIL_BODY __attribute__((weak))
-#endif
 
 // Ranges may be in functions that nvcc compiles for the device too; there they do nothing.
 #if defined(__CUDACC__)

@@ -5,9 +5,7 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/text.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -57,27 +55,17 @@ class progress_line : uncopied {
   }
 
   static int number_of(std::FILE* stream) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     return stream == nullptr ? -1 : ::fileno(stream);
-#else
-    (void)stream;
-    return -1;
-#endif
   }
 
   /// Columns of the terminal; 0 where it is none that can be written over.
   static std::size_t width_of(int file) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     char const* const kind = variable("TERM");
     if (file < 0 || ::isatty(file) == 0) return 0;
     if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
     winsize size{};
     if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
     return 80;
-#else
-    (void)file;
-    return 0;
-#endif
   }
 
   int file_;

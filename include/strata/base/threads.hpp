@@ -9,92 +9,18 @@
 #include <cstdint>
 
 #if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#elif defined(__APPLE__)
-#include <time.h>
-#else
-#include <chrono>
 #endif
 #if !defined(__GNUC__)
 #include <atomic>
 #endif
-#if defined(__linux__) || defined(__APPLE__)
-#include <pthread.h>
-#include <sched.h>
-#include <time.h>
-#else
-#include <mutex>
-#endif
 
 STRATA_BEGIN_LIGHT
 namespace detail {
-
-// The end of a wait. Signals cut each sleep and each poll short, and a clock may stand still: a
-// library such as libfaketime replaces the C library's. So the end is a moment, the clock is the
-// kernel's own, and looks count where even that one does not continue.
-
-/// CLOCK_MONOTONIC of the kernel itself. Units: ns. Cost: a system call.
-inline std::int64_t kernel_ns() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
-  timespec now{};
-#if defined(SYS_clock_gettime)
-  if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0)
-#endif
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-#else
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-#endif
-}
-
-/// A moment until which something is waited for. Threads: one.
-template <std::int64_t (*clock)() noexcept>
-class deadline_by {
- public:
-  explicit deadline_by(std::int64_t wait_ns) noexcept : wait_ns_(wait_ns), seen_ns_(clock()) {
-    latest_ns_ = seen_ns_ + wait_ns;
-  }
-
-  /// Whether the wait continues. A look at a clock that stands still takes 0.2 ms.
-  bool lasts() noexcept {
-    std::int64_t const now = clock();
-    if (now >= latest_ns_) return false;
-    if (now > seen_ns_) {
-      seen_ns_ = now;
-      return true;
-    }
-    rest();
-    still_ns_ += rest_ns;
-    return still_ns_ < wait_ns_;
-  }
-
-  /// How long to wait for an event, 0 at the end. Units: milliseconds, rounded up.
-  int left_ms() const noexcept {
-    constexpr std::int64_t ms = 1'000'000;
-    std::int64_t const left = latest_ns_ - clock();
-    return left <= 0 ? 0 : static_cast<int>((left + ms - 1) / ms);
-  }
-
- private:
-  static constexpr std::int64_t rest_ns = 200'000;
-
-  static void rest() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
-    timespec const moment{0, static_cast<long>(rest_ns)};
-    (void)nanosleep(&moment, nullptr);
-#endif
-  }
-
-  std::int64_t wait_ns_;
-  std::int64_t seen_ns_;
-  std::int64_t latest_ns_ = 0;
-  std::int64_t still_ns_ = 0;  // that the clock stood still
-};
-using deadline = deadline_by<&kernel_ns>;
 
 #if defined(__GNUC__)
 
@@ -175,20 +101,73 @@ using std::memory_order_seq_cst;
 
 #endif
 
-/// Lets another thread have the CPU.
-inline void yield_thread() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
-  sched_yield();
+#if defined(__linux__)  // the rest is of what records
+
+// The end of a wait. Signals cut each sleep and each poll short, and a clock may stand still: a
+// library such as libfaketime replaces the C library's. So the end is a moment, the clock is the
+// kernel's own, and looks count where even that one does not continue.
+
+/// CLOCK_MONOTONIC of the kernel itself. Units: ns. Cost: a system call.
+inline std::int64_t kernel_ns() noexcept {
+  timespec now{};
+#if defined(SYS_clock_gettime)
+  if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0)
 #endif
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
+
+/// A moment until which something is waited for. Threads: one.
+template <std::int64_t (*clock)() noexcept>
+class deadline_by {
+ public:
+  explicit deadline_by(std::int64_t wait_ns) noexcept : wait_ns_(wait_ns), seen_ns_(clock()) {
+    latest_ns_ = seen_ns_ + wait_ns;
+  }
+
+  /// Whether the wait continues. A look at a clock that stands still takes 0.2 ms.
+  bool lasts() noexcept {
+    std::int64_t const now = clock();
+    if (now >= latest_ns_) return false;
+    if (now > seen_ns_) {
+      seen_ns_ = now;
+      return true;
+    }
+    rest();
+    still_ns_ += rest_ns;
+    return still_ns_ < wait_ns_;
+  }
+
+  /// How long to wait for an event, 0 at the end. Units: milliseconds, rounded up.
+  int left_ms() const noexcept {
+    constexpr std::int64_t ms = 1'000'000;
+    std::int64_t const left = latest_ns_ - clock();
+    return left <= 0 ? 0 : static_cast<int>((left + ms - 1) / ms);
+  }
+
+ private:
+  static constexpr std::int64_t rest_ns = 200'000;
+
+  static void rest() noexcept {
+    timespec const moment{0, static_cast<long>(rest_ns)};
+    (void)nanosleep(&moment, nullptr);
+  }
+
+  std::int64_t wait_ns_;
+  std::int64_t seen_ns_;
+  std::int64_t latest_ns_ = 0;
+  std::int64_t still_ns_ = 0;  // that the clock stood still
+};
+using deadline = deadline_by<&kernel_ns>;
+
+/// Lets another thread have the CPU.
+inline void yield_thread() noexcept { sched_yield(); }
 
 /// Lets other threads have the CPU: for a moment, and from the 64th turn of a wait on for 0.2 ms.
 inline void wait_a_turn(unsigned turn) noexcept {
   if (turn < 64) return yield_thread();
-#if defined(__linux__) || defined(__APPLE__)
   timespec const moment{0, 200'000};
   nanosleep(&moment, nullptr);
-#endif
 }
 
 /// What a thread may call while it holds a mutex. Where that is nothing of others, a call of the
@@ -216,7 +195,6 @@ class spin_mutex {
   int weight_ = static_cast<int>(held_over::memory);
 };
 
-#if defined(__linux__) || defined(__APPLE__)
 /// The system's mutex, for what is held longer or often. It is std::mutex without <mutex>, which
 /// takes a compiler as long as <string>. Threads: any.
 class system_mutex {
@@ -235,17 +213,6 @@ class system_mutex {
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   int weight_ = static_cast<int>(held_over::memory);
 };
-#else
-class system_mutex : public std::mutex {
- public:
-  system_mutex() noexcept = default;
-  explicit system_mutex(held_over what) noexcept : weight_(static_cast<int>(what)) {}
-  int weight() const noexcept { return weight_; }
-
- private:
-  int weight_ = static_cast<int>(held_over::memory);
-};
-#endif
 
 /// Locks a mutex, unless it stays taken for so many milliseconds. Returns: whether it is locked.
 inline bool lock_within(system_mutex& which, unsigned patience_ms) noexcept {
@@ -291,6 +258,8 @@ class lock_of {
 };
 using spin_lock = lock_of<spin_mutex>;
 using system_lock = lock_of<system_mutex>;
+
+#endif
 
 }  // namespace detail
 STRATA_END_LIGHT

@@ -8,9 +8,7 @@
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <sys/stat.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -135,10 +133,8 @@ class ceilings_file {
  private:
   /// A pipe would wait for who writes.
   static std::FILE* open(std::string const& path) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return nullptr;
-#endif
     return std::fopen(path.c_str(), "rb");
   }
 

@@ -14,7 +14,6 @@ struct apart_work {
   void* context;
 };
 
-#if defined(__linux__)
 /// For a thread that began after main had ended. The last thread of the program may be in exit()
 /// since then: it counts as ended, so that the C library would take the end of this one for the
 /// last, and call exit() beside it. Returns: only where another thread of Strata's exits.
@@ -26,13 +25,11 @@ inline void end_with_program() noexcept {
   }
   program_threads::end_process();
 }
-#endif
 
 /// Does a thing in a thread of Strata's own, that of a call which may never come back. The thread
 /// is not waited for: what it uses has to live as long as the process. Threads: any.
 /// Returns: false where no thread can be started.
 inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
-#if defined(__linux__)
   pthread_t made{};
   void* (*const run)(void*) = [](void* context) -> void* {
     name_thread("strata-drain");
@@ -50,7 +47,6 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
     pthread_detach(made);
     return true;
   }
-#endif
   return false;
 }
 
@@ -58,11 +54,9 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
 /// ends with the last of the program's threads, as it would have, once that main has ended by
 /// pthread_exit. Threads: any.
 inline void end_with_last_thread() noexcept {
-#if defined(__linux__)
   static apart_work ends{[](void*) noexcept { end_with_program(); }, nullptr};
   static atomic<bool> begun{false};
   if (!begun.exchange(true)) (void)do_apart(ends);
-#endif
 }
 
 /// How long the work of a device is waited for: `drain=` ms, and so long after each record that is

@@ -151,7 +151,6 @@ class cuda_watch : uncopied {
  public:
   /// Errors: unavailable: no thread can be started.
   status start() {
-#if defined(__linux__)
     ended_.store(false);
     stop_.reset();
     owned_thread thread;
@@ -161,7 +160,6 @@ class cuda_watch : uncopied {
       return {};
     }
     ended_.store(true);
-#endif
     return {
         errc::unavailable,
         "no device activity of a program that begins to use CUDA after its first range, since no "
@@ -172,18 +170,15 @@ class cuda_watch : uncopied {
   /// Ends the thread. Returns: false where it is in a call that does not come back within so many
   /// ms. Requires: nothing is waited for any more.
   bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
-#if defined(__linux__)
     stop_.make();
     deadline patience(std::int64_t{patience_ms} * 1'000'000 + 2 * period_ns);
     for (unsigned turn = 0; !ended_.load(); ++turn) {
       if (!patience.lasts()) return false;
       wait_a_turn(turn);
     }
-#endif
     return true;
   }
 
-#if defined(__linux__)
  private:
   static constexpr std::int64_t period_ns = 5'000'000;
 
@@ -205,7 +200,6 @@ class cuda_watch : uncopied {
 
   atomic<bool> ended_{true};
   stop_request stop_;
-#endif
 };
 
 /// The device activity of one session: CUPTI comes with the session, or with its first window, and

@@ -119,9 +119,7 @@ class environment_session {
     if (std::string const file = made->recording_file(); !file.empty())
       exit_hooks::name_recording(file);
     exit_hooks::install(&finish);  // from here on nothing that fails leaves a session unreported
-#if defined(__linux__)
     pthread_atfork(nullptr, nullptr, &child_ranges::listen);
-#endif
     made->add_said_problems(problems);
     return true;
   }

@@ -58,19 +58,15 @@ class exit_hooks {
     // Twice: where a signal's handler interrupts the report and exits, the other one says so.
     for (int i = 0; i < 2; ++i) std::atexit([] { run(ending::exit); });
     block().report_at_exit.store([] { run(ending::exit); });
-#if defined(__linux__)
     for (int i = 0; i < 2; ++i) std::at_quick_exit([] { run(ending::quick_exit); });
-#endif
     all.previous_terminate = std::set_terminate([] {
       run(ending::terminate);
       std::terminate_handler const previous = instance().previous_terminate;
       if (previous != nullptr) previous();
       std::abort();
     });
-#if defined(__linux__)
     pthread_atfork([] { instance().forked_by.store(getpid()); }, nullptr, [] { leave_signals(); });
     watch_signals();
-#endif
   }
 
  private:
@@ -93,7 +89,6 @@ class exit_hooks {
     /// What keeps what was recorded, or the file that has it.
     char recording[512] = "strata: with formats=recording an abort loses only the last second\n";
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by kernel_ns()
-#if defined(__linux__)
     atomic<bool> watches{false};
     atomic<bool> leaves_interrupt{false};         // to Python
     python_question* python_has_begun = nullptr;  // of Python, where it is left SIGINT
@@ -101,7 +96,6 @@ class exit_hooks {
     atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
     atomic<long> reporter{0};                    // that thread, as Linux numbers it
     sigset_t mask{};                             // of the thread that installed the hooks
-#endif
   };
 
   static hooks& instance() {
@@ -134,12 +128,10 @@ class exit_hooks {
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
       // Another thread writes the report, for which the process waits.
-#if defined(__linux__)
       if (how == ending::signal) {
         (void)await_report();
         return;
       }
-#endif
       for (unsigned turn = 0; phase().load() == process_phase::ending; ++turn) wait_a_turn(turn);
       return;
     }
@@ -154,32 +146,25 @@ class exit_hooks {
   /// Strata: it may be in a signal's handler, as a signal that has one is blocked in it.
   static bool interrupts_something() noexcept {
     if (locks_of_this_thread() != 0) return true;
-#if defined(__linux__)
     sigset_t blocked;
     sigemptyset(&blocked);
     (void)pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
     for (int which = 1; which < NSIG; ++which) {
       if (sigismember(&blocked, which) == 1 && is_handled(which)) return true;
     }
-#endif
     return false;
   }
 
   /// Whether a report fits on this thread's stack, with room to spare.
   static bool has_stack() noexcept {
-#if defined(__linux__)
     constexpr std::size_t max_of_a_report = std::size_t{256} << 10;
     return machine::stack_left() > max_of_a_report;
-#else
-    return true;
-#endif
   }
 
   /// The watcher, the thread that waits for signals, makes the report, and this one waits for it.
   /// Where the report stands still, it waits for a lock that this thread holds: it is given up.
   /// Returns: false where there is no such thread, and this one may make the report.
   static bool leave_to_watcher([[maybe_unused]] ending how) noexcept {
-#if defined(__linux__)
     hooks& all = instance();
     if (all.watches.load()) {
       int nothing = 0;
@@ -192,7 +177,6 @@ class exit_hooks {
     } else if (locks_of_this_thread() == 0) {
       return false;
     }
-#endif
     lose_report();
     return true;
   }
@@ -205,11 +189,9 @@ class exit_hooks {
 
   /// This thread makes the report.
   static void note_reporter() noexcept {
-#if defined(__linux__)
     clockid_t own{};
     if (pthread_getcpuclockid(pthread_self(), &own) == 0) instance().computed.store(own);
     instance().reporter.store(syscall(SYS_gettid));
-#endif
   }
 
   /// Ends with another code than the program's. The C library of GNU continues with the handlers
@@ -226,14 +208,11 @@ class exit_hooks {
 
   /// On a page that forked children share.
   static void share_account() noexcept {
-#if defined(__linux__)
     void* const page = mmap(nullptr, sizeof(shared_account), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page != MAP_FAILED) instance().shared = new (page) shared_account;
-#endif
   }
 
-#if defined(__linux__)
   /// The process that recorded.
   static pid_t recorder() noexcept { return static_cast<pid_t>(block().owner.load()); }
 
@@ -246,11 +225,9 @@ class exit_hooks {
     std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(process));
     return !has_threads && main_has_ended(path);
   }
-#endif
 
   /// A forked child ends: the report is lost where its parent has ended without one.
   static void say_lost() noexcept {
-#if defined(__linux__)
     static atomic<bool> said{false};
     // A child gets another parent once each thread of its parent is about to end.
     bool const is_orphan = instance().forked_by.load() == recorder() && getppid() != recorder();
@@ -258,10 +235,8 @@ class exit_hooks {
     if (instance().shared->reported.load() || !gone || said.exchange(true)) return;
     say("the process that recorded ended without a report, by _exit, daemon() or a signal, and a "
         "forked child records nothing: let the first range come after daemon()");
-#endif
   }
 
-#if defined(__linux__)
   static constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
   /// How the watcher is asked for the report of an exit: no signal has such a number.
@@ -507,7 +482,6 @@ class exit_hooks {
     pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);  // the other threads may have blocked it
     return nullptr;
   }
-#endif
 };
 
 }  // namespace detail

@@ -111,10 +111,8 @@ class growing_file : uncopied {
 
   /// The report that begins there is whole: from now on it is read, and not the pieces alone.
   void mark_finished([[maybe_unused]] std::uint64_t report_begin) {
-#if defined(__linux__)
     constexpr auto kind = static_cast<char>(recording_part::profile);
     if (pwrite(fileno(file_), &kind, 1, static_cast<off_t>(report_begin)) != 1) out_->fail(errno);
-#endif
   }
 
   /// The disk is full, say: what was written stays, under the name that says that it is not whole.

@@ -199,28 +199,23 @@ class watchdog : uncopied {
   status start(std::uint32_t patience_s) {
     patience_ns_ = std::int64_t{patience_s} * 1'000'000'000;
     if (patience_s == 0) return {};
-#if defined(__linux__)
     ended_.reset();
     if (thread_.start(&run, this)) return {};
-#endif
     return {errc::unavailable,
             "watchdog= does not watch, since no thread can be started: raise ulimit -u"};
   }
 
   /// Ends the thread. Threads: any.
   void stop() noexcept {
-#if defined(__linux__)
     if (!thread_.runs()) return;
     ended_.make();
     thread_.join();
-#endif
   }
 
  private:
   static constexpr std::int64_t period_ns = 50'000'000;
   static constexpr std::int64_t between_reports_ns = 60'000'000'000;
 
-#if defined(__linux__)
   /// Until the session ends, or no other thread is left in the process.
   static void* run(void* context) {
     auto& self = *static_cast<watchdog*>(context);
@@ -234,7 +229,6 @@ class watchdog : uncopied {
     }
     return nullptr;
   }
-#endif
 
   void look() {
     std::int64_t const now = kernel_ns();
@@ -268,10 +262,8 @@ class watchdog : uncopied {
   std::int64_t since_ = 0;
   std::int64_t next_ = 0;
   std::uint64_t mark_ = 0;
-#if defined(__linux__)
   stop_request ended_;
   owned_thread thread_;
-#endif
 };
 
 }  // namespace detail

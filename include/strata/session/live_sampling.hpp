@@ -12,9 +12,7 @@
 #include <strata/session/own_threads.hpp>
 #include <strata/session/sampled_ranges.hpp>
 
-#if defined(__linux__)
 #include <time.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -52,7 +50,6 @@ class live_sampling {
     bridge_.clear();
     store_.begin(0, room_bytes_);
     choose_device();
-#if defined(__linux__)
     ended_.store(false);
     stop_.reset();
     owned_thread thread;
@@ -62,7 +59,6 @@ class live_sampling {
       return {};
     }
     ended_.store(true);
-#endif
     wanted_ = false;
     return {errc::unavailable,
             "live: nothing is sampled, since no thread can be started: raise ulimit -u"};
@@ -85,7 +81,6 @@ class live_sampling {
   /// Ends the sampling and the thread. Returns: false where it is in a call that does not come back
   /// within so many ms: then nothing of it may be used any more.
   bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
-#if defined(__linux__)
     if (!wanted_) return true;
     stop_.make();
     deadline patience(std::int64_t{patience_ms} * 1'000'000 + 50'000'000);
@@ -93,7 +88,6 @@ class live_sampling {
       if (!patience.lasts()) return false;
       wait_a_turn(turn);
     }
-#endif
     return true;
   }
 
@@ -161,7 +155,6 @@ class live_sampling {
 
   std::int64_t began_ns_ = 0;  // when the program was seen to use CUDA
 
-#if defined(__linux__)
   /// CUPTI's objects are destroyed after the exit handlers that are younger.
   static cupti_presence& presence() {
     static auto* const only = new cupti_presence;
@@ -298,7 +291,6 @@ class live_sampling {
 
   stop_request stop_;
   std::int64_t next_clock_ns_ = 0;
-#endif
 
   bool wanted_ = false;
   std::int64_t interval_ns_ = usual_interval_ns;

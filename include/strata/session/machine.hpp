@@ -6,9 +6,7 @@
 
 #include <time.h>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -27,14 +25,12 @@ class machine {
   /// The path from the root, as it is now: the program may change its directory. `~/` is the
   /// user's own: a shell leaves it alone within STRATA=....
   static std::string absolute(std::string const& path) {
-#if defined(__linux__) || defined(__APPLE__)
     char const* const home = variable("HOME");
     if (path.compare(0, 2, "~/") == 0 && home != nullptr && *home == '/')
       return home + path.substr(1);
     char here[4096];
     if (!path.empty() && path.front() != '/' && getcwd(here, sizeof here) != nullptr)
       return sentence(here) << (here[1] == '\0' ? "" : "/") << path;
-#endif
     return path;
   }
 
@@ -121,17 +117,12 @@ class machine {
   static std::string time_text(std::int64_t unix_ns) {
     auto const seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
     tm parts{};
-#if defined(_WIN32)
-    gmtime_s(&parts, &seconds);
-#else
     gmtime_r(&seconds, &parts);
-#endif
     char text[32];
     std::size_t const length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
     return std::string(text, length);
   }
 
-#if defined(__linux__)
   /// Bytes of stack that this thread has left; none in a fiber, whose stack is not the thread's.
   static std::size_t stack_left() noexcept {
     constexpr std::size_t unknown = (std::numeric_limits<std::size_t>::max)();
@@ -146,16 +137,11 @@ class machine {
     std::uintptr_t const left = here - reinterpret_cast<std::uintptr_t>(lowest);
     return left < size ? left : 0;
   }
-#endif
 
  private:
   static std::string host() {
-#if defined(__linux__) || defined(__APPLE__)
     char name[256] = {};
     if (gethostname(name, sizeof name - 1) == 0) return name;
-#elif defined(_WIN32)
-    if (char const* const name = variable("COMPUTERNAME")) return name;
-#endif
     return {};
   }
 

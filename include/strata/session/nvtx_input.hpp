@@ -16,7 +16,6 @@ class borrowed_variable : uncopied {
 
   /// Returns: false where memory is short. Requires: it is not set.
   bool set([[maybe_unused]] char const* name, [[maybe_unused]] std::string const& value) {
-#if defined(__linux__)
     give_back();
     text_ = sentence(name) << "=" << value;
     if (!set_variable(name, value.c_str())) return false;
@@ -26,7 +25,6 @@ class borrowed_variable : uncopied {
       if (char const* const text = set_now().load()) drop_variable(text);
     });
     (void)at_fork;
-#endif
     return true;
   }
 
@@ -34,12 +32,10 @@ class borrowed_variable : uncopied {
   void give_back() noexcept {
     char const* const name = std::exchange(name_, nullptr);
     if (name == nullptr) return;
-#if defined(__linux__)
     set_now().store(nullptr);
     char const* const value = variable(name);
     if (value != nullptr && text_.compare(std::strlen(name) + 1, text_.npos, value) == 0)
       (void)set_variable(name, nullptr);
-#endif
   }
 
  private:
@@ -80,11 +76,9 @@ class nvtx_input {
     std::string library;
     status const heard = activity_collector::instance().receive_nvtx(library);
     if (!heard.ok()) return heard;
-#if defined(__linux__)
     if (!named && !borrowed_.set(variable, library))
       return {errc::internal,
               "nvtx=in: the environment is full: set NVTX_INJECTION64_PATH to " + library};
-#endif
     ours.nvtx_from.store(nvtx_source::cupti);
     (void)nvtx_ranges::heard();
     waits_ = true;
@@ -99,7 +93,6 @@ class nvtx_input {
   /// Whether NVTX loads this module as its tool, or has done so.
   static bool is_the_tool() {
     process_block& ours = block();
-#if defined(__linux__)
     char const* const tool = detail::variable(variable);
     Dl_info own{};
     if (tool != nullptr && *tool != '\0' && dladdr(static_cast<void*>(&module_mark), &own) != 0 &&
@@ -111,7 +104,6 @@ class nvtx_input {
       std::free(named);
       std::free(here);
     }
-#endif
     return ours.nvtx_from.load() == nvtx_source::injection;
   }
 
@@ -155,9 +147,7 @@ inline status send_to_nvtx(options const& wanted) {
     return {errc::unavailable,
             "ranges do not go to NVTX: no source file includes <strata/nvtx.hpp>, which needs "
             "NVTX's headers (they come with the CUDA toolkit)"};
-#if defined(__linux__)
   pin_module(reinterpret_cast<void const*>(ours.nvtx_push));
-#endif
   recorder_state& state = recorder::instance().state();
   state.forward_begin.store(ours.nvtx_push);
   state.forward_end.store(ours.nvtx_pop);

@@ -7,19 +7,9 @@
 
 #include <sys/stat.h>
 
-#if defined(_WIN32)
-#include <direct.h>
-#else
-#include <fcntl.h>
-#include <unistd.h>
-#endif
-#if defined(_WIN32)
-#include <direct.h>
-#else
 #include <fcntl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -33,20 +23,14 @@ class open_folder : uncopied {
   /// A path of no length is the working directory. `error` says whether it could be opened.
   explicit open_folder(std::string const& path, last_link link = last_link::followed) noexcept
       : path_(path.c_str()) {
-#if !defined(_WIN32)
     int const flags = link == last_link::refused ? O_NOFOLLOW : 0;
     number_ = raise_descriptor(
         ::open(*path_ == '\0' ? "." : path_, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags, 0));
     if (number_ < 0) error_ = errno;
     begun_ = file_identity(number_);
-#else
-    (void)link;
-#endif
   }
   ~open_folder() {
-#if !defined(_WIN32)
     if (file() >= 0) (void)::close(number_);
-#endif
   }
 
   /// 0, or errno of the directory itself.
@@ -54,43 +38,24 @@ class open_folder : uncopied {
 
   /// Requires: the directory is open. Returns: 0 or errno; here and below.
   int make_folder(std::string const& name) const {
-#if defined(_WIN32)
-    return _mkdir(full(name).c_str()) == 0 ? 0 : errno;
-#else
     return ::mkdirat(file(), name.c_str(), 0777) == 0 ? 0 : errno;
-#endif
   }
 
   /// Begins a file that was not there. Returns: null, with errno, where it cannot.
   std::FILE* create(std::string const& name) const {
-#if defined(_WIN32)
-    return std::fopen(full(name).c_str(), "wb");
-#else
     int const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int const made = raise_descriptor(::openat(file(), name.c_str(), flags, 0666));
     return made < 0 ? nullptr : ::fdopen(made, "wb");
-#endif
   }
 
   int rename(std::string const& from, std::string const& name) const {
-#if defined(_WIN32)
-    return std::rename(full(from).c_str(), full(name).c_str()) == 0 ? 0 : errno;
-#else
     return ::renameat(file(), from.c_str(), file(), name.c_str()) == 0 ? 0 : errno;
-#endif
   }
 
-  void remove(std::string const& name) const {
-#if defined(_WIN32)
-    (void)std::remove(full(name).c_str());
-#else
-    (void)::unlinkat(file(), name.c_str(), 0);
-#endif
-  }
+  void remove(std::string const& name) const { (void)::unlinkat(file(), name.c_str(), 0); }
 
   /// Lets the link `name` lead to `target` beside it, where nothing but a link has that name.
   void link(std::string const& name, std::string const& target) const {
-#if !defined(_WIN32)
     struct stat found {};
     bool const there = ::fstatat(file(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && !S_ISLNK(found.st_mode)) return;
@@ -98,34 +63,23 @@ class open_folder : uncopied {
                                             << monotonic_ns() << ".part";
     if (::symlinkat(target.c_str(), file(), part.c_str()) != 0) return;
     if (rename(part, name) != 0) remove(part);
-#else
-    (void)name, (void)target;
-#endif
   }
 
   /// The user that a directory belongs to: this one, or one in it. -1 where that is not known.
   long owner(std::string const& name = {}) const {
-#if !defined(_WIN32)
     struct stat found {};
     bool const known = name.empty()
                            ? ::fstat(file(), &found) == 0
                            : ::fstatat(file(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
     if (known) return static_cast<long>(found.st_uid);
-#else
-    (void)name;
-#endif
     return -1;
   }
 
   /// The file of this name; not known where there is none.
   file_identity which(std::string const& name) const noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
     if (::fstatat(file(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0)
       return file_identity(found);
-#else
-    (void)name;
-#endif
     return {};
   }
 
@@ -134,7 +88,6 @@ class open_folder : uncopied {
   /// such as /tmp (the sticky bit). For root all others are good where not everybody may write:
   /// containers run as root, in directories of the user who began them.
   static std::string objection([[maybe_unused]] std::string const& path) {
-#if !defined(_WIN32)
     long const user = static_cast<long>(::geteuid());
     std::string folder = path.empty() || path.front() != '/' ? "." : "/";
     struct stat last {};
@@ -156,13 +109,9 @@ class open_folder : uncopied {
     if (belongs_to(last, user) || (last.st_mode & S_ISVTX) != 0 || closed) return {};
     return sentence(folder) << " belongs to another user (uid " << last.st_uid
                             << "), who could replace what is written there";
-#else
-    return {};
-#endif
   }
 
  private:
-#if !defined(_WIN32)
   static bool belongs_to(struct stat const& found, long user) noexcept {
     return found.st_uid == 0 || static_cast<long>(found.st_uid) == user;
   }
@@ -171,9 +120,6 @@ class open_folder : uncopied {
   int file() const noexcept {
     return !begun_.known || begun_.same_as(file_identity(number_)) ? number_ : -1;
   }
-#else
-  std::string full(std::string const& name) const { return std::string(path_) + "/" + name; }
-#endif
 
   char const* path_;
   int number_ = -1;
@@ -246,11 +192,9 @@ class output_directory {
 
   /// Bytes that this user may still write there; as many as there are where nobody knows.
   std::uint64_t room() const noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     struct statvfs found {};
     if (::statvfs(path_.c_str(), &found) == 0 && found.f_blocks != 0)
       return static_cast<std::uint64_t>(found.f_bavail) * found.f_frsize;
-#endif
     return ~std::uint64_t{0};
   }
 
@@ -267,10 +211,8 @@ class output_directory {
   int number() const noexcept { return number_; }
 
   file_identity which() const noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
     if (::lstat(path_.c_str(), &found) == 0) return file_identity(found);
-#endif
     return {};
   }
 
@@ -278,7 +220,6 @@ class output_directory {
   /// another directory than it was, nor files that were written since. Not on Windows.
   static void remove(std::string const& path, vec<std::string> const& files,
                      file_identity const& made) {
-#if defined(__linux__) || defined(__APPLE__)
     int const folder =
         raise_descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (folder < 0) return;
@@ -293,9 +234,6 @@ class output_directory {
     }
     ::close(folder);
     if (same) remove_empty(path);
-#else
-    (void)path, (void)files, (void)made;
-#endif
   }
 
   /// Removes the directory if nothing is in it.
@@ -428,31 +366,16 @@ class output_directory {
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
   }
 
-  static void remove_empty(std::string const& path) noexcept {
-#if defined(_WIN32)
-    (void)_rmdir(path.c_str());
-#else
-    (void)::rmdir(path.c_str());
-#endif
-  }
+  static void remove_empty(std::string const& path) noexcept { (void)::rmdir(path.c_str()); }
 
   static int make_one(std::string const& path) noexcept {
-#if defined(_WIN32)
-    return _mkdir(path.c_str()) == 0 ? 0 : errno;
-#else
     return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
-#endif
   }
 
   /// Neither a directory nor a file: nothing is made beside /dev/null.
   static bool is_special(std::string const& path) noexcept {
-#if defined(_WIN32)
-    struct _stat64 found {};
-    return _stat64(path.c_str(), &found) != 0 || (found.st_mode & (_S_IFDIR | _S_IFREG)) == 0;
-#else
     struct stat found {};
     return ::stat(path.c_str(), &found) != 0 || !(S_ISDIR(found.st_mode) || S_ISREG(found.st_mode));
-#endif
   }
 
   static status failure(std::string const& path, int error) {

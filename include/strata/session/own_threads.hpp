@@ -4,20 +4,15 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/vocabulary.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
-#endif
-#if defined(__linux__)
-#include <fcntl.h>
-#include <linux/futex.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
 
-#if defined(__linux__) || defined(__APPLE__)
 /// Starts a thread of Strata's, which takes no signals of the program. Returns: whether it runs.
 inline bool start_thread(pthread_t& made, void* (*body)(void*), void* context) noexcept {
   sigset_t everything;
@@ -45,9 +40,7 @@ class owned_thread {
   }
   /// As name_thread, by the thread that started it, before anybody looks.
   void name([[maybe_unused]] char const* name) noexcept {
-#if defined(__linux__)
     if (runs_) pthread_setname_np(id_, name);
-#endif
   }
   /// Nobody waits for it from now on.
   void detach() noexcept {
@@ -58,9 +51,7 @@ class owned_thread {
   pthread_t id_{};
   bool runs_ = false;
 };
-#endif
 
-#if defined(__linux__)
 /// Asks a thread of Strata's to end, which wakes it where it pauses. Threads: any; one pauses.
 class stop_request {
  public:
@@ -79,13 +70,10 @@ class stop_request {
  private:
   atomic<int> word_{0};
 };
-#endif
 
 /// Names the calling thread, one of Strata's, in debuggers and in /proc: 15 bytes at most.
 inline void name_thread([[maybe_unused]] char const* name) noexcept {
-#if defined(__linux__)
   pthread_setname_np(pthread_self(), name);
-#endif
 }
 
 /// Does a thing in a thread of its own that opens files beside the program: in a table of
@@ -93,7 +81,6 @@ inline void name_thread([[maybe_unused]] char const* name) noexcept {
 /// that the other one expects. Only stderr is in both. Where no thread can be started the calling
 /// one does it. `body` calls neither the driver nor CUPTI, whose files are the program's.
 inline void with_own_descriptors(callback<void()> body) noexcept {
-#if defined(__linux__)
   struct work {
     callback<void()>* body;
     static void* run(void* context) noexcept {
@@ -108,7 +95,6 @@ inline void with_own_descriptors(callback<void()> body) noexcept {
   } apart{&body};
   owned_thread thread;
   if (thread.start(&work::run, &apart)) return thread.join();
-#endif
   body();
 }
 
@@ -120,7 +106,6 @@ class own_thread : uncopied {
   ~own_thread() { block().own_threads.ended.fetch_add(1); }
 };
 
-#if defined(__linux__)
 /// Whether the main thread of a process has ended, by its file `stat`.
 inline bool main_has_ended(char const* path) noexcept {
   char text[512];
@@ -180,7 +165,6 @@ class program_threads {
 
   bool main_ended_ = false;
 };
-#endif
 
 }  // namespace detail
 STRATA_END

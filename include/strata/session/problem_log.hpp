@@ -16,23 +16,17 @@ class standard_error {
  public:
   /// The library is loaded: a number that is free now is no stderr later.
   static void watch() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     is_open_.store(look().known);
     console::ask_first(&is_here);
-#endif
   }
 
   /// A session begins: from now on it is this file.
   static void begin() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     file_identity const now = look();
     device_.store(now.device);
     file_.store(now.file);
     is_known_.store(now.known);
-#endif
   }
-
-#if defined(__linux__) || defined(__APPLE__)
 
  private:
   static bool is_here() noexcept {
@@ -53,7 +47,6 @@ class standard_error {
   static inline atomic<bool> is_known_{false};
   static inline atomic<std::uint64_t> device_{0};
   static inline atomic<std::uint64_t> file_{0};
-#endif
 };
 
 /// Adds what went wrong, once. Returns: whether nothing went wrong.

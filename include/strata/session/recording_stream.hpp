@@ -24,7 +24,6 @@ class recording_stream : uncopied {
   /// end.
   status open(output_directory const& directory, profile_environment environment,
               vec<status> const& problems) {
-#if defined(__linux__)
     for (status const& problem : problems) made_.problems.push_back(problem.message());
     made_.environment = std::move(environment);
     made_.traced = tracing_;
@@ -36,21 +35,13 @@ class recording_stream : uncopied {
     set_streaming(false);
     file_.abandon();
     return {errc::unavailable, no_thread};
-#else
-    (void)directory;
-    (void)environment;
-    (void)problems;
-    return {errc::not_supported, no_thread};
-#endif
   }
 
   /// Ends the thread; also called by that thread, when it is the last one of the process.
   void stop() noexcept {
-#if defined(__linux__)
     if (!thread_.runs()) return;
     ended_.make();
     thread_.join();
-#endif
   }
 
   /// Writes what was recorded until the session ended. Requires: `stop`, and no piece was taken.
@@ -89,7 +80,6 @@ class recording_stream : uncopied {
     set_streaming(false);
   }
 
-#if defined(__linux__)
   /// Until the session ends, or no other thread is left in the process.
   static void* run(void* context) {
     auto& self = *static_cast<recording_stream*>(context);
@@ -106,7 +96,6 @@ class recording_stream : uncopied {
     }
     return nullptr;
   }
-#endif
 
   /// What the host did goes to the file by pieces of time, so that a piece is small.
   void write(bool last) noexcept {
@@ -274,10 +263,8 @@ class recording_stream : uncopied {
   tick_converter ticks_;
   bool has_ticks_ = false;
   bool streams_ = false;
-#if defined(__linux__)
   stop_request ended_;
   owned_thread thread_;
-#endif
 };
 
 }  // namespace detail

@@ -5,9 +5,7 @@
 #include <strata/session/recording_stream.hpp>
 #include <strata/session/report_side.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -362,12 +360,7 @@ class report_files {
   }
 
   static bool is_terminal(bool on_stdout) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     return isatty(on_stdout ? STDOUT_FILENO : STDERR_FILENO) != 0;
-#else
-    (void)on_stdout;
-    return false;
-#endif
   }
 
   /// Whether the environment does not name a locale of another encoding, as LC_ALL=C does.
@@ -388,13 +381,9 @@ class report_files {
       int const asked = std::atoi(columns);
       if (asked >= 40) return asked;
     }
-#if defined(__linux__) || defined(__APPLE__)
     winsize size{};
     int const file = on_stdout ? STDOUT_FILENO : STDERR_FILENO;
     if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-#else
-    (void)on_stdout;
-#endif
     return 120;
   }
 

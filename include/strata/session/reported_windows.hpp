@@ -22,7 +22,6 @@ class file_watch : uncopied {
   /// The file as it is now is not a touched one. Errors: input_output: it cannot be looked at, yet;
   /// unavailable: there is no thread.
   status start([[maybe_unused]] std::string const& path) {
-#if defined(__linux__)
     stop();
     release();
     look_ = new look(path);
@@ -45,25 +44,17 @@ class file_watch : uncopied {
       wait_a_turn(turn);
     }
     return look_->problem();
-#else
-    return {errc::unavailable, "trigger= is not available on this system: nothing is recorded"};
-#endif
   }
 
   /// Whether the file was made or touched since the last call. Cost: an atomic is read.
   bool was_touched() noexcept {
-#if defined(__linux__)
     return look_ != nullptr && look_->touched.load(memory_order_relaxed) &&
            look_->touched.exchange(false);
-#else
-    return false;
-#endif
   }
 
   /// Ends the thread, or leaves it behind where the file system does not answer. What the thread
   /// looked at stays until the next start, since a step of another thread may read it meanwhile.
   void stop() noexcept {
-#if defined(__linux__)
     if (look_ == nullptr || std::exchange(is_stopped_, true)) return;
     look& own = *look_;
     own.ended.make();
@@ -75,17 +66,13 @@ class file_watch : uncopied {
     } else {
       pthread_join(thread_, nullptr);
     }
-#endif
   }
 
  private:
   void release() noexcept {
-#if defined(__linux__)
     if (look_ != nullptr) std::exchange(look_, nullptr)->release();
-#endif
   }
 
-#if defined(__linux__)
   static constexpr std::int64_t period_ns = 100'000'000;
   static constexpr std::int64_t longest_wait_ns = 1'000'000'000;
 
@@ -97,7 +84,8 @@ class file_watch : uncopied {
       if (users.fetch_sub(1) == 1) delete this;
     }
 
-    void at_file() { struct stat found { };
+    void at_file() {
+      struct stat found {};
       in_stat.store(true);
       if (ended.is_made()) return in_stat.store(false);
       bool const exists = ::stat(path.c_str(), &found) == 0;
@@ -117,7 +105,8 @@ class file_watch : uncopied {
     }
 
     /// Of the directory that the file is not in yet.
-    int folder_error() const { struct stat folder { };
+    int folder_error() const {
+      struct stat folder {};
       std::size_t const slash = path.rfind('/') + 1;
       return ::stat(path.substr(0, slash).c_str(), &folder) != 0 ? errno : 0;
     }
@@ -162,7 +151,6 @@ class file_watch : uncopied {
   look* look_ = nullptr;
   bool is_stopped_ = false;
   pthread_t thread_{};
-#endif
 };
 
 /// Windows of steps whose reports a thread of its own writes while the program continues. Each
@@ -307,14 +295,9 @@ class reported_windows {
     state_.store(state::idle, memory_order_release);
   }
 
-#if defined(__linux__) || defined(__APPLE__)
   bool start_thread() noexcept { return thread_.start(&run, this); }
   void join() noexcept { thread_.join(); }
   owned_thread thread_;
-#else
-  bool start_thread() noexcept { return false; }
-  void join() noexcept {}
-#endif
 
   std::string file_;  // of trigger=
   file_watch watch_;

@@ -337,7 +337,6 @@ class session_core : uncopied {
   static void silence_children() noexcept {
     unsigned long nobody = 0;
     if (!block().owner.compare_exchange_strong(nobody, process_id())) return;
-#if defined(__linux__) || defined(__APPLE__)
     // The thread that forks sees what the block's last owner has stored.
     auto* const before = +[] {
       if (block().mutex.try_lock()) block().mutex.unlock();
@@ -351,7 +350,6 @@ class session_core : uncopied {
       state.forward_end.store(nullptr);
       if (thread_recorder* const own = thread_recorder::current()) own->forget_observers();
     });
-#endif
   }
 
   void attempt(callback<void()> body) noexcept { problems_.attempt(body); }

@@ -8,7 +8,6 @@
 #include <mutex>
 #include <thread>
 
-#if defined(__linux__)
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/eventfd.h>
@@ -276,12 +275,3 @@ TEST_CASE("a schedule of steps counts the active ones") {
   }
   CHECK(within(faults, 2000, 0.02));
 }
-
-#else
-
-int main() {
-  std::puts("SKIPPED: perf_event_open is Linux's");
-  return 77;
-}
-
-#endif

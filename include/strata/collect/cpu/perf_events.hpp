@@ -7,9 +7,7 @@
 
 #include <climits>
 
-#if defined(__linux__)
 #include <dirent.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -60,7 +58,7 @@ struct perf_system {
   static perf_system const& real() noexcept;
 };
 
-#if defined(__linux__) && defined(SYS_perf_event_open)
+#if defined(SYS_perf_event_open)
 
 struct linux_perf {
   static int open(perf_attributes const& what, int thread, int leader) noexcept {

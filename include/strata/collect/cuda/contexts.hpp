@@ -3,10 +3,8 @@
 
 #include <strata/collect/cuda/driver.hpp>
 
-#if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
 #include <time.h>
-#endif
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -228,12 +226,8 @@ class capture_guard {
 
   /// A moment of 50 us.
   static void rest() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     timespec const moment{0, 50'000};
     (void)::nanosleep(&moment, nullptr);
-#else
-    yield_thread();
-#endif
   }
 
  private:
@@ -271,12 +265,7 @@ class capture_guard {
 
   /// The same in every module of the process; never 0.
   static std::uintptr_t this_thread() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     return reinterpret_cast<std::uintptr_t>(reinterpret_cast<void*>(::pthread_self()));
-#else
-    static thread_local char own;
-    return reinterpret_cast<std::uintptr_t>(&own);
-#endif
   }
 
   // With the mutex held.

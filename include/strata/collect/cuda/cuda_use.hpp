@@ -3,10 +3,8 @@
 
 #include <strata/collect/cuda/driver.hpp>
 
-#if defined(__linux__)
 #include <link.h>
 #include <pthread.h>
-#endif
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -54,10 +52,8 @@ class cuda_use {
   /// From now on a fork waits for threads that look for libcuda. The dynamic loader's lock over
   /// its list of libraries is not free in a child that was forked meanwhile.
   static void guard_forks() noexcept {
-#if defined(__linux__)
     static int const guarded = pthread_atfork(&begin_fork, &end_fork, &end_fork_in_child);
     (void)guarded;
-#endif
   }
 
  private:
@@ -75,7 +71,6 @@ class cuda_use {
     return only;
   }
 
-#if defined(__linux__)
   static void begin_fork() noexcept {
     constexpr unsigned max_turns = 200;  // some 30 ms
     facts& all = instance();
@@ -137,10 +132,6 @@ class cuda_use {
     if (driver_library::open_loaded(library)) (void)library.bind("cuCtxGetCurrent", ask);
     return ask;
   }
-#else
-  static question* find(facts&) noexcept { return nullptr; }
-  static bool is_loaded(char const*) noexcept { return false; }
-#endif
 };
 
 }  // namespace detail

@@ -5,9 +5,7 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
 
-#if defined(__linux__)
 #include <link.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -22,7 +20,6 @@ inline constexpr std::uint32_t null_buffer_version = 27;
 /// From this version on, CUPTI 12.5, the record of a context says whether it is a green one.
 inline constexpr std::uint32_t green_context_version = 23;
 
-#if defined(__linux__)
 /// Folder of a loaded shared object whose file name begins with `prefix`, or an empty string.
 inline std::string folder_of_loaded(char const* prefix) {
   struct search {
@@ -43,12 +40,10 @@ inline std::string folder_of_loaded(char const* prefix) {
       &wanted);
   return std::move(wanted.folder);
 }
-#endif
 
 /// Folders that may hold a libcupti, best first. All are absolute.
 inline vec<std::string> folders() {
   vec<std::string> list;
-#if defined(__linux__)
   const std::string runtime = folder_of_loaded("libcudart.so");
   if (!runtime.empty()) {
     list.push_back(runtime);
@@ -70,7 +65,6 @@ inline vec<std::string> folders() {
   }
   list.push_back("/opt/cuda/extras/CUPTI/lib64");
   list.push_back("/opt/cuda/lib64");
-#endif
   return list;
 }
 
@@ -98,7 +92,6 @@ struct cupti_file {
 
   /// Opens libcupti, without a driver. Errors: false, and `problem` says why.
   bool open(dynamic_library& library, int driver_major) {
-#if defined(__linux__)
     vec<std::string> const names = cupti::file_names(driver_major);
     if (open_loaded(library, names) || open_chosen(library, names)) return found(library);
     if (!problem.empty()) return false;
@@ -112,11 +105,6 @@ struct cupti_file {
     problem =
         "libcupti was not found: install CUPTI (CUDA toolkit, or the wheel nvidia-cuda-cupti), or "
         "set STRATA_CUPTI to the library or its folder";
-#else
-    (void)library;
-    (void)driver_major;
-    problem = "GPU measurements are not supported on this platform";
-#endif
     return false;
   }
 
@@ -149,7 +137,6 @@ struct cupti_file {
     return true;
   }
 
-#if defined(__linux__)
   bool open_loaded(dynamic_library& library, vec<std::string> const& names) {
     for (std::string const& name : names) {
       if (library.open_loaded(name.c_str())) return true;
@@ -180,8 +167,6 @@ struct cupti_file {
     problem = setting + reason;
     return false;
   }
-
-#endif
 };
 
 /// CUPTI's objects until the exit of the program destroys them: a callback that calls CUPTI

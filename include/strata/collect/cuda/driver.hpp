@@ -243,20 +243,14 @@ struct driver_library {
 
   /// The libcuda that the process has already, if it has.
   static bool open_loaded(dynamic_library& library) noexcept {
-#if defined(__linux__)
     if (char const* const chosen = filled_variable("STRATA_LIBCUDA"))
       return library.open_loaded(chosen);
     return library.open_loaded("libcuda.so.1") ||
            library.open_loaded("/usr/lib/wsl/lib/libcuda.so.1");
-#else
-    (void)library;
-    return false;
-#endif
   }
 
   /// Opens the libcuda of this process, or says why there is none.
   static bool open(dynamic_library& library, std::string& problem) {
-#if defined(__linux__)
     if (char const* chosen = filled_variable("STRATA_LIBCUDA")) {
       if (!dynamic_library::acceptable(chosen)) {
         problem = sentence("STRATA_LIBCUDA=") << chosen << ": give a bare name or an absolute path";
@@ -268,10 +262,6 @@ struct driver_library {
     if (library.open("libcuda.so.1") || library.open("/usr/lib/wsl/lib/libcuda.so.1")) return true;
     problem =
         "no NVIDIA driver: libcuda.so.1 was not found (in a container, start it with --gpus all)";
-#else
-    (void)library;
-    problem = "GPU measurements are not supported on this platform";
-#endif
     return false;
   }
 

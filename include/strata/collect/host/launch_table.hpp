@@ -356,14 +356,9 @@ class launch_table : uncopied {
     }
     // Any page may be put away without memory.
     if (!pages_.make_room(1) || !free_.make_room(pages_.size() + 1)) return nullptr;
-#if defined(__linux__)
     void* const memory =
         mmap(nullptr, sizeof(page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
-#else
-    void* const memory = std::calloc(1, sizeof(page));
-    if (memory == nullptr) return nullptr;
-#endif
     auto* const made = static_cast<page*>(memory);
     pages_.push_back(made);
     return made;
@@ -400,9 +395,7 @@ class launch_table : uncopied {
 
   /// Empties a page and gives its memory back to the system.
   static void forget(page& done) noexcept {
-#if defined(__linux__)
     if (madvise(&done, sizeof done, MADV_DONTNEED) == 0) return;
-#endif
     for (slot& emptied : done.slots) emptied.id.store(0, memory_order_relaxed);
     std::memset(done.notes, 0, sizeof done.notes);
   }

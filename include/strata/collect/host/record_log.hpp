@@ -6,10 +6,8 @@
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
 
-#if defined(__linux__)
 #include <pthread.h>
 #include <sys/mman.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -18,14 +16,12 @@ namespace detail {
 /// library keeps what lies between blocks in use.
 inline void give_pages_back([[maybe_unused]] void* memory,
                             [[maybe_unused]] std::size_t bytes) noexcept {
-#if defined(__linux__)
   constexpr std::uintptr_t page = 4096;
   auto const begin = reinterpret_cast<std::uintptr_t>(memory);
   std::uintptr_t const first = (begin + page - 1) / page * page;
   std::uintptr_t const last = (begin + bytes) / page * page;
   // Where pages are larger the system refuses, and the memory stays until it is used again.
   if (first < last) (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-#endif
 }
 
 /// Records in blocks of 4 KB, doubled up to 64 KB, appended by one thread and read by any: a record
@@ -571,10 +567,8 @@ class known_threads {
       thread.name = other_threads;
     } else {
       thread.os_id = os_id;
-#if defined(__linux__)
       char name[32] = {};
       if (pthread_getname_np(pthread_self(), name, sizeof name) == 0) thread.name = name;
-#endif
     }
     threads_.push_back(thread);
     return thread.ordinal;

@@ -3,9 +3,7 @@
 
 #include <strata/collect/host/range_steps.hpp>
 
-#if defined(__linux__)
 #include <sys/resource.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -50,7 +48,7 @@ class step_usage {
   static constexpr std::int64_t min_steps = 256;
 
   static bool read(usage& made) noexcept {
-#if defined(__linux__) && defined(RUSAGE_THREAD)
+#if defined(RUSAGE_THREAD)
     rusage used;
     if (getrusage(RUSAGE_THREAD, &used) != 0) return false;
     auto const ns = [](timeval const& time) {
@@ -491,13 +489,7 @@ class recorder {
   std::uint32_t steps_begun() const noexcept { return stepping_.begun.load(memory_order_relaxed); }
 
   static std::uint64_t thread_id() noexcept {
-#if defined(__linux__)
     return static_cast<std::uint64_t>(syscall(SYS_gettid));
-#else
-    static atomic<std::uint64_t> next{1};
-    static thread_local std::uint64_t const id = next.fetch_add(1);
-    return id;
-#endif
   }
 
  private:
@@ -670,13 +662,11 @@ class recorder {
   /// first range. The main thread has one all the same, since keys say nothing of its end by exit,
   /// and comes here before the functions of atexit.
   void await_end() noexcept {
-#if defined(__linux__)
     static pthread_key_t key{};
     static bool const has_key =
         pthread_key_create(&key, [](void* end) { static_cast<thread_end*>(end)->come(); }) == 0;
     if (thread_id() != process_id() && has_key && pthread_setspecific(key, &end_of_thread()) == 0)
       return;
-#endif
     struct at_exit {
       ~at_exit() { end_of_thread().come(); }
     };
