@@ -271,7 +271,8 @@ def main():
                 check_critical_path(name, packed, events)
             check_tensorboard(name, packed, folder, wanted)
             check_gpu_idle(name, plain, wanted)
-            check_nsys_ai(name, recording, events, wanted, folder)
+            if name in ("gpt2-fused", "llama-decode"):  # each question takes it 15 s where DuckDB finds no network
+                check_nsys_ai(name, recording, events, wanted, folder)
             check_perfetto(name, packed, events)
         check_overlap(folder)
         check_duckdb(folder)
