@@ -214,22 +214,45 @@ std::string read_file(std::string const& path, std::string& text, expected_text 
   return text.size() > most ? "It has more than 1 GiB: record fewer steps." : "";
 }
 
+std::string replace_file(std::string const& path,
+                         std::function<std::string(std::string const&)> const& write) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  bool const exists = fs::exists(path, error);
+  if (exists && !fs::is_regular_file(path, error)) return write(path);
+  // A link stays one, and what may not be written is not replaced.
+  std::string const place = exists ? fs::canonical(path, error).string() : path;
+  if (error) return error.message();
+  if (exists && access(place.c_str(), W_OK) != 0) return std::strerror(errno);
+  std::string const part = place + ".part";
+  fs::remove(part, error);
+  std::string problem = write(part);
+  if (problem.empty()) {
+    fs::rename(part, place, error);
+    if (error) problem = error.message();
+  }
+  if (!problem.empty()) fs::remove(part, error);
+  return problem;
+}
+
 bool write_file(char const* command, std::string const& path,
                 std::function<void(strata::detail::text_writer&)> const& write) {
   if (path.empty()) return true;
-  std::FILE* const file = std::fopen(path.c_str(), "wb");
-  int problem = file == nullptr ? errno : 0;
-  if (file != nullptr) {
-    {
-      strata::detail::text_writer out(file);
-      write(out);
-      if (!out.flush()) problem = out.error();
+  std::string const problem = replace_file(path, [&](std::string const& at) -> std::string {
+    std::FILE* const file = std::fopen(at.c_str(), "wb");
+    int failure = file == nullptr ? errno : 0;
+    if (file != nullptr) {
+      {
+        strata::detail::text_writer out(file);
+        write(out);
+        if (!out.flush()) failure = out.error();
+      }
+      if (std::fclose(file) != 0 && failure == 0) failure = errno;
     }
-    if (std::fclose(file) != 0 && problem == 0) problem = errno;
-  }
-  if (problem == 0) return true;
-  report_problem(command, path,
-                 std::string("It cannot be written: ") + std::strerror(problem) + '.');
+    return failure == 0 ? "" : std::strerror(failure);
+  });
+  if (problem.empty()) return true;
+  report_problem(command, path, "It cannot be written: " + problem + '.');
   return false;
 }
 

@@ -48,7 +48,13 @@ enum class expected_text {
 std::string read_file(std::string const& path, std::string& text,
                       expected_text what = expected_text::profile);
 
-/// Writes a file; an empty path is none. Returns: whether it is written; otherwise a line is on
+/// Has `write` write a file beside `path` that takes its place once it is whole: a failure leaves
+/// what was there. What is no regular file, as /dev/stdout, is written itself. Returns: why it is
+/// not written, as `write` does; empty where it is.
+std::string replace_file(std::string const& path,
+                         std::function<std::string(std::string const&)> const& write);
+
+/// The same of text; an empty path is none. Returns: whether it is written; otherwise a line is on
 /// stderr.
 bool write_file(char const* command, std::string const& path,
                 std::function<void(strata::detail::text_writer&)> const& write);

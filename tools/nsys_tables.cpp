@@ -9,13 +9,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 
@@ -257,16 +255,19 @@ class nsys_export {
     }
     insertion waits(into_,
                     "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (?, ?, ?, ?, ?, ?)");
-    for (strata::synchronization_record const& wait : source_.synchronizations)
+    for (strata::synchronization_record const& wait : source_.synchronizations) {
+      if (wait.begin == strata::lost_time) continue;
       waits.row(cell(wait.begin), cell(wait.end),
                 wait.stream == strata::no_stream ? cell() : cell(wait.stream),
                 cell(wait.correlation), cell(process_), cell(static_cast<int>(wait.kind)));
+    }
   }
 
   /// CUPTI's numbers of the direction and of the memory at both ends.
   void copy(insertion& copies, strata::copy_record const& c, std::int64_t bytes) {
     constexpr int unknown_direction = 0;
     constexpr int directions[] = {unknown_direction, 1, 2, 8, 9, 10};
+    constexpr int not_known = 0;
     constexpr int pageable = 1;
     constexpr int pinned = 2;
     constexpr int of_device = 3;
@@ -275,6 +276,7 @@ class nsys_export {
     bool const writes_host =
         c.kind == strata::copy_kind::device_to_host || c.kind == strata::copy_kind::host_to_host;
     int const host = c.pageable != 0 ? pageable : pinned;
+    int const device = c.kind == strata::copy_kind::unknown ? not_known : of_device;
     cell from;
     cell to;
     if (c.kind == strata::copy_kind::peer && c.peer.device != 0) {
@@ -286,7 +288,7 @@ class nsys_export {
     copies.row(cell(c.begin), cell(c.end), cell(c.device), cell(c.context), cell(c.stream),
                cell(c.correlation), cell(process_), cell(bytes),
                cell(kind < std::size(directions) ? directions[kind] : unknown_direction),
-               cell(reads_host ? host : of_device), cell(writes_host ? host : of_device), from, to);
+               cell(reads_host ? host : device), cell(writes_host ? host : device), from, to);
   }
 
   void calls() {
@@ -311,10 +313,11 @@ class nsys_export {
     constexpr int push_pop = 59;
     constexpr int start_end = 60;
     insertion rows(into_, "INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, NULL, ?, ?, ?, NULL, 0)");
-    for (strata::step_record const& step : source_.steps)
-      rows.row(cell(step.begin), cell(step.end), cell(push_pop),
-               std::string(strata::detail::sentence("step ") << step.step),
-               cell(thread_id(step.thread)), cell());
+    for (auto const* const steps : {&source_.early_steps, &source_.steps})
+      for (strata::step_record const& step : *steps)
+        rows.row(cell(step.begin), cell(step.end), cell(push_pop),
+                 std::string(strata::detail::sentence("step ") << step.step),
+                 cell(thread_id(step.thread)), cell());
     for (strata::range_record const& range : source_.ranges) {
       if (range.node >= source_.nodes.size()) continue;
       strata::profile_node const& node = source_.nodes[range.node];
@@ -350,9 +353,6 @@ class nsys_export {
 std::string write_nsys_tables(std::string const& path, strata::table_input const& input) {
   sqlite_library sqlite;
   if (!sqlite.load()) return "SQLite is not here; install it (Debian: libsqlite3-0)";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return "it is a folder";
-  std::filesystem::remove(path, ignored);
   database into(sqlite, path);
   into.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
   into.execute(schema);

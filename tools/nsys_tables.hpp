@@ -8,9 +8,9 @@
 
 namespace tools {
 
-/// Writes an SQLite database with kernels, copies, fills, waits, calls, ranges and GPUs. A file
-/// that is there is replaced. Times are ns since the session began. Requires: libsqlite3 at run
-/// time. Returns: why it is not written; empty where it is.
+/// Writes an SQLite database with kernels, copies, fills, waits, calls, ranges and GPUs. Requires:
+/// no file of that name, and libsqlite3 at run time. Units: ns since the session began. Returns:
+/// why it is not written; empty where it is.
 std::string write_nsys_tables(std::string const& path, strata::table_input const& input);
 
 }  // namespace tools

@@ -293,7 +293,8 @@ class run_command final : public subcommand {
 
   exit_code run() override {
     if (program_ == nullptr || *program_ == nullptr) return refuse_no_program();
-    std::string request = "trace,formats=table+csv+json+trace+recording";
+    std::string request = has_key("live") && !has_key("trace") ? "" : "trace,";
+    request += "formats=table+csv+json+trace+recording";
     if (idle_) request += ",step=auto,active=10,trigger=" + trigger_file();
     if (char const* const given = std::getenv("STRATA")) request += std::string(",") + given;
     if (!add("counters", counters_) || !add("step", steps_) || !add("every", every_) ||
@@ -314,6 +315,9 @@ class run_command final : public subcommand {
                   "A program comes after --, as in strata run -- " + program);
   }
 
+  bool has_key(std::string const& key) const {
+    return std::find(keys_.begin(), keys_.end(), key) != keys_.end();
+  }
   /// An option is one key: a comma would begin another one.
   bool is_one_value(std::string const& value) const {
     if (value.find(',') == value.npos) return true;

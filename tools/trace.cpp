@@ -97,7 +97,8 @@ class trace_command final : public subcommand {
     strata::profile_tables tables(recorded);
     std::string problem;
     if (ends_in(".sqlite")) {
-      problem = write_nsys_tables(out_, tables.input());
+      problem = replace_file(
+          out_, [&](std::string const& at) { return write_nsys_tables(at, tables.input()); });
       say_problems(recorded, {}, {});
       if (!problem.empty()) report_problem(name(), out_, "It cannot be written: " + problem + ".");
       return end(problem.empty());

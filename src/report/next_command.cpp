@@ -194,7 +194,7 @@ class command_maker {
                            (counts_anew && (key == "counters" || key == "kernels")) ||
                            ((counts_anew || is_host_alone()) && (key == "host" || key == "trace"));
       vec<std::string> problems;
-      (void)options::parse(item, problems);
+      (void)options::parse(key == "interval" ? "live," + item : item, problems);
       if (item.empty() || (is_other && !is_all_trace) || is_idle || is_anew || !problems.empty())
         continue;
       auto const has_key = [&key](auto const& word) { return word.first == key; };
@@ -202,7 +202,10 @@ class command_maker {
       words.emplace_back(key, item);
     }
     std::string all;
-    for (auto const& word : words) all += " " + shell_word(shown_line(word.second));
+    for (auto const& word : words) {
+      bool const is_whole = shown_line(word.second) == word.second;
+      all += " " + (is_whole ? shell_word(word.second) : word.first + "=VALUE");
+    }
     return all;
   }
 

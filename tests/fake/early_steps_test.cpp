@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include "recording/recording.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <strata/base/text_writer.hpp>
 #include <strata/profile/early_steps.hpp>

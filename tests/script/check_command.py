@@ -125,6 +125,15 @@ with contextlib.closing(sqlite3.connect("one.sqlite")) as tables:
     that(tables.execute("SELECT smCount FROM TARGET_INFO_GPU").fetchall() == [(132,)], "not the GPU of the recording")
 that("no/a-folder.sqlite: It cannot be written" in ran(1, "trace", recordings[0], "--out", "no/a-folder.sqlite").stderr, "no place for tables")
 that("one rank" in ran(2, "trace", "ranks", "--out", "ranks.sqlite").stderr, "tables of several runs")
+# A file that cannot be written whole leaves what was there.
+largest = max(recordings, key=lambda path: path.stat().st_size)
+for name in ("one.sqlite", "one.json", "one.json.gz"):
+    ran(0, "trace", recordings[0], "--out", name)
+    before = pathlib.Path(name).read_bytes()
+    done = subprocess.run(["bash", "-c", 'ulimit -f 20; exec "$0" "$@"', str(program), "trace", str(largest), "--out", name], env=environment,
+                          stderr=subprocess.PIPE, universal_newlines=True)
+    that(done.returncode == 1 and "It cannot be written" in done.stderr and pathlib.Path(name).read_bytes() == before
+         and not pathlib.Path(name + ".part").exists(), f"{name} of a full disk: {done.returncode} {done.stderr}")
 # Without zlib the timeline is there, not compressed.
 pathlib.Path("no-zlib").mkdir(exist_ok=True)
 pathlib.Path("no-zlib/libz.so.1").write_bytes(b"")

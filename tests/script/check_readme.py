@@ -1,5 +1,6 @@
 """The README is short, its GPU code compiles, and its commands and files exist."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -35,6 +36,20 @@ else:
                           universal_newlines=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         failures.append(f"its code does not compile:\n{done.stdout}")
+
+# The answer that it shows is what the command prints of that recording.
+strata = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")) / "tools/strata"
+answer = re.search(r"```\n(answer: .*?)\.\.\.\n```", text, re.S)
+if not answer:
+    failures.append("it shows no answer")
+elif not strata.exists():
+    print("LEFT OUT: the answer of the README: the command strata was not built")
+else:
+    with tempfile.TemporaryDirectory() as folder:
+        told = subprocess.run([str(strata.resolve()), "report", str(root / "examples/report/gpt2-fused.strata"), "--formats", "table"], cwd=folder,
+                              universal_newlines=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if " ".join(answer.group(1).split()) not in " ".join(told.stdout.split()):
+        failures.append(f"its answer is not what strata report prints:\n{told.stdout[:2500]}")
 
 # Scripts that it names take the options that it tells, and say before they install what they will install.
 commands = re.findall(r"^    bash (\S+)", text, re.M)

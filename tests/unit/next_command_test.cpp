@@ -48,6 +48,19 @@ TEST_CASE("the next command has the program, its keys, and what would tell most"
   CHECK(next_of(p.made).text == "strata run --out next skip=3 counters=findings -- PROGRAM");
 }
 
+TEST_CASE("the next command has each key whole, or its name") {
+  program p = counted_kernel(0.9);
+  p.made.counter_sets.clear();
+  p.made.environment.options = "trace,live,interval=23,skip=3";
+  CHECK(next_of(p.made).text ==
+        "strata run --out next live interval=23 skip=3 counters=findings -- ./train 'my model'");
+  std::string many = "layer_norm_0";
+  for (int i = 1; i < 60; ++i) many += "+layer_norm_" + std::to_string(i);
+  p.made.environment.options = "trace,only=" + many;
+  CHECK(next_of(p.made).text ==
+        "strata run --out next only=VALUE counters=findings -- ./train 'my model'");
+}
+
 TEST_CASE("what no run of ours tells, Nsight Compute does: of the kernel by its plain name") {
   program p = counted_kernel(0.5);
   p.made.kernel_names[0].mangled = "_Z4workIfEvv";
