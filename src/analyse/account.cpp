@@ -120,6 +120,11 @@ class account_builder {
   void find_causes() {
     causes_.resize(rows_.size());
     copies_.resize(rows_.size());
+    // Findings about copies cost them and what the device is idle meanwhile, which is a part of its
+    // own here.
+    std::vector<double> idle(rows_.size(), 0.0);
+    for (idle_time const& time : steps_.idle)
+      if (time.cause == idle_cause::copy) idle[time.row] += steps_.own_idle_ns(time.ns);
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges) {
         if (!(range.cost_ns_per_step > 0.0) || range.row >= rows_.size()) continue;
@@ -127,7 +132,7 @@ class account_builder {
         if (range.part == finding_part::kernels || range.part == finding_part::order)
           causes_[range.row].push_back(cause);
         else if (range.part == finding_part::copies)
-          copies_[range.row].push_back(cause);
+          copies_[range.row].push_back({i, cause.ns - std::exchange(idle[range.row], 0.0)});
         else if (range.part == finding_part::kernels_below)
           add_below(range, i);
       }

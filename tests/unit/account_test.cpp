@@ -90,6 +90,16 @@ double idle_of(answer const& a, account_kind kind, std::string_view cause) {
   return sum;
 }
 
+/// What findings explain of copies: what the GPU is idle meanwhile is idle time.
+double copies_explained(report_input const& input) {
+  double ns = 0.0;
+  for (account_part const& part : input.account.parts)
+    if (part.kind == account_kind::explained && part.finding != account_part::none &&
+        input.findings.findings[part.finding].rule == "copy-in-step")
+      ns += part.ns;
+  return ns;
+}
+
 }  // namespace
 
 TEST_CASE("the account of each recording closes, and all of its outputs have its numbers") {
