@@ -107,6 +107,7 @@ TEST_CASE("the account of each recording closes, and all of its outputs have its
     CAPTURE(name);
     answer const a(recording(name));
     closes(a.input);
+    CHECK(copies_explained(a.input) <= a.input.steps.copies_alone_ns);
     nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
     nlohmann::json const& account = json["account"];
     double parts = 0.0;
