@@ -292,6 +292,54 @@ TEST_CASE("kernels of 2 to 100 us have what they count within their intervals") 
   CHECK(within * 100 >= 90 * all);
 }
 
+TEST_CASE("ranges that lie in the same samples have what they count within their intervals") {
+  int within = 0;
+  int close = 0;
+  int all = 0;
+  double widest = 0.0;
+  for (std::int64_t const step_us : {10, 40, 100})
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+      // Of each step `a` moves all, `b` as much or nothing, and `c` little; lengths vary by 1 %.
+      std::mt19937_64 random(seed);
+      std::uniform_real_distribution<double> part(0.0, 1.0);
+      double const rates[] = {2.0, seed % 2 == 0 ? 0.0 : 2.0, 0.3};
+      double const parts[] = {0.4, 0.3, 0.1};
+      planted p;
+      auto const end = static_cast<std::int64_t>(600 * 309'017);
+      for (std::int64_t at = 2000; at < end;) {
+        for (std::uint32_t k = 0; k < 3; ++k) {
+          double const longer = 1.0 + 0.02 * (part(random) - 0.5);
+          auto const ns = static_cast<std::int64_t>(1000.0 * double(step_us) * parts[k] * longer);
+          p.add(at, ns, k, rates[k] * (1.0 + 0.02 * (part(random) - 0.5)), k);
+          auto const pause = static_cast<std::int64_t>(60.0 * double(step_us));
+          at += ns + pause + static_cast<std::int64_t>(0.02 * double(pause) * part(random));
+        }
+      }
+      samples seen = p.sample(0, end, 309'017.0);
+      auto const off = static_cast<std::int64_t>(1600.0 * (part(random) - 0.5));
+      for (auto& time : seen.times) time = {time.begin + off, time.end + off};
+      sample_split const made = split(seen, p.work, 3, 1000);
+      REQUIRE(made.by_rates);
+      check_conserved(made);
+      for (std::size_t owner = 0; owner < 3; ++owner) {
+        double const error = std::abs(made.value(owner, 0) - p.bytes[owner]);
+        INFO("step of " << step_us << " us, seed " << seed << ", owner " << owner << ": "
+                        << made.value(owner, 0) << " +- " << made.error(owner, 0) << ", true "
+                        << p.bytes[owner]);
+        ++all;
+        within += error <= made.error(owner, 0) ? 1 : 0;
+        close += error <= 2.0 * made.error(owner, 0) ? 1 : 0;
+        widest = std::max(widest, made.error(owner, 0) / made.total[0]);
+      }
+    }
+  CAPTURE(within);
+  CAPTURE(close);
+  CAPTURE(all);
+  CHECK(within * 100 >= 85 * all);
+  CHECK(close * 100 >= 97 * all);
+  CHECK(widest < 0.2);
+}
+
 TEST_CASE("the cost is in the samples and the work, and in no product of them") {
   planted p;
   for (int i = 0; i < 20'000; ++i) p.add(i * 1000, 900, static_cast<std::uint32_t>(i % 4), 1.0);

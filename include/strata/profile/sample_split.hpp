@@ -19,7 +19,7 @@ struct sampled_work {
 struct sample_split {
   std::size_t counters = 0;
   vec<double> values;       ///< by owner and counter
-  vec<double> errors;       ///< as `values`: half of an interval of 95 %
+  vec<double> errors;       ///< as `values`: half of an interval meant for 95 %
   vec<double> unexplained;  ///< of samples in which no work ran, of the recorded times
   vec<double> total;
   vec<double> work_ns;     ///< by owner
@@ -37,7 +37,7 @@ struct sample_split {
 
 /// Splits samples by the overlap of their times with those of work, each ns weighted by what that
 /// work counts in a ns. These rates are the least squares over all samples, none below 0; with too
-/// many kinds of work for that, or too few samples, they are equal.
+/// many kinds of work for that, too few samples, or no solution, they are equal.
 ///
 /// The interval of a value has three parts: how well the rates are known, which is little where
 /// two kinds of work lie in the same samples always; what a sample differs from its rates, of which
@@ -207,6 +207,7 @@ class sample_splitter {
       made_.by_rates = learn_times(seen);
       if (!made_.by_rates) return;
       double const differs = learn_rates(seen, counter) * static_cast<double>(used_);
+      if (!made_.by_rates) return;
       if (i != 0 && !(differs < least)) continue;
       least = differs;
       best = by;
@@ -284,27 +285,10 @@ class sample_splitter {
     for (std::size_t i = 0; i < given_.size(); i += stride_)
       for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a)
         wanted[seen.column[a]] += seen.ns[a] * given_.at(i)[counter];
-    for (std::size_t i = 0; i < n; ++i) {  // as if all were known apart
-      double sum = 0.0;
-      for (std::size_t k = 0; k < n; ++k) sum += squares_[i * n + k];
-      rates_[i] = sum > 0.0 ? larger(0.0, wanted[i] / sum) : 0.0;
-    }
-    constexpr int max_sweeps = 300;
-    constexpr double enough = 1e-7;
-    double largest = 0.0;
-    for (int sweep = 0; sweep < max_sweeps; ++sweep) {
-      double change = 0.0;
-      for (std::size_t i = 0; i < n; ++i) {
-        double const own = squares_[i * n + i];
-        if (!(own > 0.0)) continue;
-        double left = wanted[i];
-        for (std::size_t k = 0; k < n; ++k) left -= squares_[i * n + k] * rates_[k];
-        double const next = larger(0.0, rates_[i] + left / own);
-        change = larger(change, next > rates_[i] ? next - rates_[i] : rates_[i] - next);
-        rates_[i] = next;
-        largest = larger(largest, next);
-      }
-      if (!(change > enough * largest)) break;
+    if (!solve(wanted)) {
+      made_.by_rates = false;
+      rates_.assign(n, 1.0);
+      return 0.0;
     }
     double squares = 0.0;
     for (std::size_t i = 0; i < given_.size(); i += stride_) {
@@ -313,6 +297,72 @@ class sample_splitter {
       squares += differs * differs;
     }
     return squares / larger(1.0, static_cast<double>(used_) - static_cast<double>(n));
+  }
+
+  /// The rates that explain the samples best, none below 0: those that would be are 0, and the
+  /// others are solved for again. Returns: false where no such choice is found.
+  /// Source: block principal pivoting, Portugal, Judice and Vicente 1994.
+  bool solve(vec<double> const& wanted) {
+    std::size_t const n = columns();
+    vec<bool> is_zero(n, false);
+    for (std::size_t i = 0; i < n; ++i) is_zero[i] = !(squares_[i * n + i] > 0.0);
+    std::size_t least = n + 1;  // of wrong choices
+    constexpr int max_tries = 3;
+    constexpr double enough = 1e-9;
+    int tries_left = max_tries;
+    vec<std::size_t> wrong;
+    for (std::size_t round = 0; round < 3 * n + 30; ++round) {
+      solve_others(wanted, is_zero);
+      wrong.clear();
+      for (std::size_t i = 0; i < n; ++i) {
+        double const own = squares_[i * n + i];
+        if (!(own > 0.0)) continue;
+        double left = wanted[i];
+        for (std::size_t k = 0; k < n && is_zero[i]; ++k) left -= squares_[i * n + k] * rates_[k];
+        if (is_zero[i] ? left > enough * wanted[i] : rates_[i] < 0.0) wrong.push_back(i);
+      }
+      if (wrong.empty()) return true;
+      if (wrong.size() < least) {
+        least = wrong.size();
+        tries_left = max_tries;
+      } else if (--tries_left < 0) {  // one at a time comes to an end
+        wrong[0] = wrong.back();
+        wrong.resize(1);
+      }
+      for (std::size_t const i : wrong) is_zero[i] = !is_zero[i];
+    }
+    return false;
+  }
+
+  /// Least squares of the columns that are not 0. What cannot be told apart has one rate.
+  void solve_others(vec<double> const& wanted, vec<bool> const& is_zero) {
+    constexpr double ridge = 1e-9;
+    std::size_t const all = columns();
+    vec<std::size_t> used;
+    for (std::size_t i = 0; i < all; ++i)
+      if (!is_zero[i]) used.push_back(i);
+    std::size_t const n = used.size();
+    vec<double> lower(n * n, 0.0);
+    vec<double> solved(n, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k <= i; ++k) {
+        double sum = squares_[used[i] * all + used[k]];
+        double const floor = ridge * sum;
+        if (i == k) sum += floor;
+        for (std::size_t m = 0; m < k; ++m) sum -= lower[i * n + m] * lower[k * n + m];
+        lower[i * n + k] = i == k ? square_root(larger(sum, floor)) : sum / lower[k * n + k];
+      }
+      double sum = wanted[used[i]];
+      for (std::size_t m = 0; m < i; ++m) sum -= lower[i * n + m] * solved[m];
+      solved[i] = sum / lower[i * n + i];
+    }
+    rates_.assign(all, 0.0);
+    for (std::size_t i = n; i-- > 0;) {
+      double sum = solved[i];
+      for (std::size_t m = i + 1; m < n; ++m) sum -= lower[m * n + i] * solved[m];
+      solved[i] = sum / lower[i * n + i];
+      rates_[used[i]] = solved[i];
+    }
   }
 
   /// What a sample counts by the rates.

@@ -58,7 +58,7 @@ struct sampled_names {
   static constexpr std::string_view work = "strata__work_ns.sum";        ///< kernels and copies
   static constexpr std::string_view covered = "strata__sampled_ns.sum";  ///< of it, in samples
   static constexpr std::string_view shared = "strata__shared_ns.sum";    ///< beside other ranges'
-  static constexpr double deviations = 2.0;  ///< in half of an interval of 95 %
+  static constexpr double deviations = 2.0;  ///< in half of an interval meant for 95 %
 
   /// Of a counter: the square of its standard deviation.
   static std::string variance(std::string_view counter) {
