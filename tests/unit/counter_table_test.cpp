@@ -53,6 +53,21 @@ TEST_CASE("rates: counts of a counted step by the time of a timed one") {
   CHECK(t.table.find("tensor_flop_per_second") == counter_table::none);
 }
 
+TEST_CASE("a sampled value of 0 shows its interval") {
+  counter_sample s;
+  counter_set& set = s.counted();
+  set.method = strata::counting::sampled;
+  std::string const deviates = strata::detail::sampled_names::variance("dram__bytes_read.sum");
+  set.names.push_back(deviates);
+  s.set(s.mlp0, "dram__bytes_read.sum", 0.0);
+  s.set(s.mlp0, deviates, 100.0);
+  counted const t(s.made);
+  counter_cell const cell = t.cell("step/block[0]/mlp", "hbm_read_bytes");
+  CHECK(cell.value == 0.0);
+  CHECK(cell.plus_minus > 0.0);
+  CHECK(cell.plus_minus <= 20.0);
+}
+
 TEST_CASE("a step or none: at least one timed step") {
   counter_sample s;
   s.made.steps.clear();

@@ -201,9 +201,11 @@ class counter_table_builder {
 
   /// Sums over all sampled work become those of a mean step, as what is counted in passes is.
   void take_step(std::size_t row) {
-    for (double& value : given_)
-      value = source_.traced ? steps_.per_step(value, rows_[row].step_busy_share)
-                             : steps_.per_step(value);
+    for (double& value : given_) value = of_step(row, value);
+  }
+  double of_step(std::size_t row, double value) const noexcept {
+    return source_.traced ? steps_.per_step(value, rows_[row].step_busy_share)
+                          : steps_.per_step(value);
   }
 
   /// How far each metric may be from its value: by how much it changes with each of its counters.
@@ -213,11 +215,11 @@ class counter_table_builder {
     for (std::size_t i = 0; i < counted_.names.size(); ++i) {
       std::size_t const at = counted_.names.index_of(sampled_names::variance(counted_.names[i]));
       if (at == counted_.names.size()) continue;
-      double const whole = sums_.value(row, i, scope);
-      double const half = sampled_names::deviations * square_root(sums_.value(row, at, scope));
+      double const half =
+          of_step(row, sampled_names::deviations * square_root(sums_.value(row, at, scope)));
       double const now = given_[i];
-      if (!(half > 0.0) || !(whole > 0.0)) continue;
-      given_[i] = now * (1.0 + half / whole);
+      if (!(half > 0.0) || is_nan(now)) continue;
+      given_[i] = now + half;
       formulas_.evaluate(given_.data(), timed_seconds(row), changed);
       given_[i] = now;
       for (std::size_t k = 0; k < results_.size(); ++k) {
