@@ -58,10 +58,10 @@ struct options {
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   /// Patterns (`*`, `?`) of kernels in which GPUs wait for each other, beside the known ones.
   vec<std::string> collectives;
-  /// Samples the device's counters of memory, L2 and SMs while the program runs as ever; without
-  /// `trace` nothing else of CUPTI is used.
+  /// Experimental: samples the device's counters of memory, L2 and SMs; without `trace` nothing
+  /// else of CUPTI is used.
   bool live = false;
-  std::uint32_t interval_us = 0;  ///< of a sample, 2 to 1000; 0: some 300
+  std::uint32_t interval_us = 0;  ///< of a sample, 20 to 1000; 0: some 300
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
   nvtx_mode nvtx =

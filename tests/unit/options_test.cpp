@@ -175,15 +175,21 @@ TEST_CASE("live uses nothing else of CUPTI, unless a trace is asked for") {
     CHECK(good(both).live);
     CHECK(good(both).trace);
   }
-  CHECK_FALSE(good("trace,live,host").trace);
+  for (std::string const apart : {"host,live", "live,host", "trace,live,host"}) {
+    CAPTURE(apart);
+    CHECK(has(bad(apart, &chosen), "\"live\" is ignored beside host"));
+    CHECK_FALSE(chosen.live);
+    CHECK_FALSE(chosen.trace);
+  }
+  CHECK(good("live,host=0").live);
   CHECK_FALSE(good("live,counters=cpu").trace);
   CHECK(good("trace,live=0").trace);
-  CHECK(good("live,interval=2").interval_us == 2);
+  CHECK(good("live,interval=20").interval_us == 20);
   CHECK(good("live,interval=1000").interval_us == 1000);
-  for (std::string const wrong : {"1", "1001", "0", "", "20us", "-5"}) {
+  for (std::string const wrong : {"19", "1001", "0", "", "20us", "-5"}) {
     CAPTURE(wrong);
     CHECK(
-        has(bad("live,interval=" + wrong, &chosen), "interval takes a whole number of us from 2"));
+        has(bad("live,interval=" + wrong, &chosen), "interval takes a whole number of us from 20"));
     CHECK(chosen.interval_us == 0);
   }
   CHECK(has(bad("trace,interval=20"), "it is the time of a sample of live"));

@@ -27,6 +27,12 @@ class options_reader {
     if (options_->live && !asks_for_trace_) options_->trace = false;
     if (options_->interval_us != 0 && !options_->live)
       problems_->push_back("STRATA: \"interval=\" is ignored: it is the time of a sample of live.");
+    if (options_->live && asks_for_host_ && !options_->trace) {
+      options_->live = false;
+      problems_->push_back(
+          "STRATA: \"live\" is ignored beside host, which uses neither the driver nor CUPTI: leave "
+          "one of the two out.");
+    }
     if (!options_->chip.empty() && !options_->list_metrics)
       problems_->push_back(sentence("STRATA: \"chip=")
                            << quoted(options_->chip)
@@ -140,13 +146,14 @@ class options_reader {
   }
   void interval(key_row const& row, item const& given) {
     std::uint32_t read = 0;
-    if (!read_number(given.value, read) || read < 2 || read > 1000) return wrong(given, row.takes);
+    if (!read_number(given.value, read) || read < 20 || read > 1000) return wrong(given, row.takes);
     options_->interval_us = read;
   }
   void host(key_row const&, item const& given) {
     bool only_host = !options_->trace;
     (void)read_flag(given, only_host);
     options_->trace = !only_host;
+    asks_for_host_ = only_host;
   }
   void attach(key_row const& row, item const& given) {
     bool const in_window = given.value == "window";
@@ -350,10 +357,10 @@ class options_reader {
        &options_reader::trace, "1, 0, or kernels, copies, memory, waits and managed joined by +"},
       {"host", "", "ranges and host times only", "", &options_reader::host, ""},
       {"live", "",
-       "sample the GPU's traffic at full speed; with trace the ranges have it, else the steps", "",
+       "experimental: sample the GPU's traffic; with trace the ranges have it, else the steps", "",
        &options_reader::live, ""},
-      {"interval", "=US", "with live: the time of a sample, 2 to 1000 us", "309",
-       &options_reader::interval, "a whole number of us from 2 to 1000"},
+      {"interval", "=US", "with live: the time of a sample, 20 to 1000 us", "309",
+       &options_reader::interval, "a whole number of us from 20 to 1000"},
       {"off", "", "nothing is recorded or printed", "", &options_reader::whether, "no value"},
       {"out", "=DIRECTORY", "where the files go", "strata-out",
        &options_reader::text<&options::out>, "a directory, as in out=run1"},
@@ -430,6 +437,7 @@ class options_reader {
   options* options_;
   vec<std::string>* problems_;
   bool asks_for_trace_ = false;  // by a key
+  bool asks_for_host_ = false;
   std::size_t known_ = 0;
   std::size_t unknown_ = 0;  // keys
 };
