@@ -51,15 +51,19 @@ struct sampled {
   }
 
   void open() {
-    status const done = sampler.open(profiler_library::get(), 0, interval);
+    status done = sampler.choose(profiler_library::get(), 0, interval);
+    CHECK(fake_sampling_enabled() == 0);
+    if (done) done = sampler.begin();
     CAPTURE(done.message());
     REQUIRE(done.ok());
   }
-  status read() {
-    return sampler.read([this](std::int64_t begin, std::int64_t, double const* values) {
-      begins.push_back(begin);
-      first.push_back(values[0]);
-    });
+  status read(bool continues = true) {
+    return sampler.read(
+        [this](std::int64_t begin, std::int64_t, double const* values) {
+          begins.push_back(begin);
+          first.push_back(values[0]);
+        },
+        [continues] { return continues; });
   }
 };
 
@@ -156,6 +160,26 @@ TEST_CASE("an image that is full is emptied and filled again") {
   CHECK(fake_sampling_waiting() == 0);
 }
 
+TEST_CASE("a reader that is to stop takes one image of a backlog") {
+  sampled s;
+  s.open();
+  samples(1, 2 * static_cast<int>(device_sampler::max_samples) + 10);
+  REQUIRE(s.read(false).ok());
+  CHECK(s.begins.size() == device_sampler::max_samples);
+}
+
+TEST_CASE("a sampler that is abandoned calls nothing any more") {
+  sampled s;
+  s.open();
+  std::size_t const before =
+      fake_calls("cuptiPmSamplingStop") + fake_calls("cuptiPmSamplingDisable");
+  s.sampler.abandon();
+  s.sampler.close();
+  CHECK(!s.sampler.is_open());
+  CHECK(fake_calls("cuptiPmSamplingStop") + fake_calls("cuptiPmSamplingDisable") == before);
+  fake_sampling_forget();
+}
+
 TEST_CASE("what a decoding leaves, for whatever reason, the next one has") {
   sampled s;
   s.open();
@@ -203,7 +227,8 @@ TEST_CASE("each refusal of CUPTI ends in one sentence, and gives back what was t
     CAPTURE(std::string(call));
     sampled s;
     fake_fail(call, 35);
-    status const done = s.sampler.open(profiler_library::get(), 0, interval);
+    status done = s.sampler.choose(profiler_library::get(), 0, interval);
+    if (done) done = s.sampler.begin();
     CHECK(done.code() == errc::not_permitted);
     CHECK(done.message().find(call) != std::string::npos);
     CHECK(!s.sampler.is_open());
@@ -224,7 +249,7 @@ TEST_CASE("a failure to decode is one sentence, and the sampling can be ended") 
 
 TEST_CASE("a full store halves its resolution and loses nothing") {
   sample_store store;
-  store.begin(2, 16 * (2 * sizeof(std::int64_t) + 2 * sizeof(double)));
+  store.begin(2, 16 * (2 * sizeof(std::int64_t) + 2 * sizeof(double)), 0);
   double sum[2] = {};
   for (int i = 0; i < 1000; ++i) {
     double const values[2] = {1.0 * i, 3.0};
@@ -247,9 +272,33 @@ TEST_CASE("a full store halves its resolution and loses nothing") {
   CHECK(kept[1] == sum[1]);
 }
 
+TEST_CASE("no sample of a full store is across a gap") {
+  sample_store store;
+  store.begin(1, 16 * (2 * sizeof(std::int64_t) + sizeof(double)), 2);
+  std::size_t each = 0;
+  SUBCASE("few") { each = 50; }
+  SUBCASE("between all") { each = 1; }
+  double sum = 0.0;
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < 1000; ++i) {
+    double const value = 1.0;
+    auto const begin = static_cast<std::int64_t>(i * 10 + 1000 * (i / each));
+    store.add(begin, begin + 9, &value);  // 1 is between two of one time
+    ++given;
+    CHECK(store.all().size() <= 16);
+  }
+  for (std::size_t i = 0; i < store.all().size(); ++i) {
+    auto const& time = store.all().times[i];
+    double const value = store.all().at(i)[0];
+    CHECK(time.end - time.begin <= static_cast<std::int64_t>(10 * value));
+    sum += value;
+  }
+  CHECK(sum + static_cast<double>(store.without_room()) == static_cast<double>(given));
+}
+
 TEST_CASE("times that cannot be are left out, and late samples take their place") {
   sample_store store;
-  store.begin(1, 1 << 20);
+  store.begin(1, 1 << 20, 0);
   for (std::int64_t const begin : {10, 30, 20, 40, 50}) {
     double const value = static_cast<double>(begin);
     store.add(begin, begin + 10, &value);

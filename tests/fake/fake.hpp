@@ -105,6 +105,7 @@ enum fake_blocked : unsigned {
   fake_blocks_profiler = 16,     ///< what the profiler drains the device for
   fake_blocks_switches = 32,     ///< cuptiActivityDisable and cuptiEnableCallback
   fake_blocks_attributes = 64,   ///< cuDeviceGetAttribute
+  fake_blocks_sampling = 128,    ///< cuptiPmSamplingDecodeData; not of all
   fake_blocks_all = 127
 };
 /// A kernel of the device, launched while fake_hold is on, does not end until this says 0: these

@@ -42,6 +42,7 @@ class profiler_call {
       fake_take_time();
       fake_block_while(fake_blocks_profiler);
     }
+    if (is_one_of({"cuptiPmSamplingDecodeData"})) fake_block_while(fake_blocks_sampling);
     bool const ready = fake_cuda_ready() != 0;
     current_ = fake_current_context();
     lock_ = std::unique_lock<std::mutex>(s.mutex);

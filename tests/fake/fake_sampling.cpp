@@ -81,6 +81,9 @@ void fake_sampling_reset() {
   with_sampling(
       [](sampling_state& all) { static_cast<sampling_settings&>(all) = sampling_settings{}; });
 }
+void fake_sampling_forget() {
+  with_sampling([](sampling_state& all) { all.objects.clear(); });
+}
 std::size_t fake_sample(std::uint64_t begin_ns, std::uint64_t end_ns, double amount) {
   return with_sampling([&](sampling_state& all) {
     std::size_t count = 0;

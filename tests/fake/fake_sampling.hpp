@@ -10,6 +10,8 @@ extern "C" {
 
 /// Back to the start; objects that are enabled stay.
 FAKE_EXPORT void fake_sampling_reset();
+/// Objects that nobody disables any more go.
+FAKE_EXPORT void fake_sampling_forget();
 /// A record of the hardware. Units: ns of CLOCK_REALTIME. Returns: on how many devices.
 FAKE_EXPORT std::size_t fake_sample(std::uint64_t begin_ns, std::uint64_t end_ns, double amount);
 /// The last records of a buffer cannot be decoded yet.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <ctime>
 #include <strata/base/clock.hpp>
+#include <strata/collect/cuda/contexts.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -111,9 +112,9 @@ void await_sampling() {
 }  // namespace
 
 TEST_CASE("trace,live: each range has what was sampled while its kernels ran") {
-  live session("trace,live,interval=10");
+  live session("trace,live,interval=20");
   await_sampling();
-  CHECK(fake_sampling_interval() == 10'000);
+  CHECK(fake_sampling_interval() == 20'000);
   run(40);
   session.stop();
   profile const& p = session.profile();
@@ -142,7 +143,7 @@ TEST_CASE("trace,live: each range has what was sampled while its kernels ran") {
 }
 
 TEST_CASE("clocks that are a little apart are moved to where samples show the work") {
-  live session("trace,live,interval=10");
+  live session("trace,live,interval=20");
   await_sampling();
   fake_sampling_skew(600);
   run(60);
@@ -160,25 +161,28 @@ TEST_CASE("clocks that are a little apart are moved to where samples show the wo
 }
 
 TEST_CASE("live alone: the steps have their bytes, and CUPTI has no subscriber") {
-  live session("live,interval=10");
+  live session("live,interval=20");
   await_sampling();
   CHECK(fake_subscribed() == 0);
-  std::int64_t begin = 0;
+  auto const sample = [](std::int64_t from, std::int64_t to, double bytes) {
+    (void)fake_sample(static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), bytes);
+  };
+  std::int64_t end = strata::detail::realtime_ns();
   for (int i = 0; i < 5; ++i) {
-    STRATA_STEP();
-    begin = strata::detail::realtime_ns();
-    rest(4);
-    (void)fake_sample(static_cast<std::uint64_t>(begin),
-                      static_cast<std::uint64_t>(begin + 1'000'000), 100.0 * (i + 1));
+    std::int64_t const begin = strata::detail::realtime_ns();
+    {
+      STRATA_STEP();
+      rest(4);
+    }
+    if (i != 0) sample(end, begin, 0.0);
+    end = strata::detail::realtime_ns();
+    // The third step begins without samples.
+    sample(i == 2 ? begin + 1'000'000 : begin, end, 100.0 * (i + 1));
   }
-  rest(2);
-  begin = strata::detail::realtime_ns();
-  (void)fake_sample(static_cast<std::uint64_t>(begin - 100'000), static_cast<std::uint64_t>(begin),
-                    0.0);
   session.stop();
   profile const& p = session.profile();
   CHECK(!p.traced);
-  REQUIRE(p.step_traffic.size() >= 4);
+  REQUIRE(p.step_traffic.size() == 4);  // without the third
   for (strata::step_traffic_record const& step : p.step_traffic)
     CHECK(step.bytes == doctest::Approx(200.0 * (step.step + 1)).epsilon(0.05));
   CHECK(cell(p, "", "hbm_bytes", counter_scope::total).value ==
@@ -187,7 +191,7 @@ TEST_CASE("live alone: the steps have their bytes, and CUPTI has no subscriber")
 
 TEST_CASE("what sampling lost is said") {
   SUBCASE("a full buffer") {
-    live session("trace,live,interval=10");
+    live session("trace,live,interval=20");
     await_sampling();
     run(3);
     await([] { return fake_sampling_waiting() == 0; });
@@ -214,7 +218,7 @@ TEST_CASE("what sampling lost is said") {
     CHECK(session.profile().counter_sets.empty());
   }
   SUBCASE("decoding fails") {
-    live session("trace,live,interval=10");
+    live session("trace,live,interval=20");
     await_sampling();
     run(3);
     await([] { return fake_sampling_waiting() == 0; });
@@ -228,7 +232,7 @@ TEST_CASE("what sampling lost is said") {
 }
 
 TEST_CASE("live ends where counting begins: both want the counters") {
-  live session("trace,live,interval=10,active=3,counters=hbm");
+  live session("trace,live,interval=20,active=3,counters=hbm");
   await_sampling();
   run(3, 0);
   std::size_t before = fake_sampling_enabled();
@@ -243,9 +247,57 @@ TEST_CASE("live ends where counting begins: both want the counters") {
   CHECK(!session.profile().counters(counter_set::live).values.empty());
 }
 
+TEST_CASE("live ends where the program counts by itself") {
+  live session("trace,live,interval=20");
+  await_sampling();
+  run(3);
+  CHECK(fake_sampling_enabled() == 1);
+  (void)session.counters("hbm");
+  CHECK(fake_sampling_enabled() == 0);
+}
+
+TEST_CASE("a sampling that does not come back: nothing is counted, and no second one begins") {
+  live session("trace,live,interval=20,drain=50,active=2,counters=hbm");
+  await_sampling();
+  fake_hang(fake_blocks_sampling);
+  await([] { return fake_waits() == 1; });
+  std::size_t const before = fake_calls("cuptiRangeProfilerEnable");
+  fake::run_steps(5, [] { fake::launch_blocks(1); });
+  CHECK(fake_calls("cuptiRangeProfilerEnable") == before);
+  session.stop();
+  CHECK(fake::has_problem(session.profile(), "live has the counters of the device"));
+  CHECK(fake::has_problem(session.profile(), "what was sampled is lost"));
+  (void)session.start();
+  session.stop();
+  CHECK(fake::has_problem(session.profile(), "an earlier session's call of CUPTI"));
+  fake_hang(0);
+  await([] { return fake_sampling_enabled() == 0; });
+  rest(20);  // the thread ends
+  REQUIRE(session.start().ok());
+  await([] { return fake_sampling_started() == 1; });
+}
+
+TEST_CASE("where a capture is open at the end, CUPTI is left alone") {
+  using strata::detail::capture_guard;
+  live session("live,interval=20");
+  await_sampling();
+  int place = 0;
+  auto* const stream = reinterpret_cast<strata::detail::driver::stream_handle>(&place);
+  auto const ends = [] {
+    return fake_calls("cuptiPmSamplingStop") + fake_calls("cuptiPmSamplingDisable");
+  };
+  std::size_t const before = ends();
+  capture_guard::capture_began(stream, nullptr);
+  session.stop();
+  capture_guard::capture_ended(stream);
+  CHECK(ends() == before);
+  CHECK(fake_sampling_enabled() == 1);
+  fake_sampling_forget();
+}
+
 TEST_CASE("files have what was sampled, its method and its interval") {
   test::work_folder const here;
-  live session("trace,live,interval=10,out=" + (here / "out"), nullptr,
+  live session("trace,live,interval=20,out=" + (here / "out"), nullptr,
                "table+csv+json+recording+openmetrics");
   await_sampling();
   run(20);

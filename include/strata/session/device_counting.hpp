@@ -67,6 +67,12 @@ class device_counting : uncopied {
     return false;
   }
 
+  /// Nothing is counted, for this reason.
+  void refuse(status const& why) {
+    stage_ = stage::done;
+    (void)keep(why);
+  }
+
   /// Begins a step; it counts after the timed ones. One that warms up is recorded, and dropped.
   void begin_step(bool counts, bool warms_up) {
     if (!counts && stage_ != stage::done) {

@@ -30,25 +30,30 @@ class live_sampling {
   /// Units of time of an interval that was not given: none that a step's length is a multiple of.
   static constexpr std::int64_t usual_interval_ns = 309'017;
 
-  /// Errors: unavailable: no thread can be started; bad_argument where each window has a report.
+  /// Errors: unavailable: no thread can be started, or that of an earlier session does not end.
   status start(options const& wanted) {
     wanted_ = wanted.live && !wanted.reports_windows();
-    if (wanted.live && !wanted_)
-      return {errc::bad_argument,
-              "live is ignored where each window has a report (trigger=, keep=): its samples are "
-              "of the whole run"};
     if (!wanted_) return {};
+    if (!ended_.load()) {  // all below is that thread's
+      wanted_ = false;
+      return {errc::unavailable,
+              "live: nothing is sampled: an earlier session's call of CUPTI has not come back; "
+              "start the program again"};
+    }
     interval_ns_ =
         wanted.interval_us == 0 ? usual_interval_ns : std::int64_t{1000} * wanted.interval_us;
     room_bytes_ = (std::size_t{wanted.buffers_mb} << 20) / 4;
     problem_ = {};
+    short_of_memory_.store(false);
+    gave_up_.store(false);
     device_.store(unknown);
     began_ns_ = 0;
     spent_ns_ = 0;
     sampler_ = {};
     clock_.begin_session();
     bridge_.clear();
-    store_.begin(0, room_bytes_);
+    store_.begin(0, room_bytes_, 0);
+    has_driver_.store(cuda_use::has_begun() && driver_library::get().ok());
     choose_device();
     ended_.store(false);
     stop_.reset();
@@ -64,9 +69,10 @@ class live_sampling {
             "live: nothing is sampled, since no thread can be started: raise ulimit -u"};
   }
 
-  /// Samples the device of the calling thread's context, if no other is chosen yet.
+  /// Samples the device of the calling thread's context, if no other is chosen yet. It opens no
+  /// library and looks for none, which takes a lock that a step must not wait for.
   void choose_device() noexcept {
-    if (!wanted_ || device_.load(memory_order_relaxed) != unknown || !cuda_use::has_begun()) return;
+    if (!wanted_ || device_.load(memory_order_relaxed) != unknown || !has_driver_.load()) return;
     driver_library const& driver = driver_library::get();
     driver::context_handle context = nullptr;
     driver::device_handle device = 0;
@@ -79,13 +85,16 @@ class live_sampling {
   }
 
   /// Ends the sampling and the thread. Returns: false where it is in a call that does not come back
-  /// within so many ms: then nothing of it may be used any more.
+  /// within so many ms: then nothing of it may be used any more. It is waited for once.
   bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
-    if (!wanted_) return true;
+    if (!wanted_ || gave_up_.load()) return ended_.load();
     stop_.make();
     deadline patience(std::int64_t{patience_ms} * 1'000'000 + 50'000'000);
     for (unsigned turn = 0; !ended_.load(); ++turn) {
-      if (!patience.lasts()) return false;
+      if (!patience.lasts()) {
+        gave_up_.store(true);
+        return false;
+      }
       wait_a_turn(turn);
     }
     return true;
@@ -97,11 +106,22 @@ class live_sampling {
             "live: CUPTI does not come back from a call, and what was sampled is lost"};
   }
 
+  /// The same, where counters are to be counted.
+  static status in_the_way() {
+    return {errc::busy,
+            "counters are not counted: live has the counters of the device, and CUPTI does not "
+            "come back from a call; leave live out"};
+  }
+
   /// Adds what was sampled, and what was lost. Requires: stop() returned true, and the records are
   /// in the profile, in its times.
   void copy_to(profile& target, tick_converter const& ticks, bool has_schedule,
                vec<status>& problems) {
     if (!wanted_ || !ended_.load()) return;
+    if (short_of_memory_.load())
+      problems.emplace_back(errc::limit,
+                            "live: memory is short, and nothing more is sampled: free some, or "
+                            "lower log= and buffers=");
     if (!problem_.ok()) problems.push_back(problem_);
     sampling_losses const& lost = sampler_.losses();
     std::size_t const misplaced = store_.convert([&](std::int64_t& begin, std::int64_t& end) {
@@ -111,7 +131,8 @@ class live_sampling {
       return end > begin;
     });
     if (store_.all().size() == 0) {
-      if (problem_.ok() && began_ns_ != 0)  // else nothing of CUDA was used, which is said
+      bool const is_explained = !problem_.ok() || short_of_memory_.load();
+      if (!is_explained && began_ns_ != 0)  // else nothing of CUDA was used, which is said
         problems.emplace_back(
             errc::unavailable,
             "live: there is no sample: the program ended too soon after it began to use CUDA");
@@ -120,6 +141,10 @@ class live_sampling {
     sampled_ranges made(sampler_.chosen(), store_.all());
     made.copy_to(target, static_cast<std::uint32_t>(device_.load()), sampler_.chip(), has_schedule);
     add_losses(lost, misplaced, problems);
+    if (store_.without_room() != 0)
+      problems.emplace_back(errc::limit, sentence("live: memory was full, and ")
+                                             << store_.without_room()
+                                             << " samples are missing: choose a larger buffers=");
     counter_set& set = target.add_counters(counter_set::live);
     std::string const about =
         sentence() << "Sampled on " << sampler_.chip() << " each "
@@ -162,6 +187,7 @@ class live_sampling {
   }
   static void leave_at_exit() {
     static int const registered = std::atexit([] {
+      if (in_forked_child()) return;
       void (*const report)() = block().report_at_exit.load();
       if (report != nullptr) report();
       presence().end();
@@ -184,18 +210,18 @@ class live_sampling {
     program_threads program;
     std::int64_t looked = kernel_ns();
     while (!stop_.is_made()) {
-      if (!if_memory_allows([this] { look(); }))
-        problem_ = {errc::limit,
-                    "live: memory is short, and nothing more is sampled: free some, or lower log= "
-                    "and buffers="};
-      if (!problem_.ok()) break;
+      if (!if_memory_allows([this] { look(); })) short_of_memory_.store(true);
+      if (short_of_memory_.load() || !problem_.ok()) break;
       stop_.pause(program.pause(sampler_.is_open() ? pause_ns() : waiting_ns));
       std::int64_t const now = kernel_ns();
       if (now - looked < second_ns) continue;
       looked = now;
       if (program.have_ended()) return;  // and with them the process, soon
     }
-    if (!if_memory_allows([this] { finish(); })) sampler_.close();
+    if (!if_memory_allows([this] { finish(); })) {
+      short_of_memory_.store(true);
+      close();
+    }
     timespec used{};
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
       spent_ns_ = std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
@@ -207,32 +233,48 @@ class live_sampling {
     if (!here) return;
     if (!sampler_.is_open()) return open();
     if (sampler_.stands_still()) {
-      capture_guard::exclusive const alone;
+      capture_guard::exclusive const alone(capture_guard::short_patience);
       if (alone) keep(sampler_.begin_anew());
       return;
     }
     read_clock(false);
-    keep(sampler_.read([this](std::int64_t begin, std::int64_t end, double const* values) {
-      store_.add(begin, end, values);
-    }));
+    keep(read([this] { return !stop_.is_made(); }));
   }
 
+  template <class Continues>
+  status read(Continues const& continues) {
+    return sampler_.read([this](std::int64_t begin, std::int64_t end,
+                                double const* values) { store_.add(begin, end, values); },
+                         continues);
+  }
+
+  /// Of the backlog it takes so much as stop() waits for.
   void finish() {
     cupti_presence::use const here(presence());
     if (!here || !sampler_.is_open()) return;
     read_clock(true);
-    keep(sampler_.stop());
-    keep(sampler_.read([this](std::int64_t begin, std::int64_t end, double const* values) {
-      store_.add(begin, end, values);
-    }));
-    capture_guard::exclusive const alone;
-    sampler_.close();
+    {
+      capture_guard::exclusive const alone(capture_guard::short_patience);
+      if (alone) keep(sampler_.stop());
+    }
+    int rounds = 16;
+    keep(read([&rounds] { return --rounds > 0; }));
+    close();
+  }
+
+  /// Beside a capture or a graph call CUPTI is left alone, and its object stays.
+  void close() noexcept {
+    cupti_presence::use const here(presence());
+    capture_guard::exclusive const alone(capture_guard::short_patience);
+    if (here && alone) return sampler_.close();
+    sampler_.abandon();
   }
 
   /// Of the device of the thread that drives the steps; of the first one where there is no such
   /// thread half a second after the program began to use CUDA.
   void open() {
     if (!cuda_use::has_begun()) return;
+    has_driver_.store(driver_library::get().ok());
     std::int64_t const now = kernel_ns();
     if (began_ns_ == 0) began_ns_ = now;
     if (device_.load() == unknown && now - began_ns_ < second_ns / 2) return;
@@ -247,15 +289,19 @@ class live_sampling {
     }
     (void)cupti_library::get();
     leave_at_exit();
-    capture_guard::exclusive const alone;
-    if (!alone) return;  // again soon
-    read_clock(true);
-    status const opened = sampler_.open(library, device_.load(), interval_ns_);
+    status opened;
+    if (!sampler_.is_chosen()) opened = sampler_.choose(library, device_.load(), interval_ns_);
+    if (opened) {
+      capture_guard::exclusive const alone(capture_guard::short_patience);
+      if (!alone) return;  // again soon
+      read_clock(true);
+      opened = sampler_.begin();
+    }
     if (!opened) {
       problem_ = {opened.code(), "live: nothing is sampled: " + opened.message()};
       return;
     }
-    store_.begin(sampler_.chosen().config.names().size(), room_bytes_);
+    store_.begin(sampler_.chosen().config.names().size(), room_bytes_, interval_ns_ / 2);
   }
 
   void keep(status const& outcome) {
@@ -296,7 +342,10 @@ class live_sampling {
   std::int64_t interval_ns_ = usual_interval_ns;
   std::size_t room_bytes_ = 0;
   atomic<int> device_{unknown};
+  atomic<bool> has_driver_{false};  // which works, and is open
   atomic<bool> ended_{true};
+  atomic<bool> short_of_memory_{false};
+  atomic<bool> gave_up_{false};  // stop() returned false
   // Of the thread, until it has ended.
   device_sampler sampler_;
   sample_store store_;

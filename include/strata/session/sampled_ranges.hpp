@@ -36,7 +36,7 @@ class sampled_ranges {
     if (target.traced) {
       split(target, device, std::move(recorded), set);
     } else {
-      sum_up(recorded, set);
+      sum_up(target, recorded, set);
     }
     add_steps(target, device);
   }
@@ -101,12 +101,41 @@ class sampled_ranges {
            << bytes_text(idle) << " while none did (" << fixed_string(100.0 * idle / total, 1)
            << " %). ";
   }
-  /// All samples, or those of the recorded times.
-  void sum_up(vec<sample_span> const& recorded, counter_set& set) {
-    sample_split const made = sample_splitter(given_, {}, 0, 0, recorded).split();
+  /// All samples where there are no steps. Else those of the steps that were sampled, for all
+  /// steps: a mean step is a part of that.
+  void sum_up(profile const& source, vec<sample_span> recorded, counter_set& set) {
+    double scale = 1.0;
+    if (!source.steps.empty()) {
+      vec<bool> const sampled = are_sampled(recorded);
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < recorded.size(); ++i)
+        if (sampled[i]) recorded[kept++] = recorded[i];
+      recorded.resize(kept);
+      set.about = "No step was sampled from its begin to its end. ";
+      if (kept == 0) return;
+      scale = static_cast<double>(sampled.size() + source.summed_steps.count()) /
+              static_cast<double>(kept);
+    }
+    sample_split const made = sample_splitter(given_, {}, 0, 0, std::move(recorded)).split();
     for (std::uint32_t i = 0; i < given_.counters; ++i)
-      set.values.push_back({root_node, i, made.total[i]});
+      set.values.push_back({root_node, i, scale * made.total[i]});
     set.about = "Nothing says which range moved them: record with trace,live for that. ";
+  }
+
+  /// Whether samples cover each of these times, but for what is between two of them.
+  vec<bool> are_sampled(vec<sample_span> const& times) const {
+    samples covered;
+    covered.counters = 1;
+    covered.times = given_.times;
+    for (sample_span const& each : given_.times)
+      covered.values.push_back(static_cast<double>(each.end - each.begin));
+    vec<double> const ns = sum_by_time(covered, 0, times);
+    vec<bool> made;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      auto const all = static_cast<double>(times[i].end - times[i].begin);
+      made.push_back(all > 0.0 && ns[i] >= 0.99 * all);
+    }
+    return made;
   }
 
   /// When the device did the work of each step: from its first kernel or copy to its last, or to
@@ -130,7 +159,7 @@ class sampled_ranges {
     return made;
   }
 
-  /// The bytes of memory of each step that was sampled from its begin to its end.
+  /// The bytes of memory of each step that was sampled from its begin to its end, without a gap.
   void add_steps(profile& target, std::uint32_t device) const {
     vec<sample_span> const steps = times_of_steps(target, device);
     samples bytes;
@@ -142,13 +171,10 @@ class sampled_ranges {
         if (level_of(chosen_.config.names()[i]) == metric_level::hbm) sum += given_.at(k)[i];
       bytes.values.push_back(sum);
     }
-    sample_span const all = bytes.size() == 0
-                                ? sample_span{0, 0}
-                                : sample_span{bytes.times.front().begin, bytes.times.back().end};
     vec<double> const sums = sum_by_time(bytes, 0, steps);
+    vec<bool> const sampled = are_sampled(steps);
     for (std::size_t i = 0; i < steps.size(); ++i)
-      if (steps[i].begin >= all.begin && steps[i].end <= all.end && steps[i].begin < steps[i].end)
-        target.step_traffic.push_back({target.steps[i].step, 0, sums[i]});
+      if (sampled[i]) target.step_traffic.push_back({target.steps[i].step, 0, sums[i]});
     step_traffic const known = make_step_traffic(target);
     if (is_finite(known.p50))
       target.add_counters(counter_set::live).about += sentence("A step moved ")

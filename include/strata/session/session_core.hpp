@@ -73,7 +73,7 @@ class session_core : uncopied {
     attempt([this] { close_stream(); });
     nvtx_input_.give_back();
     bool const wanted = !windows_.used() || windows_.in_window();
-    if (!sampled) problems_.all().push_back(live_sampling::lost());
+    if (!sampled) attempt([this] { problems_.all().push_back(live_sampling::lost()); });
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
     if (wanted && !taken) start_.refusal = problems_.short_of_memory("this run has no report");
@@ -94,13 +94,17 @@ class session_core : uncopied {
     if (!running()) return counting_->ranges();
     detail::recorder& recorder = detail::recorder::instance();
     (void)recorder.look();
+    bool sampled = true;
     // Steps of another thread use the same, and their hooks are the only others that do.
     bool const alone = recorder.between_steps(options_.drain_ms, [&] {
+      sampled = end_live();
       attempt([&] {
+        if (!sampled) return;
         keep(trace_.come());
         counting_->by_program(request);
       });
     });
+    if (!sampled) return refuse_counters(live_sampling::in_the_way());
     if (alone) return counting_->ranges();
     return refuse_counters({errc::busy,
                             "counters are not counted here: a step of another thread has "
@@ -298,6 +302,7 @@ class session_core : uncopied {
           "range: unset it, or make that session by options::parse of its text");
     }
     problems_.say_now(schedule::ignored(options_));
+    problems_.say_now(schedule::ignored_live(options_));
     if (!options_.ceilings.empty() && options_.ceilings != "off") {
       options_.ceilings = machine::absolute(options_.ceilings);
       status const found = ceilings_file::look_for(options_.ceilings);
@@ -433,12 +438,16 @@ class session_core : uncopied {
       bool const skips = is == phase::skip && window_ == window_state::closed && !counts;
       if (skips) steps_.unrecorded.begin();
     }
-    live_.choose_device();
     if (trace_.awaits_cuda()) return;
+    live_.choose_device();
     bool const counts = step >= steps_.plan.made().steps_before_counting();
-    if (counts && !options_.counters.empty()) (void)live_.stop(options_.drain_ms);  // one profiler
+    if (counts && !options_.counters.empty() && !counting_->done() && !end_live())
+      counting_->refuse(live_sampling::in_the_way());
     counting_->begin_step(counts, is == phase::warmup);
   }
+
+  /// A device has one profiler. Returns: false where the sampling does not come back.
+  bool end_live() noexcept { return live_.stop(options_.drain_ms); }
 
   /// The beginning was recorded for long enough. Returns: false where its window stays open.
   static bool steps_are_missing(void* context) noexcept {

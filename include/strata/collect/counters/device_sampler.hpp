@@ -28,9 +28,8 @@ class device_sampler {
   static constexpr std::uint32_t max_samples = 1024;
   static constexpr std::size_t hardware_buffer_bytes = std::size_t{128} << 20;
 
-  /// Chooses what is sampled of this chip, and takes the counters of the device.
-  /// Errors: not_supported, not_permitted, busy where another profiler has them.
-  status open(profiler_library const& library, int device, std::int64_t interval_ns) {
+  /// Chooses what is sampled of this chip. Errors: not_supported, not_permitted.
+  status choose(profiler_library const& library, int device, std::int64_t interval_ns) {
     library_ = &library;
     device_ = static_cast<std::size_t>(device);
     interval_ns_ = interval_ns;
@@ -47,9 +46,26 @@ class device_sampler {
     counter_images images({}, device_);
     chosen_ = {};
     done = chosen_.choose(library, chip_, images.of_device(library));
-    return done ? enable() : done;
+    is_chosen_ = done.ok();
+    return done;
   }
 
+  /// Takes the counters of the device: from nothing to samples that come. Requires: choose().
+  /// Errors: not_supported, not_permitted, busy where another profiler has them.
+  status begin() {
+    cupti::sampling::enable_params enabled;
+    enabled.device_index = device_;
+    status done = outcome("cuptiPmSamplingEnable", call(library_->sampling.enable, enabled));
+    if (!done) return done;
+    object_ = enabled.object;
+    stands_still_ = false;
+    done = configure();
+    if (done) done = start();
+    if (!done) close();
+    return done;
+  }
+
+  bool is_chosen() const noexcept { return is_chosen_; }
   bool is_open() const noexcept { return object_ != nullptr; }
   std::string const& chip() const noexcept { return chip_; }
   sampled_metrics const& chosen() const noexcept { return chosen_; }
@@ -58,9 +74,10 @@ class device_sampler {
   std::uint64_t samples() const noexcept { return samples_; }
 
   /// Hands all samples to `sink` that are complete, in the order in which they come.
-  /// Where the hardware's buffer was full it stands still until begin_anew().
+  /// Where the hardware's buffer was full it stands still until begin_anew(). `continues()` is
+  /// asked after each `max_samples` whether to take more.
   /// Cost: some 16 us a sample of three counters (H200, CUPTI 13.5).
-  status read(sample_sink sink) {
+  status read(sample_sink sink, callback<bool()> continues) {
     if (stands_still_) return {};
     constexpr int max_rounds = 64;  // of one call: a decoder that is too slow lets others run
     for (int round = 0; round < max_rounds; ++round) {
@@ -81,6 +98,7 @@ class device_sampler {
       }
       if (!done || decode.reason != cupti::sampling::stop_reason::image_full) return done;
       ++losses_.images_full;
+      if (!continues()) break;
     }
     return {};
   }
@@ -89,7 +107,7 @@ class device_sampler {
   /// What is left in the buffer goes with CUPTI's object; `losses` has the time without samples.
   status begin_anew() {
     close();
-    return enable();
+    return begin();
   }
 
   /// No more samples are made; those that were can still be read.
@@ -110,21 +128,13 @@ class device_sampler {
     (void)call(library_->sampling.disable, params);
   }
 
- private:
-  /// From nothing to samples that come.
-  status enable() {
-    cupti::sampling::enable_params enabled;
-    enabled.device_index = device_;
-    status done = outcome("cuptiPmSamplingEnable", call(library_->sampling.enable, enabled));
-    if (!done) return done;
-    object_ = enabled.object;
-    stands_still_ = false;
-    done = configure();
-    if (done) done = start();
-    if (!done) close();
-    return done;
+  /// As close, but CUPTI is not called, and keeps its object.
+  void abandon() noexcept {
+    object_ = nullptr;
+    running_ = false;
   }
 
+ private:
   status configure() {
     cupti::sampling::counter_data_size_params size;
     size.object = object_;
@@ -211,6 +221,7 @@ class device_sampler {
   cupti::sampling::sampling_object* object_ = nullptr;
   std::size_t device_ = 0;
   std::int64_t interval_ns_ = 0;
+  bool is_chosen_ = false;
   bool running_ = false;
   bool stands_still_ = false;  // records were lost
   std::string chip_;

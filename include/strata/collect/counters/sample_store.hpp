@@ -6,15 +6,18 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Samples in a bounded memory: where it is full, each two that follow each other become one, so
-/// that nothing is lost but half of the resolution. Threads: one at a time.
+/// Samples in a bounded memory: where it is full, each two that follow each other without a gap
+/// become one, so that nothing is lost but half of the resolution. Threads: one at a time.
 class sample_store {
  public:
-  void begin(std::size_t counters, std::size_t bytes) {
+  /// `max_gap_ns`: what may be between two samples that follow each other.
+  void begin(std::size_t counters, std::size_t bytes, std::int64_t max_gap_ns) {
     all_ = {};
     all_.counters = counters;
     limit_ = larger(std::size_t{16}, bytes / (sizeof(sample_span) + counters * sizeof(double)));
     halvings_ = 0;
+    max_gap_ns_ = max_gap_ns;
+    without_room_ = 0;
   }
 
   /// Without memory the store takes no more than it has now.
@@ -24,7 +27,12 @@ class sample_store {
     if (!has_room) {
       if (all_.size() < 2) return;
       limit_ = smaller(limit_, all_.size());
-      halve();
+      if (without_room_ == 0) halve();
+      bool const helped = all_.size() + limit_ / 16 < limit_;
+      if (!helped) {  // most samples are alone
+        ++without_room_;
+        return;
+      }
     }
     all_.times.push_back({begin, end});
     for (std::size_t i = 0; i < all_.counters; ++i) all_.values.push_back(values[i]);
@@ -36,6 +44,8 @@ class sample_store {
   }
   /// How often two became one.
   unsigned halvings() const noexcept { return halvings_; }
+  /// Samples that were not taken, since too many stand alone between gaps.
+  std::uint64_t without_room() const noexcept { return without_room_; }
 
   /// `convert(begin, end)` says what the times are by another clock; false: there is no such time.
   /// Returns: how many samples were left out. The others are in the order of their times.
@@ -63,17 +73,23 @@ class sample_store {
   }
 
   void halve() noexcept {
-    std::size_t const pairs = all_.size() / 2;
-    bool const is_odd = all_.size() % 2 == 1;
-    for (std::size_t i = 0; i < pairs; ++i) {
-      sample_span const a = all_.times[2 * i];
-      sample_span const b = all_.times[2 * i + 1];
-      put(i, {smaller(a.begin, b.begin), larger(a.end, b.end)}, all_.at(2 * i));
-      for (std::size_t k = 0; k < all_.counters; ++k) all_.at(i)[k] += all_.at(2 * i + 1)[k];
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < all_.size(); ++kept) {
+      sample_span now = all_.times[i];
+      std::size_t const first = i++;
+      bool const joins = i < all_.size() && follows(now, all_.times[i]);
+      if (joins) now.end = all_.times[i].end;
+      put(kept, now, all_.at(first));
+      if (!joins) continue;
+      for (std::size_t k = 0; k < all_.counters; ++k) all_.at(kept)[k] += all_.at(i)[k];
+      ++i;
     }
-    if (is_odd) put(pairs, all_.times.back(), all_.at(2 * pairs));
-    cut(pairs + (is_odd ? 1 : 0));
+    cut(kept);
     ++halvings_;
+  }
+  bool follows(sample_span a, sample_span b) const noexcept {
+    std::int64_t const between = b.begin - a.end;
+    return b.end > a.end && between <= max_gap_ns_ && between >= -max_gap_ns_;
   }
 
   void sort() {
@@ -96,6 +112,8 @@ class sample_store {
   samples all_;
   std::size_t limit_ = 0;
   unsigned halvings_ = 0;
+  std::int64_t max_gap_ns_ = 0;
+  std::uint64_t without_room_ = 0;
 };
 
 }  // namespace detail
