@@ -41,7 +41,7 @@ struct sampled_steps {
 struct traffic_group {
   std::vector<std::uint32_t> owners;
   double bytes = 0.0;
-  double plus_minus = 0.0;  ///< half of an interval of 95 %
+  double plus_minus = 0.0;  ///< half of an interval meant for 95 %
 };
 
 /// The bytes of `groups` and `unexplained` add up to `total`.
