@@ -35,6 +35,43 @@ struct sample_split {
   }
 };
 
+/// The lower triangular factor of a symmetric positive matrix. Cost: O(n^3); to solve, O(n^2).
+class cholesky_factor {
+ public:
+  /// `at(i, k)` is an element, k <= i. `more(own)` is added to a diagonal element, and
+  /// `pivot(left, own)` is what stands for what is left of it, above 0.
+  template <class At, class More, class Pivot>
+  cholesky_factor(std::size_t n, At const& at, More const& more, Pivot const& pivot)
+      : n_(n), lower_(n * n, 0.0) {
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k <= i; ++k) {
+        double const own = at(i, k);
+        double sum = i == k ? own + more(own) : own;
+        for (std::size_t m = 0; m < k; ++m) sum -= lower_[i * n + m] * lower_[k * n + m];
+        lower_[i * n + k] = i == k ? square_root(pivot(sum, own)) : sum / lower_[k * n + k];
+      }
+    }
+  }
+
+  /// Puts the solution in place of the right-hand side.
+  void solve(vec<double>& x) const {
+    std::size_t begin = 0;  // zeros at the front stay
+    while (begin < n_ && x[begin] == 0.0) ++begin;
+    for (std::size_t i = begin; i < n_; ++i) {
+      for (std::size_t m = begin; m < i; ++m) x[i] -= lower_[i * n_ + m] * x[m];
+      x[i] /= lower_[i * n_ + i];
+    }
+    for (std::size_t i = n_; i-- > 0;) {
+      for (std::size_t m = i + 1; m < n_; ++m) x[i] -= lower_[m * n_ + i] * x[m];
+      x[i] /= lower_[i * n_ + i];
+    }
+  }
+
+ private:
+  std::size_t n_;
+  vec<double> lower_;
+};
+
 /// Splits samples by the overlap of their times with those of work, each ns weighted by what that
 /// work counts in a ns. These rates are the least squares over all samples, none below 0; with too
 /// many kinds of work for that, too few samples, or no solution, they are equal.
@@ -200,8 +237,8 @@ class sample_splitter {
     if (counter == given_.counters || clock_error_ < tries || columns() > max_columns) return;
     double least = 0.0;
     std::int64_t best = 0;
-    for (std::int64_t i = 0; i <= 2 * tries;
-         ++i) {  // 0, -1, 1, -2, ...: nothing is gained by moving
+    for (std::int64_t i = 0; i <= 2 * tries; ++i) {
+      // 0, -1, 1, -2, ...: where nothing is gained by moving, nothing is moved.
       std::int64_t const by = (i % 2 == 0 ? i / 2 : -(i + 1) / 2) * clock_error_ / tries;
       overlaps const seen = overlap(by);
       made_.by_rates = learn_times(seen);
@@ -239,39 +276,21 @@ class sample_splitter {
     return true;
   }
 
-  /// The inverse of the squares, by Cholesky's factors. `prior` is added to the diagonal: what is
-  /// known of the rates without any sample. Only that tells columns apart that lie in the same
-  /// samples always.
+  /// The inverse of the squares. `prior` is added to the diagonal: what is known of the rates
+  /// without any sample. Only that tells columns apart that lie in the same samples always.
   void invert(double prior) {
     std::size_t const n = columns();
     constexpr double ridge = 1e-12;  // of rounding
-    vec<double> lower = squares_;
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k <= i; ++k) {
-        double sum = lower[i * n + k];
-        if (i == k) sum += prior + ridge * squares_[i * n + i];
-        for (std::size_t m = 0; m < k; ++m) sum -= lower[i * n + m] * lower[k * n + m];
-        if (i == k) {
-          if (!(sum > 0.0)) sum = ridge * larger(squares_[i * n + i], 1.0);
-          lower[i * n + i] = square_root(sum);
-        } else {
-          lower[i * n + k] = sum / lower[k * n + k];
-        }
-      }
-    }
+    cholesky_factor const factor(
+        n, [&](std::size_t i, std::size_t k) { return squares_[i * n + k]; },
+        [&](double own) { return prior + ridge * own; },
+        [](double left, double own) { return left > 0.0 ? left : ridge * larger(own, 1.0); });
     inverse_.assign(n * n, 0.0);
-    vec<double> row(n, 0.0);
-    for (std::size_t at = 0; at < n; ++at) {  // solves for each unit vector
-      for (std::size_t i = 0; i < n; ++i) {
-        double sum = i == at ? 1.0 : 0.0;
-        for (std::size_t m = at; m < i; ++m) sum -= lower[i * n + m] * row[m];
-        row[i] = i < at ? 0.0 : sum / lower[i * n + i];
-      }
-      for (std::size_t i = n; i-- > 0;) {
-        double sum = row[i];
-        for (std::size_t m = i + 1; m < n; ++m) sum -= lower[m * n + i] * row[m];
-        row[i] = sum / lower[i * n + i];
-      }
+    vec<double> row;
+    for (std::size_t at = 0; at < n; ++at) {
+      row.assign(n, 0.0);
+      row[at] = 1.0;
+      factor.solve(row);
       for (std::size_t i = 0; i < n; ++i) inverse_[at * n + i] = row[i];
     }
   }
@@ -334,35 +353,26 @@ class sample_splitter {
     return false;
   }
 
-  /// Least squares of the columns that are not 0. What cannot be told apart has one rate.
+  /// The least-squares rates of all columns but those fixed at 0. Linearly dependent columns get
+  /// equal rates.
   void solve_others(vec<double> const& wanted, vec<bool> const& is_zero) {
     constexpr double ridge = 1e-9;
     std::size_t const all = columns();
     vec<std::size_t> used;
-    for (std::size_t i = 0; i < all; ++i)
-      if (!is_zero[i]) used.push_back(i);
-    std::size_t const n = used.size();
-    vec<double> lower(n * n, 0.0);
-    vec<double> solved(n, 0.0);
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k <= i; ++k) {
-        double sum = squares_[used[i] * all + used[k]];
-        double const floor = ridge * sum;
-        if (i == k) sum += floor;
-        for (std::size_t m = 0; m < k; ++m) sum -= lower[i * n + m] * lower[k * n + m];
-        lower[i * n + k] = i == k ? square_root(larger(sum, floor)) : sum / lower[k * n + k];
-      }
-      double sum = wanted[used[i]];
-      for (std::size_t m = 0; m < i; ++m) sum -= lower[i * n + m] * solved[m];
-      solved[i] = sum / lower[i * n + i];
+    vec<double> solved;
+    for (std::size_t i = 0; i < all; ++i) {
+      if (is_zero[i]) continue;
+      used.push_back(i);
+      solved.push_back(wanted[i]);
     }
+    cholesky_factor(
+        used.size(),
+        [&](std::size_t i, std::size_t k) { return squares_[used[i] * all + used[k]]; },
+        [](double own) { return ridge * own; },
+        [](double left, double own) { return larger(left, ridge * own); })
+        .solve(solved);
     rates_.assign(all, 0.0);
-    for (std::size_t i = n; i-- > 0;) {
-      double sum = solved[i];
-      for (std::size_t m = i + 1; m < n; ++m) sum -= lower[m * n + i] * solved[m];
-      solved[i] = sum / lower[i * n + i];
-      rates_[used[i]] = solved[i];
-    }
+    for (std::size_t i = 0; i < used.size(); ++i) rates_[used[i]] = solved[i];
   }
 
   /// What a sample counts by the rates.
