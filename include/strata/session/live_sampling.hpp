@@ -313,13 +313,7 @@ class live_sampling {
   void read_clock(bool at_once) {
     std::int64_t const after = monotonic_ns();
     if (!at_once && after < next_clock_ns_) return;
-    auto const get = cupti_library::get().api.get_timestamp;
-    clock_sample sample = sample_clock(recorder::instance().clock(), [get] {
-      std::uint64_t now = 0;
-      if (get != nullptr && get(&now) == cupti::result::success)
-        return static_cast<std::int64_t>(now);
-      return realtime_ns();
-    });
+    clock_sample sample = cupti_library::get().sample_clocks(recorder::instance().clock());
     std::int64_t const before = monotonic_ns();
     (void)clock_.read(sample, after, before);
     bridge_.add(sample);

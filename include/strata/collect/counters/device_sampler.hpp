@@ -120,9 +120,7 @@ class device_sampler {
 
   void close() noexcept {
     if (object_ == nullptr) return;
-    cupti::sampling::stop_params end;
-    end.object = object_;
-    if (std::exchange(running_, false)) (void)call(library_->sampling.stop, end);
+    (void)stop();
     cupti::sampling::disable_params params;
     params.object = std::exchange(object_, nullptr);
     (void)call(library_->sampling.disable, params);

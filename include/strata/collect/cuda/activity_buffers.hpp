@@ -197,14 +197,8 @@ class activity_buffers {
   void sample_clocks(bool needed = true) {
     system_lock const asking(asking_);
     if (!cupti_.has_callbacks) return;
-    auto const get = library_->api.get_timestamp;
     std::int64_t const after = monotonic_ns();
-    clock_sample sample = sample_clock(recorder::instance().clock(), [get] {
-      std::uint64_t now = 0;
-      if (get != nullptr && get(&now) == cupti::result::success)
-        return static_cast<std::int64_t>(now);
-      return realtime_ns();
-    });
+    clock_sample sample = library_->sample_clocks(recorder::instance().clock());
     std::int64_t const before = monotonic_ns();
     system_lock lock(store_.mutex());
     bool const was_set = store_.clock().read(sample, after, before);

@@ -1,6 +1,7 @@
 #ifndef STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
+#include <strata/base/clock.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
@@ -214,6 +215,17 @@ struct cupti_library : cupti_file {
   /// Whether a buffer request may be answered with a null buffer.
   [[nodiscard]] bool takes_null_buffers() const noexcept {
     return version >= cupti::null_buffer_version;
+  }
+
+  /// Ticks beside CUPTI's clock, or the system's where CUPTI does not tell its own.
+  /// Source: cuptiGetTimestamp.
+  [[nodiscard]] clock_sample sample_clocks(tick_source const& ticks) const noexcept {
+    return sample_clock(ticks, [get = api.get_timestamp] {
+      std::uint64_t now = 0;
+      if (get != nullptr && get(&now) == cupti::result::success)
+        return static_cast<std::int64_t>(now);
+      return realtime_ns();
+    });
   }
 
   /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
