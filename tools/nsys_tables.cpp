@@ -292,18 +292,12 @@ class nsys_export {
   }
 
   void calls() {
-    std::unordered_map<std::uint32_t, strata::synchronization_kind> waits;
-    for (strata::synchronization_record const& wait : source_.synchronizations)
-      waits[wait.correlation] = wait.kind;
+    strata::detail::call_names const names(source_);
     insertion rows(into_, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, 0, ?, ?, ?, 0)");
     for (strata::driver_call_record const& call : source_.launches) {
       if (call.is_left_out()) continue;
-      std::string_view name = strata::detail::call_name(call.kind);
-      auto const wait = waits.find(call.correlation);
-      if (call.kind == strata::api_kind::wait && wait != waits.end())
-        name = strata::detail::call_name(wait->second);
       rows.row(cell(call.begin), cell(call.end), cell(thread_id(call.thread)),
-               cell(call.correlation), cell(string_id(std::string(name))));
+               cell(call.correlation), cell(string_id(std::string(names.of(call)))));
     }
   }
 

@@ -3,9 +3,12 @@
 #define STRATA_REPORT_CUDA_WORDS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
+#include <cstdint>
 #include <string_view>
+#include <unordered_map>
 
 STRATA_BEGIN
 namespace detail {
@@ -55,6 +58,23 @@ inline std::string_view call_name(synchronization_kind kind) noexcept {
   }
   return call_name(api_kind::wait);
 }
+
+/// The calls of a run by these names.
+class call_names {
+ public:
+  explicit call_names(profile const& source) {
+    for (synchronization_record const& wait : source.synchronizations)
+      waits_[wait.correlation] = wait.kind;
+  }
+
+  std::string_view of(driver_call_record const& call) const {
+    auto const wait = call.kind == api_kind::wait ? waits_.find(call.correlation) : waits_.end();
+    return wait == waits_.end() ? call_name(call.kind) : call_name(wait->second);
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, synchronization_kind> waits_;  ///< by correlation
+};
 
 }  // namespace detail
 STRATA_END

@@ -226,14 +226,13 @@ class run_events {
         labels_(input, options.mangled_names),
         plan_(input, labels_, options.max_events),
         place_(place),
-        names_(input.source) {
+        names_(input.source),
+        calls_(input.source) {
     for (std::string const& text : labels_.texts()) quoted_.push_back(json_text(text));
     kernel_shapes_.resize(quoted_.size());
     shown_.resize(quoted_.size());
     for (profile_device const& device : source_.environment.devices)
       multiprocessors_[device.ordinal] = device.multiprocessors;
-    for (synchronization_record const& wait : source_.synchronizations)
-      waits_[wait.correlation] = wait.kind;
     find_collectives();
   }
 
@@ -433,11 +432,7 @@ class run_events {
   }
 
   void call(driver_call_record const& record, trace_slice const& slice) {
-    std::string_view name = call_name(record.kind);
-    if (record.kind == api_kind::wait)
-      if (synchronization_kind const* const kind = waits_.find(record.correlation))
-        name = call_name(*kind);
-    slice_row("cuda_runtime") << "\"" << name << "\"";
+    slice_row("cuda_runtime") << "\"" << calls_.of(record) << "\"";
     begin_arguments();
     if (!is_in_range(record.node, slice)) text("\"range\":", labels_.range(record.node).path);
     if ((record.flags & driver_call_record::in_capture) != 0) argument("\"captured\":true");
@@ -667,6 +662,7 @@ class run_events {
   trace_plan plan_;
   trace_place place_;
   trace_names names_;
+  call_names calls_;
   std::vector<std::string> quoted_;          ///< the texts of labels_ as JSON
   std::vector<kernel_shape> kernel_shapes_;  ///< by the number of a kernel's text
   std::vector<std::string> collective_;      ///< the operation, by the number of a kernel's name
@@ -674,7 +670,6 @@ class run_events {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::int64_t, range_record const*>>
       messages_;
   number_map<std::uint32_t> multiprocessors_;
-  number_map<synchronization_kind> waits_;  ///< by correlation
   number_map<std::uint64_t> early_arrows_;  ///< by launch: how many there were before
   std::string track_;                       ///< of the events that follow
   std::string slice_begin_;                 ///< of their rows
