@@ -81,8 +81,7 @@ struct period_account {
   }
   /// Whether a part is worth a sentence.
   bool is_large(account_part const& part) const noexcept {
-    constexpr double least = 0.01;  // of the period: least_share of the rules
-    return part.ns >= least * period_ns;
+    return part.ns >= detail::least_share * period_ns;
   }
   /// The longest part of which nothing is known; null where there is none.
   account_part const* largest_unknown() const noexcept {

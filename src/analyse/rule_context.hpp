@@ -28,9 +28,6 @@ STRATA_BEGIN
 namespace detail {
 
 // Of all rules, chosen: parts of a step.
-/// What costs less, in all its ranges together, is not said: as much as steps differ from day to
-/// day, by 0.1 to 1.9 % in 13 of 14 planted programs (H200, CUDA 13.0).
-inline constexpr double least_share = 0.01;
 /// What costs less in one range does not count with the others.
 inline constexpr double least_share_of_range = 0.002;
 /// Ranges of which a finding has the evidence; findings of doubt that a rule has.

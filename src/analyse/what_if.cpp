@@ -230,8 +230,6 @@ class step_predictor {
   step_replay replay_;
 };
 
-constexpr double least_gain = 0.01;  // of a step: least_share of the rules
-
 /// Chooses what to fix together: the cause that gains most alone, then whichever gains most beside
 /// those, also where it gains nothing alone.
 class fixes_together {
@@ -265,7 +263,7 @@ class fixes_together {
 
   bool add_best(fixed_together& made) {
     std::size_t best = 0;
-    double shortest = made.step_ns - least_gain * step_ns_;
+    double shortest = made.step_ns - least_share * step_ns_;
     for (std::size_t const other : others_) {
       if (std::count(made.findings.begin(), made.findings.end(), other) != 0) continue;
       double const then = without(made.findings, other);
@@ -288,7 +286,7 @@ class fixes_together {
   /// Of one that alone does not shorten the step: what it gains beside the first one.
   void tell(finding& other, double with_first_ns) const {
     double const gain = findings_[0].predicted_step_ns - with_first_ns;
-    if (other.leaves_step(step_ns_) && gain >= least_gain * step_ns_)
+    if (other.leaves_step(step_ns_) && gain >= least_share * step_ns_)
       other.with_first_ns = with_first_ns;
   }
 
