@@ -12,11 +12,11 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
+#include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "byte_ledger.hpp"
 #include "devices.hpp"
 #include "roofline.hpp"
-#include "steps.hpp"
 
 #include <cmath>
 #include <cstddef>
@@ -326,7 +326,7 @@ byte_ledger make_ledger(vec<range_row> const& rows, steps_summary const& steps,
 byte_ledger make_ledger(profile const& source, vec<byte_need> const& needs) {
   call_tree const whole(source);
   call_tree const folded(source, folding::by_name);
-  steps_summary const steps = make_steps(source, folded, whole.rows());
+  steps_summary const steps = make_mean_step(source, folded, whole.rows());
   counter_table const counters = make_counter_table(source, folded, counter_set::gpu, steps);
   double l2_size = 0.0;
   for (profile_device const* device : detail::worked_devices(source))

@@ -9,6 +9,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_names.hpp>
 #include <strata/tables/launch_index.hpp>
+#include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "change_statistics.hpp"
 #include "collective_finder.hpp"
@@ -16,7 +17,6 @@
 #include "run_losses.hpp"
 #include "run_ranges.hpp"
 #include "run_tables.hpp"
-#include "steps.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -136,7 +136,7 @@ class rank_recording {
     made_.began_at = environment.started_at_unix_ns;
     made_.ended_at = add_saturated(made_.began_at, source_.end);
     if (!environment.devices.empty()) made_.device = environment.devices[0].name;
-    made_.step_ns = make_steps(source_, tree_, tree_.rows()).mean_ns;
+    made_.step_ns = make_mean_step(source_, tree_, tree_.rows()).mean_ns;
     made_.by_step = true;
     made_.losses = losses_of(source_.losses);
   }
