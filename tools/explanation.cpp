@@ -207,10 +207,7 @@ class explainer {
     made_.next.push_back(next.text);
     made_.next.push_back("strata report " + file_word(file_) + " --formats html");
     if (!next.first.empty()) made_.next_note = next.first + " ";
-    bool const has_all =
-        next.text.find("=VALUE") == next.text.npos &&
-        next.text.compare(next.text.rfind(' ') + 1, next.text.npos, "PROGRAM") != 0;
-    if (!has_all)
+    if (!next.is_whole)
       made_.next_note += "PROGRAM and VALUE stand for what is too long, or cannot be shown. ";
     made_.next_note +=
         "The program, its arguments and the keys are those that the recording names: read the "

@@ -55,15 +55,17 @@ std::vector<std::string> words_of_command(std::string_view command) {
   return words;
 }
 
-/// The recorded command, each word quoted anew: nothing in a recording is run by a shell. PROGRAM
-/// where it is no plain list of words, or has what cannot be shown as it is.
+constexpr std::string_view unknown_program = "PROGRAM";
+
+/// The recorded command, each word quoted anew: nothing in a recording is run by a shell.
+/// `unknown_program` where it is no plain list of words, or has what cannot be shown as it is.
 std::string program_words(std::string const& command) {
   constexpr std::size_t max_columns = 1000;
   std::string all;
   std::vector<std::string> const words = words_of_command(command);
-  if (words.empty() || words.front().empty()) return "PROGRAM";
+  if (words.empty() || words.front().empty()) return std::string(unknown_program);
   for (std::string const& word : words) all += (all.empty() ? "" : " ") + shell_word(word);
-  return shown_line(all, max_columns) == all ? all : "PROGRAM";
+  return shown_line(all, max_columns) == all ? all : std::string(unknown_program);
 }
 
 class command_maker {
@@ -79,6 +81,7 @@ class command_maker {
     std::string const step = step_words();
     std::string const memory = memory_words();
     next_command made;
+    made.is_whole = program != unknown_program;
     made.tells_more = tells_ || !memory.empty() || step != before_.step || is_host_alone();
     if (!made.tells_more && !kernel_.empty()) {
       made.tells_more = true;
@@ -93,7 +96,13 @@ class command_maker {
       made.text += " --library " + shell_word(shown_line(before_.library));
     if (waits_for_attach()) made.text += " --idle";
     if (!step.empty()) made.text += " --steps " + shell_word(shown_line(step));
-    made.text += words_of_keys(!keys_.empty(), memory) + memory + keys_ + " -- " + program;
+    for (std::string const& key : keys_of_run(!keys_.empty(), memory)) {
+      bool const is_shown = shown_line(key) == key;
+      made.is_whole = made.is_whole && is_shown;
+      made.text +=
+          " " + (is_shown ? shell_word(key) : key.substr(0, key.find_first_of("=:")) + "=VALUE");
+    }
+    made.text += memory + keys_ + " -- " + program;
     return made;
   }
 
@@ -175,9 +184,9 @@ class command_maker {
     return name.compare(0, 7, "strata-") == 0 && end != name.npos && end + 8 == name.size();
   }
 
-  /// The keys of the recorded run, as words of a shell: the last of each, without those that strata
+  /// The keys of the recorded run: the last of each, without those that strata
   /// run has by itself or by an option, or that the next run has anew.
-  std::string words_of_keys(bool counts_anew, std::string const& memory) const {
+  std::vector<std::string> keys_of_run(bool counts_anew, std::string const& memory) const {
     std::string_view const others[] = {"trace", "on", "1", "formats", "out", "step", "library"};
     std::vector<std::pair<std::string, std::string>> words;
     std::string_view text = in_.source.environment.options;
@@ -201,12 +210,9 @@ class command_maker {
       words.erase(std::remove_if(words.begin(), words.end(), has_key), words.end());
       words.emplace_back(key, item);
     }
-    std::string all;
-    for (auto const& word : words) {
-      bool const is_whole = shown_line(word.second) == word.second;
-      all += " " + (is_whole ? shell_word(word.second) : word.first + "=VALUE");
-    }
-    return all;
+    std::vector<std::string> items;
+    for (auto& word : words) items.push_back(std::move(word.second));
+    return items;
   }
 
   report_input const& in_;

@@ -18,7 +18,8 @@ namespace detail {
 struct next_command {
   std::string text;
   std::string first;        ///< what to do before, a sentence; mostly empty
-  bool tells_more = false;  ///< else the run told all that others would: it proves a change
+  bool tells_more = false;  ///< another run would measure more; else it is for after a change
+  bool is_whole = true;     ///< PROGRAM or VALUE stand for nothing that is too long to show
 };
 /// Cost: O(rows).
 next_command make_next_command(report_input const& input);

@@ -44,6 +44,7 @@ TEST_CASE("the next command has the program, its keys, and what would tell most"
   CHECK(next_of(p.made).text ==
         "strata run --out next skip=3 counters=findings -- ./train 'my model'");
   CHECK(next_of(p.made).tells_more);
+  CHECK(next_of(p.made).is_whole);
   p.made.environment.command = "./train; rm x";  // no plain words
   CHECK(next_of(p.made).text == "strata run --out next skip=3 counters=findings -- PROGRAM");
 }
@@ -59,6 +60,7 @@ TEST_CASE("the next command has each key whole, or its name") {
   p.made.environment.options = "trace,only=" + many;
   CHECK(next_of(p.made).text ==
         "strata run --out next only=VALUE counters=findings -- ./train 'my model'");
+  CHECK(!next_of(p.made).is_whole);
 }
 
 TEST_CASE("what no run of ours tells, Nsight Compute does: of the kernel by its plain name") {
