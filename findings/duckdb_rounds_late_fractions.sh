@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # DuckDB 2.0.1.
 #
-# Guess: a column of a CSV file whose first 20,480 rows are whole numbers and a later one has a fraction is read as DOUBLE,
-# or refused with the line.
+# Guess: a column of a CSV file whose first 20,480 rows are whole numbers and a later one has a fraction is read as
+# DOUBLE, or refused with the line.
 # Behaviour: it stays BIGINT, and the fraction is rounded without a word. sample_size=-1 reads it right.
 # Seen: 1.5 in row 30,001 is 2 as BIGINT; with sample_size=-1 1.5 as DOUBLE
 set -eu

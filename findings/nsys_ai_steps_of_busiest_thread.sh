@@ -29,8 +29,8 @@ def write(path, backward):
         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, "end" INTEGER, deviceId INTEGER, contextId INTEGER,
             streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER,
             gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER);
-        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, "end" INTEGER, globalTid INTEGER, correlationId INTEGER,
-            nameId INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, "end" INTEGER, globalTid INTEGER,
+            correlationId INTEGER, nameId INTEGER);
         CREATE TABLE NVTX_EVENTS (start INTEGER, "end" INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER,
             textId INTEGER);
         INSERT INTO StringIds VALUES (1, 'gemm'), (2, 'cudaLaunchKernel');""")
@@ -44,8 +44,9 @@ def write(path, backward):
             call = begin + 100_000 * (i + 1)
             tables.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, 2)",
                            (call, call + 5_000, process | (1 if i < FORWARD else 2), number))
-            tables.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, 7, ?, ?, 1, 1, 1, 1, 1, 32, 1, 1)",
-                           (call + 10_000, call + 90_000, number, process))
+            tables.execute(
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, 0, 1, 7, ?, ?, 1, 1, 1, 1, 1, 32, 1, 1)",
+                (call + 10_000, call + 90_000, number, process))
     tables.commit()
     tables.close()
 
@@ -53,15 +54,17 @@ def write(path, backward):
 def iterations(backward):
     path = folder / f"{backward}.sqlite"
     write(path, backward)
-    done = subprocess.run([sys.executable, "-m", "nsys_ai", "skill", "run", "iteration_timing", str(path), "-p", "marker=step",
-                           "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    done = subprocess.run([sys.executable, "-m", "nsys_ai", "skill", "run", "iteration_timing", str(path),
+                           "-p", "marker=step", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return [(row["text"], row["heuristic"]) for row in json.loads(done.stdout)]
 
 
 few, many = iterations(10), iterations(30)
 print("10 launches a step in the thread without ranges:", few)
 print("30:", many)
-sys.exit(few != [(f"step {i}", False) for i in range(STEPS)] or many != [(f"heuristic_step_{i}", True) for i in range(STEPS)])
+found = [(f"step {i}", False) for i in range(STEPS)]
+guessed = [(f"heuristic_step_{i}", True) for i in range(STEPS)]
+sys.exit(few != found or many != guessed)
 PYTHON
 "$folder/venv/bin/python" "$folder/try.py" "$folder"
 echo "as described"

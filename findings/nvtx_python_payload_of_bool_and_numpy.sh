@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# nvtx 0.2.17 (Python), numpy 2.4.6, Python 3.11, a tool of NVTX compiled with the headers of nvidia-nvtx 13.5.25, gcc.
+# nvtx 0.2.17 (Python), numpy 2.4.6, Python 3.11, a tool of NVTX compiled with the headers of nvidia-nvtx 13.5.25,
+# gcc.
 #
-# Guess: payload=True is 1, since a bool of Python is an int, and scalars of numpy arrive as numbers, numpy.float64 in any
-# case, since it is a float of Python.
-# Behaviour: only int and float exactly become a payload. What derives from them, and scalars of numpy, are left out: the
-# range has none, and a warning says so.
+# Guess: payload=True is 1, since a bool of Python is an int, and scalars of numpy arrive as numbers, numpy.float64
+# in any case, since it is a float of Python.
+# Behaviour: only int and float exactly become a payload. What derives from them, and scalars of numpy, are left
+# out: the range has none, and a warning says so.
 # Seen: payload types 2 (int), 3 (float), 0 (bool), 0 (numpy.int32), 0 (numpy.float32), 0 (numpy.float64)
 set -eu
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -42,9 +42,11 @@ def compiles(checks):
         if "linux" in system:
             continue
         unit = pathlib.Path("public.cpp")
-        unit.write_text("".join(f"#include <strata/{name}>\n" for name in PUBLIC) + "static_assert(!STRATA_ENABLED);\n", encoding="utf-8")
-        made = run(clang + ["-target", system, *flags, *PLAIN, f"-I{INCLUDE}", *WARNINGS, "-DSTRATA_ENABLED=1", unit, IMPLEMENTATION,
-                            ROOT / "examples/minimal/minimal.cpp", "-o", "minimal-" + system], env=env)
+        lines = [f"#include <strata/{name}>\n" for name in PUBLIC] + ["static_assert(!STRATA_ENABLED);\n"]
+        unit.write_text("".join(lines), encoding="utf-8")
+        sources = [unit, IMPLEMENTATION, ROOT / "examples/minimal/minimal.cpp"]
+        made = run(clang + ["-target", system, *flags, *PLAIN, f"-I{INCLUDE}", *WARNINGS, "-DSTRATA_ENABLED=1", *sources,
+                            "-o", "minimal-" + system], env=env)
         checks.that(made.returncode == 0, f"a program for {system}", made.stderr)
     return True
 

@@ -109,29 +109,35 @@ that(pathlib.Path("two.json").read_bytes() == pathlib.Path("joined.json").read_b
 words = ["trace", recordings[0], "--out", "one.sqlite"]
 for _ in range(2):  # the second one replaces the first
     ran(0, *words)
-kinds = {"kernel": "KERNEL", "gpu_memcpy": "MEMCPY", "gpu_memset": "MEMSET", "cuda_runtime": "RUNTIME", "cuda_sync": "SYNCHRONIZATION"}
+kinds = {"kernel": "KERNEL", "gpu_memcpy": "MEMCPY", "gpu_memset": "MEMSET", "cuda_runtime": "RUNTIME",
+         "cuda_sync": "SYNCHRONIZATION"}
 with contextlib.closing(sqlite3.connect("one.sqlite")) as tables:
     for category, table in kinds.items():
         rows = [e for e in alone[0]["traceEvents"] if e.get("cat") == category and e["ph"] == "X"]
         found = tables.execute(f'SELECT count(*), total("end" - start) FROM CUPTI_ACTIVITY_KIND_{table}').fetchone()
-        that(found[0] == len(rows) and abs(found[1] - 1e3 * sum(e["dur"] for e in rows)) < len(rows) + 1, f"{table}: {found}, {len(rows)} events")
+        ns = 1e3 * sum(e["dur"] for e in rows)
+        that(found[0] == len(rows) and abs(found[1] - ns) < len(rows) + 1, f"{table}: {found}, {len(rows)} events")
     named = tables.execute("""SELECT k.start, n.text, s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k
         JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON k.correlationId = r.correlationId JOIN StringIds s ON k.shortName = s.id
-        JOIN NVTX_EVENTS n ON n.eventType = 59 AND n.globalTid = r.globalTid AND n.start <= r.start AND n."end" >= r."end"
+        JOIN NVTX_EVENTS n ON n.eventType = 59 AND n.globalTid = r.globalTid
+            AND n.start <= r.start AND n."end" >= r."end"
         GROUP BY k.start HAVING max(n.start) ORDER BY k.start""").fetchall()
-    that(len(named) == sum(e.get("cat") == "kernel" for e in alone[0]["traceEvents"]), f"{len(named)} kernels lie in ranges")
+    kernels = sum(e.get("cat") == "kernel" for e in alone[0]["traceEvents"])
+    that(len(named) == kernels, f"{len(named)} kernels lie in ranges")
     events = {e["name"] for e in alone[0]["traceEvents"]}
     that({row[1] for row in named} | {row[2] for row in named} <= events, "a name is not the timeline's")
     that(tables.execute("SELECT smCount FROM TARGET_INFO_GPU").fetchall() == [(132,)], "not the GPU of the recording")
-that("no/a-folder.sqlite: It cannot be written" in ran(1, "trace", recordings[0], "--out", "no/a-folder.sqlite").stderr, "no place for tables")
+told = ran(1, "trace", recordings[0], "--out", "no/a-folder.sqlite").stderr
+that("no/a-folder.sqlite: It cannot be written" in told, "no place for tables")
 that("one rank" in ran(2, "trace", "ranks", "--out", "ranks.sqlite").stderr, "tables of several runs")
 # A file that cannot be written whole leaves what was there.
 largest = max(recordings, key=lambda path: path.stat().st_size)
 for name in ("one.sqlite", "one.json", "one.json.gz"):
     ran(0, "trace", recordings[0], "--out", name)
     before = pathlib.Path(name).read_bytes()
-    done = subprocess.run(["bash", "-c", 'ulimit -f 20; exec "$0" "$@"', str(program), "trace", str(largest), "--out", name], env=environment,
-                          restore_signals=False, stderr=subprocess.PIPE, universal_newlines=True)  # without SIGXFSZ
+    words = ["bash", "-c", 'ulimit -f 20; exec "$0" "$@"', str(program), "trace", str(largest), "--out", name]
+    done = subprocess.run(words, env=environment, restore_signals=False,  # without SIGXFSZ
+                          stderr=subprocess.PIPE, universal_newlines=True)
     that(done.returncode == 1 and "It cannot be written" in done.stderr and pathlib.Path(name).read_bytes() == before
          and not pathlib.Path(name + ".part").exists(), f"{name} of a full disk: {done.returncode} {done.stderr}")
 # Without zlib the timeline is there, not compressed.
