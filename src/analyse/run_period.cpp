@@ -25,6 +25,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -188,7 +189,9 @@ class timeline_period {
 /// The period by sums.
 class summed_period {
  public:
-  explicit summed_period(run_tables const& run) : run_(run) {
+  /// `input`: of a recording, which tells more than the columns of its tables.
+  explicit summed_period(run_tables const& run, table_input const* input = nullptr)
+      : run_(run), input_(input) {
     for (run_step const& step : run.steps) steps_ns_.push_back(step.ns);
     all_ = static_cast<double>(run.steps.size()) + run.steps_folded;
   }
@@ -214,6 +217,7 @@ class summed_period {
     std::vector<double> later(steps_ns_.begin() + 1, steps_ns_.end());
     without_first_ = steps_ns_.size() >= 3 && !(run_.steps_folded > 0.0) &&
                      steps_ns_[0] > apart_first_step * median(later);
+    if (input_ != nullptr) without_first_ = input_->steps.without_first;
     if (without_first_) made_.first_ns = steps_ns_[0];
     std::vector<double> const& averaged = without_first_ ? later : steps_ns_;
     auto const count = static_cast<double>(averaged.size());
@@ -270,23 +274,78 @@ class summed_period {
       made_.parts.push_back(
           {period_kind::idle, std::string(idle_without_cause), step_ns_ - busy, step_variance_});
   }
-  void add_host() {
+  /// By rows: the host time in a range itself in a mean step, of the threads that drive steps.
+  std::vector<double> own_host_times() const {
+    std::vector<double> first;  // of a range itself, in the first step
+    std::unordered_map<std::string_view, std::size_t> places;
     for (run_row const& row : run_.ranges) {
-      if (row.path.empty() || is_outside(row)) continue;
-      double const self = run_.number(row, "host_self_ns", run_.number(row, "host_total_ns"));
+      places.emplace(row.path, first.size());
+      first.push_back(run_.number(row, "first_step_host_ns"));
+    }
+    for (run_row const& row : run_.ranges) {
+      auto above = places.end();  // a name may have a / too
+      for (std::string_view path = row.path; above == places.end();) {
+        std::size_t const end = path.rfind('/');
+        if (end == path.npos) break;
+        path = path.substr(0, end);
+        above = places.find(path);
+      }
+      if (above != places.end()) first[above->second] -= run_.number(row, "first_step_host_ns");
+    }
+    std::vector<double> own;
+    for (run_row const& row : run_.ranges) {
       double const total = run_.number(row, "host_total_ns");
-      double const others = run_.number(row, "other_threads_ns");
-      if (!(self > 0.0) || others >= total) continue;
-      double const first =
-          total > 0.0 ? run_.number(row, "first_step_host_ns") * self / total : 0.0;
+      double const self = run_.number(row, "host_self_ns", total);
+      double const others = std::min(total, run_.number(row, "other_threads_ns"));
+      double const in_steps = is_outside(row) ? 0.0 : run_.number(row, "step_share", 1.0);
+      double const part = total > 0.0 ? in_steps * (1.0 - others / total) : 0.0;
+      own.push_back(per_step(self * part, std::max(0.0, first[own.size()]), true));
+    }
+    shorten_estimates(own);
+    return own;
+  }
+  /// Of ranges that are called outside of steps too, the part of the calls tells that of the time:
+  /// no more than the step has left.
+  void shorten_estimates(std::vector<double>& own) const {
+    auto const is_estimate = [this](std::size_t i) {
+      double const share = run_.number(run_.ranges[i], "step_share", 1.0);
+      return share > 0.0 && share < 1.0;
+    };
+    double known = 0.0;
+    double estimated = 0.0;
+    for (std::size_t i = 0; i < own.size(); ++i)
+      (is_estimate(i) ? estimated : known) += std::max(0.0, own[i]);
+    if (known + estimated <= step_ns_ || !(estimated > 0.0)) return;
+    double const factor = std::max(0.0, step_ns_ - known) / estimated;
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (is_estimate(i)) own[i] *= factor;
+  }
+  void add_host() {
+    std::vector<double> own;
+    if (input_ == nullptr) {
+      own = own_host_times();
+    } else {
+      step_amounts const amounts(input_->ranges, input_->steps);
+      for (std::size_t i = 0; i < input_->ranges.size(); ++i)
+        own.push_back(amounts.stepping_self_ns(i));
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      run_row const& row = run_.ranges[i];
+      if (row.path.empty() || !(own[i] > 0.0)) continue;
       double const deviation = run_.number(row, "host_stddev_ns");
       double const count = run_.number(row, "calls") / all_;
-      add(period_kind::range, with_folded_indices(row.path),
-          per_step(self, first, true) * (1.0 - others / total),
+      add(period_kind::range, with_folded_indices(row.path), own[i],
           deviation * deviation * count / std::max(1.0, made_.steps), 0.0);
     }
     for (period_part& part : made_.parts) part.kernels = std::numeric_limits<double>::quiet_NaN();
+    made_.knows_causes = true;  // no part is idle time
     close(step_ns_, period_kind::range, "");
+    // Ranges of several threads together may have more than the step.
+    period_part* const outside = find(period_kind::range, "");
+    if (outside != nullptr && outside->ns < 0.0) {
+      outside->kind = period_kind::overlap;
+      outside->name = "at the same time";
+    }
   }
   /// Adds what the parts lack of a sum, or have above it.
   void close(double sum, period_kind kind, std::string name) {
@@ -310,6 +369,7 @@ class summed_period {
   }
 
   run_tables const& run_;
+  table_input const* input_;
   std::vector<double> steps_ns_;
   double all_ = 1.0;
   bool without_first_ = false;
@@ -373,12 +433,13 @@ run_period make_run_period(run_tables const& run) {
 run_period make_run_period(profile const& source, profile_tables& tables, run_tables const& run) {
   table_input const& input = tables.input();
   call_tree const& tree = tables.folded();
-  if (!source.traced || source.steps.empty()) return make_run_period(run);
-  bool const is_whole = !input.steps.typical.empty();
+  if (source.steps.empty()) return {};
+  bool const is_whole = source.traced && !input.steps.typical.empty();
   run_period made = is_whole ? detail::timeline_period(source, tree, input.steps.typical).make()
-                             : detail::summed_period(run).make();
+                             : detail::summed_period(run, &input).make();
   detail::add_between(input.steps.between, made);
   if (input.steps.without_first) made.first_ns = input.steps.first_ns;
+  if (!source.traced) return detail::finished(std::move(made));
   roofline_table const roofline =
       make_roofline(source, input.folded, input.steps, input.gpu_counters());
   vec<kernel_row> const by_name = make_kernel_table(source, tree);

@@ -113,6 +113,40 @@ TEST_CASE("report, account and comparison have one time between steps, without r
   CHECK(!by_records.names_between);
 }
 
+TEST_CASE("no row of host times is below 0: the first step and calls outside steps are apart") {
+  using finding_test::us;
+  finding_test::program p;
+  std::uint32_t const plan = p.node(p.mlp, "plan");
+  auto const works = [&p](std::int64_t ns) { return [&p, ns](std::uint32_t) { p.now += ns; }; };
+  p.made.traced = false;
+  p.in(p.attention, works(9000 * us));  // to warm up
+  for (std::uint32_t step = 0; step < 10; ++step)
+    p.run(1, [&] {
+      p.now += 10 * us;
+      p.in(p.attention, works(100 * us));
+      p.in(p.mlp, [&](std::uint32_t) {
+        p.now += step == 0 ? 700 * us : 50 * us;
+        if (step % 2 == 0) p.in(plan, works(step == 0 ? 8000 * us : 20 * us));
+      });
+    });
+  strata::run_tables const run = make_run_tables(p.made);
+  strata::run_period const by_sums = make_run_period(run);
+  for (strata::run_period const* const period : {&run.period, &by_sums}) {
+    auto const ns = [&](char const* name) {
+      strata::period_part const* const part = period->find(period_kind::range, name);
+      return part == nullptr ? 0.0 : part->ns;
+    };
+    CHECK(period->first_ns == doctest::Approx(8810 * us));
+    CHECK(ns("mlp") == doctest::Approx(50 * us));
+    CHECK(ns("mlp/plan") == doctest::Approx(20 * us * 4 / 9.0));
+    bool const is_exact = period == &run.period;  // sums tell the warm-up's calls, not their time
+    CHECK(ns("attention") == doctest::Approx(is_exact ? 100 * us : 110 * us));
+    CHECK(ns("") == doctest::Approx(is_exact ? 10 * us : 0));
+    for (strata::period_part const& part : period->parts) CHECK(part.ns >= 0.0);
+    CHECK(period->ns == doctest::Approx((10 + 100 + 50 + 20 * 4 / 9.0) * us));
+  }
+}
+
 TEST_CASE("the rows of the period sum to its change") {
   std::mt19937 random(5);
   for (char const* const name : recordings) {
