@@ -113,17 +113,18 @@ inline bool is_python(std::string_view program) noexcept {
          program.find_first_not_of("0123456789.dt", 6) == program.npos;
 }
 /// The program of a command without its folder: of Python the script or module.
-inline std::string_view program_of(std::string_view command) noexcept {
-  std::string_view const program = without_folder(take_word(command));
+inline std::string program_of(std::string_view command) {
+  std::string const first = take_word(command);
+  std::string const program(without_folder(first));
   if (!is_python(program)) return program;
   while (!command.empty()) {
-    std::string_view const word = take_word(command);
+    std::string word = take_word(command);
     if (word.empty()) continue;
     if (word == "-") break;  // stdin
     if (word.front() != '-') {
-      std::string_view const script =
-          without_folder(word.substr(0, word.find_last_not_of('/') + 1));
-      return script.empty() ? program : script;
+      while (!word.empty() && word.back() == '/') word.pop_back();
+      std::string_view const script = without_folder(word);
+      return script.empty() ? program : std::string(script);
     }
     if (begins_with(word, "--")) {
       if (word == "--check-hash-based-pycs") take_word(command);
@@ -133,7 +134,7 @@ inline std::string_view program_of(std::string_view command) noexcept {
     std::size_t const last = word.find_first_of("cmWX", 1);
     if (last == word.npos) continue;
     if (word[last] == 'c') break;
-    std::string_view value = word.substr(last + 1);
+    std::string value = word.substr(last + 1);
     while (value.empty() && !command.empty()) value = take_word(command);
     if (word[last] == 'm') return value.empty() ? program : value;
   }

@@ -29,43 +29,18 @@ std::string shown_line(std::string_view text, std::size_t columns = 300) {
   return shortened(console_text(text), columns);
 }
 
-/// The words of a command line that `shell_word` made; none where a shell would do more with the
-/// text than to take words.
-std::vector<std::string> words_of_command(std::string_view command) {
-  constexpr std::string_view meant = "\t\n\r\"`$&|;<>()[]{}*?!#~\\^";
-  std::vector<std::string> words;
-  std::string word;
-  for (std::size_t at = 0; at <= command.size(); ++at) {
-    if (at == command.size() || command[at] == ' ') {
-      words.push_back(std::move(word));
-      word.clear();
-    } else if (command.compare(at, 2, "\\'") == 0) {
-      word += command[++at];
-    } else if (command[at] == '\'') {
-      std::size_t const close = command.find('\'', at + 1);
-      if (close == command.npos) return {};
-      word += command.substr(at + 1, close - at - 1);
-      at = close;
-    } else if (meant.find(command[at]) == meant.npos) {
-      word += command[at];
-    } else {
-      return {};
-    }
-  }
-  return words;
-}
-
 constexpr std::string_view unknown_program = "PROGRAM";
 
-/// The recorded command, each word quoted anew: nothing in a recording is run by a shell.
+/// The recorded command, if `shell_word` made it: nothing in a recording is run by a shell.
 /// `unknown_program` where it is no plain list of words, or has what cannot be shown as it is.
-std::string program_words(std::string const& command) {
+std::string program_words(std::string_view command) {
   constexpr std::size_t max_columns = 1000;
   std::string all;
-  std::vector<std::string> const words = words_of_command(command);
-  if (words.empty() || words.front().empty()) return std::string(unknown_program);
-  for (std::string const& word : words) all += (all.empty() ? "" : " ") + shell_word(word);
-  return shown_line(all, max_columns) == all ? all : std::string(unknown_program);
+  for (std::string_view rest = command; !rest.empty();)
+    all += (all.empty() ? "" : " ") + shell_word(take_word(rest));
+  bool const has_program = !all.empty() && all.compare(0, 2, "''") != 0;
+  bool const is_plain = all == command && shown_line(all, max_columns) == all;
+  return has_program && is_plain ? all : std::string(unknown_program);
 }
 
 class command_maker {

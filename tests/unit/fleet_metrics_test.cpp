@@ -233,6 +233,12 @@ TEST_CASE("a program's name is its file's, of Python the script's or module's") 
                         {"python3 /", "python3"},
                         {"python", "python"},
                         {"python3 -m", "python3"},
+                        {"'/opt/my tools/server' --port 80", "server"},
+                        {"'it'\\''s a train' 'a b'", "it's a train"},
+                        {"'/my env/bin/python3' -u 'my jobs/train it.py' x", "train it.py"},
+                        {"python3 -W 'ignore: all' '' run.py", "run.py"},
+                        {"python3 -c 'import os' run.py", "python3"},
+                        {"'unclosed quote", "unclosed quote"},
                         {"python3 -u", "python3"}};
   for (auto const& program : programs) {
     CAPTURE(program.command);

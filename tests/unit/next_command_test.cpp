@@ -1,6 +1,7 @@
 // The command that would tell most of what a run does not.
 #include "report/next_command.hpp"
 #include <doctest/doctest.h>
+#include <strata/session/machine.hpp>
 #include "report/answer_text.hpp"
 
 #include <string>
@@ -45,8 +46,30 @@ TEST_CASE("the next command has the program, its keys, and what would tell most"
         "strata run --out next skip=3 counters=findings -- ./train 'my model'");
   CHECK(next_of(p.made).tells_more);
   CHECK(next_of(p.made).is_whole);
-  p.made.environment.command = "./train; rm x";  // no plain words
-  CHECK(next_of(p.made).text == "strata run --out next skip=3 counters=findings -- PROGRAM");
+  p.made.environment.command = "'./my train' 'it'\\''s' '' '*.txt' --n=4 ''";
+  CHECK(next_of(p.made).text ==
+        "strata run --out next skip=3 counters=findings -- " + p.made.environment.command);
+  for (char const* const other : {"./train; rm x", "./train $HOME", "./train 'x", "train\tx", ""}) {
+    CAPTURE(other);
+    p.made.environment.command = other;  // no plain words
+    CHECK(next_of(p.made).text == "strata run --out next skip=3 counters=findings -- PROGRAM");
+  }
+}
+
+TEST_CASE("a command is recorded as a shell takes it, with each word that it has") {
+  auto const command_of = [](std::string const& words) {
+    return detail::machine::command_of(words);
+  };
+  using namespace std::string_literals;
+  CHECK(command_of("./train\0--n\0004\0"s) == "./train --n 4");
+  CHECK(command_of("/my tools/train\0it's\0a \"b\"\0"s) ==
+        "'/my tools/train' 'it'\\''s' 'a \"b\"'");
+  CHECK(command_of("./train\0\0x\0\0"s) == "./train '' x ''");
+  CHECK(command_of("./train\0\0"s) == "./train ''");
+  CHECK(command_of("./train\0*\0\0\0\0\0"s) == "./train '*' '' '' '' ''");
+  CHECK(command_of("worker: idle\0\0\0\0\0\0\0"s) == "'worker: idle'");  // it renamed itself
+  CHECK(command_of("renamed without an end"s) == "'renamed without an end'");
+  CHECK(command_of(""s).empty());
 }
 
 TEST_CASE("the next command has each key whole, or its name") {

@@ -345,10 +345,19 @@ constexpr bool ends_with(std::string_view text, std::string_view with) noexcept 
   return text.size() >= with.size() && text.substr(text.size() - with.size()) == with;
 }
 
-/// Takes the first word off a text.
-inline std::string_view take_word(std::string_view& text) noexcept {
-  std::string_view const word = text.substr(0, text.find(' '));
-  text.remove_prefix(smaller(word.size() + 1, text.size()));
+/// Takes the first word off a command line, as `shell_word` made it; empty at its end.
+inline std::string take_word(std::string_view& command) {
+  std::size_t at = smaller(command.find_first_not_of(' '), command.size());
+  std::string word;
+  bool is_quoted = false;
+  for (; at < command.size() && (is_quoted || command[at] != ' '); ++at) {
+    bool const is_escape = !is_quoted && command[at] == '\\' && at + 1 < command.size();
+    if (command[at] == '\'')
+      is_quoted = !is_quoted;
+    else
+      word += command[is_escape ? ++at : at];
+  }
+  command.remove_prefix(at);
   return word;
 }
 inline std::string_view without_folder(std::string_view path) noexcept {

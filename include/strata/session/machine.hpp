@@ -34,6 +34,23 @@ class machine {
     return path;
   }
 
+  /// The words of /proc/PID/cmdline, each as one of a shell.
+  static std::string command_of(std::string_view text) {
+    // A program that renamed itself has one word, and zeros where the others were.
+    constexpr std::size_t max_empty = 2;
+    std::size_t const end = text.find_last_not_of('\0') + 1;
+    bool const is_renamed = text.find('\0') == end && text.size() > end + 1 + max_empty;
+    if (is_renamed) text = text.substr(0, end + 1);
+    std::string words;
+    while (!text.empty()) {
+      std::size_t const length = smaller(text.find('\0'), text.size());
+      if (!words.empty()) words += ' ';
+      words += shell_word(text.substr(0, length));
+      text.remove_prefix(smaller(length + 1, text.size()));
+    }
+    return words;
+  }
+
   /// The visible devices, with their ceilings. Cost: starts the driver if it is not running.
   static status describe_devices(profile_environment& environment, std::string const& ceilings) {
     driver_library const& driver = driver_library::get();
@@ -149,15 +166,7 @@ class machine {
   static std::string command() {
     std::string text = read("/proc/thread-self/cmdline", 65'536);  // also where main has ended
     if (text.empty()) text = read("/proc/self/cmdline", 65'536);   // Linux before 3.17
-    while (!text.empty() && text.back() == '\0') text.pop_back();  // many where it renamed itself
-    std::string words;
-    for (std::size_t begin = 0; begin < text.size();) {
-      std::size_t const end = smaller(text.find('\0', begin), text.size());
-      if (begin != 0) words += ' ';
-      words += shell_word(std::string_view(text).substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return words;
+    return command_of(text);
   }
 
   static std::string cpu() {
