@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "command.hpp"
 #include "files.hpp"
 #include "profile_json.hpp"
+#include "run_folders.hpp"
 
 namespace tools {
 namespace {
@@ -73,7 +75,7 @@ std::string flaw_of(strata::rank_run const& run) {
 
 /// What was run, without its arguments: they may have the rank in them.
 std::string program_of(strata::rank_run const& run) {
-  return std::string(strata::detail::program_of(run.command));
+  return strata::detail::program_of(run.command);
 }
 
 /// What keeps ranks from being those of one run; nothing where they are.
@@ -107,44 +109,8 @@ struct dead_rank {
 struct read_rank {
   std::string file;
   strata::rank_run run;
+  std::size_t argument = 0;  ///< the path of the command line that it is in
 };
-
-/// The rank that a folder is of, by its name: 3 of run/rank3 and run/rank3-2; -1 of another name.
-std::int32_t rank_of_folder(std::string const& folder) {
-  std::string const name = folder.substr(folder.find_last_of('/') + 1);
-  constexpr std::string_view word = "rank";
-  std::size_t end = word.size();
-  while (end < name.size() && strata::detail::is_digit(name[end])) ++end;
-  bool const is_rank = name.compare(0, word.size(), word) == 0 && end > word.size() &&
-                       end < word.size() + 7 && (end == name.size() || name[end] == '-');
-  return is_rank ? std::stoi(name.substr(word.size(), end - word.size())) : -1;
-}
-
-/// Whether another run had its folder already: run/rank3-2.
-bool is_of_later_run(std::string const& folder) {
-  return rank_of_folder(folder) >= 0 &&
-         folder.find('-', folder.find_last_of('/') + 1) != folder.npos;
-}
-
-std::string folder_of(std::string const& file) { return file.substr(0, file.find_last_of('/')); }
-
-/// When the newest run began that these ranks are of, as ranks of one run record at the same time;
-/// 0 where they are of one run, or it is not known.
-std::int64_t begin_of_newest(std::vector<read_rank> const& ranks) {
-  std::vector<std::pair<std::int64_t, std::int64_t>> times;
-  for (read_rank const& each : ranks) {
-    if (each.run.began_at == 0) return 0;
-    times.emplace_back(each.run.began_at, each.run.ended_at);
-  }
-  std::sort(times.begin(), times.end());
-  std::int64_t newest = 0;
-  std::int64_t end = times.empty() ? 0 : times.front().second;
-  for (auto const& [began_at, ended_at] : times) {
-    if (began_at > end) newest = began_at;
-    end = std::max(end, ended_at);
-  }
-  return newest;
-}
 
 /// Whether a file is the recording of a program that did not end.
 bool is_unfinished(std::string const& file) {
@@ -553,7 +519,7 @@ class ranks_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.rest("FOLDER", paths_, 1, "the folder of a run, or of each rank");
-    takes.output("--json", json_, "the result for programs");
+    takes.output("--json", json_, {".json"}, "the result for programs");
     takes.flag("--anyway", anyway_, "where ranks are missing, or differ in program or steps");
   }
   exit_code run() override {
@@ -601,7 +567,8 @@ class ranks_command final : public subcommand {
   /// Reads all ranks, in their order. Errors: a line on stderr, and false.
   bool read_runs() {
     std::vector<read_rank> read;
-    for (std::string const& path : paths_) {
+    for (std::size_t argument = 0; argument < paths_.size(); ++argument) {
+      std::string const& path = paths_[argument];
       auto const files = profiles_in(path, file_names());
       if (files.empty() && paths_.size() > 1 && rank_of_folder(path) >= 0) {
         lists_.dead.push_back({rank_of_folder(path), path, 0});
@@ -622,7 +589,7 @@ class ranks_command final : public subcommand {
           continue;
         }
         if (!problem.empty()) return refuse_run(file, problem);
-        read.push_back({file, std::move(run)});
+        read.push_back({file, std::move(run), argument});
       }
     }
     keep_newest(read);
@@ -643,11 +610,16 @@ class ranks_command final : public subcommand {
   /// Of several runs that wrote into one folder, leaves the ranks of the newest one.
   void keep_newest(std::vector<read_rank>& read) {
     bool is_shared = false;
-    for (read_rank const& each : read)
-      is_shared = is_shared || is_of_later_run(folder_of(each.file));
+    std::set<std::pair<std::size_t, std::int32_t>> found;
+    std::vector<std::pair<std::int64_t, std::int64_t>> times;
+    for (read_rank const& each : read) {
+      bool const is_first = found.emplace(each.argument, each.run.rank).second;
+      is_shared = is_shared || !is_first || is_of_later_run(folder_of(each.file));
+      times.emplace_back(each.run.began_at, each.run.ended_at);
+    }
     for (dead_rank const& each : lists_.dead)
       is_shared = is_shared || is_of_later_run(each.left) || is_of_later_run(folder_of(each.left));
-    std::int64_t const newest = is_shared ? begin_of_newest(read) : 0;
+    std::int64_t const newest = is_shared ? begin_of_newest(std::move(times)) : 0;
     if (newest == 0) return;
     std::size_t const all = read.size();
     auto const is_older = [newest](read_rank const& each) { return each.run.began_at < newest; };
@@ -657,10 +629,7 @@ class ranks_command final : public subcommand {
     };
     lists_.dead.erase(std::remove_if(lists_.dead.begin(), lists_.dead.end(), died_before),
                       lists_.dead.end());
-    summary_.notes.push_back(
-        "Several runs wrote into this folder: the newest one is compared (recordings: " +
-        std::to_string(read.size()) + "; older ones, left out: " +
-        std::to_string(all - read.size()) + "). Give each run an out= of its own.");
+    summary_.notes.push_back(about_newest("compared", read.size(), all - read.size()));
   }
   /// Those in a folder that have nothing to read.
   static std::vector<std::string> folders_of_ranks(std::string const& path) {

@@ -13,8 +13,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <set>
 #include <string>
-#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "command.hpp"
 #include "files.hpp"
 #include "nsys_tables.hpp"
+#include "run_folders.hpp"
 
 namespace tools {
 namespace {
@@ -40,37 +43,37 @@ class trace_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.required("FILE", path_, "the recording, or the folder of a run or of its ranks");
-    takes.output("--out", out_,
-                 "the timeline; of a name that ends in .gz compressed, in .sqlite as tables");
+    takes.output("--out", out_, {},
+                 "the timeline: .json.gz, .json, or as tables .sqlite (.sqlite3, .db)");
   }
 
   exit_code run() override {
-    if (ends_in(".gz") && !strata::detail::gzip_writer::has_zlib()) {
+    std::string const ending = ending_of(out_);
+    is_compressed_ = ending == ".gz";
+    has_tables_ = ending == ".sqlite" || ending == ".sqlite3" || ending == ".db";
+    std::error_code error;
+    bool const is_file = !std::filesystem::exists(out_, error) ||
+                         std::filesystem::is_regular_file(out_, error);  // no /dev/stdout
+    if (is_file && !is_compressed_ && !has_tables_ && ending != ".json")
+      return refuse(name(), out_,
+                    "A timeline is trace.json.gz, which Perfetto opens, trace.json, or tables of "
+                    "one run in trace.sqlite: end its name so.");
+    if (is_compressed_ && !strata::detail::gzip_writer::has_zlib()) {
       out_.resize(out_.size() - 3);
+      is_compressed_ = false;
       say(strata::detail::gzip_writer::no_zlib);
     }
-    for (char const* const ending : {".perfetto-trace", ".pftrace"})
-      if (ends_in(ending)) {
-        report_problem(name(), out_,
-                       "Perfetto's own format is no longer written: name it trace.json.gz, which "
-                       "Perfetto opens too.");
-        return exit_code::unusable;
-      }
     std::vector<std::string> const files =
         profiles_in(path_, {recording_name, recording_part_name});
-    if (files.size() > 1 && ends_in(".sqlite"))
+    if (files.size() > 1 && has_tables_)
       return refuse(name(), path_, "Tables are of one run: name the folder of one rank.");
     return files.size() > 1 ? join(files) : write_one();
   }
 
  private:
-  bool ends_in(std::string_view ending) const {
-    return out_.size() > ending.size() &&
-           out_.compare(out_.size() - ending.size(), ending.size(), ending) == 0;
-  }
   strata::trace_options options() const {
     strata::trace_options how;
-    how.compressed = ends_in(".gz");
+    how.compressed = is_compressed_;
     return how;
   }
 
@@ -87,7 +90,7 @@ class trace_command final : public subcommand {
   }
   exit_code end(bool written) const {
     if (written) say("wrote " + out_);
-    return written ? exit_code::fine : exit_code::found;
+    return written ? exit_code::fine : exit_code::unusable;
   }
 
   exit_code write_one() {
@@ -96,7 +99,7 @@ class trace_command final : public subcommand {
       return exit_code::unusable;
     strata::profile_tables tables(recorded);
     std::string problem;
-    if (ends_in(".sqlite")) {
+    if (has_tables_) {
       problem = replace_file(
           out_, [&](std::string const& at) { return write_nsys_tables(at, tables.input()); });
       say_problems(recorded, {}, {});
@@ -114,6 +117,8 @@ class trace_command final : public subcommand {
     std::string path;
     std::int32_t rank;
     std::int64_t begin;
+    std::int64_t began_at;  ///< its program, and when its recording ended
+    std::int64_t ended_at;
     strata::rank_run ends{};  ///< of its collectives
     strata::rank_clock clock{};
 
@@ -122,6 +127,27 @@ class trace_command final : public subcommand {
       return rank < 0 ? path : std::string(strata::detail::sentence("rank ") << rank);
     }
   };
+
+  /// Where a rank is there twice, leaves what the newest run recorded. Returns: how many are left
+  /// out.
+  std::size_t keep_newest(std::vector<run_file>& runs) const {
+    bool is_shared = false;
+    std::set<std::int32_t> ranks;
+    std::vector<std::pair<std::int64_t, std::int64_t>> times;
+    for (run_file const& run : runs) {
+      bool const is_first = ranks.insert(run.rank).second;
+      is_shared = is_shared || !is_first || is_of_later_run(folder_of(run.path));
+      times.emplace_back(run.began_at, run.ended_at);
+    }
+    std::int64_t const newest = is_shared ? begin_of_newest(std::move(times)) : 0;
+    if (newest == 0) return 0;
+    std::size_t const all = runs.size();
+    runs.erase(std::remove_if(runs.begin(), runs.end(),
+                              [newest](run_file const& run) { return run.began_at < newest; }),
+               runs.end());
+    say(about_newest("in the timeline", runs.size(), all - runs.size()));
+    return all - runs.size();
+  }
 
   /// Ranks of other hosts get the first rank's clock, by their collectives.
   void join_clocks(std::vector<run_file>& runs) const {
@@ -145,7 +171,10 @@ class trace_command final : public subcommand {
     for (std::string const& file : files) {
       strata::profile recorded;
       if (!read_recording(name(), file, recorded, strata::recording_view::timeline)) continue;
-      runs.push_back({file, recorded.environment.rank, strata::trace_begin(recorded)});
+      std::int64_t const began_at = recorded.environment.started_at_unix_ns;
+      std::int32_t const rank = recorded.environment.rank;
+      runs.push_back({file, rank < 0 ? rank_of_folder(folder_of(file)) : rank,
+                      strata::trace_begin(recorded), began_at, began_at + recorded.end});
       if (strata::has_rank_steps(recorded)) runs.back().ends = strata::read_rank(recorded);
       if (runs.back().begin != 0) continue;
       runs.pop_back();
@@ -154,8 +183,14 @@ class trace_command final : public subcommand {
                      "it again, or name its folder alone.");
     }
     if (runs.empty()) return exit_code::unusable;
+    std::size_t const left_out = keep_newest(runs);
     std::stable_sort(runs.begin(), runs.end(),
                      [](run_file const& a, run_file const& b) { return a.rank < b.rank; });
+    for (std::size_t i = 1; i < runs.size(); ++i)
+      if (runs[i].rank >= 0 && runs[i].rank == runs[i - 1].rank)
+        return refuse(name(), runs[i].path,
+                      "It is " + runs[i].called() + ", and so is " + runs[i - 1].path +
+                          ": name a folder that has one run.");
     join_clocks(runs);
     std::size_t joined_runs = 0;
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {
@@ -178,15 +213,17 @@ class trace_command final : public subcommand {
       joined.finish();
     });
     exit_code const outcome = end(written);
-    if (joined_runs == files.size()) return outcome;
+    if (joined_runs + left_out == files.size()) return outcome;
     if (written)
       say(strata::detail::sentence()
-          << joined_runs << " of " << files.size() << " recordings are in it");
+          << joined_runs << " of " << files.size() - left_out << " recordings are in it");
     return exit_code::unusable;
   }
 
   std::string path_;
   std::string out_ = "trace.json.gz";
+  bool is_compressed_ = false;
+  bool has_tables_ = false;
 };
 
 }  // namespace

@@ -20,12 +20,12 @@ def refused(told, *words):
     that(done.stderr == f"strata ranks: {told}\n" and not done.stdout, f"{words}: {done.stderr}{done.stdout}")
 
 
-def made(name, count, steps, layers, late, more):
+def made(name, count, steps, layers, late, more, later=0):
     """Folders of ranks with recording and profile.json, of which one takes so many ns more in each mlp."""
     shutil.rmtree(name, ignore_errors=True)
     done = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/ranks_test.cpp", "--test-case=folders of ranks*"],
                           stdout=subprocess.PIPE, universal_newlines=True,
-                          env={**environment, "STRATA_TEST_RANKS": f"{pathlib.Path(name).resolve()} {count} {steps} {layers} {late} {more}"})
+                          env={**environment, "STRATA_TEST_RANKS": f"{pathlib.Path(name).resolve()} {count} {steps} {layers} {late} {more} {later}"})
     that(done.returncode == 0 and pathlib.Path(f"{name}/rank0/profile.strata").exists(), done.stdout)
     return pathlib.Path(name)
 
@@ -166,6 +166,24 @@ several = ("note: Several runs wrote into this folder: the newest one is compare
 that(several in told and told.replace(several, "") == alone, f"two runs in one folder: {told}\n{alone}")
 told = ranks(1, *sorted(again.glob("rank*"))).stdout  # what a pattern gives
 that(several in told and told.replace(several, "") == alone, f"two runs of a pattern: {told}")
+# The same where nothing but the ranks tells that they are of two runs, and for the timeline.
+shutil.rmtree("both", ignore_errors=True)
+for name, later in (("first", 1000), ("second", 4600)):
+    for path in made(name, 2, 10, 3, 1, 30000, later).glob("rank*"):
+        shutil.copytree(path, f"both/{name}-{path.name}")
+told = ranks(1, "both").stdout
+two = several.replace("4; older ones, left out: 3", "2; older ones, left out: 2")
+that(two in told and told.replace(two, "") == ranks(1, "second").stdout, f"two runs of other names: {told}")
+told = expect(0, program, "trace", "both", "--out", "both.json").stderr
+that(f"strata trace: {two[6:].replace('is compared', 'is in the timeline')}" in told, f"the timeline of two runs: {told}")
+expect(0, program, "trace", "second", "--out", "second.json")
+that(pathlib.Path("both.json").read_bytes() == pathlib.Path("second.json").read_bytes(), "the timeline has the older run too")
+for path in pathlib.Path("both").glob("second-*"):
+    shutil.rmtree(path)
+shutil.copytree("first/rank0", "both/third-rank0")  # of the same time
+for command in ("ranks", "trace"):
+    told = expect(2, program, command, "both").stderr
+    that("both/third-rank0/profile.strata: It is rank 0, and so is both/first-rank0/profile.strata: " in told, f"{command} of one rank twice: {told}")
 shutil.rmtree("again/rank0")  # no rank is there twice, and all the same they are of two runs
 shutil.rmtree("again/rank1")
 shutil.rmtree("again/rank2-2")
@@ -195,7 +213,7 @@ for name, change, told in (
     refused(told, of_json(late, name, lambda rank, profile: change(profile) if rank == 3 else None))
 (pathlib.Path("part/rank1")).mkdir()
 pathlib.Path("part/rank1/profile.strata").write_text("nothing")
-refused("part/rank1/profile.strata: It is no JSON: line 1: a value was expected.", part)
+refused("part/rank1/profile.strata: It is no profile.json and no recording of Strata, it seems to be plain text: formats=json or formats=recording writes one.", part)
 told = ranks(2, late, "--json", "no/x.json")
 that(told.stderr == "strata ranks: no/x.json: It cannot be written: No such file or directory.\n" and told.stdout.startswith("Rank 2 is last"),
      f"a place that is none hides the answer: {told}")

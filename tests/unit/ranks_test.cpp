@@ -773,21 +773,24 @@ void write_file(std::filesystem::path const& path, std::string const& text) {
 
 }  // namespace
 
-/// tests/script/check_ranks.py sets STRATA_TEST_RANKS to FOLDER RANKS STEPS LAYERS LATE NS.
+/// tests/script/check_ranks.py sets STRATA_TEST_RANKS to FOLDER RANKS STEPS LAYERS LATE NS, and to
+/// how many seconds later they began.
 TEST_CASE("folders of ranks for the test of the command") {
   char const* const asked = std::getenv("STRATA_TEST_RANKS");
   made_up_run run{4, 8, 2, 2, 30'000};
   std::string folder;
+  std::int64_t later = 0;
   if (asked != nullptr)
     std::istringstream(asked) >> folder >> run.ranks >> run.steps >> run.layers >> run.late_rank >>
-        run.late_ns;
+        run.late_ns >> later;
   std::vector<std::int64_t> longest;
   for (int step = 0; step < run.steps; ++step)
     for (int layer = 0; layer < run.layers; ++layer)
       longest.push_back(run.longest_mlp(step, layer));
   std::vector<rank_run> runs;
   for (int rank = 0; rank < run.ranks; ++rank) {
-    profile const made = run.make(rank, longest);
+    profile made = run.make(rank, longest);
+    made.environment.started_at_unix_ns += later * 1'000'000'000;
     if (folder.empty()) {
       runs.push_back(read_rank(made));
       continue;
