@@ -1,5 +1,7 @@
 #include "documents.hpp"
 
+#include <nlohmann/json.hpp>
+#include <strata/base/text.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
@@ -356,6 +358,22 @@ void add_entries(strata_documents::document const& from, std::vector<explained_e
   }
 }
 
+/// The members that a schema describes, and those of its parts.
+void add_members(std::string_view document, nlohmann::json const& schema,
+                 std::vector<explained_entry>& entries) {
+  for (auto const& [key, part] : schema.items()) {
+    if (key == "properties")
+      for (auto const& [name, about] : part.items())
+        if (about.contains("description"))
+          entries.push_back({{name}, std::string(member), document, about["description"]});
+    if (part.is_structured()) add_members(document, part, entries);
+  }
+}
+
+bool is_schema(strata_documents::document const& each) {
+  return strata::detail::ends_with(each.name, ".json");
+}
+
 }  // namespace
 
 bool has_documents() noexcept { return std::size(strata_documents::all) > 0; }
@@ -373,7 +391,10 @@ std::vector<explained_entry> const& documented_entries() {
   static std::vector<explained_entry> const entries = [] {
     std::vector<explained_entry> all;
     for (strata_documents::document const& each : strata_documents::all)
-      if (each.name != messages_document) add_entries(each, all);
+      if (is_schema(each))
+        add_members(each.name, nlohmann::json::parse(each.text), all);
+      else if (each.name != messages_document)
+        add_entries(each, all);
     return all;
   }();
   return entries;

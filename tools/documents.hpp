@@ -13,10 +13,10 @@ struct explained_message {
   std::string fix;
 };
 
-/// A name, or several, that an item of a list, a paragraph or a row of a table explains.
+/// A name, or several, that an item of a list, a paragraph, a row of a table or a schema explains.
 struct explained_entry {
   std::vector<std::string> names;
-  std::string kind;  ///< such as column
+  std::string kind;  ///< such as column, or `member`
   std::string_view document;
   std::string meaning;  ///< may be empty
 };
@@ -26,6 +26,8 @@ struct explained_entry {
 bool has_documents() noexcept;
 /// Every message of docs/reference/messages.md; of a code of CUPTI or the driver its sentence.
 std::vector<explained_message> const& documented_messages();
+/// The kind of what a schema describes.
+inline constexpr std::string_view member = "member";
 /// What the other references explain.
 std::vector<explained_entry> const& documented_entries();
 

@@ -9,7 +9,9 @@
 #include "report/finding_view.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -110,6 +112,7 @@ class help_command final : public subcommand {
     }
     wanted_ = plain_name(topic);
     explain_key();
+    if (topic.find(' ') == topic.npos && topic.find('=') != topic.npos) explain_text(topic);
     explain_command();
     explain_column();
     explain_csv_column();
@@ -121,6 +124,7 @@ class help_command final : public subcommand {
     explain_evidence();
     explain_entry();
     explain_word();
+    if (said_ == 0) explain_member();
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
     if (!has_documents())
@@ -207,10 +211,31 @@ class help_command final : public subcommand {
     for_each_line(all, " =[", look);
   }
 
-  void explain_key() {
+  void explain_key() { explain_key(wanted_); }
+  void explain_key(std::string_view wanted) {
     for_each_key([&](std::string_view key, std::string_view line) {
-      if (is_wanted(key)) say("STRATA=" + std::string(line));
+      if (plain_name(key) == wanted) say("STRATA=" + std::string(line));
     });
+  }
+  /// A text of STRATA=, such as skip=10 or STRATA=trace,counters=hbm: its keys, and what they
+  /// count.
+  void explain_text(std::string_view text) {
+    constexpr std::string_view variable = "STRATA=";
+    if (text.substr(0, variable.size()) == variable) text.remove_prefix(variable.size());
+    for (std::size_t end = 0; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
+      end = std::min(text.find(','), text.size());
+      std::string_view const item = text.substr(0, end);
+      std::string_view const key = item.substr(0, item.find_first_of("=:"));
+      std::size_t const before = said_;
+      explain_key(plain_name(key));
+      if (said_ == before || key != "counters") continue;
+      std::string_view names = item.substr(std::min(key.size() + 1, item.size()));
+      for (std::size_t last = 0; !names.empty();
+           names.remove_prefix(std::min(last + 1, names.size()))) {
+        last = std::min(names.find('+'), names.size());
+        explain_metric(names.substr(0, last));
+      }
+    }
   }
 
   void explain_command() {
@@ -291,7 +316,8 @@ class help_command final : public subcommand {
       say("limiter " + wanted_ +
           ": the range uses these two units most, within 3 points of each other");
     for (strata::gpu_unit_entry const& unit : strata::gpu_unit_table) {
-      if (!is_wanted(unit.name)) continue;
+      if (!is_wanted(std::vector{std::string(unit.name), std::string(unit.name) + "-bound"}))
+        continue;
       say("limiter " + std::string(unit.name) +
           ": of all units the range uses this one most, at 60 % of its peak or more");
       explain_metric(unit.metric);
@@ -326,9 +352,22 @@ class help_command final : public subcommand {
   }
 
   void explain_entry() {
-    for (explained_entry const& entry : documented_entries()) {
+    explain_entries([this](explained_entry const& entry) {
       bool const is_of_csv = std::string_view(entry.kind).find(".csv") != entry.kind.npos;
-      if (!is_wanted(entry.names) || (is_csv_column_ && is_of_csv)) continue;
+      return entry.kind != member && !(is_csv_column_ && is_of_csv);
+    });
+  }
+  /// A member of the JSON files; where several have it with one meaning, once.
+  void explain_member() {
+    std::set<std::string> meanings;
+    explain_entries([&](explained_entry const& entry) {
+      return entry.kind == member && meanings.insert(entry.meaning).second;
+    });
+  }
+  template <class Takes>
+  void explain_entries(Takes const& takes) {
+    for (explained_entry const& entry : documented_entries()) {
+      if (!is_wanted(entry.names) || !takes(entry)) continue;
       std::string const meaning = entry.meaning.empty() ? "" : ": " + entry.meaning;
       say(entry.kind + " " + joined(entry.names) + meaning + "\n  " + std::string(entry.document));
     }
