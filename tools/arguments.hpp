@@ -36,8 +36,12 @@ class arguments {
               char const* about);
   /// `takes` says what a value is, as in "a percentage such as 5%".
   void option(char const* name, reader const& read, char const* takes, char const* about);
-  /// A file to be written: no text that looks like an option.
-  void output(char const* name, std::string& path, char const* about);
+  /// A file to be written: no text that looks like an option, or names a file of another kind than
+  /// these endings do; none: of any kind.
+  void output(char const* name, std::string& path, std::vector<std::string> const& endings,
+              char const* about);
+  /// A folder to be written: no name that looks like a file's.
+  void folder(char const* name, std::string& path, char const* about);
 
  private:
   CLI::App& app_;

@@ -31,7 +31,7 @@ class ceilings_command final : public subcommand {
     if (prints_only_) return exit_code::fine;
     strata::status const kept = strata::write_ceilings(gpu);
     print("%s\n", kept.ok() ? "kept for the roofs of later sessions" : kept.message().c_str());
-    return kept.ok() ? exit_code::fine : exit_code::found;
+    return kept.ok() ? exit_code::fine : exit_code::unusable;
   }
 
  private:

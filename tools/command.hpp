@@ -13,9 +13,9 @@ class arguments;
 /// The exit codes of all subcommands; docs/reference/command.md has what each means for which.
 enum class exit_code {
   fine = 0,
-  found = 1,      ///< a regression, a late rank, a sum that does not close, no place for a file
-  unusable = 2,   ///< arguments or files are not what they should be
-  undecided = 3,  ///< the runs do not tell
+  found = 1,           ///< a regression, a late rank, a sum that does not close
+  unusable = 2,        ///< arguments or files are not what they should be, or cannot be written
+  undecided = 3,       ///< the runs do not tell
   not_runnable = 126,  ///< of a program that is to be run, as shells say it
   not_found = 127      ///< the same
 };

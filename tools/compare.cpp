@@ -54,7 +54,9 @@ bool read_side(std::vector<std::string> const& paths, std::deque<strata::run_tab
     auto const profiles = profiles_in(path, {"profile.json", recording_name, recording_part_name});
     if (profiles.empty())
       return refuse_run(
-          path, "Neither the folder nor a folder in it has a profile.json or profile.strata.");
+          path,
+          "Neither the folder nor a folder in it has a profile.json or profile.strata: give the "
+          "out= of a run.");
     for (std::string const& profile_path : profiles) {
       runs.emplace_back();
       std::string const problem = read_run(profile_path, runs.back());
@@ -190,7 +192,9 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
 bool print_columns(strata::comparison const& c, std::string const& path) {
   strata::compared_range const* const range = c.find(path);
   if (range == nullptr) {
-    report_problem(command_name, path, "No range of this path is in all profiles.");
+    report_problem(
+        command_name, path,
+        "No range of this path is in all profiles: without --range all of them are listed.");
     return false;
   }
   print("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
@@ -269,9 +273,10 @@ class compare_command final : public subcommand {
                  "all columns of this range (block[*] or block[3]), instead of the ranges' times");
     takes.option("--factors", factors_,
                  "after / before of these columns, by range: kernels,gpu_busy_ns,hbm_bytes");
-    takes.output("--html", html_, "the result as a page: one file, no network");
-    takes.output("--json", json_, "the result for programs");
-    takes.output("--markdown", markdown_, "the result as a table for a comment");
+    takes.output("--html", html_, {".html", ".htm"}, "the result as a page: one file, no network");
+    takes.output("--json", json_, {".json"}, "the result for programs");
+    takes.output("--markdown", markdown_, {".md", ".markdown", ".txt"},
+                 "the result as a table for a comment");
   }
   exit_code run() override {
     std::string const wrong = sort_paths();

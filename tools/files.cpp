@@ -203,7 +203,8 @@ std::string read_file(std::string const& path, std::string& text, expected_text 
   std::string_view const kind = strata::detail::kind_of_file(begin);
   std::string const seems = kind.empty() ? "" : ", it seems to be " + std::string(kind);
   bool const is_text = kind == "plain text" || kind == "JSON text";
-  if (what == expected_text::profile && !is_text && begin.compare(0, magic.size(), magic) != 0)
+  if (what == expected_text::profile && kind != "JSON text" &&
+      begin.compare(0, magic.size(), magic) != 0)
     return "It is no profile.json and no recording of Strata" + seems +
            ": formats=json or formats=recording writes one.";
   if (what == expected_text::lines && !is_text && !begin.empty())
@@ -212,6 +213,12 @@ std::string read_file(std::string const& path, std::string& text, expected_text 
   outcome = file.read_rest(most, text);
   if (!outcome.ok()) return outcome.message();
   return text.size() > most ? "It has more than 1 GiB: record fewer steps." : "";
+}
+
+std::string ending_of(std::string const& path) {
+  std::string ending = fs::path(path).extension().string();
+  for (char& letter : ending) letter = strata::detail::lower(letter);
+  return ending;
 }
 
 std::string replace_file(std::string const& path,

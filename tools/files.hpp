@@ -48,6 +48,9 @@ enum class expected_text {
 std::string read_file(std::string const& path, std::string& text,
                       expected_text what = expected_text::profile);
 
+/// What the name of a file ends in, in lower case: `.gz` of trace.json.GZ; empty: nothing.
+std::string ending_of(std::string const& path);
+
 /// Has `write` write a file beside `path` that takes its place once it is whole: a failure leaves
 /// what was there. What is no regular file, as /dev/stdout, is written itself. Returns: why it is
 /// not written, as `write` does; empty where it is.

@@ -12,12 +12,17 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
 
 #include "arguments.hpp"
 
@@ -102,8 +107,8 @@ namespace {
 constexpr char codes[] =
     R"(Exit codes of all commands:
   0  fine
-  1  found: a regression, a late rank, bytes that do not add up, a file that could not be written
-  2  unusable: an argument or a file is not what it should be
+  1  found: a regression, a late rank, bytes that do not add up
+  2  unusable: an argument or a file is not what it should be, or the output cannot be written
   3  undecided: the runs or ranks that were compared do not tell)";
 
 /// Says the usage in words of the command's own.
@@ -116,9 +121,19 @@ class formatter_with_usage final : public CLI::Formatter {
   std::string usage_;
 };
 
+/// What a subcommand takes besides options, as in "one FILE".
+std::string taken_by(CLI::App const& app) {
+  for (CLI::Option const* const option : app.get_options())
+    if (option->get_positional()) return "one " + option->get_name(true);
+  return "none";
+}
+
 /// What is wrong on the command line, as one line.
-std::string problem_of(CLI::ParseError const& error) {
+std::string problem_of(CLI::ParseError const& error, CLI::App const& asked) {
   std::string text = error.what();
+  std::vector<std::string> const more = asked.remaining();
+  if (!more.empty() && asked.get_parent() != nullptr)
+    text = more.front() + " is one argument too many: it takes " + taken_by(asked);
   for (char& letter : text)
     if (letter == '\n') letter = ' ';
   return strata::detail::console_text(text);
@@ -154,12 +169,21 @@ std::string unknown_word(CLI::App const& app, int count, char** words) {
   return {};
 }
 
-/// What a subcommand says by its exit code, where what it printed went out whole.
-exit_code written(subcommand const& command, exit_code said) {
+/// What the command says by its exit code, where what it printed went out whole.
+int written(std::string const& name, int said) {
   bool const whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (whole) return said;
-  report_problem(command.name(), "stdout", "It cannot be written.");
-  return said == exit_code::fine ? exit_code::found : said;
+  print_error("%s: stdout: It cannot be written: close no stdout, and free space where it goes.\n",
+              name.c_str());
+  return static_cast<int>(exit_code::unusable);
+}
+
+/// A stream that is closed would be the next file that is opened. The program of `strata run` has
+/// them as they were.
+void hold_closed_streams() {
+  for (int stream = 0; stream < 3; ++stream)
+    if (::fcntl(stream, F_GETFD) < 0)
+      (void)::open(stream == 1 ? "/dev/full" : "/dev/null", O_RDWR | O_CLOEXEC);
 }
 
 /// How many words are this command's: the others, behind the `--` of `strata run`, are a program's.
@@ -191,22 +215,30 @@ int run(int count, char** words) {
   try {
     app.parse(own_count, words);
   } catch (CLI::Success const& asked) {  // --help, --version
-    return app.exit(asked);
+    std::ostringstream text;
+    int const code = app.exit(asked, text);
+    std::fputs(text.str().c_str(), stdout);
+    return written("strata", code);
   } catch (CLI::ParseError const& error) {
     CLI::App const* asked = &app;
     for (CLI::App const* const own : apps)
       if (own->parsed()) asked = own;
     std::string const name = asked == &app ? "strata" : "strata " + asked->get_name();
     std::string const word = unknown_word(*asked, own_count, words);
-    std::string const problem =
-        word.empty() ? problem_of(error)
-                     : "there is no " + strata::detail::console_text(word) + meant(*asked, word);
+    std::string problem = problem_of(error, *asked);
+    std::error_code absent;
+    if (!word.empty())
+      problem = "there is no " + strata::detail::console_text(word) + meant(*asked, word);
+    if (asked == &app && std::filesystem::exists(word, absent))
+      problem = strata::detail::console_text(word) + " is no subcommand: strata report, explain " +
+                "or trace " + strata::detail::shell_word(word);
     print_error("%s: %s\n%s --help shows all options\n", name.c_str(), problem.c_str(),
                 name.c_str());
     return static_cast<int>(exit_code::unusable);
   }
   for (std::size_t i = 0; i < apps.size(); ++i)
-    if (apps[i]->parsed()) return static_cast<int>(written(*commands[i], commands[i]->run()));
+    if (apps[i]->parsed())
+      return written("strata " + apps[i]->get_name(), static_cast<int>(commands[i]->run()));
   return static_cast<int>(exit_code::unusable);
 }
 
@@ -214,6 +246,7 @@ int run(int count, char** words) {
 }  // namespace tools
 
 int main(int count, char** words) {
+  tools::hold_closed_streams();
   char const* why = nullptr;
   try {
     return tools::run(count, words);

@@ -103,7 +103,8 @@ class tables_maker {
   /// its rows are some of a profile.
   std::string problem(bool is_whole) const {
     if (schema_ != "strata.profile")
-      return "It is no profile of Strata: schema.name is not strata.profile.";
+      return "It is no profile of Strata, whose schema.name is strata.profile: formats=json writes "
+             "one.";
     if (!(version_ >= 1 && version_ <= readable_profile_schema))
       return "Its schema version is not readable here: compare it with the Strata that wrote it.";
     if (!is_whole) return "Its rows are not those of a profile: the file was changed.";

@@ -29,12 +29,11 @@ class report_command final : public subcommand {
     std::string const formats = strata::detail::format_names(", ");
     std::string const about = "what is written, joined by +: " + formats + "; table+html";
     takes.option("--formats", formats_, about.c_str());
-    takes.option("--out", out_, "the folder of the files: report-out; a used one is left alone");
+    takes.folder("--out", out_, "the folder of the files: report-out; a used one is left alone");
     takes.option("--sort", sort_, {"cost", "order", "name"},
                  "ranges: the longest first, as they ran, or by name");
   }
   exit_code run() override {
-    if (out_.empty()) return refuse(name(), "--out", "takes a folder");
     if (formats_.find(',') != std::string::npos)
       return refuse(name(), "--formats " + formats_, "formats are joined by +");
     strata::vec<std::string> problems;
@@ -47,7 +46,7 @@ class report_command final : public subcommand {
     auto here = strata::detail::report_files::look_around(true);
     here.out = "--out ";
     bool const whole = strata::detail::report_files(wanted, here).write(recorded).ok();
-    return whole ? exit_code::fine : exit_code::found;
+    return whole ? exit_code::fine : exit_code::unusable;
   }
 
  private:

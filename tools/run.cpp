@@ -160,7 +160,7 @@ found_file find_library(std::string const& wish) {
                   ? "It is neither beside this command nor in " STRATA_LIBRARY_FOLDER
                     " from there: build it by cmake --build build --target strata_inject, or name "
                     "it by --library."
-                  : "There is no such library.";
+                  : "There is no such library: check its path, or leave --library out.";
   return found;
 }
 
@@ -274,8 +274,7 @@ class run_command final : public subcommand {
                  "hardware counters joined by +, such as findings");
     takes.option("--steps", text(steps_), "the name of a range, such as 'Train step'",
                  "the range whose calls are the steps, such as 'Train step'; or graph, sync, auto");
-    takes.option("--out", text(out_), "a folder, such as run1",
-                 "the folder of the files: strata-out");
+    takes.folder("--out", out_, "the folder of the files: strata-out");
     takes.option("--every", text(every_), "a number of steps, such as 100",
                  "a window of steps at the end of each so many");
     auto const take = [this](std::string const& text) {
@@ -308,11 +307,21 @@ class run_command final : public subcommand {
 
  private:
   exit_code refuse_no_program() const {
+    // The keys end at the first word that is none.
+    std::string keys;
     std::string program = "PROGRAM";
-    for (std::size_t i = keys_.size(); i-- > 0;)
-      if (keys_[i].find('=') == keys_[i].npos) program = keys_[i];
-    return refuse(name(), keys_.empty() ? "nothing to run" : keys_.front(),
-                  "A program comes after --, as in strata run -- " + program);
+    for (std::string const& word : keys_) {
+      strata::vec<std::string> problems;
+      (void)strata::options::parse(word, problems);
+      if (word.find('=') == word.npos && !problems.empty()) {
+        program = word;
+        break;
+      }
+      keys += strata::detail::shell_word(word) + ' ';
+    }
+    return refuse(name(), program == "PROGRAM" ? "nothing to run" : program,
+                  "A program comes after --, as in strata run " + keys + "-- " +
+                      strata::detail::shell_word(program));
   }
 
   bool has_key(std::string const& key) const {
@@ -339,9 +348,14 @@ class run_command final : public subcommand {
     if (!wanted.counters.empty())
       (void)strata::detail::pass_plan::is_known(wanted.counters, unknown);
     for (strata::status const& metric : unknown) problems.push_back(metric.message());
-    for (std::string const& problem : problems) {
-      bool const prefixed = problem.compare(0, prefix.size(), prefix) == 0;
-      report_problem(name(), "STRATA", prefixed ? problem.substr(prefix.size()) : problem);
+    for (std::string problem : problems) {
+      if (problem.compare(0, prefix.size(), prefix) == 0) problem.erase(0, prefix.size());
+      // "every=x" is ignored: every takes ...: here nothing is run.
+      constexpr std::string_view ignored = "\" is ignored: ";
+      std::size_t const end = problem.find(ignored);
+      bool const is_key = problem[0] == '"' && end != problem.npos;
+      report_problem(name(), is_key ? problem.substr(1, end - 1) : "STRATA",
+                     is_key ? problem.substr(end + ignored.size()) : problem);
     }
     return problems.empty();
   }

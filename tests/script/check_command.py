@@ -23,6 +23,7 @@ def ran(code, *words):
     return expect(code, program, *words)
 
 
+same = [recordings[0], recordings[0]]
 # The whole: every subcommand has its help and its line in docs/reference/command.md, and the exit codes stand there.
 page = (root / "docs/reference/command.md").read_text(encoding="utf-8")
 usage = ran(0, "--help").stdout
@@ -45,15 +46,22 @@ for words, said in ((["reprot"], "strata: there is no reprot, did you mean repor
                     (["run", "--for", "soon", "--", "x", "--port"], "strata run: --for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help shows all options\n"),
                     (["--verson"], "strata: there is no --verson, did you mean --version?\nstrata --help shows all options\n"),
                     (["report", "--fromats=html", "x"], "strata report: there is no --fromats, did you mean --formats?\nstrata report --help shows all options\n"),
-                    (["report", "x", "y"], "strata report: The following argument was not expected: y\nstrata report --help shows all options\n")):
+                    (["report", "x", "y"], "strata report: y is one argument too many: it takes one FILE\nstrata report --help shows all options\n")):
     that(ran(2, *words).stderr == said, f"{words}: {ran(2, *words).stderr}")
+
+for words, said in ((["metrics", "H100", "H200"], "metrics: H200 is one argument too many: it takes one CHIP"),
+                    (["ceilings", "all"], "ceilings: all is one argument too many: it takes none"),
+                    (["explain", "x", "--format", "xml"], "explain: --format takes text, markdown or json, not 'xml'"),
+                    (["explain", ""], "explain: FILE is empty: name it")):
+    that(ran(2, *words).stderr == f"strata {said}\nstrata {words[0]} --help shows all options\n", f"{words}: {ran(2, *words).stderr}")
+that(ran(2, recordings[0]).stderr.startswith(f"strata: {recordings[0]} is no subcommand: strata report, explain or trace {recordings[0]}\n"), "a file is no subcommand")
 
 # report: the table is on stdout, words about files are on stderr, and --out is what they call the folder.
 table = ran(0, "report", recordings[0], "--formats", "table")
 that(table.stdout.startswith("Strata 0.") and table.stderr == "", f"the table is not on stdout alone: {table.stderr}")
 that(ran(2, "report", recordings[0], "--formats", "html,csv").stderr
      == "strata report: --formats html,csv: formats are joined by +\n", "a comma")
-told = ran(1, "report", recordings[0], "--formats", "csv", "--out", "/proc/no")
+told = ran(2, "report", recordings[0], "--formats", "csv", "--out", "/proc/no")
 that("choose another place with --out DIRECTORY;" in told.stderr and "STRATA=" not in told.stderr + told.stdout, f"--out: {told.stderr}")
 
 # SKILL.md: it is short, and names commands, files and members of the answer that there are.
@@ -127,7 +135,7 @@ with contextlib.closing(sqlite3.connect("one.sqlite")) as tables:
     events = {e["name"] for e in alone[0]["traceEvents"]}
     that({row[1] for row in named} | {row[2] for row in named} <= events, "a name is not the timeline's")
     that(tables.execute("SELECT smCount FROM TARGET_INFO_GPU").fetchall() == [(132,)], "not the GPU of the recording")
-told = ran(1, "trace", recordings[0], "--out", "no/a-folder.sqlite").stderr
+told = ran(2, "trace", recordings[0], "--out", "no/a-folder.sqlite").stderr
 that("no/a-folder.sqlite: It cannot be written" in told, "no place for tables")
 that("one rank" in ran(2, "trace", "ranks", "--out", "ranks.sqlite").stderr, "tables of several runs")
 # A file that cannot be written whole leaves what was there.
@@ -138,7 +146,7 @@ for name in ("one.sqlite", "one.json", "one.json.gz"):
     words = ["bash", "-c", 'ulimit -f 20; exec "$0" "$@"', str(program), "trace", str(largest), "--out", name]
     done = subprocess.run(words, env=environment, restore_signals=False,  # without SIGXFSZ
                           stderr=subprocess.PIPE, universal_newlines=True)
-    that(done.returncode == 1 and "It cannot be written" in done.stderr and pathlib.Path(name).read_bytes() == before
+    that(done.returncode == 2 and "It cannot be written" in done.stderr and pathlib.Path(name).read_bytes() == before
          and not pathlib.Path(name + ".part").exists(), f"{name} of a full disk: {done.returncode} {done.stderr}")
 # Without zlib the timeline is there, not compressed.
 pathlib.Path("no-zlib").mkdir(exist_ok=True)
@@ -152,10 +160,23 @@ for words in (["trace", recordings[0], "--out", "bare.json.gz"], ["report", reco
 ran(0, "trace", recordings[0], "--out", "one.json")
 for path in ("bare.json", "bare/trace.json"):
     that(pathlib.Path(path).read_bytes() == pathlib.Path("one.json").read_bytes(), f"{path} is another one without zlib")
-for name in ("one.pftrace", "one.perfetto-trace"):
+# A name says what is written, whatever letters it has, and what cannot be written is refused.
+for name, begins in (("named.SQLITE", b"SQLite"), ("named.sqlite3", b"SQLite"), ("named.db", b"SQLite"), ("named.JSON", b"{"), ("named.json.GZ", b"\x1f\x8b")):
+    ran(0, "trace", recordings[0], "--out", name)
+    that(pathlib.Path(name).read_bytes().startswith(begins), f"{name} is something else")
+for name in ("one.pftrace", "one.perfetto-trace", "one.html", "one.nsys-rep", "one.csv", "one"):
     told = ran(2, "trace", recordings[0], "--out", name).stderr
-    that("trace.json.gz" in told and told.count("\n") == 1 and not pathlib.Path(name).exists(), f"an old format: {told}")
-that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written: No such file or directory.\n", "no place is no failure")
+    that("trace.json.gz" in told and told.count("\n") == 1 and not pathlib.Path(name).exists(), f"another format: {told}")
+that(ran(0, "trace", recordings[0], "--out", "/dev/stdout").stdout.startswith("{"), "a timeline on stdout")
+for words in (["report", recordings[0], "--out", "page.html"], ["run", "--out", "run.json.gz", "--", "true"]):
+    told = ran(2, *words).stderr.split("\n")[0]
+    that(told == f"strata {words[0]}: --out takes the name of a folder, whose files have names of their own, not '{words[words.index('--out') + 1]}'", told)
+for words, told in ((["compare", "--json", "x.html"], "--json takes a name that ends in .json, not 'x.html'"),
+                    (["compare", "--html", "x.json.gz"], "--html takes a name that ends in .html, not 'x.json.gz'"),
+                    (["compare", "--markdown", "x.json"], "--markdown takes a name that ends in .md, not 'x.json'"),
+                    (["ranks", "--json", "ranks"], "--json takes the path of a file, not 'ranks'")):
+    that(ran(2, *words, *same).stderr.split("\n")[0] == f"strata {words[0]}: {told}", f"{words}: {told}")
+that(ran(2, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written: No such file or directory.\n", "no place is no failure")
 
 schema = (root / "docs/schema/explanation.json").read_text(encoding="utf-8")
 # explain: bounded, the same bytes for the same input, and what findings.json says.
@@ -325,6 +346,9 @@ for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short
     that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
 for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue"):
     that(f"limiter {limiter}: " in ran(0, "help", limiter).stdout, f"help {limiter}")
+for text in ("every=2", "STRATA=skip=3,every=2"):
+    that("STRATA=every=N  " in ran(0, "help", text).stdout, f"help {text}")
+that("counters=hbm: traffic" in ran(0, "help", "STRATA=trace,counters=hbm+hbm_bytes").stdout, "help of what is counted")
 that("it is no key, column, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
 for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"),
                    ("limitr", "limiter"), ("hbm_of_peek", "hbm_of_peak"), ("cpu_ipz", "cpu_ipc"),
@@ -393,6 +417,33 @@ for word in """rules, Without this cause, problem, wrote, GPU idle, What helps m
     queued work not started, the host copies, CPU code between launches, roof, declared work, best case, noise, verdict,
     SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, Only host times are known, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
+# The same of comparisons and ranks: headers, beginnings of lines, rows that are no range, members of the JSON.
+made = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/ranks_test.cpp", "--test-case=folders of ranks*"],
+                      stdout=subprocess.PIPE, universal_newlines=True,
+                      env={**environment, "STRATA_TEST_RANKS": f"{pathlib.Path('help-ranks').resolve()} 4 10 3 2 30000"})
+that(made.returncode == 0, made.stdout)
+slow = ran(0, "compare", "--json", "help.json", *recordings[:2]).stdout + ran(1, "compare", *recordings[1::-1]).stdout
+late = ran(1, "ranks", "--json", "help-ranks.json", "help-ranks").stdout
+for line in re.findall(r"^ +[a-z]+  .*", slow + late, re.M):  # headers
+    for word in re.split(" {2,}", re.sub(r" \([^()]*\)$", "", line).strip()):
+        has_topic(word, "the headers of comparisons and ranks")
+for word in re.findall(r"^([a-z][a-z ]*): ", slow, re.M):
+    has_topic(word, "a comparison")
+for word in re.findall(r"^ +[-+].* {2}((?:GPU idle: |copies |the period|the first step|between |work at )[a-z ]*|\d+ other rows)", slow, re.M):
+    has_topic(re.sub(r"^\d+ ", "", word).strip(), "the rows of a period")
+
+
+def members_of(value):
+    for name, part in value.items() if isinstance(value, dict) else (("", each) for each in value):
+        if name and name != "schema":
+            yield name
+        if isinstance(part, (dict, list)):
+            yield from members_of(part)
+
+
+for name in ("help.json", "help-ranks.json"):
+    for word in sorted(set(members_of(json.loads(pathlib.Path(name).read_text(encoding="utf-8"))))):
+        has_topic(word, name)
 causes = (root / "include/strata/tables/steps_summary.hpp").read_text(encoding="utf-8")
 bounds = re.findall(r'^    \{"[\w ]+", "([\w-]+)", "', causes, re.M)
 that(len(bounds) >= 6, f"what bounds a step: {bounds}")
@@ -401,11 +452,20 @@ for word in bounds:
 for word in ("the host waits, then launches", "all, a step", *commands):
     has_topic(word, "the outputs")
 
-with open("/dev/full", "w") as full:  # what it prints goes nowhere
-    for words, code in ((["explain", recordings[0]], 1), (["help", "skip"], 1), (["help", "no such thing"], 2)):
-        lost = subprocess.run([str(program), *map(str, words)], env=environment, stdout=full, stderr=subprocess.PIPE, universal_newlines=True)
-        that(lost.returncode == code, f"{words} into a full disk: {lost.returncode}")
-        that(code == 2 or lost.stderr == f"strata {words[0]}: stdout: It cannot be written.\n", f"{words} into a full disk: {lost.stderr}")
+# What it prints goes nowhere: a full disk, or no stdout at all. That is no verdict, and no file takes the place of stdout.
+for words in (["explain", recordings[0]], ["explain", recordings[0], "--json"], ["help", "skip"], ["--help"], ["--version"],
+              ["compare", "--help"], ["compare", "--anyway", *same], ["compare", "--json", "same.json", *same], ["ledger", recordings[0]],
+              ["report", recordings[0], "--formats", "table"], ["metrics", "H100"]):
+    for where in (">/dev/full", ">&-"):
+        lost = subprocess.run(["bash", "-c", f'exec "$0" "$@" {where}', str(program), *map(str, words)], env=environment,
+                              stderr=subprocess.PIPE, universal_newlines=True)
+        by = "strata" if words[0].startswith("-") or "--help" in words else f"strata {words[0]}"
+        that(lost.returncode == 2, f"{words} {where}: {lost.returncode}")
+        that(lost.stderr == f"{by}: stdout: It cannot be written: close no stdout, and free space where it goes.\n", f"{words} {where}: {lost.stderr}")
+that(json.loads(pathlib.Path("same.json").read_text(encoding="utf-8"))["verdict"], "a closed stdout: other text in the file")
+for words in (["compare", "--html"], ["compare", "--json"], ["compare", "--markdown"]):
+    lost = ran(2, *words, "/dev/full", *same)
+    that(lost.stderr.endswith("/dev/full: It cannot be written: No space left on device.\n") and lost.stdout, f"{words}: {lost.stderr}")
 
 # Both builds put the same bytes of the documents into it.
 subprocess.run([sys.executable, "-B", str(root / "tools/documents.py"), "by_python.hpp"], check=True)

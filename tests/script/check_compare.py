@@ -117,7 +117,7 @@ folded = compared(0, a, written("blocks.json", blocks))
 if ("block[0]" in folded.stdout or "forward/block[*]/ln1 (GPU)" not in folded.stdout
         or "\nunchanged: " not in folded.stdout):
     failures.append(f"indices are not folded\n{folded.stdout}")
-says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles.")
+says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles: without --range all of them are listed.")
 for words, told in (
     ([], "PATH is required"),
     ([a], f"PATH: only '{a}' is given: BEFORE and AFTER are needed"),
@@ -183,7 +183,7 @@ if not pathlib.Path("old/run-latest").is_symlink():
 says(compared(0, "old", "old"), "(medians of 30 and 30)")  # what the link leads to counts once
 says(compared(0, "old/run-latest", "old"), "(medians of 10 and 30)")
 pathlib.Path("empty").mkdir(exist_ok=True)
-says(compared(2, "empty", a), "empty: Neither the folder nor a folder in it has a profile.json or profile.strata.")
+says(compared(2, "empty", a), "empty: Neither the folder nor a folder in it has a profile.json or profile.strata: give the out= of a run.")
 ranked = copy.deepcopy(before)
 ranked["environment"]["rank"] = 1
 written("old/run2/profile.json", ranked)

@@ -134,11 +134,11 @@ for file, sentence in (("none.strata", "It cannot be opened: No such file or dir
 tells = "strata report --help shows all options\n"
 formats = f"{', '.join(name for name, _ in table)}, joined by +, or none."
 for words, told in ((["--format=html"], f"there is no --format, did you mean --formats?\n{tells}"),
-                    (["late"], f"The following argument was not expected: late\n{tells}"),
+                    (["late"], f"late is one argument too many: it takes one FILE\n{tells}"),
                     (["--out", ""], "--out: takes a folder\n"),
                     (["--formats", "htm"], f"--formats htm: takes {formats}\n"),
                     (["--formats", "html,out=x"], "--formats html,out=x: formats are joined by +\n"),
-                    (["--sort", "dear"], f"--sort: dear not in {{cost,order,name}}\n{tells}")):
+                    (["--sort", "dear"], f"--sort takes cost, order or name, not 'dear'\n{tells}")):
     that(reported(2, first, *words) == f"strata report: {told}", f"{words}: another sentence")
 that(reported(2) == f"strata report: FILE is required\n{tells}" and "FILE is a recording" in reported(0, "--help"), "no usage")
 (here / "ranks/rank0").mkdir(parents=True, exist_ok=True)

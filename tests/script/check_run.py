@@ -168,7 +168,8 @@ that(told.strip() == "a terminal" and os.waitpid(pid, 0)[1] == 0, f"it has no te
 refused(2, "nothing to run: A program comes after --, as in strata run -- PROGRAM")
 refused(2, "nothing to run: A program comes after --, as in strata run -- PROGRAM", "--")
 refused(2, "./a.out: A program comes after --, as in strata run -- ./a.out", "./a.out")
-refused(2, "skip=1: A program comes after --, as in strata run -- python3", "skip=1", "python3", "train.py")
+refused(2, "python3: A program comes after --, as in strata run skip=1 -- python3", "skip=1", "python3", "train.py")
+refused(2, "./a.out: A program comes after --, as in strata run trace skip=1 -- ./a.out", "trace", "skip=1", "./a.out")
 refused(127, "no-such-program: There is no such program in PATH: name its path, as in ./no-such-program", "--", "no-such-program")
 refused(127, "./gone: There is no such program: check its path.", "--", "./gone")
 refused(126, "/tmp: It is a folder: name a program in it.", "--", "/tmp")
@@ -199,7 +200,7 @@ if os.geteuid() == 0:
                "them.", "--", "./privileged")
 else:
     print("LEFT OUT: a setuid program of another user, which root alone can make")
-refused(2, "./none.so: There is no such library.", "--library", "./none.so", "--", "true")
+refused(2, "./none.so: There is no such library: check its path, or leave --library out.", "--library", "./none.so", "--", "true")
 pathlib.Path("text.so").write_text("no library\n")
 pathlib.Path("cut.so").write_bytes(library.read_bytes()[:100])
 for file in ("text.so", "cut.so", sys.executable):  # the linker would pass over it, and the program run without a word
@@ -213,12 +214,12 @@ pathlib.Path("bin").mkdir()
 shutil.copy(program, "bin")
 that("It is neither beside this command nor in ../lib" in ran(2, "--", "true", by="bin/strata").stderr, "no library is no mistake")
 refused(2, 'STRATA: there is no key "tarce", did you mean trace? STRATA=help prints the keys.', "tarce=1", "--", "true")
-refused(2, 'STRATA: "every=x" is ignored: every takes a whole number from 1.', "--every", "x", "--", "true")
+refused(2, 'every=x: every takes a whole number from 1.', "--every", "x", "--", "true")
 refused(2, 'STRATA: there is no key "foo", did you mean for? STRATA=help prints the keys.', "--", "true", env={**environment, "STRATA": "foo"})
 refused(2, "hbm,l1: A comma begins another key of STRATA=: lists are joined by +.", "--counters", "hbm,l1", "--", "true")
 that("no-such-metric" in ran(2, "--counters", "no-such-metric", "--", "true").stderr, "an unknown metric is taken")
 refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help shows all options", "--for", "soon", "--", "true")
-for option, takes in (("--out", "a folder, such as run1"), ("--steps", "the name of a range, such as 'Train step'"),
+for option, takes in (("--out", "the name of a folder, whose files have names of their own"), ("--steps", "the name of a range, such as 'Train step'"),
                       ("--counters", "names joined by +, such as findings"), ("--every", "a number of steps, such as 100")):
     refused(2, f"{option} takes {takes}\nstrata run --help shows all options", option, "", "--", "true")
 refused(2, "CUDA_INJECTION64_PATH: It names another tool, and one is loaded: unset it.", "--", "true",

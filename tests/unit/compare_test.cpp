@@ -177,8 +177,9 @@ TEST_CASE("what is no JSON is refused with its line") {
         "It is no JSON: line 3: string literal was expected.");
   CHECK(tools::read_profile_json(std::string(100000, '['), file) ==
         "It is no JSON: line 1: less nesting was expected.");
-  CHECK(tools::read_profile_json(std::string(64, '[') + std::string(64, ']'), file) ==
-        "It is no profile of Strata: schema.name is not strata.profile.");
+  CHECK(
+      tools::read_profile_json(std::string(64, '[') + std::string(64, ']'), file) ==
+      "It is no profile of Strata, whose schema.name is strata.profile: formats=json writes one.");
 }
 
 TEST_CASE("truncated and damaged profiles are refused or read, and do no harm") {
@@ -258,8 +259,9 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
 
 TEST_CASE("foreign and newer files are named") {
   run_tables file;
-  CHECK(tools::read_profile_json("[]", file) ==
-        "It is no profile of Strata: schema.name is not strata.profile.");
+  CHECK(
+      tools::read_profile_json("[]", file) ==
+      "It is no profile of Strata, whose schema.name is strata.profile: formats=json writes one.");
   CHECK(tools::read_profile_json(R"({"schema":{"name":"strata.profile","version":2},"ranges":[]})",
                                  file)
             .find("schema version") != std::string::npos);
