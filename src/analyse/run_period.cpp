@@ -230,8 +230,9 @@ class summed_period {
     bool const without = without_first_ && knows_first && total >= first;
     return (without ? total - first : total) / (without ? all_ - 1.0 : all_);
   }
-  bool is_outside(run_row const& row) const {
-    return run_.number(row, "calls") > 0.0 && run_.number(row, "step_share", 1.0) <= 0.0;
+  /// The part of a range that is in steps, by its calls; of all ranges by their launches.
+  double part_in_steps(run_row const& row) const {
+    return std::clamp(run_.number(row, "step_share", 1.0), 0.0, 1.0);
   }
   void add(period_kind kind, std::string name, double ns, double variance, double count) {
     auto const [place, is_new] = parts_.emplace(std::pair(kind, name), made_.parts.size());
@@ -247,25 +248,25 @@ class summed_period {
   void add_gpu() {
     double busy = 0.0;
     double copies = 0.0;
-    std::map<std::string_view, bool> outside;
+    std::map<std::string_view, double> parts;
     for (run_row const& row : run_.ranges) {
-      if (is_outside(row)) {
-        outside[row.path] = true;
-        continue;
-      }
+      double const part = parts[row.path] = part_in_steps(row);
       double const first = run_.number(row, "first_step_gpu_busy_ns", -1.0);
-      if (row.path.empty()) busy = per_step(run_.number(row, "gpu_busy_ns"), first, first >= 0.0);
-      copies += run_.number(row, "copies_self");
-      double const ns = run_.number(row, "gpu_copy_self_ns") / all_;
+      if (row.path.empty())
+        busy = per_step(run_.number(row, "gpu_busy_ns") * part, first, first >= 0.0);
+      copies += run_.number(row, "copies_self") * part;
+      double const ns = run_.number(row, "gpu_copy_self_ns") * part / all_;
       if (ns > 0.0) add(period_kind::copy, "copies", ns, 0.0, 0.0);
     }
     if (period_part* const all = find(period_kind::copy, "copies")) all->kernels = copies / all_;
     for (run_kernel const& kernel : run_.kernels) {
-      if (outside.count(kernel.path) != 0) continue;
+      auto const row = parts.find(kernel.path);
+      double const part = row == parts.end() ? 1.0 : row->second;
+      if (!(part > 0.0)) continue;
       call_times const& times = kernel.times;
-      double const ns = per_step(times.total, times.first_total, times.knows_first);
+      double const ns = per_step(times.total * part, times.first_total, times.knows_first);
       double const spread = times.deviation * times.deviation;
-      double const count = per_step(times.count, times.first_count, times.knows_first);
+      double const count = per_step(times.count * part, times.first_count, times.knows_first);
       add(period_kind::range, with_folded_indices(kernel.path), ns,
           spread * count / std::max(1.0, made_.steps), count);
     }
@@ -297,8 +298,7 @@ class summed_period {
       double const total = run_.number(row, "host_total_ns");
       double const self = run_.number(row, "host_self_ns", total);
       double const others = std::min(total, run_.number(row, "other_threads_ns"));
-      double const in_steps = is_outside(row) ? 0.0 : run_.number(row, "step_share", 1.0);
-      double const part = total > 0.0 ? in_steps * (1.0 - others / total) : 0.0;
+      double const part = total > 0.0 ? part_in_steps(row) * (1.0 - others / total) : 0.0;
       own.push_back(per_step(self * part, std::max(0.0, first[own.size()]), true));
     }
     shorten_estimates(own);
@@ -308,8 +308,8 @@ class summed_period {
   /// no more than the step has left.
   void shorten_estimates(std::vector<double>& own) const {
     auto const is_estimate = [this](std::size_t i) {
-      double const share = run_.number(run_.ranges[i], "step_share", 1.0);
-      return share > 0.0 && share < 1.0;
+      double const part = part_in_steps(run_.ranges[i]);
+      return part > 0.0 && part < 1.0;
     };
     double known = 0.0;
     double estimated = 0.0;

@@ -147,6 +147,32 @@ TEST_CASE("no row of host times is below 0: the first step and calls outside ste
   }
 }
 
+TEST_CASE("kernels of a range outside of steps are in no row") {
+  using finding_test::us;
+  finding_test::program p;
+  auto const attend = [&p](std::uint32_t row) { p.kernel_of(row, 100 * us); };
+  for (int i = 0; i < 30; ++i) p.in(p.attention, attend);  // to warm up
+  p.run(10, [&] {
+    p.in(p.attention, attend);
+    p.in(p.mlp, [&](std::uint32_t row) { p.kernel_of(row, 50 * us); });
+    p.wait();
+  });
+  strata::run_tables const run = make_run_tables(p.made);
+  strata::run_period const by_sums = make_run_period(run);
+  for (strata::run_period const* const period : {&run.period, &by_sums}) {
+    strata::period_part const* const attention = period->find(period_kind::range, "attention");
+    REQUIRE(attention != nullptr);
+    CHECK(attention->ns == doctest::Approx(100 * us));
+    CHECK(attention->kernels == doctest::Approx(1));
+    for (strata::period_part const& part : period->parts)
+      CHECK((part.ns >= 0.0 || part.kind == period_kind::overlap));
+    double waiting = 0;
+    for (strata::period_part const& part : period->parts)
+      if (part.kind == period_kind::idle || part.kind == period_kind::overlap) waiting += part.ns;
+    CHECK(waiting > 0.0);
+  }
+}
+
 TEST_CASE("the rows of the period sum to its change") {
   std::mt19937 random(5);
   for (char const* const name : recordings) {

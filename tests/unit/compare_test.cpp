@@ -388,7 +388,7 @@ TEST_CASE("a few interrupted calls are no slower range of two runs, but of three
 TEST_CASE("false alarms and power with 20 steps" *
           doctest::skip(test::sanitized)) {  // rates of many runs
   std::mt19937 random(7);
-  int const equal = 150, planted = 100;  // 2000 and 1000: docs/reference/comparison.md
+  int const equal = 150, planted = 100;  // 2000 and 1000 of 400 runs: docs/reference/comparison.md
   all_tables const sound = runs_of(random, 60, 1);
   all_tables const slow[] = {runs_of(random, 60, 1.05), runs_of(random, 60, 1.1)};
   for (double const limit : {0.01, 0.02, 0.05}) {
