@@ -96,7 +96,9 @@ found_file find_program(std::string const& word) {
   if (word.find('/') != word.npos || word.empty()) return look_at(word);
   char const* const path = std::getenv("PATH");
   std::string const folders = path == nullptr ? "/bin:/usr/bin" : path;
-  found_file best{word, "There is no such program in PATH: name its path, as in ./" + word,
+  found_file best{word,
+                  "There is no such program in PATH: name its path, as in " +
+                      strata::detail::shell_word("./" + word),
                   exit_code::not_found};
   for (std::size_t begin = 0; begin <= folders.size();) {
     std::size_t const end = (std::min)(folders.find(':', begin), folders.size());
