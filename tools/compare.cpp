@@ -163,7 +163,12 @@ bool print_factors(strata::comparison const& c, std::string_view wanted) {
   for (std::size_t end = 0; !wanted.empty();
        wanted.remove_prefix((std::min)(end + 1, wanted.size()))) {
     end = (std::min)(wanted.find(','), wanted.size());
-    names.emplace_back(strata::detail::trimmed(wanted.substr(0, end)));
+    std::string_view const name = strata::detail::trimmed(wanted.substr(0, end));
+    if (!name.empty()) names.emplace_back(name);
+  }
+  if (names.empty()) {
+    report_problem(command_name, "--factors", "It takes columns, such as kernels,gpu_busy_ns.");
+    return false;
   }
   for (std::string const& name : names) {
     bool found = false;

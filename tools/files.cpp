@@ -197,6 +197,9 @@ std::string read_file(std::string const& path, std::string& text, expected_text 
   constexpr std::size_t most = std::size_t{1} << 30;
   strata::detail::input_file file;
   strata::status outcome = file.open(path);
+  std::error_code error;
+  if (what == expected_text::lines && fs::is_directory(path, error))
+    return "It is a directory: name a file of lines.";
   if (!outcome.ok()) return outcome.message();
   std::string const begin = file.first_bytes();
   constexpr std::string_view magic = strata::detail::recording_magic;

@@ -131,6 +131,9 @@ std::string taken_by(CLI::App const& app) {
 /// What is wrong on the command line, as one line.
 std::string problem_of(CLI::ParseError const& error, CLI::App const& asked) {
   std::string text = error.what();
+  constexpr std::string_view has_value = " was given a disallowed flag override";
+  if (std::size_t const end = text.find(has_value); end != text.npos)
+    text = "--" + text.substr(0, end) + " takes no value";
   std::vector<std::string> const more = asked.remaining();
   if (!more.empty() && asked.get_parent() != nullptr)
     text = more.front() + " is one argument too many: it takes " + taken_by(asked);

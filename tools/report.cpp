@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "arguments.hpp"
 #include "command.hpp"
@@ -52,8 +53,9 @@ class report_command final : public subcommand {
  private:
   /// `problem`: STRATA: "formats=x" is ignored: formats takes ...
   exit_code refuse_formats(std::string problem) const {
+    constexpr std::string_view prefix = "STRATA: ";
     std::size_t const fix = problem.find(" takes ");
-    if (fix != std::string::npos) problem.erase(0, fix + 1);
+    problem.erase(0, fix != problem.npos ? fix + 1 : prefix.size());
     return refuse(name(), "--formats " + formats_, problem);
   }
 

@@ -301,8 +301,12 @@ class run_command final : public subcommand {
     if (!add("counters", counters_) || !add("step", steps_) || !add("every", every_) ||
         !is_one_value(out_))
       return exit_code::unusable;
+    constexpr std::string_view variable = "STRATA=";
     if (seconds_ != 0) keys_.push_back("for=" + std::to_string(seconds_));
-    for (std::string const& key : keys_) request += "," + key;
+    for (std::string& key : keys_) {
+      if (key.compare(0, variable.size(), variable) == 0) key.erase(0, variable.size());
+      request += "," + key;
+    }
     if (!is_sound(request)) return exit_code::unusable;
     return become_program(request + ",out=" + folder_from_root(request));
   }

@@ -52,6 +52,7 @@ for words, said in ((["reprot"], "strata: there is no reprot, did you mean repor
 for words, said in ((["metrics", "H100", "H200"], "metrics: H200 is one argument too many: it takes one CHIP"),
                     (["ceilings", "all"], "ceilings: all is one argument too many: it takes none"),
                     (["explain", "x", "--format", "xml"], "explain: --format takes text, markdown or json, not 'xml'"),
+                    (["explain", "--json=x", "y"], "explain: --json takes no value"),
                     (["explain", ""], "explain: FILE is empty: name it")):
     that(ran(2, *words).stderr == f"strata {said}\nstrata {words[0]} --help shows all options\n", f"{words}: {ran(2, *words).stderr}")
 that(ran(2, recordings[0]).stderr.startswith(f"strata: {recordings[0]} is no subcommand: strata report, explain or trace {recordings[0]}\n"), "a file is no subcommand")
@@ -63,6 +64,11 @@ that(ran(2, "report", recordings[0], "--formats", "html,csv").stderr
      == "strata report: --formats html,csv: formats are joined by +\n", "a comma")
 told = ran(2, "report", recordings[0], "--formats", "csv", "--out", "/proc/no")
 that("choose another place with --out DIRECTORY;" in told.stderr and "STRATA=" not in told.stderr + told.stdout, f"--out: {told.stderr}")
+
+that(ran(2, "report", recordings[0], "--formats", "none+html").stderr
+     == "strata report: --formats none+html: in \"formats=none+html\" none is ignored: it stands by itself.\n", "none and more")
+that(ran(2, "compare", "--factors", ",", *same).stderr.endswith("--factors: It takes columns, such as kernels,gpu_busy_ns.\n"), "no column")
+that(ran(2, "compare", "--accepted", ".", *same).stderr == "strata compare: .: It is a directory: name a file of lines.\n", "a folder of lines")
 
 # SKILL.md: it is short, and names commands, files and members of the answer that there are.
 skill = (root / "SKILL.md").read_text(encoding="utf-8")
