@@ -9,7 +9,9 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "kernel_class.hpp"
 #include "speed_of_light.hpp"
+#include "stalls.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -31,27 +33,47 @@ std::string limiter_name(range_limit const& limit) {
 
 namespace {
 
-/// The same of a range without ranges below it, as its limit says it in words.
-std::string limiter_name_of_leaf(range_limit const& limit) {
+/// "launch" or "copies" where these limit a range without ranges below it; else empty.
+std::string limiter_of_host(range_limit const& limit) {
   bool const is_of_host = limit.kind == limiter::launch || limit.kind == limiter::copies;
-  return is_of_host ? limit.text : limiter_name(limit);
+  return is_of_host ? limit.text : std::string();
 }
 
 /// What explains a part of a row's own kernels.
 struct row_cause {
   std::size_t finding;
   double ns;
+  std::string kernel = {};  ///< the one that it is of; "" is all of them
+};
+
+/// Kernels of a row that were counted together: one of them, or what is left of the row.
+struct counted_piece {
+  range_limit const* own;   ///< of these kernels
+  std::string_view stall;   ///< what their warps wait for most; "" where that was not counted
+  double ns;                ///< of a step
+  std::string_view kernel;  ///< the one that was counted by itself; "" is all others of the row
+  bool is_single;           ///< nearly all of its time is one kernel's, for which the counts stand
+};
+
+/// What is known of the kernels of a row by their names and times.
+struct kernels_of_row {
+  std::map<std::string_view, double> names;  ///< of all kernels of the row, with their times
+  double ns = 0.0;
+  double longest_ns = 0.0;
+  double tensor_ns = 0.0;  ///< of those that may work on tensor cores
+  double ends_ns = 0.0;    ///< that they take whatever they do
 };
 
 class account_builder {
  public:
   account_builder(table_input const& tables, roofline_table const& roofline,
-                  findings_table const& findings)
+                  findings_table const& findings, kernels_apart const* by_kernel)
       : in_(tables),
         steps_(tables.steps),
         rows_(tables.folded),
         roofline_(roofline),
         findings_(findings),
+        by_kernel_(by_kernel),
         amounts_(rows_, steps_) {}
 
   period_account build() {
@@ -65,9 +87,9 @@ class account_builder {
       return std::move(made_);
     }
     find_causes();
-    find_kernels_at_roofs();
-    for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row)
-      add_busy(row);
+    find_kernels();
+    find_pieces();
+    for (std::size_t row = 0; row < rows_.size(); ++row) add_busy(row);
     close(0, steps_.period_busy_ns(), account_kind::unknown);
     add_idle();
     auto const is_none = [](account_part const& part) { return !(part.ns > 0.0); };
@@ -94,7 +116,7 @@ class account_builder {
 
   account_part& add(account_kind kind, std::string name, std::size_t row, double ns,
                     std::size_t finding = account_part::none) {
-    made_.parts.push_back({kind, std::move(name), row, finding, ns, {}, {}});
+    made_.parts.push_back({kind, std::move(name), row, finding, ns, {}, {}, {}});
     return made_.parts.back();
   }
   void add_some(account_kind kind, std::string const& name, std::size_t row, double ns,
@@ -128,7 +150,7 @@ class account_builder {
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges) {
         if (!(range.cost_ns_per_step > 0.0) || range.row >= rows_.size()) continue;
-        row_cause const cause{i, range.cost_ns_per_step};
+        row_cause const cause{i, range.cost_ns_per_step, range.kernel};
         if (range.part == finding_part::kernels || range.part == finding_part::order)
           causes_[range.row].push_back(cause);
         else if (range.part == finding_part::copies)
@@ -149,62 +171,169 @@ class account_builder {
           {finding, range.cost_ns_per_step * amounts_.own_work(row).kernel_ns / all});
   }
 
-  /// Of kernels that were counted by themselves: by row and unit the time of those at a roof.
-  void find_kernels_at_roofs() {
-    at_roofs_.resize(rows_.size());
-    names_.resize(rows_.size());
-    counted_.resize(rows_.size(), false);
+  /// The names of kernels, and what these say of those that were not counted one by one.
+  void find_kernels() {
+    kernels_.resize(rows_.size());
     std::map<std::uint32_t, std::size_t> places;  // of the ranges, by path
     for (std::size_t i = 0; i < in_.ranges.size(); ++i) places[in_.ranges[i].path_id] = i;
+    double const shortest = shortest_kernel_ns();
     for (std::size_t i = 0; i < in_.kernels.size(); ++i) {
       kernel_row const& kernel = in_.kernels[i];
       auto const place = places.find(kernel.path_id);
       if (place == places.end() || place->second >= in_.folded_rows.size()) continue;
-      std::size_t const row = in_.folded_rows[place->second];
+      kernels_of_row& all = kernels_[in_.folded_rows[place->second]];
       double const ns = ns_in_step(kernel, in_.ranges[place->second], steps_);
-      names_[row][kernel.short_name] += ns;
-      if (in_.kernel_counters == nullptr || in_.kernel_counters->launches[i] == 0) continue;
-      counted_[row] = true;
-      unit_times units;
-      for (std::size_t unit = 0; unit < gpu_units; ++unit)
-        units[static_cast<gpu_unit>(unit)] =
-            in_.kernel_counters->at(i, gpu_unit_table[unit].metric);
-      double const time =
-          mean_duration(kernel, steps_) * static_cast<double>(in_.kernel_counters->launches[i]);
-      if (units.is_known() && units.longest_ns() >= bound_use * time)
-        at_roofs_[row][std::string(units.longest_name(roofline_.memory))] += ns;
+      all.longest_ns = larger(all.longest_ns, all.names[kernel.short_name] += ns);
+      all.ns += ns;
+      double const mean = mean_duration(kernel, steps_);
+      if (!(mean > 0.0)) continue;
+      kernel_class const kind = class_of(kernel);
+      bool const may_multiply = kind == kernel_class::product || kind == kernel_class::attention ||
+                                kind == kernel_class::unknown;
+      if (may_multiply) all.tensor_ns += ns;
+      all.ends_ns += ns * smaller(1.0, shortest / mean);
     }
+  }
+  /// What the shortest kernel of the run takes, which hardly does anything.
+  double shortest_kernel_ns() const {
+    // Where all do more. Source: operators of 4 to 16 blocks in a graph of PyTorch take 1.4 us
+    // each, those of a program in C++ 0.9 to 1.2 us (H200, CUDA 13.0).
+    double shortest = 1'000.0;
+    for (kernel_row const& kernel : in_.kernels)
+      if (double const mean = mean_duration(kernel, steps_); mean > 0.0)
+        shortest = smaller(shortest, mean);
+    return shortest;
+  }
+
+  void find_pieces() {
+    pieces_.resize(rows_.size());
+    if (by_kernel_ == nullptr) {
+      for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row)
+        add_piece(row, {&roofline_.own[row], in_.gpu_counters(), row}, amounts_, {});
+    } else {
+      findings_input const& apart = by_kernel_->input;
+      step_amounts const amounts(apart.rows, apart.steps);
+      for (std::size_t i = 0; i < smaller(apart.rows.size(), apart.roofline.own.size()); ++i)
+        add_piece(by_kernel_->ranges[i], {&apart.roofline.own[i], apart.counters, i}, amounts,
+                  by_kernel_->kernels[i]);
+    }
+    for (std::vector<counted_piece>& all : pieces_) {
+      double sum = 0.0;
+      for (counted_piece const& piece : all) sum += piece.ns;
+      if (!(sum > 0.0)) continue;
+      double const whole =
+          amounts_.own_work(static_cast<std::size_t>(&all - pieces_.data())).kernel_ns;
+      for (counted_piece& piece : all) piece.ns *= whole / sum;
+    }
+  }
+  /// A row of a tree whose kernels were counted.
+  struct counted_row {
+    range_limit const* own;
+    counter_table const* counters;
+    std::size_t row;
+  };
+  void add_piece(std::size_t row, counted_row const& counted, step_amounts const& amounts,
+                 std::string_view kernel) {
+    constexpr double nearly_all = 0.8;  // of the time; chosen
+    double const ns = amounts.own_work(counted.row).kernel_ns;
+    if (!(ns > 0.0)) return;
+    kernels_of_row const& all = kernels_[row];
+    bool const is_single = !kernel.empty() || all.longest_ns >= nearly_all * all.ns;
+    stall_share const most = longest_stall(counted.counters, counted.row, counter_scope::self);
+    bool const is_told = most.stall != nullptr && most.part >= most.uncounted &&
+                         is_timed_work(counted.counters, counted.row, counter_scope::self);
+    pieces_[row].push_back(
+        {counted.own, is_told ? most.stall->name : std::string_view{}, ns, kernel, is_single});
   }
 
   void add_busy(std::size_t row) {
-    range_limit const& own = roofline_.own[row];
-    mean_work const work = amounts_.own_work(row);
     bool const is_leaf = rows_[row].self.kernels == rows_[row].total.kernels;
-    std::string const name =
-        is_leaf ? limiter_name_of_leaf(roofline_.limits[row]) : limiter_name(own);
-    double left = explain(causes_[row], name, row, work.kernel_ns);
-    // A cause that gains most of what lies between the kernels and their limit explains them.
-    double const gained = work.kernel_ns - left;
-    double const distance = work.kernel_ns - smaller(own.roof_ns, work.kernel_ns);
-    bool const is_at_roof =
-        !own.is_above_roof() && !own.roof.empty() && own.fraction() >= bound_use;
-    if (is_at_roof) {
-      add_some(account_kind::at_roof, name, row, left);
-    } else if (gained > 0.0 && gained >= 0.5 * distance) {
-      add_some(account_kind::explained, name, row, left, largest(causes_[row]).finding);
-    } else if (name == to_string(limiter::launch) || name == to_string(limiter::copies)) {
-      add_some(account_kind::explained, name, row, left);
-    } else {
-      for (auto const& [unit, ns] : at_roofs_[row]) {
-        double const part = smaller(ns, left);
-        add_some(account_kind::at_roof, unit, row, part);
-        left -= part;
-      }
-      add_some(account_kind::unknown, name, row, left);
+    mean_work const work = amounts_.own_work(row);
+    std::string const host =
+        is_leaf && row < roofline_.limits.size() ? limiter_of_host(roofline_.limits[row]) : "";
+    double unknown = 0.0;
+    double longest = 0.0;
+    for (counted_piece const& piece : pieces_[row]) {
+      double const left = add_piece_of(row, piece, host, work.kernel_ns);
+      unknown += left;
+      if (!(left > longest)) continue;
+      longest = left;
+      unknown_[row] = &piece;
     }
+    if (unknown > 0.0)
+      add_some(account_kind::unknown, limiter_name(*unknown_[row]->own), row, unknown);
     std::string const copies(to_string(limiter::copies));
     double const copied = explain(copies_[row], copies, row, work.copy_ns);
     add_some(account_kind::explained, copies, row, copied);
+  }
+  /// Adds what is known of kernels that were counted together. `host`: what limits their range
+  /// where that is no unit. Returns: what is left of their time.
+  double add_piece_of(std::size_t row, counted_piece const& piece, std::string const& host,
+                      double of_row) {
+    range_limit const& own = *piece.own;
+    std::string const name = host.empty() ? limiter_name(own) : host;
+    std::vector<row_cause> causes;
+    for (row_cause const& cause : causes_[row])
+      if (cause.kernel.empty() || !has_piece(row, cause.kernel))
+        causes.push_back({cause.finding, cause.ns * piece.ns / of_row});
+      else if (cause.kernel == piece.kernel)
+        causes.push_back(cause);
+    double left = explain(causes, name, row, piece.ns);
+    // A cause that gains most of what lies between the kernels and their limit explains them.
+    double const gained = piece.ns - left;
+    double const distance = piece.ns - smaller(own.roof_ns, piece.ns);
+    double const use = own.is_above_roof() || own.roof.empty() ? 0.0 : own.fraction();
+    if (use >= bound_use) {
+      add_some(account_kind::at_roof, name, row, left);
+      return 0.0;
+    }
+    if (gained > 0.0 && gained >= 0.5 * distance) {
+      add_some(account_kind::explained, name, row, left, largest(causes).finding);
+      return 0.0;
+    }
+    if (!host.empty()) {
+      add_some(account_kind::explained, name, row, left);
+      return 0.0;
+    }
+    left -= add_needed(row, piece, left);
+    // What no unit needs of one kernel's time its warps wait for.
+    if (piece.is_single && !piece.stall.empty() && left > 0.0) {
+      add(account_kind::explained, std::string(to_string(limiter::latency)), row, left).stall =
+          piece.stall;
+      return 0.0;
+    }
+    return left - add_ends(row, piece, left);
+  }
+  bool has_piece(std::size_t row, std::string const& kernel) const {
+    return std::any_of(pieces_[row].begin(), pieces_[row].end(),
+                       [&](counted_piece const& piece) { return piece.kernel == kernel; });
+  }
+  /// What the limiter needs at its peak, where it is a unit; of several kernels also what tensor
+  /// cores need of those that may use them. Returns: what was added of the time.
+  double add_needed(std::size_t row, counted_piece const& piece, double left) {
+    range_limit const& own = *piece.own;
+    if (own.is_above_roof()) return 0.0;
+    if (own.fraction() >= latency_use && !own.roof.empty()) {
+      double const needed = smaller(left, piece.ns * own.fraction());
+      add_some(account_kind::at_roof, std::string(own.roof), row, needed);
+      return needed;
+    }
+    double const products = smaller(kernels_[row].tensor_ns, piece.ns);
+    double const busy = piece.ns * own.use(gpu_unit::tensor);
+    if (piece.is_single || !(products > 0.0) || busy < latency_use * products) return 0.0;
+    double const needed = smaller(left, busy >= bound_use * products ? products : busy);
+    add_some(account_kind::at_roof, std::string(to_string(gpu_unit::tensor)), row, needed);
+    return needed;
+  }
+  /// What kernels take whatever they do. Returns: what was added of the time.
+  double add_ends(std::size_t row, counted_piece const& piece, double left) {
+    constexpr double least = 0.05;  // of their time; chosen: of long kernels it says nothing
+    kernels_of_row const& all = kernels_[row];
+    if (!piece.kernel.empty() || !(all.ns > 0.0)) return 0.0;
+    double const ends = smaller(left, all.ends_ns * piece.ns / all.ns);
+    if (ends < least * piece.ns) return 0.0;
+    add_some(account_kind::explained, std::string(kernel_ends), row, ends);
+    return ends;
   }
   /// Adds what causes take of a time. Returns: what is left of it.
   double explain(std::vector<row_cause> const& causes, std::string const& name, std::size_t row,
@@ -257,9 +386,12 @@ class account_builder {
 
   // --- unknown ---
 
-  /// The longest kernel of a row itself; empty where none is known.
+  /// The longest kernel of which nothing is known in a row; empty where none has a name.
   std::string longest_kernel(std::size_t row) const {
-    std::map<std::string_view, double> const& names = names_[row];
+    auto const piece = unknown_.find(row);
+    if (piece != unknown_.end() && !piece->second->kernel.empty())
+      return std::string(piece->second->kernel);
+    std::map<std::string_view, double> const& names = kernels_[row].names;
     auto const longest =
         std::max_element(names.begin(), names.end(),
                          [](auto const& a, auto const& b) { return a.second < b.second; });
@@ -300,17 +432,17 @@ class account_builder {
     if (part.row == account_part::none) return {};
     std::string text;
     if (part.row == 0) text = launched_elsewhere();
+    auto const unknown = unknown_.find(part.row);
+    if (unknown == unknown_.end()) return text;
+    counted_piece const& piece = *unknown->second;
     std::string const kernel = longest_kernel(part.row);
+    bool const is_one = !piece.kernel.empty() || kernels_[part.row].names.size() == 1;
     if (!kernel.empty())
-      text += (text.empty() ? "" : "; ") +
-              std::string(names_[part.row].size() > 1 ? "longest kernel " : "kernel ") +
+      text += (text.empty() ? "" : "; ") + std::string(is_one ? "kernel " : "longest kernel ") +
               shortened(kernel, widest, 0);
-    bool const is_leaf = rows_[part.row].self.kernels == rows_[part.row].total.kernels;
-    range_limit const& said = roofline_.limits[part.row];
-    bool const has_stall = is_leaf && said.kind == limiter::latency && !said.stall.empty();
-    range_limit const& own = roofline_.own[part.row];
-    if (has_stall)
-      add_part(text, said.text, "; ");
+    range_limit const& own = *piece.own;
+    if (own.is_latency() && !piece.stall.empty())
+      add_part(text, part.name + ": " + stall_name(piece.stall), "; ");
     else if (part.name != own.roof)
       add_part(text, part.name == not_known ? "limiter not counted" : part.name, "; ");
     if (!own.is_above_roof() && !own.roof.empty() && own.counted)
@@ -331,13 +463,15 @@ class account_builder {
       look.words = "other units of flops() and bytes(), or fixed clocks";
       return look;
     }
-    range_limit const& own = roofline_.own[part.row];
+    auto const unknown = unknown_.find(part.row);
     counter_table const* const counters = in_.gpu_counters();
     bool const asked = counters != nullptr && counters->find("issue_ns") != counter_table::none;
     look.without_graphs = asked && !in_.source.counters().left_out.empty();
     look.counters = "findings";
-    if (look.without_graphs || !own.units.are_whole()) return look;
-    bool const is_of_several = names_[part.row].size() > 1 && !counted_[part.row];
+    if (look.without_graphs || unknown == unknown_.end() ||
+        !unknown->second->own->units.are_whole())
+      return look;
+    bool const is_of_several = kernels_[part.row].names.size() > 1 && pieces_[part.row].size() == 1;
     if (is_of_several) look.kernels = part.row == 0 ? "all" : std::string(rows_[part.row].name);
     std::string const kernel = longest_kernel(part.row);
     if (is_of_several || kernel.empty()) return look;
@@ -351,12 +485,13 @@ class account_builder {
   vec<range_row> const& rows_;
   roofline_table const& roofline_;
   findings_table const& findings_;
+  kernels_apart const* by_kernel_;
   step_amounts amounts_;
-  std::vector<std::vector<row_cause>> causes_;             ///< by row, of its own kernels
-  std::vector<std::vector<row_cause>> copies_;             ///< by row, of its own copies
-  std::vector<std::map<std::string, double>> at_roofs_;    ///< by row and unit
-  std::vector<std::map<std::string_view, double>> names_;  ///< of kernels, by row
-  std::vector<bool> counted_;  ///< by row: kernels of it were counted by themselves
+  std::vector<std::vector<row_cause>> causes_;           ///< by row, of its own kernels
+  std::vector<std::vector<row_cause>> copies_;           ///< by row, of its own copies
+  std::vector<kernels_of_row> kernels_;                  ///< by row
+  std::vector<std::vector<counted_piece>> pieces_;       ///< by row
+  std::map<std::size_t, counted_piece const*> unknown_;  ///< by row, the one least known of
   period_account made_;
 };
 
@@ -377,8 +512,8 @@ std::string variable_without_graphs(profile const& source) {
 }
 
 period_account make_account(table_input const& tables, roofline_table const& roofline,
-                            findings_table const& findings) {
-  return detail::account_builder(tables, roofline, findings).build();
+                            findings_table const& findings, kernels_apart const* by_kernel) {
+  return detail::account_builder(tables, roofline, findings, by_kernel).build();
 }
 
 STRATA_END

@@ -20,8 +20,8 @@ STRATA_BEGIN
 
 /// What is known of a part of the period.
 enum class account_kind : std::uint8_t {
-  at_roof,    ///< busy: kernels that use a unit for 80 % of their time or more
-  explained,  ///< busy: a finding or the limiter says why
+  at_roof,    ///< busy: what a unit needs at its peak; all of it from a use of 80 % on
+  explained,  ///< busy: a finding, a wait that was counted, or the launch of kernels says why
   unknown,    ///< busy: nothing says why it takes so long
   idle,       ///< of the device, in steps, by cause
   between     ///< the same between steps
@@ -56,6 +56,7 @@ struct account_part {
   std::size_t row = none;      ///< of the folded tree; none where it has no place
   std::size_t finding = none;  ///< position of the one that explains it
   double ns = 0.0;
+  std::string_view stall = {};  ///< of explained latency, what its warps wait for most
   // Of what is unknown.
   std::string about;  ///< its kernel, and how near that is to a limit
   next_look tells;
@@ -92,9 +93,10 @@ struct period_account {
 };
 
 /// The account of a profile's mean period; without a part where no GPU worked or none was traced.
+/// `by_kernel`: with rows of kernels that were counted one by one; null where none was.
 /// Requires: the steps and counters of the tables. Cost: O(rows + kernels + findings).
 period_account make_account(table_input const& tables, roofline_table const& roofline,
-                            findings_table const& findings);
+                            findings_table const& findings, kernels_apart const* by_kernel);
 
 namespace detail {
 
@@ -103,6 +105,9 @@ inline constexpr std::string_view not_known = "not known";
 
 /// What the account calls kernels whose range the host launches more slowly than they run.
 inline constexpr std::string_view short_kernels = "kernels too short to fill the GPU";
+
+/// What a kernel takes whatever it does: its blocks begin, and the last one ends.
+inline constexpr std::string_view kernel_ends = "start and end of kernels";
 
 /// What limits the kernels of a range: a unit ("HBM"), "latency", "above the roof" or "not known".
 /// Of `roofline_table::own`, which has no kind.

@@ -7,6 +7,8 @@
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 
+#include "../analyse/speed_of_light.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -54,6 +56,8 @@ std::string list_of(report_input const& input, account_kind kind) {
       name = "finding " + std::to_string(finding + 1);
     else if (kind == account_kind::explained && name == to_string(limiter::launch))
       name = short_kernels;
+    else if (!part.stall.empty())
+      name += ": " + stall_name(part.stall);
     auto const same = std::find_if(sums.begin(), sums.end(),
                                    [&](auto const& known) { return known.name == name; });
     if (same == sums.end())

@@ -46,7 +46,7 @@ void report_input::find_answer(call_tree const& folded_tree) {
   auto const find = [&] {
     findings = make_findings(input);
     findings.together = predict_steps(findings.findings, source, folded_tree, steps);
-    account = make_account(*this, roofline, findings);
+    account = make_account(*this, roofline, findings, input.by_kernel);
   };
   std::optional<profile> const by_kernel = detail::kernels_as_ranges(source);
   if (!by_kernel) return find();

@@ -90,6 +90,30 @@ TEST_CASE("a kernel that was counted by itself is accused, and named; the other 
   CHECK((of_range == nullptr || of_range->ranges[0].kernel.empty()));
 }
 
+TEST_CASE("the account has each kernel that was counted by itself, by its own counts") {
+  two_kernels p;
+  std::size_t const wait =
+      p.counted().names.index_of("smsp__warps_issue_stalled_long_scoreboard.sum");
+  std::size_t const bytes = p.counted().names.index_of("dram__bytes_read.sum");
+  counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
+  kernels.kernels[1].values[wait] = 0.6 * 0.6 * 132e6 * 32;
+  kernels.kernels[1].values[bytes] *= 0.6;
+  answer const a(p.made);
+  double sums[4] = {};
+  std::string_view stall;
+  for (account_part const& part : a.input.account.parts) {
+    sums[static_cast<std::size_t>(part.kind)] += part.ns;
+    if (part.name == "latency") stall = part.stall;
+  }
+  auto const of = [&](account_kind kind) { return sums[static_cast<std::size_t>(kind)]; };
+  // The finding gains most of the wasteful one, and HBM is its limit; the other one waits.
+  CHECK(of(account_kind::unknown) == 0.0);
+  CHECK(of(account_kind::explained) + of(account_kind::at_roof) ==
+        doctest::Approx(1600 * us).epsilon(0.01));
+  CHECK(stall == "long_scoreboard");
+  CHECK(of(account_kind::at_roof) == doctest::Approx(125 * us).epsilon(0.05));
+}
+
 TEST_CASE("kernels become ranges below theirs, with their work and counts, and none is twice") {
   two_kernels p;
   std::optional<profile> const apart = detail::kernels_as_ranges(p.made);
