@@ -25,7 +25,7 @@ namespace {
 
 std::string named_time(judged_time const& time) { return named(time.result->path, time.gpu); }
 
-/// "; launch-bound before, HBM-bound after"; empty where that is not known of both.
+/// "; launch-bound before, GPU-bound (HBM) after"; empty where that is not known of both.
 std::string bounds_text(period_change const& period) {
   if (period.before_bound.empty() || period.after_bound.empty()) return {};
   if (period.before_bound == period.after_bound)

@@ -385,8 +385,9 @@ void find_bound(run_period& made, findings_table const& findings, roofline_table
   if (word.size() == findings.bound.size() || word.size() < 2) return;
   if (word == "GPU-bound" && !roofline.limits.empty()) {
     range_limit const& limit = roofline.limits[0];
-    if (limit.kind == limiter::unit) made.limit = std::string(limit.roof) + "-bound";
-    if (limit.kind == limiter::latency) made.limit = "latency-bound";
+    if (limit.kind == limiter::unit) made.limit = word + " (" + limit.names() + ")";
+    if (limit.kind == limiter::latency)
+      made.limit = word + " (" + std::string(to_string(limit.kind)) + ")";
   }
   bool const is_word = std::islower(static_cast<unsigned char>(word[1])) != 0;
   if (is_word) word[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[0])));

@@ -54,7 +54,7 @@ struct run_period {
   double first_ns = 0.0;       ///< of a first step that is apart, and in no part; 0 without one
   bool knows_causes = false;   ///< whether idle time is known by cause, else it is one part
   std::string bound;           ///< what bounds the step, such as "launch-bound"; empty: not known
-  std::string limit;           ///< where that is "GPU-bound" and units were counted: "HBM-bound"
+  std::string limit;           ///< where that is "GPU-bound" and units were counted: with these
   std::vector<period_part> parts;
 
   /// The part of that kind and name; null where there is none.
