@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,13 +37,22 @@ std::string kernel_text(std::string const& name) {
 }
 
 std::string place_of(finding const& found) {
+  // A range may be there for each of its kernels, for copies to and from it, and between steps.
+  std::set<std::string_view> paths;
+  std::set<std::string_view> kernels;  // of the first range
+  for (finding_range const& range : found.ranges) {
+    paths.insert(range.path);
+    if (range.path == found.path && !range.kernel.empty()) kernels.insert(range.kernel);
+  }
+  auto const and_more = [](std::size_t all, char const* one) {
+    if (all < 2) return std::string();
+    return " and " + std::to_string(all - 1) + " more " + one + (all == 2 ? "" : "s");
+  };
   std::string text = console_text(found.path);
-  if (!found.ranges.empty() && !found.ranges.front().kernel.empty())
-    text = path_label(text) + " (" + kernel_text(found.ranges.front().kernel) + ")";
-  if (found.ranges.size() < 2) return text;
-  std::size_t const more = found.ranges.size() - 1;
-  return path_label(text) + " and " + std::to_string(more) +
-         (more == 1 ? " more range" : " more ranges");
+  if (!kernels.empty())
+    text = path_label(text) + " (" + kernel_text(found.ranges.front().kernel) +
+           and_more(kernels.size(), "kernel") + ")";
+  return paths.size() < 2 ? text : path_label(text) + and_more(paths.size(), "range");
 }
 
 /// What a step waits for where it is no shorter without a cause.

@@ -418,6 +418,7 @@ TEST_CASE("copies of a range in both directions go together") {
   finding const* const found = a.find("copy-in-step");
   REQUIRE(found != nullptr);
   REQUIRE(found->ranges.size() == 2);
+  CHECK(detail::view_of(*found, a.steps()).place == found->path);  // one range, whatever goes there
   CHECK(found->title.find(
             "32.0 MiB a step go to the GPU in 1 copy, at 16.8 GB/s, and 32.0 MiB a step come "
             "from the GPU in 1 copy, at 16.8 GB/s, with no kernel at the same time for "
