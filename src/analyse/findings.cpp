@@ -115,20 +115,24 @@ class finding_judge {
       made_.findings.push_back(merged(rule, std::move(causes)));
       limit_cost(made_.findings.back());
     }
-    if (!made_.findings.empty() && made_.findings.back().rule == rule.id)
-      say_what_is_open(made_.findings.back(), said.open);
-    else
-      add_undecided(rule, said);
+    bool const has_found = !made_.findings.empty() && made_.findings.back().rule == rule.id;
+    for (undecided_rule const& open : said.open)
+      if (!has_found || !tells_more(made_.findings.back(), open)) add_undecided(rule, open);
+    if (!has_found) add_undecided(rule, said);
   }
 
-  /// A rule that found its cause has run: of what it could not judge the finding says how to learn
-  /// more.
-  static void say_what_is_open(finding& found, std::vector<undecided_rule> const& open) {
-    for (undecided_rule const& range : open)
-      if (found.needs.empty() && range.is_by_keys()) found.needs = range.quoted_needs();
+  /// Whether what decides of a range tells more of a finding, since that is about this range, or
+  /// since it is about all. The finding says so then.
+  bool tells_more(finding& found, undecided_rule const& open) const {
+    bool const is_of_it =
+        open.range.empty() ||
+        std::any_of(found.ranges.begin(), found.ranges.end(), [&](finding_range const& range) {
+          return run_.rows[range.row].name == open.range;
+        });
+    if (is_of_it && found.needs.empty() && open.is_by_keys()) found.needs = open.quoted_needs();
+    return is_of_it;
   }
   void add_undecided(finding_rule const& rule, rule_result const& said) {
-    for (undecided_rule const& open : said.open) add_undecided(rule, open);
     if (!said.has_data && rule.needs != deciding::nothing && run_.has_device_work())
       add_undecided(rule, run_.what_decides_without(said.lacks, rule.needs));
   }

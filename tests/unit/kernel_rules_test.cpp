@@ -987,6 +987,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a finding asks for no counts of another range; the rule stays open for that one") {
+  program p;
+  p.made.kernel_names.push_back({"other"});
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t where) { p.kernel_of(where, 1000 * us); });
+    p.in(p.mlp, [&](std::uint32_t where) {
+      p.kernel_of(where, 500 * us);
+      p.kernel_of(where, 500 * us).name = 2;
+    });
+    p.wait();
+  });
+  for (std::uint32_t const range : {p.attention, p.mlp}) p.count_nothing(range);
+  answer const a(p.made);
+  finding const* const found = a.find("latency-bound");
+  REQUIRE(found != nullptr);
+  CHECK(found->path == "attention");
+  CHECK(found->needs.find("mlp") == std::string::npos);
+  bool is_open = false;
+  for (undecided_rule const& rule : a.input.findings.undecided)
+    is_open = is_open || (rule.rule == "latency-bound" && rule.range == "mlp");
+  CHECK(is_open);
+}
+
 TEST_CASE("where another cause explains 30 % of the kernels, no rule of waits has more to say") {
   for (double const explained : {0.29, 0.31}) {
     // Spills of L1 at 32 %: they take 40 % of the time; a unit less than a third.
