@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,6 +57,21 @@ void closes(report_input const& input) {
   CHECK(sum == doctest::Approx(account.period_ns).epsilon(1e-6));
   if (!input.source.traced) return;
   CHECK(account.busy_ns() == doctest::Approx(input.steps.period_busy_ns()));
+}
+
+/// The place of each finding counts a range once. Returns: the findings that have one twice.
+std::size_t ranges_count_once(report_input const& input) {
+  std::size_t with_twice = 0;
+  for (detail::finding_view const& view : detail::view_findings(input.findings, input.steps)) {
+    std::set<std::string> paths;
+    for (finding_range const& range : view.found->ranges) paths.insert(range.path);
+    CAPTURE(view.place);
+    std::string const more = " and " + std::to_string(paths.size() - 1) + " more range";
+    CHECK((view.place.find(" more range") == std::string::npos) == (paths.size() == 1));
+    CHECK((view.place.find(more) != std::string::npos) == (paths.size() > 1));
+    with_twice += paths.size() < view.found->ranges.size();
+  }
+  return with_twice;
 }
 
 /// A step of 1.9 ms, whose kernel takes 1.89 ms, and `between` until the next.
@@ -127,6 +143,7 @@ TEST_CASE("the account of each recording closes, and all of its outputs have its
 
 TEST_CASE("the account of random programs closes") {
   std::size_t with_between = 0;
+  std::size_t with_twice = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     auto const how = static_cast<sample::step_end>(seed % 3);
@@ -139,9 +156,11 @@ TEST_CASE("the account of random programs closes") {
     if (seed % 7 == 0) made.losses.activity_dropped = 1;
     answer const a(made);
     closes(a.input);
+    with_twice += ranges_count_once(a.input);
     if (a.steps().between_ns > 0.0) ++with_between;
   }
   CHECK(with_between > 50);
+  CHECK(with_twice > 50);
 }
 
 TEST_CASE("the account of a run without work, and of host times alone") {

@@ -90,6 +90,19 @@ TEST_CASE("a kernel that was counted by itself is accused, and named; the other 
   CHECK((of_range == nullptr || of_range->ranges[0].kernel.empty()));
 }
 
+TEST_CASE("several kernels of one range are no more ranges") {
+  two_kernels p;
+  counter_set& kernels = p.made.add_counters(counter_set::gpu_kernels);
+  std::size_t const asked = p.counted().names.index_of(global_loads);
+  kernels.kernels[1].values[asked] /= 8;
+  answer const a(p.made);
+  finding const* const found = a.find("uncoalesced");
+  REQUIRE(found != nullptr);
+  REQUIRE(found->ranges.size() == 2);
+  CHECK(detail::view_of(*found, a.steps()).place ==
+        "attention (wasteful_kernel and 1 more kernel)");
+}
+
 TEST_CASE("the account has each kernel that was counted by itself, by its own counts") {
   two_kernels p;
   std::size_t const wait =
