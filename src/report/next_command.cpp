@@ -43,6 +43,20 @@ std::string program_words(std::string_view command) {
   return has_program && is_plain ? all : std::string(unknown_program);
 }
 
+/// The fewest steps that a request of `counters=` takes after the timed ones.
+/// Source: docs/reference/configuration.md, GH100, and a step in which it is tried.
+std::uint64_t fewest_counting_steps(std::string_view request) {
+  struct entry {
+    std::string_view preset;
+    std::uint64_t steps;
+  };
+  constexpr entry known[] = {{"findings", 10}, {"stalls", 7}, {"memory", 2}, {"hbm", 1}};
+  std::uint64_t sum = 0;
+  for (entry const& each : known)
+    if (request.find(each.preset) != request.npos) sum += each.steps;
+  return std::max<std::uint64_t>(1, sum);
+}
+
 class command_maker {
  public:
   explicit command_maker(report_input const& input) : in_(input) {
@@ -63,6 +77,7 @@ class command_maker {
       made.text = "ncu --set full --kernel-name " + shell_word(shown_line(kernel_)) + " " + program;
       return made;
     }
+    fit_steps(step);
     made.first = first_;
     // strata run is for programs with and without Strata in them.
     made.text = environment_;
@@ -71,6 +86,7 @@ class command_maker {
       made.text += " --library " + shell_word(shown_line(before_.library));
     if (waits_for_attach()) made.text += " --idle";
     if (!step.empty()) made.text += " --steps " + shell_word(shown_line(step));
+    if (is_short_) made.text += " warmup=1 active=1";
     for (std::string const& key : keys_of_run(!keys_.empty(), memory)) {
       bool const is_shown = shown_line(key) == key;
       made.is_whole = made.is_whole && is_shown;
@@ -111,6 +127,47 @@ class command_maker {
       first_ = "Switch CUDA graphs off in the program first.";
     else
       environment_ = variable + " ";
+  }
+
+  /// The steps of the recorded program, or the calls of the range that are to be its steps; 0 where
+  /// that is not known.
+  std::uint64_t steps_of_program(std::string const& step) const {
+    if (!in_.source.has_steps) {
+      for (range_row const& row : in_.folded)
+        if (row.parent == 0 && row.name == step) return row.host.count();
+      return 0;
+    }
+    if (before_.reports_windows() || before_.every != 0 || before_.repeat == 0) return 0;
+    std::uint64_t recorded = in_.source.summed_steps.count();
+    std::uint64_t last = 0;
+    for (vec<step_record> const* const steps : {&in_.source.early_steps, &in_.source.steps})
+      for (step_record const& each : *steps) {
+        ++recorded;
+        last = std::max<std::uint64_t>(last, each.step + std::uint64_t{1});
+      }
+    std::uint64_t others = in_.source.cost.unrecorded_steps;
+    for (counter_set const& set : in_.source.counter_sets)
+      if (set.method == counting::passes) others += set.passes_done;
+    return std::max(last, recorded + others + std::uint64_t{before_.warmup} * before_.repeat);
+  }
+  /// Where the program had too few steps for what is to be counted: with fewer timed ones that is
+  /// enough, or the program has to run more.
+  void fit_steps(std::string const& step) {
+    if (keys_.empty() || !tells_) return;
+    std::uint64_t const known = steps_of_program(step);
+    std::uint64_t const windows = std::max<std::uint64_t>(1, before_.repeat);
+    std::uint64_t const timed =
+        before_.active == 0
+            ? std::uint64_t{before_.skip} + std::max(1u, before_.warmup) + 3
+            : windows * (std::uint64_t{before_.skip} + before_.warmup + before_.active);
+    std::uint64_t const counting = fewest_counting_steps(keys_);
+    if (known == 0 || known >= timed + counting) return;
+    is_short_ = known >= 2 + counting;
+    if (is_short_) return;
+    if (!first_.empty()) first_ += " ";
+    first_ += "Let the program run " + std::to_string(timed + counting) +
+              " steps or more: it had " + std::to_string(known) +
+              ", and counting takes a step for each pass.";
   }
 
   bool has_gpu_work() const { return !in_.folded.empty() && in_.folded[0].gpu_busy_ns != 0; }
@@ -174,7 +231,10 @@ class command_maker {
       bool const is_other =
           std::find(std::begin(others), std::end(others), key) != std::end(others);
       bool const is_idle = key == "trigger" && waits_for_attach();
-      bool const is_anew = memory.find(" " + key + "=") != memory.npos ||
+      bool const is_of_steps =
+          key == "skip" || key == "warmup" || key == "active" || key == "repeat";
+      bool const is_anew = (is_short_ && is_of_steps) ||
+                           memory.find(" " + key + "=") != memory.npos ||
                            (counts_anew && (key == "counters" || key == "kernels")) ||
                            ((counts_anew || is_host_alone()) && (key == "host" || key == "trace"));
       vec<std::string> problems;
@@ -193,6 +253,7 @@ class command_maker {
   report_input const& in_;
   options before_;           // of the recorded run
   bool tells_ = false;       // another run would tell more
+  bool is_short_ = false;    // it has to time as few steps as can be
   std::string keys_;         // of it, as words of a shell
   std::string environment_;  // of it
   std::string first_;

@@ -16,11 +16,11 @@ using namespace finding_test;
 namespace {
 
 /// A range of one long kernel, of which everything is counted, at this use of HBM.
-program counted_kernel(double hbm) {
+program counted_kernel(double hbm, std::uint32_t steps = 20) {
   program p;
   p.made.environment.command = "./train 'my model'";
   p.made.environment.options = "trace,skip=3,counters=findings";
-  p.run(4, [&] {
+  p.run(steps, [&] {
     p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us); });
     p.wait();
   });
@@ -70,6 +70,52 @@ TEST_CASE("a command is recorded as a shell takes it, with each word that it has
   CHECK(command_of("worker: idle\0\0\0\0\0\0\0"s) == "'worker: idle'");  // it renamed itself
   CHECK(command_of("renamed without an end"s) == "'renamed without an end'");
   CHECK(command_of(""s).empty());
+}
+
+TEST_CASE("the next command is one for the steps that the program has, or says how many it needs") {
+  auto const next = [](std::uint32_t steps, char const* options) {
+    program p = counted_kernel(0.9, steps);
+    p.made.counter_sets.clear();
+    p.made.environment.options = options;
+    return next_of(p.made);
+  };
+  // One to warm up, three that are timed, one that is tried, and nine passes.
+  CHECK(next(14, "trace").first.empty());
+  CHECK(next(14, "trace").text == "strata run --out next counters=findings -- ./train 'my model'");
+  CHECK(next(13, "trace").first.empty());
+  CHECK(next(13, "trace").text ==
+        "strata run --out next warmup=1 active=1 counters=findings -- ./train 'my model'");
+  CHECK(next(13, "trace,skip=8").text ==
+        "strata run --out next warmup=1 active=1 counters=findings -- ./train 'my model'");
+  CHECK(
+      next(11, "trace").first ==
+      "Let the program run 14 steps or more: it had 11, and counting takes a step for each pass.");
+  CHECK(next(11, "trace").text == "strata run --out next counters=findings -- ./train 'my model'");
+  // Steps that were neither recorded nor counted were there too.
+  program p = counted_kernel(0.9, 4);
+  p.made.counter_sets.clear();
+  p.made.environment.options = "trace,warmup=1,active=4";
+  p.made.cost.unrecorded_steps = 20;
+  CHECK(next_of(p.made).first.empty());
+  // Of a window that comes again and again nobody knows them.
+  p.made.cost.unrecorded_steps = 0;
+  CHECK(!next_of(p.made).first.empty());
+  p.made.environment.options = "trace,every=100,active=4";
+  CHECK(next_of(p.made).first.empty());
+}
+
+TEST_CASE("a range that becomes the step has to be called often enough") {
+  program p;
+  p.made.environment.command = "./train";
+  p.made.environment.options = "trace";
+  for (int i = 0; i < 5; ++i) {
+    p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 1000 * us); });
+    p.wait();
+  }
+  p.made.end = p.now;
+  CHECK(next_of(p.made).text ==
+        "strata run --out next --steps attention counters=findings -- ./train");
+  CHECK(next_of(p.made).first.find("it had 5") != std::string::npos);
 }
 
 TEST_CASE("the next command has each key whole, or its name") {
