@@ -426,7 +426,7 @@ class account_builder {
     return text + (is_autograd ? " (PyTorch's backward pass" : " (in PyTorch the backward pass") +
            ": put a range around loss.backward())";
   }
-  /// "kernel softmax; latency: long scoreboard; the busiest unit, L1, is at 53 % of its peak".
+  /// "kernel softmax; no unit is saturated: the busiest, L1, is at 53 % of its peak".
   std::string what_is(account_part const& part) const {
     constexpr std::size_t widest = 60;  // columns of a name
     if (part.row == account_part::none) return {};
@@ -441,9 +441,15 @@ class account_builder {
       text += (text.empty() ? "" : "; ") + std::string(is_one ? "kernel " : "longest kernel ") +
               shortened(kernel, widest, 0);
     range_limit const& own = *piece.own;
-    if (own.is_latency() && !piece.stall.empty())
-      add_part(text, part.name + ": " + stall_name(piece.stall), "; ");
-    else if (part.name != own.roof)
+    if (own.is_latency() && !own.roof.empty()) {
+      add_part(text,
+               "no unit is saturated: the busiest, " + std::string(own.roof) +
+                   (is_one ? ", is at " : ", averages ") + own.use_text(),
+               "; ");
+      if (!piece.stall.empty()) add_part(text, "warps most often " + stall_text(piece.stall), "; ");
+      return text;
+    }
+    if (part.name != own.roof)
       add_part(text, part.name == not_known ? "limiter not counted" : part.name, "; ");
     if (!own.is_above_roof() && !own.roof.empty() && own.counted)
       add_part(text, "the busiest unit, " + std::string(own.roof) + ", is at " + own.use_text(),

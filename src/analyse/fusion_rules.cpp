@@ -601,7 +601,7 @@ std::string title_of(rule_context const& run, fusion::chain const& seen) {
             : is_one         ? "copies or converts"
                              : "copy or convert") +
            " what " + operation_of(run.in.kernels[seen.consumer]) + " reads next" + often +
-           ": it could take that as it is, or make it as it loads" +
+           ": it could read the original, and convert as it loads" +
            (seen.is_counted ? ", without " + bytes_text(seen.total) + " a step" : "");
   title += std::string(seen.is_counted ? "" : "seem to ") +
            "pass on through device memory what one kernel would keep on the chip" + often + ": " +

@@ -178,8 +178,7 @@ double pinned_rate(rule_context const& run, bool to_device) {
   return best * 1e-9 * reachable_use(gpu_unit::pcie);
 }
 
-/// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, with no kernel at the same time for
-/// 610 us".
+/// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, while no kernel runs for 610 us".
 std::string copies_title(rule_context const& run, copy_time const& downloads,
                          copy_time const& uploads, double alone_ns, bool pageable) {
   constexpr double large = 1 << 20;  // bytes: a rate of less is that of its launch
@@ -194,8 +193,8 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
   if (uploads.count > 0.0) title = text_of(uploads, " go to the GPU in ");
   if (uploads.count > 0.0 && downloads.count > 0.0) title += ", and ";
   if (downloads.count > 0.0) title += text_of(downloads, " come from the GPU in ");
-  return title + (pageable ? " through pageable memory" : "") +
-         ", with no kernel at the same time for " + time_text(alone_ns);
+  return title + (pageable ? " through pageable memory" : "") + ", while no kernel runs for " +
+         time_text(alone_ns);
 }
 
 enum class host_memory : std::uint8_t { pinned, pageable };
@@ -238,7 +237,8 @@ rule_result copies_of(rule_context const& run, host_memory memory) {
   // Copies at the same time count once.
   double const alone_ns = std::min(all[0].alone_ns + all[1].alone_ns, steps.copies_alone_ns);
   made.title = copies_title(run, all[0], all[1], alone_ns, pageable);
-  if (run.is_worth(all_idle_ns)) made.title += ", and an idle GPU for " + time_text(all_idle_ns);
+  if (run.is_worth(all_idle_ns))
+    made.title += ", and the GPU is idle for " + time_text(all_idle_ns);
   if (!pageable && alone_ns > steps.gpu_busy_ns - steps.copies_alone_ns)
     made.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
   return made;

@@ -421,7 +421,7 @@ TEST_CASE("copies of a range in both directions go together") {
   CHECK(detail::view_of(*found, a.steps()).place == found->path);  // one range, whatever goes there
   CHECK(found->title.find(
             "32.0 MiB a step go to the GPU in 1 copy, at 16.8 GB/s, and 32.0 MiB a step come "
-            "from the GPU in 1 copy, at 16.8 GB/s, with no kernel at the same time for "
+            "from the GPU in 1 copy, at 16.8 GB/s, while no kernel runs for "
             "4.00 ms") == 0);
   CHECK(found->cost_ns_per_step > 4000 * us);
   CHECK(found->predicted_step_ns < 0.06 * a.steps().mean_ns);
@@ -444,7 +444,7 @@ TEST_CASE("copies at the same time take no longer than one of them") {
   REQUIRE(found != nullptr);
   INFO(found->title);
   REQUIRE(found->title.find(", and 32.0 MiB a step come from the GPU ") != std::string::npos);
-  CHECK(found->title.find("with no kernel at the same time for 2.00 ms") != std::string::npos);
+  CHECK(found->title.find("while no kernel runs for 2.00 ms") != std::string::npos);
 }
 
 TEST_CASE("a number that comes back in each layer: without it the host launches ahead") {
@@ -1316,7 +1316,7 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   steps.unrecorded_ns = 800.0 * us;
   CHECK(text(700) ==
         "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded). "
-        "100 us of its 200 us stay: the GPU would wait for something else.");
+        "Of the 200 us that it takes 100 us stay, since the GPU would wait for something else.");
   steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
   CHECK(detail::view_of(found, steps).prediction ==
