@@ -90,6 +90,7 @@ class account_builder {
     find_kernels();
     find_pieces();
     for (std::size_t row = 0; row < rows_.size(); ++row) add_busy(row);
+    add_copies_between();
     close(0, steps_.period_busy_ns(), account_kind::unknown);
     add_idle();
     auto const is_none = [](account_part const& part) { return !(part.ns > 0.0); };
@@ -142,17 +143,24 @@ class account_builder {
   void find_causes() {
     causes_.resize(rows_.size());
     copies_.resize(rows_.size());
+    copies_between_.resize(rows_.size());
     // Findings about copies cost them and what the device is idle meanwhile, which is a part of its
     // own here.
     std::vector<double> idle(rows_.size(), 0.0);
     for (idle_time const& time : steps_.idle)
       if (time.cause == idle_cause::copy) idle[time.row] += steps_.own_idle_ns(time.ns);
+    std::vector<double> idle_between(rows_.size(), 0.0);
+    for (idle_time const& time : steps_.idle_between)
+      if (time.cause == idle_cause::copy) idle_between[time.row] += time.ns;
     for (std::size_t i = 0; i < findings_.findings.size(); ++i)
       for (finding_range const& range : findings_.findings[i].ranges) {
         if (!(range.cost_ns_per_step > 0.0) || range.row >= rows_.size()) continue;
         row_cause const cause{i, range.cost_ns_per_step, range.kernel};
         if (range.part == finding_part::kernels || range.part == finding_part::order)
           causes_[range.row].push_back(cause);
+        else if (range.part == finding_part::copies && range.between)
+          copies_between_[range.row].push_back(
+              {i, cause.ns - std::exchange(idle_between[range.row], 0.0)});
         else if (range.part == finding_part::copies)
           copies_[range.row].push_back({i, cause.ns - std::exchange(idle[range.row], 0.0)});
         else if (range.part == finding_part::kernels_below)
@@ -303,6 +311,15 @@ class account_builder {
       return 0.0;
     }
     return left - add_ends(row, piece, left);
+  }
+  /// Copies that no step launched are no work of their range in a step.
+  void add_copies_between() {
+    std::string const copies(to_string(limiter::copies));
+    for (copy_time const& time : steps_.copies_between) {
+      double const left =
+          explain(std::exchange(copies_between_[time.row], {}), copies, time.row, time.alone_ns);
+      add_some(account_kind::explained, copies, time.row, left);
+    }
   }
   bool has_piece(std::size_t row, std::string const& kernel) const {
     return std::any_of(pieces_[row].begin(), pieces_[row].end(),
@@ -495,6 +512,7 @@ class account_builder {
   step_amounts amounts_;
   std::vector<std::vector<row_cause>> causes_;           ///< by row, of its own kernels
   std::vector<std::vector<row_cause>> copies_;           ///< by row, of its own copies
+  std::vector<std::vector<row_cause>> copies_between_;   ///< the same between steps
   std::vector<kernels_of_row> kernels_;                  ///< by row
   std::vector<std::vector<counted_piece>> pieces_;       ///< by row
   std::map<std::size_t, counted_piece const*> unknown_;  ///< by row, the one least known of

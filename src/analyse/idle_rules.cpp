@@ -166,12 +166,13 @@ void prove_migrations(rule_context const& run, candidate& seen, own_migrations c
 double pinned_rate(rule_context const& run, bool to_device) {
   constexpr double large = 1 << 20;  // bytes: what is smaller takes its launch
   double best = 0.0;
-  for (copy_time const& copies : run.in.steps.copies) {
-    bool const is_large = copies.count > 0.0 && copies.bytes >= large * copies.count;
-    bool const is_pinned = !copies.pageable && !copies.in_place;
-    if (copies.to_device == to_device && is_pinned && is_large && copies.ns > 0.0)
-      best = std::max(best, copies.bytes / copies.ns);
-  }
+  for (vec<copy_time> const* const list : {&run.in.steps.copies, &run.in.steps.copies_between})
+    for (copy_time const& copies : *list) {
+      bool const is_large = copies.count > 0.0 && copies.bytes >= large * copies.count;
+      bool const is_pinned = !copies.pageable && !copies.in_place;
+      if (copies.to_device == to_device && is_pinned && is_large && copies.ns > 0.0)
+        best = std::max(best, copies.bytes / copies.ns);
+    }
   if (best > 0.0) return best;
   for (profile_device const* const device : run.worked) best = std::max(best, bus_peak(*device));
   if (!(best > 0.0)) return not_a_number;
@@ -199,50 +200,74 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
 
 enum class host_memory : std::uint8_t { pinned, pageable };
 
-/// A pinned copy may lie beside kernels or be left out; a pageable one still has to cross the bus.
-rule_result copies_of(rule_context const& run, host_memory memory) {
-  rule_result made;
-  steps_summary const& steps = run.in.steps;
-  bool const pageable = memory == host_memory::pageable;
-  // Idle time belongs to the largest copies of a range, which stand first.
-  std::vector<double> idle(run.rows.size(), 0.0);
-  for (idle_time const& time : steps.idle)
-    if (time.cause == idle_cause::copy) idle[time.row] += steps.own_idle_ns(time.ns);
-  double const rates[] = {pinned_rate(run, false), pinned_rate(run, true)};
-  copy_time all[2];  // by direction, from the GPU and to it
-  double all_idle_ns = 0.0;
-  for (copy_time const& time : steps.copies) {
-    double const idle_ns = time.in_place ? 0.0 : std::exchange(idle[time.row], 0.0);
-    double cost = time.alone_ns + idle_ns;
-    if (time.pageable != pageable || time.in_place || !run.is_judged(time.row)) continue;
-    double const pinned_ns = time.bytes / rates[time.to_device ? 1 : 0];
-    if (time.pageable && is_finite(pinned_ns) && time.ns > 0.0)
-      cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
-    if (!run.is_worth(cost)) continue;
-    copy_time& sum = all[time.to_device ? 1 : 0];
-    sum.bytes += time.bytes;
-    sum.count += time.count;
-    sum.alone_ns += time.alone_ns;
-    sum.ns += time.ns;
-    all_idle_ns += idle_ns;
-    candidate seen = run.candidate_of(time.row, cost);
-    seen.prove(time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
-    seen.prove("gpu_copy_self_ns", time.ns, "ns");
-    seen.prove("copies_self", time.count, "");
-    seen.prove("launch_ns", time.call_ns, "ns");
-    if (time.pageable) seen.prove("pinned_ns", pinned_ns, "ns");
-    if (time.pageable && !is_finite(pinned_ns)) seen.part = finding_part::none;
-    made.candidates.push_back(std::move(seen));
+/// Finds the copies that cost time: a pinned one may lie beside kernels or be left out, a pageable
+/// one still has to cross the bus.
+class copy_finder {
+ public:
+  copy_finder(rule_context const& run, host_memory memory)
+      : run_(run),
+        is_pageable_(memory == host_memory::pageable),
+        rates_{pinned_rate(run, false), pinned_rate(run, true)} {}
+
+  rule_result find() {
+    steps_summary const& steps = run_.in.steps;
+    look(steps.copies, steps.idle, false);
+    look(steps.copies_between, steps.idle_between, true);
+    // Copies at the same time count once.
+    double const in_steps = std::min(alone_ns_[0], steps.copies_alone_ns);
+    double const alone_ns = in_steps + alone_ns_[1];
+    made_.title = copies_title(run_, all_[0], all_[1], alone_ns, is_pageable_);
+    if (run_.is_worth(idle_ns_)) made_.title += ", and the GPU is idle for " + time_text(idle_ns_);
+    idle_work place;
+    place.ns = alone_ns;
+    place.between_ns = alone_ns_[1];
+    made_.title += between_text(place);
+    if (!is_pageable_ && alone_ns > steps.period_busy_ns() - steps.period_copies_alone_ns())
+      made_.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
+    return std::move(made_);
   }
-  // Copies at the same time count once.
-  double const alone_ns = std::min(all[0].alone_ns + all[1].alone_ns, steps.copies_alone_ns);
-  made.title = copies_title(run, all[0], all[1], alone_ns, pageable);
-  if (run.is_worth(all_idle_ns))
-    made.title += ", and the GPU is idle for " + time_text(all_idle_ns);
-  if (!pageable && alone_ns > steps.gpu_busy_ns - steps.copies_alone_ns)
-    made.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
-  return made;
-}
+
+ private:
+  void look(vec<copy_time> const& list, vec<idle_time> const& idle_times, bool between) {
+    // Idle time belongs to the largest copies of a range, which stand first.
+    std::vector<double> idle(run_.rows.size(), 0.0);
+    for (idle_time const& time : idle_times)
+      if (time.cause == idle_cause::copy)
+        idle[time.row] += between ? time.ns : run_.in.steps.own_idle_ns(time.ns);
+    for (copy_time const& time : list) {
+      double const idle_ns = time.in_place ? 0.0 : std::exchange(idle[time.row], 0.0);
+      double cost = time.alone_ns + idle_ns;
+      if (time.pageable != is_pageable_ || time.in_place || !run_.is_judged(time.row)) continue;
+      double const pinned_ns = time.bytes / rates_[time.to_device ? 1 : 0];
+      if (time.pageable && is_finite(pinned_ns) && time.ns > 0.0)
+        cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
+      if (!run_.is_worth(cost)) continue;
+      copy_time& sum = all_[time.to_device ? 1 : 0];
+      sum.bytes += time.bytes;
+      sum.count += time.count;
+      sum.ns += time.ns;
+      alone_ns_[between ? 1 : 0] += time.alone_ns;
+      idle_ns_ += idle_ns;
+      candidate seen = run_.candidate_of(time.row, cost);
+      seen.between = between;
+      seen.prove(time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
+      seen.prove("gpu_copy_self_ns", time.ns, "ns");
+      seen.prove("copies_self", time.count, "");
+      seen.prove_some("launch_ns", time.call_ns, "ns");
+      if (time.pageable) seen.prove("pinned_ns", pinned_ns, "ns");
+      if (time.pageable && !is_finite(pinned_ns)) seen.part = finding_part::none;
+      made_.candidates.push_back(std::move(seen));
+    }
+  }
+
+  rule_context const& run_;
+  bool is_pageable_;
+  double rates_[2];
+  copy_time all_[2];         // by direction, from the GPU and to it
+  double alone_ns_[2] = {};  // in steps, and between them
+  double idle_ns_ = 0.0;
+  rule_result made_;
+};
 
 /// The kernels of one device in a mean step that leave most of its SMs free.
 struct small_kernels {
@@ -307,9 +332,13 @@ rule_result gap_between_ranges(rule_context const& run) {
   return idle_time_of(run, idle_cause::host_work, idle_place::between_ranges);
 }
 
-rule_result pageable_copy(rule_context const& run) { return copies_of(run, host_memory::pageable); }
+rule_result pageable_copy(rule_context const& run) {
+  return copy_finder(run, host_memory::pageable).find();
+}
 
-rule_result copy_in_step(rule_context const& run) { return copies_of(run, host_memory::pinned); }
+rule_result copy_in_step(rule_context const& run) {
+  return copy_finder(run, host_memory::pinned).find();
+}
 
 // Kernels that wait for pages of managed memory, and the host's code that takes them back.
 rule_result managed_memory(rule_context const& run) {

@@ -215,7 +215,7 @@ class bound_sentence {
   }
   /// Copies from and to the host in a step, while no kernel ran.
   double copies_alone_ns() const noexcept {
-    if (run_.in.steps.has_timeline) return run_.in.steps.copies_alone_ns;
+    if (run_.in.steps.has_timeline) return run_.in.steps.period_copies_alone_ns();
     // At least what kernels leave of the time, unless there are more copies within devices.
     device_work const& all = run_.rows[0].total;
     auto const sum = [](std::uint64_t one, std::uint64_t other) {

@@ -55,6 +55,7 @@ class step_details final : public steps_builder {
   void end_sweep() override {
     add_tails();
     add_between();
+    add_copies_between();
     add_exposed();
     for (device_time const& device : made_.devices) made_.overlap_ns += device.overlap_ns;
   }
@@ -79,6 +80,29 @@ class step_details final : public steps_builder {
       all.for_each_outside(made.begin, made.end, [&](std::int64_t begin, std::int64_t end) {
         split(made.thread, begin, end, nullptr);
       });
+  }
+
+  /// Copies from and to the host that no step launched, as far as they lie between two steps.
+  void add_copies_between() {
+    if (distances_.empty()) return;
+    double const part = 1.0 / static_cast<double>(distances_.size());
+    for (step_work const& work : work_) {
+      if (work.step != no_step || is_kernel(work) || !is_of_host(copy_of(work))) continue;
+      std::size_t at =
+          distances_.count_first([&](distance const& before) { return before.end <= work.begin; });
+      if (at == distances_.size() || distances_[at].begin >= work.end) continue;
+      copy_record const& copy = copy_of(work);
+      copy_time& copies = copies_in(made_.copies_between, places_.copies_between,
+                                    tree_.position_of(copy.node), copy);
+      copies.count += part;
+      copies.bytes += part * static_cast<double>(copy.bytes);
+      for (; at < distances_.size() && distances_[at].begin < work.end; ++at) {
+        std::int64_t const begin = larger(work.begin, distances_[at].begin);
+        std::int64_t const end = smaller(work.end, distances_[at].end);
+        copies.ns += part * static_cast<double>(elapsed(begin, end));
+        copies.alone_ns += part * static_cast<double>(busy_.kernels.outside(begin, end));
+      }
+    }
   }
 
   /// The device was idle from `until` to the start of this work, as far as that is in its step.
@@ -210,8 +234,8 @@ class step_details final : public steps_builder {
 
   void add_copy(step_work const& work, copy_record const& copy) {
     auto const ns = static_cast<double>(elapsed(work.begin, work.end));
-    if (copy.kind != copy_kind::host_to_device && copy.kind != copy_kind::device_to_host) return;
-    copy_time& copies = copies_of(tree_.position_of(copy.node), copy);
+    if (!is_of_host(copy)) return;
+    copy_time& copies = copies_in(made_.copies, places_.copies, tree_.position_of(copy.node), copy);
     copies.count += part_;
     copies.bytes += part_ * static_cast<double>(copy.bytes);
     copies.ns += part_ * ns;
@@ -251,13 +275,18 @@ class step_details final : public steps_builder {
     return entry_of(made_.streams, places_.streams, key, {kernel.device, kernel.stream});
   }
 
-  copy_time& copies_of(std::uint32_t row, copy_record const& copy) {
+  static bool is_of_host(copy_record const& copy) noexcept {
+    return copy.kind == copy_kind::host_to_device || copy.kind == copy_kind::device_to_host;
+  }
+
+  copy_time& copies_in(vec<copy_time>& list, number_map<std::uint32_t>& places, std::uint32_t row,
+                       copy_record const& copy) {
     bool const to_device = copy.kind == copy_kind::host_to_device;
     bool const pageable = copy.pageable != 0;
     bool const in_place = shares_host_memory(source_, copy.device);
     std::uint64_t const key = std::uint64_t{row} << 3 | (in_place ? 4u : 0u) |
                               (to_device ? 2u : 0u) | (pageable ? 1u : 0u);
-    return entry_of(made_.copies, places_.copies, key, {row, to_device, pageable, in_place});
+    return entry_of(list, places, key, {row, to_device, pageable, in_place});
   }
 
   /// The entry with a key in a list of the summary: `first` where there is none yet.
@@ -285,6 +314,7 @@ class step_details final : public steps_builder {
     made_.idle.sort(longest_first);
     made_.idle_between.sort(longest_first);
     made_.copies.sort(longest_first);
+    made_.copies_between.sort(longest_first);
     made_.collectives.sort(longest_first);
     made_.streams.sort(longest_first);
     made_.devices.sort(longest_first);
@@ -311,6 +341,7 @@ class step_details final : public steps_builder {
     number_map<std::uint32_t> streams;
     number_map<std::uint32_t> devices;
     number_map<std::uint32_t> copies;
+    number_map<std::uint32_t> copies_between;
     number_map<std::uint32_t> collectives;
     number_map<std::uint32_t> communication;  ///< by device
   } places_;

@@ -161,6 +161,7 @@ struct steps_summary {
   vec<idle_time> idle_between;       ///< between steps, the longest first
   vec<step_idle> typical;            ///< the steps that `idle` is of, with a timeline
   vec<copy_time> copies;             ///< the longest first
+  vec<copy_time> copies_between;     ///< between steps, that no step launched
   vec<collective_time> collectives;  ///< the longest first
   vec<stream_time> streams;          ///< the busiest first
   vec<device_time> devices;          ///< that ran kernels, the busiest first
@@ -194,6 +195,12 @@ struct steps_summary {
   /// The part of it in which the device worked.
   double period_busy_ns() const noexcept {
     return detail::smaller(gpu_busy_ns + stepless_busy_ns + between_busy_ns, period_ns());
+  }
+  /// The part of it in which copies from and to the host ran, and no kernel.
+  double period_copies_alone_ns() const noexcept {
+    double sum = copies_alone_ns;
+    for (copy_time const& copies : copies_between) sum += copies.alone_ns;
+    return detail::smaller(sum, period_busy_ns());
   }
   double period_idle_ns() const noexcept { return period_ns() - period_busy_ns(); }
   /// The part of idle time that is the program's, not what recorded steps take longer.
