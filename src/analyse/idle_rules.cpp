@@ -340,6 +340,34 @@ rule_result copy_in_step(rule_context const& run) {
   return copy_finder(run, host_memory::pinned).find();
 }
 
+rule_result device_copy(rule_context const& run) {
+  rule_result made;
+  device_copy_time all;
+  for (device_copy_time const& time : run.in.steps.device_copies) {
+    if (!run.is_judged(time.row) || !run.is_worth(time.alone_ns)) continue;
+    all.copies += time.copies;
+    all.copied_bytes += time.copied_bytes;
+    all.fills += time.fills;
+    all.filled_bytes += time.filled_bytes;
+    all.alone_ns += time.alone_ns;
+    candidate seen = run.candidate_of(time.row, time.alone_ns);
+    seen.prove_some("d2d_bytes", time.copied_bytes, "B");
+    seen.prove_some("set_bytes", time.filled_bytes, "B");
+    seen.prove("gpu_copy_self_ns", time.ns, "ns");
+    made.candidates.push_back(std::move(seen));
+  }
+  if (all.copies > 0.0)
+    made.title = bytes_text(all.copied_bytes) + in_whole(run) + " are copied within the GPU in " +
+                 amount_text(all.copies, "copy", "copies");
+  if (all.fills > 0.0)
+    made.title += (all.copies > 0.0 ? ", and " : "") + bytes_text(all.filled_bytes) +
+                  in_whole(run) + " are filled in " + amount_text(all.fills, "call", "calls");
+  made.title += ", while no kernel runs for " + time_text(all.alone_ns);
+  if (!(all.copies > 0.0))
+    made.advice = "fill once, or let the kernel that writes the values begin with them";
+  return made;
+}
+
 // Kernels that wait for pages of managed memory, and the host's code that takes them back.
 rule_result managed_memory(rule_context const& run) {
   rule_result made;

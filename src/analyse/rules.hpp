@@ -79,6 +79,7 @@ rule_result host_work(rule_context const& run);
 rule_result gap_between_ranges(rule_context const& run);
 rule_result pageable_copy(rule_context const& run);
 rule_result copy_in_step(rule_context const& run);
+rule_result device_copy(rule_context const& run);
 rule_result serialised_streams(rule_context const& run);
 
 // Kernels of single ranges (kernel_rules.cpp).
@@ -162,6 +163,10 @@ inline constexpr finding_rule finding_rules[] = {
     {"copy-in-step", "copies that no kernel hides",
      "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
      deciding::nothing, &copy_in_step, finding_part::copies},
+    {"device-copy", "copies within the GPU",
+     "leave the data where it is: views, strides, buffers that change their roles, or the kernel "
+     "before writes it there",
+     deciding::nothing, &device_copy, finding_part::copies},
     {"serialised-streams", "streams that run one after the other",
      "remove events, the default stream and host waits between independent streams",
      deciding::nothing, &serialised_streams, finding_part::order},

@@ -232,8 +232,21 @@ class step_details final : public steps_builder {
           part_ * static_cast<double>(joint.add(time.begin, time.end));
   }
 
+  void add_device_copy(step_work const& work, copy_record const& copy) {
+    std::uint32_t const row = tree_.position_of(copy.node);
+    device_copy_time& all = entry_of(made_.device_copies, places_.device_copies, row, {row});
+    bool const is_fill = copy.kind == copy_kind::set;
+    (is_fill ? all.fills : all.copies) += part_;
+    (is_fill ? all.filled_bytes : all.copied_bytes) += part_ * static_cast<double>(copy.bytes);
+    all.ns += part_ * static_cast<double>(elapsed(work.begin, work.end));
+    std::int64_t const more = busy_.device_copies.add(work.begin, work.end);
+    all.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.end - more, work.end));
+  }
+
   void add_copy(step_work const& work, copy_record const& copy) {
     auto const ns = static_cast<double>(elapsed(work.begin, work.end));
+    if (copy.kind == copy_kind::device_to_device || copy.kind == copy_kind::set)
+      add_device_copy(work, copy);
     if (!is_of_host(copy)) return;
     copy_time& copies = copies_in(made_.copies, places_.copies, tree_.position_of(copy.node), copy);
     copies.count += part_;
@@ -328,7 +341,8 @@ class step_details final : public steps_builder {
     joint_time collectives;
     vec<device_communication> communication;  ///< see places_.communication
     vec<exposed_time> exposed;
-    joint_time copies;        ///< between host and device
+    joint_time copies;  ///< between host and device
+    joint_time device_copies;
     vec<joint_time> devices;  ///< their kernels
   } busy_;
   double part_between_ = 1.0;  ///< `part_` of idle time between steps
@@ -342,6 +356,7 @@ class step_details final : public steps_builder {
     number_map<std::uint32_t> devices;
     number_map<std::uint32_t> copies;
     number_map<std::uint32_t> copies_between;
+    number_map<std::uint32_t> device_copies;
     number_map<std::uint32_t> collectives;
     number_map<std::uint32_t> communication;  ///< by device
   } places_;

@@ -39,6 +39,8 @@ inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
   double sum = 0.0;
   for (copy_time const& copies : steps.copies)
     if (copies.row == row && !copies.in_place) sum += copies.alone_ns;
+  for (device_copy_time const& copies : steps.device_copies)
+    if (copies.row == row) sum += copies.alone_ns;
   for (idle_time const& time : steps.idle)
     if (time.row == row && time.cause == idle_cause::copy) sum += steps.own_idle_ns(time.ns);
   return sum;

@@ -28,6 +28,8 @@ inline constexpr evidence_column evidence_columns[] = {
     {"pinned_ns", {"from pinned memory"}},
     {"blocks_at_a_time", {"blocks at a time", "block at a time"}},
     {"multiprocessors", {"SMs", "SM"}},
+    {"d2d_bytes", {"copied within the GPU"}},
+    {"set_bytes", {"filled"}},
     {"shared_bytes", {"shared memory of a block"}},
     {"collective_bytes", {"in collectives"}},
     {"streams", {"streams", "stream"}},

@@ -432,6 +432,42 @@ TEST_CASE("copies of a range in both directions go together") {
         doctest::Approx(2 * bus_ns).epsilon(0.01));
 }
 
+TEST_CASE("device-copy: copies within the GPU and fills, where no kernel runs") {
+  auto const with = [](copy_kind kind, std::int64_t ns) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+      p.wait();
+      p.in(p.mlp, [&](std::uint32_t at) { p.copy_of(at, kind, ns, false, 500u << 20); });
+      p.wait();
+    });
+    return p;
+  };
+  answer const copied(with(copy_kind::device_to_device, 600 * us).made);
+  copied.first_is("device-copy", "mlp");
+  finding const& first = copied.findings()[0];
+  CHECK(first.title ==
+        "500 MiB a step are copied within the GPU in 1 copy, while no kernel runs for 600 us");
+  CHECK(first.cost_ns_per_step == doctest::Approx(600 * us).epsilon(0.01));
+  CHECK(first.predicted_step_ns ==
+        doctest::Approx(copied.steps().mean_ns - 600 * us).epsilon(0.02));
+  answer const filled(with(copy_kind::set, 600 * us).made);
+  filled.first_is("device-copy", "mlp");
+  CHECK(filled.findings()[0].title.find("500 MiB a step are filled in 1 call") == 0);
+  CHECK(filled.findings()[0].advice.find("fill once") == 0);
+  answer(with(copy_kind::set, 5 * us).made).is_silent();
+  CHECK(answer(with(copy_kind::peer, 600 * us).made).find("device-copy") == nullptr);
+  // Beside a kernel it costs nothing.
+  program hidden;
+  hidden.run(8, [&] {
+    hidden.in(hidden.attention, [&](std::uint32_t at) { hidden.kernel_of(at, 1000 * us); });
+    hidden.copy_of(hidden.mlp, copy_kind::device_to_device, 600 * us, false, 500u << 20);
+    hidden.now += 500 * us;
+    hidden.wait();
+  });
+  CHECK(answer(hidden.made).find("device-copy") == nullptr);
+}
+
 TEST_CASE("copies at the same time take no longer than one of them") {
   program p = copying(false, true, false);
   vec<copy_record> const there = p.made.copies;

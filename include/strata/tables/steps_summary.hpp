@@ -65,6 +65,17 @@ struct copy_time {
   double call_ns = 0.0;   ///< host time in the calls
 };
 
+/// Copies within a GPU and fills in a mean step, of one range itself. Times in ns.
+struct device_copy_time {
+  std::uint32_t row = 0;
+  double copies = 0.0;
+  double copied_bytes = 0.0;
+  double fills = 0.0;
+  double filled_bytes = 0.0;
+  double ns = 0.0;
+  double alone_ns = 0.0;  ///< without a kernel at the same time
+};
+
 /// Kernels in a mean step in which ranks wait for each other, of one range itself.
 struct collective_time {
   std::uint32_t row = 0;
@@ -152,16 +163,17 @@ struct steps_summary {
   /// From the end of a step to the begin of the next one in the same window; 0 where that is less
   /// than a hundredth of a step, and where a step is its period on the device.
   double between_ns = 0.0;
-  mean_between between;              ///< the same, however short
-  double between_busy_ns = 0.0;      ///< of it, with work that no step launched
-  double stepless_busy_ns = 0.0;     ///< of a step, only with such work
-  double outside_ns = 0.0;           ///< of the whole run: recorded, but in no step
-  double outside_gpu_ns = 0.0;       ///< of the whole run: device busy with work of no step
-  vec<idle_time> idle;               ///< the longest first
-  vec<idle_time> idle_between;       ///< between steps, the longest first
-  vec<step_idle> typical;            ///< the steps that `idle` is of, with a timeline
-  vec<copy_time> copies;             ///< the longest first
-  vec<copy_time> copies_between;     ///< between steps, that no step launched
+  mean_between between;           ///< the same, however short
+  double between_busy_ns = 0.0;   ///< of it, with work that no step launched
+  double stepless_busy_ns = 0.0;  ///< of a step, only with such work
+  double outside_ns = 0.0;        ///< of the whole run: recorded, but in no step
+  double outside_gpu_ns = 0.0;    ///< of the whole run: device busy with work of no step
+  vec<idle_time> idle;            ///< the longest first
+  vec<idle_time> idle_between;    ///< between steps, the longest first
+  vec<step_idle> typical;         ///< the steps that `idle` is of, with a timeline
+  vec<copy_time> copies;          ///< the longest first
+  vec<copy_time> copies_between;  ///< between steps, that no step launched
+  vec<device_copy_time> device_copies;
   vec<collective_time> collectives;  ///< the longest first
   vec<stream_time> streams;          ///< the busiest first
   vec<device_time> devices;          ///< that ran kernels, the busiest first
