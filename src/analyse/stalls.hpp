@@ -62,6 +62,9 @@ inline constexpr stall_entry stall_table[] = {
     {"sleeping", "sleep shorter, or let what is waited for come sooner: __nanosleep() and polling",
      true},
     {"drain", "store less at the end of each block: more work a block, coalesced stores", true},
+    {"not_selected",
+     "use fewer instructions: warps are ready while the schedulers issue others; fewer warps leave "
+     "more cache to each"},
     {"misc", "look at the kernel's stalls by line with ncu"},
 };
 
@@ -96,6 +99,7 @@ inline stall_share longest_stall(counter_table const* counters, std::size_t row,
     found.uncounted -= part;
   }
   for (stall_entry const& each : stall_table) {
+    if (each.name == "not_selected") continue;  // it waits for nothing: another warp issues
     std::string key(stall_prefix);
     key += each.name;
     key += stall_suffix;

@@ -8,6 +8,8 @@
 #include "report/findings.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -406,8 +408,10 @@ TEST_CASE("occupancy-gap: fewer warps are in flight than fit") {
 
 TEST_CASE("latency-bound: each stall has its own fix, and gains no more than its share") {
   for (detail::stall_entry const& stall : detail::stall_table) {
+    if (stall.name == "not_selected") continue;  // no wait
     CAPTURE(std::string(stall.name));
     program p = with_all_stalls();
+    p.set(p.attention, stalled("not_selected"), 0.5 * warps);
     p.set(p.attention, stalled(stall.name), 0.45 * warps);
     answer const a(p.made);
     a.first_is("latency-bound", "attention");
@@ -424,7 +428,7 @@ TEST_CASE("latency-bound: each stall has its own fix, and gains no more than its
 TEST_CASE("latency-bound: every stall that is counted has a fix") {
   for (metric const& each : metric_list()) {
     std::string_view const name = detail::stall_of(each.key());
-    if (name.empty() || name == "selected" || name == "not_selected") continue;
+    if (name.empty() || name == "selected") continue;  // issuing is no wait
     CAPTURE(std::string(name));
     CHECK(detail::find_stall(name) != nullptr);
   }
@@ -473,6 +477,36 @@ TEST_CASE("latency-bound: where most was not counted, the run that tells is name
   p.set(p.attention, stalled("wait"), 0.3 * warps);
   p.set(p.attention, stalled("barrier"), 0.36 * warps);
   CHECK(answer(p.made).input.roofline.limits[1].text == "latency: barrier");
+}
+
+// --- the table of them ---
+
+TEST_CASE("docs/reference/ncu-rules.md names rules that exist, and each that looks at kernels") {
+  std::ifstream file(std::string(STRATA_TEST_DIR) + "/../docs/reference/ncu-rules.md");
+  std::string const page{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE(page.size() > 1000);
+  auto const is_named = [&](std::string_view rule) {
+    return page.find("`" + std::string(rule) + "`") != std::string::npos;
+  };
+  std::size_t rows = 0;
+  for (std::size_t at = page.find("\n| `"); at != page.npos; at = page.find("\n| `", at + 1))
+    ++rows;
+  CHECK(rows == 23);  // ncu 2025.4 --list-rules
+  for (detail::finding_rule const& rule : detail::finding_rules)
+    if (rule.by_kernel) CHECK_MESSAGE(is_named(rule.id), rule.id);
+  for (std::size_t at = page.find('`'); at != page.npos; at = page.find('`', at + 1)) {
+    std::size_t const end = page.find('`', at + 1);
+    REQUIRE(end != page.npos);
+    std::string const word = page.substr(at + 1, end - at - 1);
+    at = end;
+    bool const may_be_rule =
+        word.find('-') != word.npos &&
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == word.npos;
+    bool const is_rule =
+        std::any_of(std::begin(detail::finding_rules), std::end(detail::finding_rules),
+                    [&](auto const& rule) { return rule.id == word; });
+    if (may_be_rule) CHECK_MESSAGE(is_rule, word);
+  }
 }
 
 // --- words for limits ---
