@@ -35,6 +35,8 @@
 #include "analyse/steps.cpp"
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
+#include "live/attribution.cpp"
+#include "live/sample_split.cpp"
 #include "live/step_map.cpp"
 #include "metric_lists.cpp"
 #include "recording/recording.cpp"

@@ -9,6 +9,7 @@
 #include <strata/session/report_side.hpp>
 #include <strata/session/table_reports.hpp>
 #include <strata/tables/table_input.hpp>
+#include "live/attribution.hpp"
 #include "metric_lists.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
@@ -98,7 +99,8 @@ std::string all_metrics(std::string const& chip) {
   return (chip.empty() ? chip : list_metrics(chip) + '\n') + list_cpu_metrics();
 }
 
-constexpr report_side all_reports{&session_reports::make, &range_table::help, true, &all_metrics};
+constexpr report_side all_reports{&session_reports::make, &range_table::help, true, &all_metrics,
+                                  &live::attribute_samples};
 
 /// Lets the sessions of this program or library make all reports. It runs before main, before or
 /// after the implementation registers itself.

@@ -366,12 +366,22 @@ struct counter_set {
   std::uint64_t passes_done = 0;
 };
 
-/// What a step moved to and from device memory, by sampling: while the device did its work, or
-/// without a trace while the host was in it.
+/// What a step moved to and from device memory, by sampling: while the host was in it, or, with a
+/// trace that was explained, while the device did its work.
 struct step_traffic_record {
   std::uint32_t step;
   std::uint32_t reserved;
   double bytes;
+};
+
+/// What the counters of a device counted, time by time; detail::sample_reader reads it.
+struct device_samples {
+  std::uint32_t device = 0;
+  std::uint32_t counters = 0;  ///< of a sample: the first names of the set counter_set::live
+  std::uint64_t count = 0;
+  bool only_steps = false;  ///< what was between the steps was not recorded
+  std::string about;        ///< how they were made: a sentence
+  vec<std::uint8_t> coded;
 };
 
 /// A range that was open when the GPU did not answer any more.
@@ -428,6 +438,7 @@ struct profile {
 
   vec<counter_set> counter_sets;          ///< one for each collector of counters that was opened
   vec<step_traffic_record> step_traffic;  ///< of the steps that were sampled from begin to end
+  device_samples samples;                 ///< of `live`, which has one device
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected

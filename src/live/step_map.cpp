@@ -1,16 +1,15 @@
 #include "step_map.hpp"
 
 #include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/profile/sample_split.hpp>
-#include <strata/profile/samples.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 STRATA_BEGIN
 namespace live {
@@ -68,7 +67,7 @@ class course {
 
 class mapper {
  public:
-  mapper(step_map const& map, sampled_steps const& steps, detail::samples const& given)
+  mapper(step_map const& map, sampled_steps const& steps, samples const& given)
       : map_(map), steps_(steps), given_(given), length_(map.length()), course_(map) {}
 
   mapped_traffic run() {
@@ -76,7 +75,7 @@ class mapper {
     align();
     std::vector<std::uint32_t> groups(map_.owners());
     std::iota(groups.begin(), groups.end(), 0u);
-    detail::sample_split best = split(groups);
+    sample_split best = split(groups);
     merge(groups, best);
     std::map<std::uint32_t, traffic_group> found;
     for (std::uint32_t owner = 0; owner < groups.size(); ++owner)
@@ -113,9 +112,9 @@ class mapper {
   /// How alike the samples from `begin` on are to the map: the correlation of both.
   double likeness(std::int64_t begin, std::int64_t margin) const noexcept {
     auto const& times = given_.times;
-    auto first = std::lower_bound(
-        times.begin(), times.end(), begin - margin,
-        [](detail::sample_span const& sample, std::int64_t t) { return sample.end <= t; });
+    auto first =
+        std::lower_bound(times.begin(), times.end(), begin - margin,
+                         [](sample_span const& sample, std::int64_t t) { return sample.end <= t; });
     double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
     for (; first != times.end() && first->begin < begin + length_ + margin; ++first) {
       double const seen = given_.at(static_cast<std::size_t>(first - times.begin()))[0];
@@ -159,9 +158,9 @@ class mapper {
   }
 
   /// Splits the samples, with owners as groups say.
-  detail::sample_split split(std::vector<std::uint32_t> const& groups) const {
-    vec<detail::sampled_work> work;
-    vec<detail::sample_span> recorded;
+  sample_split split(std::vector<std::uint32_t> const& groups) const {
+    std::vector<sampled_work> work;
+    std::vector<sample_span> recorded;
     for (std::size_t i = 0; i < made_.begins.size(); ++i) {
       if (!fits_[i]) continue;
       std::int64_t const begin = made_.begins[i];
@@ -174,13 +173,11 @@ class mapper {
     }
     // What is left of the times of a step when it is aligned.
     std::int64_t const error = std::max<std::int64_t>(8, interval() / 4);
-    return detail::sample_splitter(given_, std::move(work), groups.size(), error,
-                                   std::move(recorded))
-        .split();
+    return split_samples(given_, std::move(work), groups.size(), error, std::move(recorded));
   }
 
   /// As long as a group says little, it becomes one with the neighbour with which it says most.
-  void merge(std::vector<std::uint32_t>& groups, detail::sample_split& best) const {
+  void merge(std::vector<std::uint32_t>& groups, sample_split& best) const {
     for (std::size_t round = 0; round < groups.size(); ++round) {
       std::uint32_t worst = 0;
       double widest = 0.0;
@@ -196,12 +193,12 @@ class mapper {
       bool found = false;
       double least = widest;
       std::vector<std::uint32_t> next;
-      detail::sample_split next_split;
+      sample_split next_split;
       for (std::uint32_t const other : neighbours(groups, worst)) {
         std::vector<std::uint32_t> tried = groups;
         for (std::uint32_t& group : tried)
           if (group == worst || group == other) group = std::min(worst, other);
-        detail::sample_split made = split(tried);
+        sample_split made = split(tried);
         double const error = made.error(std::min(worst, other), 0);
         if (found && !(error < least)) continue;
         found = true;
@@ -231,7 +228,7 @@ class mapper {
 
   step_map const& map_;
   sampled_steps const& steps_;
-  detail::samples const& given_;
+  samples const& given_;
   std::int64_t length_;
   course course_;
   std::vector<bool> fits_;
@@ -240,8 +237,7 @@ class mapper {
 
 }  // namespace
 
-mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps,
-                           detail::samples const& given) {
+mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps, samples const& given) {
   return mapper(map, steps, given).run();
 }
 

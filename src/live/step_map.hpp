@@ -6,7 +6,7 @@
 // traced window.
 
 #include <strata/base/macros.hpp>
-#include <strata/profile/samples.hpp>
+#include "sample_split.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -54,11 +54,10 @@ struct mapped_traffic {
 };
 
 /// Lays the map over each step where its samples look most like it, and splits the samples of all
-/// steps that fit by least squares (sample_splitter). Ranges whose interval would say
+/// steps that fit by least squares (split_samples). Ranges whose interval would say
 /// little become one group with a neighbour. Requires: one counter, samples in order. Cost: O(steps
 /// x (places x samples of a step) + groups x (samples + work) log).
-mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps,
-                           detail::samples const& given);
+mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps, samples const& given);
 
 }  // namespace live
 STRATA_END

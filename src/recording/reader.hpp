@@ -77,7 +77,12 @@ class recording_reader {
 
   template <class Value>
   bool read_list(recorded_kind is, vec<Value>& list) {
-    if constexpr (is_record<Value>) {
+    if constexpr (sizeof(Value) == 1) {
+      std::string_view const bytes = is == recorded_kind::text ? read_text() : std::string_view();
+      list.assign(bytes.size(), 0);
+      if (!bytes.empty()) std::memcpy(list.data(), bytes.data(), bytes.size());
+      return good_ && is == recorded_kind::text;
+    } else if constexpr (is_record<Value>) {
       std::size_t words = 0;
       std::size_t count = 0;
       if (is != recorded_kind::records || !read_shape(words, count)) return false;

@@ -4,6 +4,7 @@
 #include <strata/profile/early_steps.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/session/report_files.hpp>
+#include "../live/attribution.hpp"
 #include "check.hpp"
 #include "input_file.hpp"
 #include "limits.hpp"
@@ -98,6 +99,7 @@ status read_parts(recording_parts parts, std::size_t size, profile& target, reco
     return {errc::bad_argument,
             "The paths of its ranges are too long for a report: give ranges shorter names, or nest "
             "fewer."};
+  live::attribute_samples(made);
   limits.drop_counters(made);
   if (has_records && left_out != 0) made.problems.push_back(describe_left_out(left_out));
   if (made.losses.records_refused != refused)

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <random>
 #include <strata/collect/counters/device_sampler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/sample_store.hpp>
@@ -15,10 +16,13 @@
 
 namespace device_sampler_test {
 
+using strata::device_samples;
 using strata::errc;
 using strata::status;
+using strata::detail::counted_sample;
 using strata::detail::device_sampler;
 using strata::detail::profiler_library;
+using strata::detail::sample_reader;
 using strata::detail::sample_store;
 
 namespace {
@@ -59,9 +63,9 @@ struct sampled {
   }
   status read(bool continues = true) {
     return sampler.read(
-        [this](std::int64_t begin, std::int64_t, double const* values) {
-          begins.push_back(begin);
-          first.push_back(values[0]);
+        [this](counted_sample const& made) {
+          begins.push_back(made.begin);
+          first.push_back(static_cast<double>(made.counts[0]));
         },
         [continues] { return continues; });
   }
@@ -247,72 +251,139 @@ TEST_CASE("a failure to decode is one sentence, and the sampling can be ended") 
   CHECK(s.begins.size() == 2);
 }
 
+namespace {
+
+std::vector<counted_sample> read_all(device_samples const& from) {
+  std::vector<counted_sample> all;
+  sample_reader reader(from);
+  for (counted_sample now; reader.next(now);) all.push_back(now);
+  CHECK(all.size() == from.count);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("samples take few bytes and are read as they were") {
+  std::mt19937_64 random(5);
+  auto const any = [&](std::uint64_t most) {
+    return static_cast<std::int64_t>(random() % (1 + (most >> random() % 50)));
+  };
+  for (std::size_t counters : {1u, 7u, 16u}) {
+    sample_store store;
+    store.begin(counters, 1 << 22, 0);
+    std::vector<counted_sample> given;
+    std::int64_t at = 1'790'000'000'000'000'000;
+    for (int i = 0; i < 500; ++i) {
+      counted_sample made{at, at + 1 + any(std::uint64_t{1} << 60), {}};
+      for (std::size_t k = 0; k < counters; ++k) made.counts[k] = any(std::uint64_t{1} << 60);
+      at = made.end + any(std::uint64_t{1} << 60) / 500 - 1000;
+      if (at > std::int64_t{1} << 62) at = 5;  // back
+      given.push_back(made);
+      store.add(made);
+    }
+    std::vector<counted_sample> const all = read_all(store.all());
+    REQUIRE(all.size() == given.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CHECK(all[i].begin == given[i].begin);
+      CHECK(all[i].end == given[i].end);
+      for (std::size_t k = 0; k < counters; ++k) CHECK(all[i].counts[k] == given[i].counts[k]);
+    }
+  }
+  // As a decode loop has them: 10 counters, of which the half counts much that changes by a tenth.
+  sample_store store;
+  store.begin(10, 1 << 22, 0);
+  for (int i = 0; i < 1000; ++i) {
+    counted_sample made{i * 309'017, (i + 1) * 309'017, {}};
+    for (int k = 0; k < 5; ++k) made.counts[k] = 1'000'000 + any(100'000);
+    store.add(made);
+  }
+  CHECK(store.all().coded.size() < 25 * 1000);
+}
+
+TEST_CASE("bytes that are no samples end the reading") {
+  device_samples from;
+  from.counters = 2;
+  for (int i = 0; i < 40; ++i) from.coded.push_back(0xff);  // a number without an end
+  sample_reader reader(from);
+  counted_sample made;
+  CHECK(!reader.next(made));
+  CHECK(!reader.next(made));
+  std::mt19937 random(9);
+  for (int round = 0; round < 200; ++round) {
+    from.coded = {};
+    for (unsigned i = random() % 300; i > 0; --i)
+      from.coded.push_back(static_cast<std::uint8_t>(random() % (round % 2 == 0 ? 256 : 128)));
+    sample_reader any(from);
+    std::size_t count = 0;
+    while (any.next(made)) ++count;
+    CHECK(count * 4 <= from.coded.size());
+  }
+}
+
 TEST_CASE("a full store halves its resolution and loses nothing") {
   sample_store store;
-  store.begin(2, 16 * (2 * sizeof(std::int64_t) + 2 * sizeof(double)), 0);
-  double sum[2] = {};
-  for (int i = 0; i < 1000; ++i) {
-    double const values[2] = {1.0 * i, 3.0};
-    store.add(i * 10, i * 10 + 10, values);
-    sum[0] += values[0];
-    sum[1] += values[1];
-    CHECK(store.all().size() <= 16);
+  constexpr std::size_t bytes = 1000;
+  store.begin(2, bytes, 0);
+  std::int64_t sum[2] = {};
+  for (int i = 0; i < 20'000; ++i) {
+    counted_sample const next{i * 10, i * 10 + 10, {i, 3}};
+    store.add(next);
+    sum[0] += next.counts[0];
+    sum[1] += next.counts[1];
+    CHECK(store.all().coded.size() <= bytes / 2);
   }
   CHECK(store.halvings() > 5);
-  double kept[2] = {};
+  std::int64_t kept[2] = {};
   std::int64_t end = 0;
-  for (std::size_t i = 0; i < store.all().size(); ++i) {
-    CHECK(store.all().times[i].begin == end);
-    end = store.all().times[i].end;
-    kept[0] += store.all().at(i)[0];
-    kept[1] += store.all().at(i)[1];
+  for (counted_sample const& each : read_all(store.all())) {
+    CHECK(each.begin == end);
+    end = each.end;
+    kept[0] += each.counts[0];
+    kept[1] += each.counts[1];
   }
-  CHECK(end == 10000);
+  CHECK(end == 200'000);
   CHECK(kept[0] == sum[0]);
   CHECK(kept[1] == sum[1]);
+  CHECK(store.without_room() == 0);
 }
 
 TEST_CASE("no sample of a full store is across a gap") {
   sample_store store;
-  store.begin(1, 16 * (2 * sizeof(std::int64_t) + sizeof(double)), 2);
-  std::size_t each = 0;
-  SUBCASE("few") { each = 50; }
+  store.begin(1, 1000, 2);
+  std::int64_t each = 0;
+  SUBCASE("few") { each = 500; }
   SUBCASE("between all") { each = 1; }
-  double sum = 0.0;
-  std::uint64_t given = 0;
-  for (std::size_t i = 0; i < 1000; ++i) {
-    double const value = 1.0;
-    auto const begin = static_cast<std::int64_t>(i * 10 + 1000 * (i / each));
-    store.add(begin, begin + 9, &value);  // 1 is between two of one time
+  std::int64_t sum = 0;
+  std::int64_t given = 0;
+  for (std::int64_t i = 0; i < 10'000; ++i) {
+    std::int64_t const begin = i * 10 + 1000 * (i / each);
+    store.add({begin, begin + 9, {1}});  // 1 is between two of one time
     ++given;
-    CHECK(store.all().size() <= 16);
+    CHECK(store.all().coded.size() <= 500);
   }
-  for (std::size_t i = 0; i < store.all().size(); ++i) {
-    auto const& time = store.all().times[i];
-    double const value = store.all().at(i)[0];
-    CHECK(time.end - time.begin <= static_cast<std::int64_t>(10 * value));
-    sum += value;
+  for (counted_sample const& now : read_all(store.all())) {
+    CHECK(now.end - now.begin <= 10 * now.counts[0]);
+    sum += now.counts[0];
   }
-  CHECK(sum + static_cast<double>(store.without_room()) == static_cast<double>(given));
+  CHECK(sum + static_cast<std::int64_t>(store.without_room()) == given);
+  CHECK((store.without_room() != 0) == (each == 1));
 }
 
-TEST_CASE("times that cannot be are left out, and late samples take their place") {
+TEST_CASE("times that cannot be are left out") {
   sample_store store;
   store.begin(1, 1 << 20, 0);
-  for (std::int64_t const begin : {10, 30, 20, 40, 50}) {
-    double const value = static_cast<double>(begin);
-    store.add(begin, begin + 10, &value);
-  }
+  for (std::int64_t const begin : {10, 30, 20, 40, 50}) store.add({begin, begin + 10, {begin}});
   CHECK(store.convert([](std::int64_t& begin, std::int64_t& end) {
     begin += 1000;
     end += 1000;
     return begin != 1040;
   }) == 1);
-  REQUIRE(store.all().size() == 4);
-  std::vector<double> values;
-  for (std::size_t i = 0; i < 4; ++i) values.push_back(store.all().at(i)[0]);
-  CHECK(values == std::vector<double>{10, 20, 30, 50});
-  CHECK(store.all().times[3].begin == 1050);
+  std::vector<std::int64_t> counts;
+  for (counted_sample const& each : read_all(store.all())) {
+    CHECK(each.begin == 1000 + each.counts[0]);
+    counts.push_back(each.counts[0]);
+  }
+  CHECK(counts == std::vector<std::int64_t>{10, 30, 20, 50});
 }
 
 }  // namespace device_sampler_test

@@ -7,17 +7,17 @@
 #include <cstdint>
 #include <random>
 #include <set>
-#include <strata/profile/sample_split.hpp>
 #include <string>
 #include <vector>
 
+#include "live/sample_split.hpp"
+
 namespace sample_split_test {
 
-using strata::vec;
-using strata::detail::sample_split;
-using strata::detail::sample_splitter;
-using strata::detail::sampled_work;
-using strata::detail::samples;
+using strata::live::sample_split;
+using strata::live::sampled_work;
+using strata::live::samples;
+using strata::live::split_samples;
 
 namespace {
 
@@ -25,8 +25,7 @@ using works = std::vector<sampled_work>;
 
 sample_split split(samples const& given, works const& work, std::size_t owners,
                    std::int64_t clock_error = 0) {
-  return sample_splitter(given, vec<sampled_work>(work.begin(), work.end()), owners, clock_error)
-      .split();
+  return split_samples(given, work, owners, clock_error);
 }
 
 /// Kernels that count at a known rate: all of it within their time.
@@ -69,7 +68,7 @@ struct planted {
   }
 };
 
-double sum(vec<double> const& values) {
+double sum(std::vector<double> const& values) {
   double all = 0.0;
   for (double const value : values) all += value;
   return all;
@@ -210,10 +209,20 @@ TEST_CASE("samples without work count where something was recorded") {
   samples given = p.sample(0, 3000, 100.0);
   given.values[5] = 7.0;    // between two windows
   given.values[25] = 70.0;  // in one
-  vec<sampled_work> const work(p.work.begin(), p.work.end());
-  sample_split const made = sample_splitter(given, work, 1, 0, {{0, 400}, {2000, 2600}}).split();
+  sample_split const made = split_samples(given, p.work, 1, 0, {{0, 400}, {2000, 2600}});
   CHECK(made.unexplained[0] == 70.0);
   CHECK(made.total[0] == 170.0);
+}
+
+TEST_CASE("more than a device can run at once is seen without the pairs") {
+  std::vector<strata::live::sample_span> times;
+  std::vector<strata::live::sample_span> work;
+  for (int i = 0; i < 100'000; ++i) times.push_back({i * 10, i * 10 + 10});
+  for (int i = 0; i < 100'000; ++i) work.push_back({i * 10 - 300, i * 10 + 300});
+  CHECK(strata::live::can_run_together(times, work));
+  for (strata::live::sample_span& each : work) each = {0, 1'000'000};  // 10^10 pairs
+  CHECK(!strata::live::can_run_together(times, work));
+  CHECK(strata::live::can_run_together({}, {}));
 }
 
 TEST_CASE("nothing is no error") {

@@ -11,10 +11,10 @@
 
 namespace step_map_test {
 
-using strata::detail::samples;
 using strata::live::map_traffic;
 using strata::live::mapped_traffic;
 using strata::live::sampled_steps;
+using strata::live::samples;
 using strata::live::step_map;
 using strata::live::traffic_group;
 

@@ -1,56 +1,91 @@
 #ifndef STRATA_PROFILE_SAMPLES_HPP
 #define STRATA_PROFILE_SAMPLES_HPP
 
-#include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
-
-#include <string>
-#include <string_view>
+#include <strata/profile.hpp>
 
 STRATA_BEGIN
 namespace detail {
 
-/// The time of a sample.
-struct sample_span {
-  std::int64_t begin;
-  std::int64_t end;
+/// A time of a device, and what each counter counted in it.
+struct counted_sample {
+  static constexpr std::size_t max_counters = 16;
+  static constexpr double most = 1e15;  ///< that a counter counts in one
+
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t counts[max_counters] = {};
 };
 
-/// What a device's counters counted, time by time.
-struct samples {
-  vec<sample_span> times;
-  vec<double> values;  ///< `counters` a sample
-  std::size_t counters = 0;
+/// Writes samples in few bytes: what each differs by from the one before it, as whole numbers of 7
+/// bits a byte. The gap before it comes first, then its length, then its counts.
+class sample_writer {
+ public:
+  /// Bytes that a sample takes at most.
+  static constexpr std::size_t most_bytes = 10 * (2 + counted_sample::max_counters);
 
-  std::size_t size() const noexcept { return times.size(); }
-  double const* at(std::size_t i) const noexcept { return values.data() + i * counters; }
-  double* at(std::size_t i) noexcept { return values.data() + i * counters; }
-};
-
-/// What counter `which` counted in each of the times, which may overlap: a sample at their border
-/// is split by time. Requires: samples in order. Cost: O((samples + times) log).
-inline vec<double> sum_by_time(samples const& given, std::size_t which,
-                               vec<sample_span> const& times) {
-  vec<std::size_t> order;
-  for (std::size_t i = 0; i < times.size(); ++i) order.push_back(i);
-  order.sort([&](std::size_t a, std::size_t b) { return times[a].begin < times[b].begin; });
-  vec<double> sums(times.size(), 0.0);
-  vec<std::size_t> running;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    sample_span const& sample = given.times[i];
-    running.keep_if([&](std::size_t k) { return times[k].end > sample.begin; });
-    for (; next < order.size() && times[order[next]].begin < sample.end; ++next)
-      if (times[order[next]].end > sample.begin) running.push_back(order[next]);
-    for (std::size_t const k : running) {
-      std::int64_t const common =
-          smaller(times[k].end, sample.end) - larger(times[k].begin, sample.begin);
-      sums[k] += given.at(i)[which] * static_cast<double>(common) /
-                 static_cast<double>(sample.end - sample.begin);
-    }
+  /// Requires: room for most_bytes in `target`, so that it does not grow.
+  void add(device_samples& target, counted_sample const& next) noexcept {
+    number(target, next.begin - before_.end);
+    number(target, (next.end - next.begin) - (before_.end - before_.begin));
+    for (std::size_t i = 0; i < target.counters; ++i)
+      number(target, next.counts[i] - before_.counts[i]);
+    before_ = next;
+    ++target.count;
   }
-  return sums;
-}
+
+ private:
+  static void number(device_samples& target, std::int64_t value) noexcept {
+    std::uint64_t code =
+        static_cast<std::uint64_t>(value) << 1 ^ (value < 0 ? ~std::uint64_t{0} : 0);
+    for (; code >= 128; code >>= 7) target.coded.push_back(static_cast<std::uint8_t>(code | 128));
+    target.coded.push_back(static_cast<std::uint8_t>(code));
+  }
+
+  counted_sample before_;
+};
+
+/// Reads them, whatever the bytes are. Requires: at most max_counters.
+class sample_reader {
+ public:
+  explicit sample_reader(device_samples const& from) noexcept : from_(from) {}
+
+  /// Returns: false at the end, and where the bytes are no samples. Numbers may be any.
+  bool next(counted_sample& made) noexcept {
+    if (!good_ || at_ == from_.coded.size()) return false;
+    made.begin = before_.end;
+    add(made.begin);
+    add(length_);
+    made.end = sum(made.begin, static_cast<std::uint64_t>(length_));
+    before_.end = made.end;
+    for (std::size_t i = 0; i < from_.counters; ++i) {
+      add(before_.counts[i]);
+      made.counts[i] = before_.counts[i];
+    }
+    return good_;
+  }
+
+ private:
+  static std::int64_t sum(std::int64_t a, std::uint64_t b) noexcept {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + b);
+  }
+  void add(std::int64_t& value) noexcept {
+    std::uint64_t code = 0;
+    std::uint8_t byte = 128;
+    for (unsigned shift = 0; byte >= 128; shift += 7) {
+      good_ = good_ && at_ < from_.coded.size() && shift < 64;
+      if (!good_) return;
+      byte = from_.coded[at_++];
+      code |= std::uint64_t{byte & 127u} << shift;
+    }
+    value = sum(value, code >> 1 ^ (~(code & 1) + 1));
+  }
+
+  device_samples const& from_;
+  std::size_t at_ = 0;
+  bool good_ = true;
+  std::int64_t length_ = 0;
+  counted_sample before_;
+};
 
 /// What a set of sampled counters has beside the counters, so that it adds up over ranges as they
 /// do.

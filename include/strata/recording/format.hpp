@@ -69,6 +69,7 @@ struct recorded_fields {
     visitor.field("device", data.device);
     visitor.field("counter_sets", data.counter_sets);
     visitor.field("step_traffic", data.step_traffic);
+    visitor.field("samples", data.samples);
     visitor.field("has_migrations", data.has_migrations);
     visitor.field("hang", data.hang);
   }
@@ -149,6 +150,15 @@ struct recorded_fields {
     visitor.field("clock_hertz", ceiling.clock_hertz);
     visitor.field("samples", ceiling.samples);
     visitor.field("refused", ceiling.refused);
+  }
+  template <class Visitor>
+  static void visit(Visitor& visitor, device_samples& samples) {
+    visitor.field("device", samples.device);
+    visitor.field("counters", samples.counters);
+    visitor.field("count", samples.count);
+    visitor.field("only_steps", samples.only_steps);
+    visitor.field("about", samples.about);
+    visitor.field("coded", samples.coded);
   }
   template <class Visitor>
   static void visit(Visitor& visitor, profile_hang& hang) {
@@ -358,7 +368,10 @@ class recording_writer {
       integer(name, static_cast<std::int64_t>(value));
     } else if constexpr (is_vec<Value>) {
       using element = typename Value::value_type;
-      if constexpr (is_record<element>) {
+      if constexpr (sizeof(element) == 1) {
+        if (!value.empty())
+          bytes(name, {reinterpret_cast<char const*>(value.data()), value.size()});
+      } else if constexpr (is_record<element>) {
         static_assert(sizeof(element) % 4 == 0, "a record is made of words");
         records(name, value.data(), sizeof(element) / 4, value.size());
       } else {
@@ -409,6 +422,11 @@ class recording_writer {
     key(name);
     kind(recorded_kind::real);
     write_bytes({bytes, sizeof bytes});
+  }
+  void bytes(char const* name, std::string_view all) {
+    key(name);
+    kind(recorded_kind::text);
+    write_text(all);
   }
   void records(char const* name, void const* first, std::size_t words, std::size_t count) {
     if (count == 0) return;

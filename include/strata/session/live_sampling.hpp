@@ -10,7 +10,7 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/session/own_threads.hpp>
-#include <strata/session/sampled_ranges.hpp>
+#include <strata/session/sampled_totals.hpp>
 
 #include <time.h>
 
@@ -30,6 +30,11 @@ class live_sampling {
   /// Units of time of an interval that was not given: none that a step's length is a multiple of.
   static constexpr std::int64_t usual_interval_ns = 309'017;
 
+  /// What the samples take of `log=`; the rest of it is the host's.
+  static std::size_t room_bytes(options const& wanted) noexcept {
+    return wanted.live ? (std::size_t{wanted.log_mb} << 20) / 4 : 0;
+  }
+
   /// Errors: unavailable: no thread can be started, or that of an earlier session does not end.
   status start(options const& wanted) {
     wanted_ = wanted.live && !wanted.reports_windows();
@@ -42,7 +47,7 @@ class live_sampling {
     }
     interval_ns_ =
         wanted.interval_us == 0 ? usual_interval_ns : std::int64_t{1000} * wanted.interval_us;
-    room_bytes_ = (std::size_t{wanted.buffers_mb} << 20) / 4;
+    room_bytes_ = room_bytes(wanted);
     problem_ = {};
     short_of_memory_.store(false);
     gave_up_.store(false);
@@ -124,13 +129,13 @@ class live_sampling {
                             "lower log= and buffers=");
     if (!problem_.ok()) problems.push_back(problem_);
     sampling_losses const& lost = sampler_.losses();
-    std::size_t const misplaced = store_.convert([&](std::int64_t& begin, std::int64_t& end) {
+    std::uint64_t const misplaced = store_.convert([&](std::int64_t& begin, std::int64_t& end) {
       if (!clock_.accept(begin, end, true)) return false;
       begin = bridge_.to_ns(begin, ticks);
       end = bridge_.to_ns(end, ticks);
       return end > begin;
     });
-    if (store_.all().size() == 0) {
+    if (store_.all().count == 0) {
       bool const is_explained = !problem_.ok() || short_of_memory_.load();
       if (!is_explained && began_ns_ != 0)  // else nothing of CUDA was used, which is said
         problems.emplace_back(
@@ -138,27 +143,43 @@ class live_sampling {
             "live: there is no sample: the program ended too soon after it began to use CUDA");
       return;
     }
-    sampled_ranges made(sampler_.chosen(), store_.all());
-    made.copy_to(target, static_cast<std::uint32_t>(device_.load()), sampler_.chip(), has_schedule);
     add_losses(lost, misplaced, problems);
     if (store_.without_room() != 0)
       problems.emplace_back(errc::limit, sentence("live: memory was full, and ")
                                              << store_.without_room()
-                                             << " samples are missing: choose a larger buffers=");
-    counter_set& set = target.add_counters(counter_set::live);
-    std::string const about =
+                                             << " samples are missing: choose a larger log=");
+    target.samples = store_.take();
+    target.samples.device = static_cast<std::uint32_t>(device_.load());
+    target.samples.only_steps = has_schedule || !target.traced;
+    target.samples.about =
         sentence() << "Sampled on " << sampler_.chip() << " each "
                    << time_text(double(interval_ns_))
                    << (store_.halvings() == 0 ? "" : " and, as memory was full, longer intervals")
                    << ": " << sampler_.samples() << " samples, which took "
                    << time_text(double(spent_ns_)) << " of a CPU. ";
-    set.about = about + set.about;
+    counter_set& set = target.add_counters(counter_set::live);
+    describe(set);
+    set.about = target.samples.about;
+    sampled_totals(target).add_to(set);
   }
 
  private:
   static constexpr int unknown = -1;
 
-  void add_losses(sampling_losses const& lost, std::size_t misplaced, vec<status>& problems) const {
+  void describe(counter_set& set) const {
+    sampled_metrics const& chosen = sampler_.chosen();
+    set.method = counting::sampled;
+    set.where = sampler_.chip();
+    set.devices.push_back(static_cast<std::uint32_t>(device_.load()));
+    set.metrics = chosen.set;
+    set.left_out = chosen.left_out;
+    set.passes = set.passes_done = 1;
+    for (absent_metric const& missing : chosen.left_out) set.metrics.absent.push_back(missing);
+    for (std::string const& name : chosen.config.names()) set.names.push_back(name);
+  }
+
+  void add_losses(sampling_losses const& lost, std::uint64_t misplaced,
+                  vec<status>& problems) const {
     if (lost.overflows != 0)
       problems.emplace_back(errc::limit, sentence("live: the buffer of the hardware was full ")
                                              << lost.overflows
@@ -243,9 +264,7 @@ class live_sampling {
 
   template <class Continues>
   status read(Continues const& continues) {
-    return sampler_.read([this](std::int64_t begin, std::int64_t end,
-                                double const* values) { store_.add(begin, end, values); },
-                         continues);
+    return sampler_.read([this](counted_sample const& made) { store_.add(made); }, continues);
   }
 
   /// Of the backlog it takes so much as stop() waits for.

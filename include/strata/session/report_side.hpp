@@ -138,6 +138,8 @@ struct report_side {
   bool has_analysis;
   /// The metrics of a chip, unless that is empty, and of the CPU. Null: without the analysis.
   std::string (*list_metrics)(std::string const& chip) = nullptr;
+  /// Gives what was sampled to the ranges whose work ran meanwhile. Null: without the analysis.
+  void (*attribute_samples)(profile& target) = nullptr;
 };
 
 /// Who makes reports for the sessions of this program or shared object. Null before the

@@ -533,7 +533,10 @@ class session_core : uncopied {
     attempt([this] { trace_.begin_anew(); });
   }
 
-  std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
+  std::int64_t log_bytes() const noexcept {
+    return (std::int64_t{options_.log_mb} << 20) -
+           static_cast<std::int64_t>(live_sampling::room_bytes(options_));
+  }
 
   /// Returns: false where the session has ended meanwhile.
   bool open_window(phase now) {
@@ -637,6 +640,9 @@ class session_core : uncopied {
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_summed;
     counting_->copy_to(profile_);
     attempt([&] { live_.copy_to(profile_, ticks, options_.has_schedule(), problems_.all()); });
+    report_side const* const side = installed_reports();
+    if (side != nullptr && side->attribute_samples != nullptr)
+      attempt([&] { side->attribute_samples(profile_); });
     cpu_counters_->copy_to(profile_, problems_.all());
     if (!options_.only.empty() && !select_all(profile_, options_.only))
       problems_.all().emplace_back(

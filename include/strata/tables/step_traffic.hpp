@@ -20,6 +20,17 @@ inline step_traffic make_step_traffic(profile const& source) {
   return {bytes[last / 2], bytes[last - last / 100]};
 }
 
+namespace detail {
+
+inline std::string describe_step_traffic(profile const& source) {
+  step_traffic const known = make_step_traffic(source);
+  if (!is_finite(known.p50)) return {};
+  return sentence("A step moved ") << bytes_text(known.p50) << " (median), 99 % of the steps up to "
+                                   << bytes_text(known.p99) << ". ";
+}
+
+}  // namespace detail
+
 STRATA_END
 
 #endif  // STRATA_TABLES_STEP_TRAFFIC_HPP

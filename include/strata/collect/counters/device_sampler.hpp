@@ -6,8 +6,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Takes a sample: its begin and end by CUPTI's clock, and a value for each counter.
-using sample_sink = callback<void(std::int64_t begin, std::int64_t end, double const* values)>;
+/// Takes a sample, in times of CUPTI's clock.
+using sample_sink = callback<void(counted_sample const& made)>;
 
 /// What was lost while a device was sampled.
 struct sampling_losses {
@@ -186,16 +186,19 @@ class device_sampler {
       bool good = call(library_->sampling.sample_info, when) == cupti::result::success &&
                   when.end > when.begin && when.begin != 0;
       good = good && chosen_.config.evaluate(image_, i, values_).ok();
-      for (std::size_t k = 0; good && k < values_.size(); ++k) good = is_finite(values_[k]);
+      counted_sample made{
+          static_cast<std::int64_t>(when.begin), static_cast<std::int64_t>(when.end), {}};
+      for (std::size_t k = 0; good && k < values_.size(); ++k) {
+        good = values_[k] >= 0.0 && values_[k] <= counted_sample::most;  // not NaN
+        if (good) made.counts[k] = static_cast<std::int64_t>(values_[k] + 0.5);
+      }
       if (!good) {
         ++losses_.without_value;
         continue;
       }
       ++samples_;
-      auto const begin = static_cast<std::int64_t>(when.begin);
-      auto const end = static_cast<std::int64_t>(when.end);
-      note_gap(begin, end);
-      sink(begin, end, values_.data());
+      note_gap(made.begin, made.end);
+      sink(made);
     }
     return done;
   }

@@ -3,6 +3,7 @@
 
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/samples.hpp>
 
 STRATA_BEGIN
 namespace detail {
@@ -48,7 +49,8 @@ struct sampled_metrics {
         continue;
       }
       status const fits = configure(counters_of(made), together);
-      if (!fits || together.passes() != 1) {
+      if (!fits || together.passes() != 1 ||
+          together.names().size() > counted_sample::max_counters) {
         left_out.push_back({key, "it takes another pass of counting, and sampling has one"});
         continue;
       }

@@ -1,39 +1,23 @@
-#ifndef STRATA_PROFILE_SAMPLE_SPLIT_HPP
-#define STRATA_PROFILE_SAMPLE_SPLIT_HPP
+#include "sample_split.hpp"
 
-#include <strata/profile/samples.hpp>
+#include <strata/base/macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 STRATA_BEGIN
-namespace detail {
+namespace live {
+namespace {
 
-/// Work of a device. What is of one owner and kind counts alike in each ns that it runs.
-struct sampled_work {
-  std::int64_t begin;
-  std::int64_t end;
-  std::uint32_t owner;
-  std::uint32_t kind;
-};
-
-/// What samples counted, by the owners of the work that ran meanwhile. The values of all owners and
-/// `unexplained` add up to `total`.
-struct sample_split {
-  std::size_t counters = 0;
-  vec<double> values;       ///< by owner and counter
-  vec<double> errors;       ///< as `values`: half of an interval meant for 95 %
-  vec<double> unexplained;  ///< of samples in which no work ran, of the recorded times
-  vec<double> total;
-  vec<double> work_ns;     ///< by owner
-  vec<double> covered_ns;  ///< the part of it in samples
-  vec<double> shared_ns;   ///< the part of it beside work of other owners
-  bool by_rates = false;   ///< a sample of several owners was split by what each counts in a ns
-
-  double value(std::size_t owner, std::size_t counter) const noexcept {
-    return values[owner * counters + counter];
-  }
-  double error(std::size_t owner, std::size_t counter) const noexcept {
-    return errors[owner * counters + counter];
-  }
-};
+template <class Condition>
+void drop_if(std::vector<std::size_t>& list, Condition const& is_so) {
+  list.erase(std::remove_if(list.begin(), list.end(), is_so), list.end());
+}
 
 /// The lower triangular factor of a symmetric positive matrix. Cost: O(n^3); to solve, O(n^2).
 class cholesky_factor {
@@ -48,13 +32,13 @@ class cholesky_factor {
         double const own = at(i, k);
         double sum = i == k ? own + more(own) : own;
         for (std::size_t m = 0; m < k; ++m) sum -= lower_[i * n + m] * lower_[k * n + m];
-        lower_[i * n + k] = i == k ? square_root(pivot(sum, own)) : sum / lower_[k * n + k];
+        lower_[i * n + k] = i == k ? std::sqrt(pivot(sum, own)) : sum / lower_[k * n + k];
       }
     }
   }
 
   /// Puts the solution in place of the right-hand side.
-  void solve(vec<double>& x) const {
+  void solve(std::vector<double>& x) const {
     std::size_t begin = 0;  // zeros at the front stay
     while (begin < n_ && x[begin] == 0.0) ++begin;
     for (std::size_t i = begin; i < n_; ++i) {
@@ -69,33 +53,22 @@ class cholesky_factor {
 
  private:
   std::size_t n_;
-  vec<double> lower_;
+  std::vector<double> lower_;
 };
 
-/// Splits samples by the overlap of their times with those of work, each ns weighted by what that
-/// work counts in a ns. These rates are the least squares over all samples, none below 0; with too
-/// many kinds of work for that, too few samples, or no solution, they are equal.
-///
-/// The interval of a value has three parts: how well the rates are known, which is little where
-/// two kinds of work lie in the same samples always; what a sample differs from its rates, of which
-/// nobody knows whose it is; and the clocks, which may be wrong by `clock_error_ns`. No interval is
-/// wider than the values that can be: a sample without another owner is known, one with others is
-/// between nothing and all.
-/// Cost: O((samples + work) log), and the cube of the kinds of work, of which there are 384 at
-/// most.
+/// See split_samples.
 class sample_splitter {
  public:
-  /// `recorded`, where there are such: the times, in order, outside of which samples without work
-  /// do not count.
-  sample_splitter(samples const& given, vec<sampled_work> work, std::size_t owners,
-                  std::int64_t clock_error_ns, vec<sample_span> recorded = {})
+  sample_splitter(samples const& given, std::vector<sampled_work> work, std::size_t owners,
+                  std::int64_t clock_error_ns, std::vector<sample_span> recorded = {})
       : given_(given),
         recorded_(std::move(recorded)),
         work_(std::move(work)),
         owners_(owners),
         clock_error_(clock_error_ns) {
-    for (sampled_work& each : work_) each.end = larger(each.end, each.begin + 1);
-    work_.sort([](sampled_work const& a, sampled_work const& b) { return a.begin < b.begin; });
+    for (sampled_work& each : work_) each.end = std::max(each.end, each.begin + 1);
+    std::sort(work_.begin(), work_.end(),
+              [](sampled_work const& a, sampled_work const& b) { return a.begin < b.begin; });
   }
 
   sample_split split() {
@@ -104,7 +77,7 @@ class sample_splitter {
     made_.errors.resize(owners_ * given_.counters);
     made_.unexplained.resize(given_.counters);
     made_.total.resize(given_.counters);
-    for (vec<double>* const list : {&made_.work_ns, &made_.covered_ns, &made_.shared_ns})
+    for (std::vector<double>* const list : {&made_.work_ns, &made_.covered_ns, &made_.shared_ns})
       list->resize(owners_);
     find_columns();
     find_shared();
@@ -126,9 +99,9 @@ class sample_splitter {
 
   /// The work in each sample: ns by column.
   struct overlaps {
-    vec<std::size_t> first;  ///< of a sample, and the end
-    vec<std::uint32_t> column;
-    vec<double> ns;
+    std::vector<std::size_t> first;  ///< of a sample, and the end
+    std::vector<std::uint32_t> column;
+    std::vector<double> ns;
   };
 
   std::size_t columns() const noexcept { return owner_of_.size(); }
@@ -137,24 +110,20 @@ class sample_splitter {
   void find_columns() {
     using key = std::uint64_t;
     for (bool const by_kind : {true, false}) {
-      vec<key> keys;
+      std::vector<key> keys;
       auto const key_of = [by_kind](sampled_work const& each) {
         return key{each.owner} << 32 | (by_kind ? each.kind : 0);
       };
       for (sampled_work const& each : work_) keys.push_back(key_of(each));
-      keys.sort();
-      std::size_t kept = 0;
-      for (key const each : keys)
-        if (kept == 0 || keys[kept - 1] != each) keys[kept++] = each;
-      keys.resize(kept);
-      if (by_kind && kept > max_columns) continue;
+      std::sort(keys.begin(), keys.end());
+      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+      if (by_kind && keys.size() > max_columns) continue;
       owner_of_.clear();
       for (key const each : keys) owner_of_.push_back(static_cast<std::uint32_t>(each >> 32));
       column_of_.clear();
       for (sampled_work const& each : work_) {
-        key const wanted = key_of(each);
         column_of_.push_back(static_cast<std::uint32_t>(
-            keys.count_first([wanted](key const& other) { return other < wanted; })));
+            std::lower_bound(keys.begin(), keys.end(), key_of(each)) - keys.begin()));
         made_.work_ns[each.owner] += length(each);
       }
       return;
@@ -171,14 +140,15 @@ class sample_splitter {
       std::uint32_t owner;
       bool begins;
     };
-    vec<change> changes;
+    std::vector<change> changes;
     for (sampled_work const& each : work_) {
       changes.push_back({each.begin, each.owner, true});
       changes.push_back({each.end, each.owner, false});
     }
-    changes.sort([](change const& a, change const& b) { return a.time < b.time; });
-    vec<std::int32_t> running(owners_, 0);  // of an owner
-    vec<std::uint32_t> now;
+    std::sort(changes.begin(), changes.end(),
+              [](change const& a, change const& b) { return a.time < b.time; });
+    std::vector<std::int32_t> running(owners_, 0);  // of an owner
+    std::vector<std::uint32_t> now;
     std::int64_t since = 0;
     for (change const& each : changes) {
       if (now.size() > 1)
@@ -189,27 +159,27 @@ class sample_splitter {
       running[each.owner] += each.begins ? 1 : -1;
       if (before == 0 && running[each.owner] != 0) now.push_back(each.owner);
       if (before != 0 && running[each.owner] == 0)
-        now.keep_if([&](std::uint32_t owner) { return owner != each.owner; });
+        now.erase(std::find(now.begin(), now.end(), each.owner));
     }
   }
 
   /// With the samples moved by so many ns.
   overlaps overlap(std::int64_t moved) const {
     overlaps made;
-    vec<double> sums(columns(), 0.0);
-    vec<std::uint32_t> touched;
-    vec<std::size_t> running;
+    std::vector<double> sums(columns(), 0.0);
+    std::vector<std::uint32_t> touched;
+    std::vector<std::size_t> running;
     std::size_t next = 0;
     made.first.push_back(0);
     for (sample_span const& sample : given_.times) {
       std::int64_t const begin = sample.begin + moved_ + moved;
       std::int64_t const end = sample.end + moved_ + moved;
-      running.keep_if([&](std::size_t i) { return work_[i].end > begin; });
+      drop_if(running, [&](std::size_t i) { return work_[i].end <= begin; });
       for (; next < work_.size() && work_[next].begin < end; ++next)
         if (work_[next].end > begin) running.push_back(next);
       touched.clear();
       for (std::size_t const i : running) {
-        std::int64_t const common = smaller(work_[i].end, end) - larger(work_[i].begin, begin);
+        std::int64_t const common = std::min(work_[i].end, end) - std::max(work_[i].begin, begin);
         if (common <= 0) continue;
         std::uint32_t const column = column_of_[i];
         if (sums[column] == 0.0) touched.push_back(column);
@@ -284,9 +254,9 @@ class sample_splitter {
     cholesky_factor const factor(
         n, [&](std::size_t i, std::size_t k) { return squares_[i * n + k]; },
         [&](double own) { return prior + ridge * own; },
-        [](double left, double own) { return left > 0.0 ? left : ridge * larger(own, 1.0); });
+        [](double left, double own) { return left > 0.0 ? left : ridge * std::max(own, 1.0); });
     inverse_.assign(n * n, 0.0);
-    vec<double> row;
+    std::vector<double> row;
     for (std::size_t at = 0; at < n; ++at) {
       row.assign(n, 0.0);
       row[at] = 1.0;
@@ -300,7 +270,7 @@ class sample_splitter {
     std::size_t const n = columns();
     rates_.assign(n, 1.0);
     if (!made_.by_rates) return 0.0;
-    vec<double> wanted(n, 0.0);
+    std::vector<double> wanted(n, 0.0);
     for (std::size_t i = 0; i < given_.size(); i += stride_)
       for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a)
         wanted[seen.column[a]] += seen.ns[a] * given_.at(i)[counter];
@@ -315,22 +285,23 @@ class sample_splitter {
       double const differs = given_.at(i)[counter] - expected(seen, i);
       squares += differs * differs;
     }
-    return squares / larger(1.0, static_cast<double>(used_) - static_cast<double>(n));
+    return squares / std::max(1.0, static_cast<double>(used_) - static_cast<double>(n));
   }
 
   /// The rates that explain the samples best, none below 0: those that would be are 0, and the
   /// others are solved for again. Returns: false where no such choice is found.
   /// Source: block principal pivoting, Portugal, Judice and Vicente 1994.
-  bool solve(vec<double> const& wanted) {
+  bool solve(std::vector<double> const& wanted) {
     std::size_t const n = columns();
-    vec<bool> is_zero(n, false);
+    std::vector<bool> is_zero(n, false);
     for (std::size_t i = 0; i < n; ++i) is_zero[i] = !(squares_[i * n + i] > 0.0);
     std::size_t least = n + 1;  // of wrong choices
     constexpr int max_tries = 3;
+    constexpr int max_rounds = 60;  // some 5 are usual
     constexpr double enough = 1e-9;
     int tries_left = max_tries;
-    vec<std::size_t> wrong;
-    for (std::size_t round = 0; round < 3 * n + 30; ++round) {
+    std::vector<std::size_t> wrong;
+    for (int round = 0; round < max_rounds; ++round) {
       solve_others(wanted, is_zero);
       wrong.clear();
       for (std::size_t i = 0; i < n; ++i) {
@@ -355,11 +326,11 @@ class sample_splitter {
 
   /// The least-squares rates of all columns but those fixed at 0. Linearly dependent columns get
   /// equal rates.
-  void solve_others(vec<double> const& wanted, vec<bool> const& is_zero) {
+  void solve_others(std::vector<double> const& wanted, std::vector<bool> const& is_zero) {
     constexpr double ridge = 1e-9;
     std::size_t const all = columns();
-    vec<std::size_t> used;
-    vec<double> solved;
+    std::vector<std::size_t> used;
+    std::vector<double> solved;
     for (std::size_t i = 0; i < all; ++i) {
       if (is_zero[i]) continue;
       used.push_back(i);
@@ -369,7 +340,7 @@ class sample_splitter {
         used.size(),
         [&](std::size_t i, std::size_t k) { return squares_[used[i] * all + used[k]]; },
         [](double own) { return ridge * own; },
-        [](double left, double own) { return larger(left, ridge * own); })
+        [](double left, double own) { return std::max(left, ridge * own); })
         .solve(solved);
     rates_.assign(all, 0.0);
     for (std::size_t i = 0; i < used.size(); ++i) rates_[used[i]] = solved[i];
@@ -385,18 +356,25 @@ class sample_splitter {
 
   /// The owners in a sample and their parts of it.
   struct parts {
-    vec<std::uint32_t> owners;
-    vec<double> part;  ///< by owner; 0 but for `owners`
+    std::vector<std::uint32_t> owners;
+    std::vector<double> part;  ///< by owner; 0 but for `owners`
+    std::vector<bool> is_in;   ///< by owner
 
-    void find(overlaps const& seen, std::size_t sample, vec<std::uint32_t> const& owner_of,
-              vec<double> const& rates, double sum) {
-      for (std::uint32_t const owner : owners) part[owner] = 0.0;
+    explicit parts(std::size_t all) : part(all, 0.0), is_in(all, false) {}
+
+    void find(overlaps const& seen, std::size_t sample, std::vector<std::uint32_t> const& owner_of,
+              std::vector<double> const& rates, double sum) {
+      for (std::uint32_t const owner : owners) {
+        part[owner] = 0.0;
+        is_in[owner] = false;
+      }
       owners.clear();
       double all = 0.0;
       for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a) all += seen.ns[a];
       for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a) {
         std::uint32_t const owner = owner_of[seen.column[a]];
-        if (!owners.contains(owner)) owners.push_back(owner);
+        if (!is_in[owner]) owners.push_back(owner);
+        is_in[owner] = true;
         part[owner] += sum > 0.0 ? rates[seen.column[a]] * seen.ns[a] / sum : seen.ns[a] / all;
       }
     }
@@ -412,14 +390,15 @@ class sample_splitter {
       double const sample = value / static_cast<double>(given_.size());
       double const rate = 2.0 * value / ns;  // that any work may have
       constexpr double least = 1e-4;         // of a sample, that it differs by
-      noise = larger(noise, least * least * sample * sample);
+      noise = std::max(noise, least * least * sample * sample);
       invert(rate > 0.0 ? noise / (rate * rate) : 1.0);
     }
-    vec<double> known(owners_, 0.0);
-    vec<double> mixed(owners_, 0.0);
-    vec<double> variance(owners_, 0.0);
-    vec<double> slopes(made_.by_rates ? owners_ * n : 0, 0.0);  // of a value by each rate
-    parts of_sample{{}, vec<double>(owners_, 0.0)};
+    std::vector<double> known(owners_, 0.0);
+    std::vector<double> mixed(owners_, 0.0);
+    std::vector<double> variance(owners_, 0.0);
+    std::vector<double> slopes(made_.by_rates ? owners_ * n : 0, 0.0);  // of a value by each rate
+    parts of_sample(owners_);
+    auto const stride = static_cast<double>(stride_);
     for (std::size_t i = 0; i < given_.size(); ++i) {
       double const value = given_.at(i)[counter];
       bool const is_idle = seen.first[i] == seen.first[i + 1];
@@ -442,49 +421,50 @@ class sample_splitter {
         made_.values[owner * given_.counters + counter] += value * part;
         mixed[owner] += value;
         variance[owner] += part * (1.0 - part) * differs * differs;
-        if (!made_.by_rates || !(sum > 0.0)) continue;
+        if (!made_.by_rates || i % stride_ != 0 || !(sum > 0.0)) continue;
         for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a) {
           double const own = owner_of_[seen.column[a]] == owner ? 1.0 : 0.0;
-          slopes[owner * n + seen.column[a]] += value * seen.ns[a] / sum * (own - part);
+          slopes[owner * n + seen.column[a]] += stride * value * seen.ns[a] / sum * (own - part);
         }
       }
     }
     for (std::size_t owner = 0; owner < owners_; ++owner) {
       double const value = made_.values[owner * given_.counters + counter];
-      double const most = larger(value - known[owner], known[owner] + mixed[owner] - value);
+      double const most = std::max(value - known[owner], known[owner] + mixed[owner] - value);
       double half = most;
       if (made_.by_rates)
-        half = smaller(
-            most, 2.0 * square_root(variance[owner] + noise * spread(slopes.data() + owner * n)));
-      made_.errors[owner * given_.counters + counter] = larger(0.0, half);
+        half = std::min(
+            most, 2.0 * std::sqrt(variance[owner] + noise * spread(slopes.data() + owner * n)));
+      made_.errors[owner * given_.counters + counter] = std::max(0.0, half);
     }
   }
 
   bool is_recorded(sample_span const& when) const noexcept {
     if (recorded_.empty()) return true;
     std::int64_t const middle = when.begin + (when.end - when.begin) / 2;
-    std::size_t const before =
-        recorded_.count_first([middle](sample_span const& each) { return each.begin <= middle; });
-    return before != 0 && middle < recorded_[before - 1].end;
+    auto const behind =
+        std::upper_bound(recorded_.begin(), recorded_.end(), middle,
+                         [](std::int64_t t, sample_span const& each) { return t < each.begin; });
+    return behind != recorded_.begin() && middle < (behind - 1)->end;
   }
 
   /// The variance of what has these slopes, by that of the rates.
   double spread(double const* slopes) const {
     std::size_t const n = columns();
-    vec<std::size_t> used;
+    std::vector<std::size_t> used;
     for (std::size_t i = 0; i < n; ++i)
       if (slopes[i] != 0.0) used.push_back(i);
     double sum = 0.0;
     for (std::size_t const a : used)
       for (std::size_t const b : used) sum += slopes[a] * inverse_[a * n + b] * slopes[b];
-    return larger(0.0, sum);
+    return std::max(0.0, sum);
   }
 
   /// What a value changes by where the clocks are moved, with the rates that are learnt then.
   void add_clock_error() {
-    parts of_sample{{}, vec<double>(owners_, 0.0)};
-    vec<double> largest(made_.values.size(), 0.0);
-    vec<double> values;
+    parts of_sample(owners_);
+    std::vector<double> largest(made_.values.size(), 0.0);
+    std::vector<double> values;
     for (std::int64_t const by : {-clock_error_, clock_error_}) {
       overlaps const moved = overlap(by);
       if (made_.by_rates && !learn_times(moved)) continue;
@@ -500,7 +480,7 @@ class sample_splitter {
         for (std::size_t owner = 0; owner < owners_; ++owner) {
           std::size_t const at = owner * given_.counters + counter;
           double const change = values[owner] - made_.values[at];
-          largest[at] = larger(largest[at], change < 0.0 ? -change : change);
+          largest[at] = std::max(largest[at], change < 0.0 ? -change : change);
         }
       }
     }
@@ -508,22 +488,70 @@ class sample_splitter {
   }
 
   samples const& given_;
-  vec<sample_span> recorded_;
-  vec<sampled_work> work_;        // by begin
-  vec<std::uint32_t> column_of_;  // of a work
-  vec<std::uint32_t> owner_of_;   // of a column
+  std::vector<sample_span> recorded_;
+  std::vector<sampled_work> work_;        // by begin
+  std::vector<std::uint32_t> column_of_;  // of a work
+  std::vector<std::uint32_t> owner_of_;   // of a column
   std::size_t owners_;
   std::int64_t clock_error_;
-  std::int64_t moved_ = 0;  // the samples
-  std::size_t stride_ = 1;  // of the samples that the rates are learnt from
-  std::size_t used_ = 0;    // of these, those with work
-  vec<double> squares_;     // of the times of two columns, summed over the samples
-  vec<double> inverse_;
-  vec<double> rates_;  // of a column, in a ns
+  std::int64_t moved_ = 0;       // the samples
+  std::size_t stride_ = 1;       // of the samples that the rates are learnt from
+  std::size_t used_ = 0;         // of these, those with work
+  std::vector<double> squares_;  // of the times of two columns, summed over the samples
+  std::vector<double> inverse_;
+  std::vector<double> rates_;  // of a column, in a ns
   sample_split made_;
 };
 
-}  // namespace detail
-STRATA_END
+}  // namespace
 
-#endif  // STRATA_PROFILE_SAMPLE_SPLIT_HPP
+bool can_run_together(std::vector<sample_span> times, std::vector<sample_span> const& others) {
+  constexpr std::size_t most = 128;  // kernels at once (compute capability 9.0)
+  std::vector<std::int64_t> begins;
+  std::vector<std::int64_t> ends;
+  for (sample_span const& each : others) {
+    begins.push_back(each.begin);
+    ends.push_back(each.end);
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  std::size_t pairs = 0;
+  for (sample_span const& each : times)
+    pairs += static_cast<std::size_t>(
+        (std::lower_bound(begins.begin(), begins.end(), each.end) - begins.begin()) -
+        (std::upper_bound(ends.begin(), ends.end(), each.begin) - ends.begin()));
+  return pairs <= most * (times.size() + others.size());
+}
+
+std::vector<double> sum_by_time(samples const& given, std::size_t which,
+                                std::vector<sample_span> const& times) {
+  std::vector<std::size_t> order(times.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return times[a].begin < times[b].begin; });
+  std::vector<double> sums(times.size(), 0.0);
+  std::vector<std::size_t> running;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    sample_span const& sample = given.times[i];
+    drop_if(running, [&](std::size_t k) { return times[k].end <= sample.begin; });
+    for (; next < order.size() && times[order[next]].begin < sample.end; ++next)
+      if (times[order[next]].end > sample.begin) running.push_back(order[next]);
+    for (std::size_t const k : running) {
+      std::int64_t const common =
+          std::min(times[k].end, sample.end) - std::max(times[k].begin, sample.begin);
+      sums[k] += given.at(i)[which] * static_cast<double>(common) /
+                 static_cast<double>(sample.end - sample.begin);
+    }
+  }
+  return sums;
+}
+
+sample_split split_samples(samples const& given, std::vector<sampled_work> work, std::size_t owners,
+                           std::int64_t clock_error_ns, std::vector<sample_span> recorded) {
+  return sample_splitter(given, std::move(work), owners, clock_error_ns, std::move(recorded))
+      .split();
+}
+
+}  // namespace live
+STRATA_END
