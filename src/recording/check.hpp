@@ -4,10 +4,12 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/samples.hpp>
 #include <strata/recording/format.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -27,6 +29,7 @@ class recording_repair {
 
   void run() {
     drop_records();
+    drop_samples();
     if (!can_be(profile_.device)) profile_.device = {};  // those of the records stand for them
   }
 
@@ -50,6 +53,26 @@ class recording_repair {
     keep(profile_.synchronizations, lasts_or_lost);
     keep(profile_.overheads, lasts);
     keep(profile_.migrations, lasts);
+  }
+  void drop_samples() {
+    device_samples& all = profile_.samples;
+    if (all.counters > counted_sample::max_counters) return;  // recording_check refuses that
+    device_samples kept = all;
+    kept.count = 0;
+    kept.coded = {};
+    sample_writer writer;
+    sample_reader reader(all);
+    std::uint64_t read = 0;
+    for (counted_sample now; reader.next(now); ++read) {
+      bool can_be = is_recorded_time(now.begin) && is_recorded_time(now.end) && now.begin < now.end;
+      for (std::size_t i = 0; i < all.counters; ++i)
+        can_be = can_be && is_recorded_sum(now.counts[i]);
+      if (can_be) writer.add(kept, now);
+    }
+    bool const is_whole = reader.is_whole() && read == all.count;
+    if (is_whole && kept.count == read) return;
+    profile_.losses.records_refused += read - kept.count + (is_whole ? 0 : 1);
+    all = std::move(kept);
   }
   template <class Record, class Check>
   void keep(vec<Record>& records, Check const& is_good) {
@@ -123,6 +146,7 @@ class recording_check {
     check_all(profile_.migrations, [&](migration_record const& m) {
       good(is_size(m.value) && m.kind <= migration_kind::last_former);
     });
+    good(profile_.samples.counters <= counted_sample::max_counters);
     check_device();
     check_all(profile_.counter_sets, [&](counter_set const& set) { check_set(set); });
     return good_;

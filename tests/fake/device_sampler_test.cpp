@@ -142,7 +142,8 @@ TEST_CASE("a buffer that was full is begun anew, and the time between is a gap")
   CHECK(s.sampler.stands_still());
   REQUIRE(s.read().ok());
   CHECK(s.sampler.losses().overflows == 1);
-  REQUIRE(s.sampler.begin_anew().ok());
+  s.sampler.close();
+  REQUIRE(s.sampler.begin().ok());
   CHECK(!s.sampler.stands_still());
   CHECK(fake_sampling_starts() == 2);
   samples(20, 22);
@@ -159,7 +160,6 @@ TEST_CASE("an image that is full is emptied and filled again") {
   samples(1, many);
   REQUIRE(s.read().ok());
   CHECK(s.begins.size() == static_cast<std::size_t>(many - 1));
-  CHECK(s.sampler.losses().images_full == 2);
   CHECK(s.sampler.losses().gaps == 0);
   CHECK(fake_sampling_waiting() == 0);
 }
@@ -332,7 +332,7 @@ TEST_CASE("a full store halves its resolution and loses nothing") {
     sum[1] += next.counts[1];
     CHECK(store.all().coded.size() <= bytes / 2);
   }
-  CHECK(store.halvings() > 5);
+  CHECK(store.all().count < 100);
   std::int64_t kept[2] = {};
   std::int64_t end = 0;
   for (counted_sample const& each : read_all(store.all())) {

@@ -8,6 +8,7 @@
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/session/table_reports.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <string>
@@ -15,6 +16,8 @@
 #include "../work_folder.hpp"
 #include "counter_run.hpp"
 #include "fake_sampling.hpp"
+#include "live/attribution.hpp"
+#include "recording/recording.hpp"
 
 namespace live_test {
 
@@ -185,8 +188,9 @@ TEST_CASE("live alone: the steps have their bytes, and CUPTI has no subscriber")
   REQUIRE(p.step_traffic.size() == 4);  // without the third
   for (strata::step_traffic_record const& step : p.step_traffic)
     CHECK(step.bytes == doctest::Approx(200.0 * (step.step + 1)).epsilon(0.05));
+  // Of the third step three quarters of the time.
   CHECK(cell(p, "", "hbm_bytes", counter_scope::total).value ==
-        doctest::Approx(600.0).epsilon(0.05));
+        doctest::Approx(630.0).epsilon(0.08));
 }
 
 TEST_CASE("what sampling lost is said") {
@@ -201,7 +205,7 @@ TEST_CASE("what sampling lost is said") {
     fake_sampling_set_room(1000);
     run(3);
     session.stop();
-    CHECK(fake::has_problem(session.profile(), "the buffer of the hardware was full 1 time"));
+    CHECK(fake::has_problem(session.profile(), "the buffer of the hardware was full 1 times"));
     counter_cell const scaled = cell(session.profile(), "a", "hbm_bytes");
     CHECK(scaled.value == doctest::Approx(2400.0).epsilon(0.1));
     CHECK(scaled.note != 0);
@@ -311,6 +315,61 @@ TEST_CASE("files have what was sampled, its method and its interval") {
   CHECK(fake::says(json, "\"self_plus_minus\""));
   CHECK(fake::says(json, "\"p99_hbm_bytes\""));
   CHECK(fake::says(test::content(here / "out/metrics.prom"), "strata_step_hbm_p50_bytes{"));
+}
+
+TEST_CASE("a recorder without the analysis adds up by step, and its recording says the rest") {
+  test::work_folder const here;
+  std::string const file = here / "out/profile.strata";
+  double in_program[3] = {};
+  for (bool const alone : {true, false}) {
+    std::string const options = "trace,live,interval=20,out=" + (here / "out");
+    strata::detail::report_side const* const all = strata::detail::installed_reports();
+    live session(options, nullptr, "recording");
+    if (alone) strata::detail::installed_reports() = &strata::detail::tables_alone;
+    await_sampling();
+    run(40);
+    CHECK(session.report().ok());
+    strata::detail::installed_reports() = all;
+    profile const& p = session.profile();
+    counter_set const& set = p.counters(counter_set::live);
+    INFO(set.about);
+    profile read;
+    REQUIRE(strata::read_recording_file(file, read).ok());
+    CHECK(read.samples.count == p.samples.count);
+    std::size_t at = 0;
+    for (char const* const path : {"a", "b"}) {
+      counter_cell const made = cell(read, path, "hbm_bytes");
+      CHECK(made.value == doctest::Approx(at == 0 ? 2400.0 : 800.0).epsilon(0.05));
+      CHECK(!std::isnan(made.plus_minus));
+      in_program[at++] = cell(p, path, "hbm_bytes").value;
+      CHECK(std::isnan(in_program[at - 1]) == alone);
+      if (!alone) CHECK(in_program[at - 1] == doctest::Approx(made.value).epsilon(1e-4));
+    }
+    CHECK(fake::says(read.counters(counter_set::live).about, "while work ran"));
+    REQUIRE(read.step_traffic.size() >= 39);
+    CHECK(read.step_traffic[5].bytes == doctest::Approx(3200.0).epsilon(0.05));
+    if (!alone) continue;
+    CHECK(set.values.size() == set.names.size());  // of the root alone
+    CHECK(cell(p, "", "hbm_bytes", counter_scope::total).value ==
+          doctest::Approx(3200.0).epsilon(0.05));
+    CHECK(fake::says(set.about, "strata explain"));
+    strata::call_tree const tree(p);
+    counter_table const table = make_counter_table(p, tree, counter_set::live);
+    CHECK(fake::says(table.note(cell(p, "a", "hbm_bytes")), "strata explain"));
+    CHECK(p.samples.coded.size() < 25 * p.samples.count);
+  }
+}
+
+TEST_CASE("a recording that says that more ran at once than can is not split") {
+  live session("trace,live,interval=20");
+  await_sampling();
+  run(40);
+  session.stop();
+  profile p = session.profile();
+  strata::kernel_record const first = p.kernels[0];
+  for (int i = 0; i < 40'000; ++i) p.kernels.push_back(first);
+  strata::live::attribute_samples(p);
+  CHECK(fake::says(p.counters(counter_set::live).about, "more ran at once than a GPU can run"));
 }
 
 TEST_CASE("live beside reports of windows is refused with a sentence") {

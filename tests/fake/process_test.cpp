@@ -192,6 +192,40 @@ TEST_CASE("a forked child is silent and leaves CUPTI alone") {
   }
 }
 
+TEST_CASE("a forked child of a program that is sampled samples nothing and waits for nobody") {
+  for (std::string const hang : {"", "hang=" + std::to_string(fake_blocks_sampling)}) {
+    CAPTURE(hang);
+    REQUIRE(std::system("rm -rf forked forked-2") == 0);
+    std::vector<std::string> words{"work=2", "sampling", "fork", "work=2"};
+    if (!hang.empty()) words.insert(words.begin() + 2, hang);
+    child_process const p(words, {{"STRATA", "trace,live,interval=20,drain=50,out=forked"}});
+    INFO(p.err);
+    CHECK(p.number("calls in the child") == 0);
+    CHECK(p.number("sleeps of the child") == 0);
+    CHECK(p.number("child") == 6);
+    CHECK(count_of(p.err, "strata: wrote") == 1);
+    CHECK(count_of(p.err, "what was sampled is lost") == (hang.empty() ? 0 : 1));
+  }
+}
+
+TEST_CASE("the functions that sample are looked up for live alone") {
+  for (char const* const what : {"trace,counters=hbm", "trace", "live", "trace,live"}) {
+    CAPTURE(std::string(what));
+    REQUIRE(std::system("rm -f symbols.*") == 0);
+    bool const samples = std::string(what).find("live") != std::string::npos;
+    std::vector<std::string> words{std::string("start=formats=none,") + what, "cuda", "steps=9"};
+    if (samples) words.emplace_back("sampling");
+    words.emplace_back("stop");
+    // The dynamic linker writes what it looks up.
+    child_process const p(words, {{"LD_DEBUG", "symbols"}, {"LD_DEBUG_OUTPUT", "symbols"}});
+    REQUIRE(std::system("cat symbols.* > all-symbols && rm -f symbols.*") == 0);
+    std::string const all = fake::text_of("all-symbols");
+    CHECK(count_of(all, "symbol=cuptiActivity") + samples > 0);
+    CHECK((count_of(all, "symbol=cuptiPmSamplingStart;") != 0) == samples);
+    CHECK((count_of(all, "symbol=cuptiPmSamplingDecodeData;") != 0) == samples);
+  }
+}
+
 TEST_CASE("the device is used before main and its memory freed after it") {
   REQUIRE(std::system("rm -rf around") == 0);
   SUBCASE("without Strata") {

@@ -22,10 +22,14 @@
 //   leave-running         leaves the session to the end of the process
 //   tell=FUNCTION         tells how often the client called it
 //   await=FUNCTION        waits until the client has called it
+//   sampling              waits until the device is sampled, and lets it be once more
+//   hang=WHAT             from now on such calls do not come back; waits for one (fake_hang)
 // AROUND_MAIN: a static object works before and after. Last comes how often the client
 // unsubscribed. Without start= the ranges begin the session that STRATA asks for. It ends with exit
 // code 5.
 #include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,11 +44,34 @@
 #include <dlfcn.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../forked_leaks.hpp"
 #include "../patience.hpp"
 #include "fake.hpp"
+#include "fake_sampling.hpp"
+
+namespace {
+
+/// How often a forked child sleeps, from its main's end on too: it has nobody to wait for.
+struct child_sleeps {
+  static inline std::atomic<int> count{0};
+  static inline bool is_child = false;
+  ~child_sleeps() {
+    if (is_child) std::printf("sleeps of the child: %d\n", count.load());
+    std::fflush(stdout);
+  }
+} const sleeps;
+
+}  // namespace
+
+extern "C" int nanosleep(timespec const* time, timespec* rest) {
+  child_sleeps::count.fetch_add(child_sleeps::is_child ? 1 : 0);
+  int const error = clock_nanosleep(CLOCK_MONOTONIC, 0, time, rest);
+  errno = error;
+  return error == 0 ? 0 : -1;
+}
 
 namespace {
 
@@ -239,6 +266,7 @@ struct program {
     open.next("open");
     pid_t const child = ::fork();
     if (child == 0) {
+      child_sleeps::is_child = true;
       work(3);
       open.end();
       if (session != nullptr) std::printf("report of the child: %d\n", session->report().ok());
@@ -298,7 +326,9 @@ struct program {
     std::size_t all = 0;
     for (char const* const function :
          {"cuptiActivityFlushAll", "cuptiActivityEnable", "cuptiActivityDisable",
-          "cuptiEnableCallback", "cuptiSubscribe", "cuptiGetTimestamp", "cuptiUnsubscribe"})
+          "cuptiEnableCallback", "cuptiSubscribe", "cuptiGetTimestamp", "cuptiUnsubscribe",
+          "cuptiPmSamplingEnable", "cuptiPmSamplingStart", "cuptiPmSamplingDecodeData",
+          "cuptiPmSamplingStop", "cuptiPmSamplingDisable"})
       all += CONTROL(cupti, fake_calls)(function);
     return all + (cuda == nullptr ? 0 : CONTROL(cuda, fake_synchronize_count)());
   }
@@ -374,6 +404,16 @@ struct program {
     if (key == "tell")
       std::printf("%s: %zu\n", value.c_str(), CONTROL(cupti, fake_calls)(value.c_str()));
     if (key == "await") test::await([&] { return CONTROL(cupti, fake_calls)(value.c_str()) != 0; });
+    if (key == "sampling") {
+      test::await([&] { return CONTROL(cupti, fake_sampling_started)() == 1; });
+      std::uint64_t const now = static_cast<std::uint64_t>(strata::detail::realtime_ns());
+      (void)CONTROL(cupti, fake_sample)(now, now + 1000, 7.0);
+      test::await([&] { return CONTROL(cupti, fake_sampling_waiting)() == 0; });
+    }
+    if (key == "hang") {
+      CONTROL(cupti, fake_hang)(static_cast<unsigned>(number));
+      test::await([&] { return CONTROL(cupti, fake_waits)() == 1; });
+    }
     if (key == "fork") {
       std::size_t const before = calls();
       if (fork_child()) {

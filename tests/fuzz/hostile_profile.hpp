@@ -5,6 +5,7 @@
 
 #include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
+#include <strata/profile/samples.hpp>
 #include "recording/check.hpp"
 
 #include <cstddef>
@@ -47,7 +48,7 @@ class hostile_profile {
     // Few bytes stand for many records.
     if (what >= 224) times = std::size_t{1} << (what & 15);
     auto const kind = static_cast<std::uint8_t>(times > 1 ? from_.take<std::uint8_t>() : what);
-    for (; times > 0 && size_ < max_records; --times, ++size_) add_one(kind % 28);
+    for (; times > 0 && size_ < max_records; --times, ++size_) add_one(kind % 30);
   }
 
   void add_one(unsigned kind) {
@@ -116,6 +117,10 @@ class hostile_profile {
         return;
       case 26:
         return loss();
+      case 27:
+        return sampled();
+      case 28:
+        return sample();
       default:
         sums_ = true;
     }
@@ -345,10 +350,11 @@ class hostile_profile {
     made_.environment.devices.push_back(std::move(made));
   }
   void counters() {
-    static char const* const names[] = {"counters", "cpu_counters", "kernel_counters"};
+    static char const* const names[] = {"counters", "cpu_counters", "kernel_counters",
+                                        "live_counters"};
     strata::counter_set made;
     auto const which = from_.take<std::uint8_t>();
-    made.name = which < 160 ? names[which % 3] : text();
+    made.name = which < 160 ? names[which % 4] : text();
     made.method = static_cast<strata::counting>(from_.take<std::uint8_t>() % 3);
     made.where = text();
     made.about = text();
@@ -394,6 +400,29 @@ class hostile_profile {
         in.values.push_back({any_node(), place(in.names), real()});
     }
   }
+  /// A set of live counters.
+  void sampled() {
+    strata::device_samples& all = made_.samples;
+    all.device = from_.take<std::uint8_t>() % 3;
+    all.about = text();
+    all.only_steps = from_.take<std::uint8_t>() % 2 != 0;
+    auto const count = from_.take<std::uint8_t>();
+    if (all.coded.empty()) all.counters = count < 250 ? 1 + count % 3 : count;
+    strata::counter_set& set = made_.add_counters(strata::counter_set::live);
+    set.method = strata::counting::sampled;
+    while (set.names.size() < all.counters % 16) set.names.push_back(text());
+  }
+  /// Whole, or any bytes.
+  void sample() {
+    if (from_.take<std::uint8_t>() % 32 == 0) {
+      made_.samples.coded.push_back(from_.take<std::uint8_t>());
+      return;
+    }
+    strata::detail::counted_sample made{time(), time(), {}};
+    for (std::size_t i = 0; i < 3; ++i) made.counts[i] = signed_number();
+    if (made_.samples.counters <= strata::detail::counted_sample::max_counters)
+      samples_.add(made_.samples, made);
+  }
   void loss() {
     std::size_t const count = sizeof strata::loss_kinds / sizeof *strata::loss_kinds;
     made_.losses.*strata::loss_kinds[from_.take<std::uint8_t>() % count].count = number();
@@ -405,6 +434,7 @@ class hostile_profile {
 
   input& from_;
   strata::profile made_;
+  strata::detail::sample_writer samples_;
   std::int64_t now_ = 0;
   std::uint32_t launched_ = 0;
   std::size_t size_ = 0;

@@ -71,6 +71,11 @@ profile whole_sample() {
   p.contexts.push_back({7, 0, 40});
   p.has_migrations = true;
   p.step_traffic.push_back({3, 0, 1.5e9});
+  p.samples.device = 1;  // which has no work
+  p.samples.counters = 2;
+  p.samples.about = "Sampled on GH100. ";
+  detail::sample_writer samples;
+  for (int i = 0; i < 50; ++i) samples.add(p.samples, {i * 1000, i * 1000 + 999, {i, 7}});
   p.migrations.push_back({1, 2, 4096, 0, migration_kind::to_device, {}});
   p.migrations.push_back({5, 5, 1, 0xffffffffu, migration_kind::last_former, {}});
   p.kernels[0].captured_by = node;
@@ -229,7 +234,7 @@ static_assert(sizeof(profile_environment) == 312 && sizeof(profile_device) == 19
               sizeof(kernel_sums) == 280 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
               sizeof(counted_kernel) == 48 && sizeof(profile_hang) == 56 &&
-              sizeof(profile) == 1544);
+              sizeof(device_samples) == 80 && sizeof(profile) == 1624);
 #endif
 
 TEST_CASE("a recording of a step is small") {
@@ -361,6 +366,7 @@ TEST_CASE("what refers to nothing is refused") {
       [](profile& p) { p.counter_sets[0].origins[0].passes = no_step; },
       [](profile& p) { p.counter_sets[0].passes_done = INT64_MAX; },
       [](profile& p) { p.counter_sets[1].kernels[0].values.pop_back(); },
+      [](profile& p) { p.samples.counters = 17; },
   };
   for (change const& each : changes) {
     profile p = whole_sample();
@@ -369,6 +375,27 @@ TEST_CASE("what refers to nothing is refused") {
     CHECK(problem_of(recording_of(p)) == no_profile);
   }
 }
+
+namespace {
+
+std::vector<detail::counted_sample> samples_of(profile const& p) {
+  std::vector<detail::counted_sample> all;
+  detail::sample_reader reader(p.samples);
+  for (detail::counted_sample now; reader.next(now);) all.push_back(now);
+  return all;
+}
+
+/// Behind the others.
+void add_sample(profile& p, detail::counted_sample const& added) {
+  std::vector<detail::counted_sample> all = samples_of(p);
+  all.push_back(added);
+  p.samples.coded = {};
+  p.samples.count = 0;
+  detail::sample_writer writer;
+  for (detail::counted_sample const& each : all) writer.add(p.samples, each);
+}
+
+}  // namespace
 
 TEST_CASE("records whose times cannot be are dropped and counted, and nothing else is lost") {
   using change = void (*)(profile&);
@@ -388,11 +415,25 @@ TEST_CASE("records whose times cannot be are dropped and counted, and nothing el
       [](profile& p) { p.synchronizations[0].begin = p.synchronizations[0].end + 1; },
       [](profile& p) { p.overheads[0].end = 0; },
       [](profile& p) { p.migrations[0].end = lost_time; },
+      [](profile& p) {
+        detail::sample_writer().add(p.samples, {far, far + 1, {1, 2}});
+      },
+      [](profile& p) {
+        add_sample(p, {60'000, 60'000, {1, 2}});
+      },
+      [](profile& p) {
+        add_sample(p, {60'000, 60'001, {-1, 2}});
+      },
+      [](profile& p) {
+        add_sample(p, {60'000, 60'001, {1, far}});
+      },
+      [](profile& p) { p.samples.coded.push_back(0x80); },  // a number without an end
   };
   auto const records = [](profile const& p) {
     return p.ranges.size() + p.steps.size() + p.spans.size() + p.launches.size() +
            p.kernels.size() + p.copies.size() + p.memory.size() + p.synchronizations.size() +
-           p.overheads.size() + p.migrations.size();
+           p.overheads.size() + p.migrations.size() + samples_of(p).size() +
+           static_cast<std::size_t>(p.samples.coded.size() > 0 && p.samples.coded.back() == 0x80);
   };
   for (change const& each : changes) {
     profile p = whole_sample();

@@ -23,7 +23,7 @@ class sample_writer {
   /// Bytes that a sample takes at most.
   static constexpr std::size_t most_bytes = 10 * (2 + counted_sample::max_counters);
 
-  /// Requires: room for most_bytes in `target`, so that it does not grow.
+  /// Where there is room for most_bytes in `target`, it does not grow.
   void add(device_samples& target, counted_sample const& next) noexcept {
     number(target, next.begin - before_.end);
     number(target, (next.end - next.begin) - (before_.end - before_.begin));
@@ -63,6 +63,8 @@ class sample_reader {
     }
     return good_;
   }
+  /// Whether all bytes so far were samples.
+  bool is_whole() const noexcept { return good_; }
 
  private:
   static std::int64_t sum(std::int64_t a, std::uint64_t b) noexcept {

@@ -369,8 +369,10 @@ class recording_writer {
     } else if constexpr (is_vec<Value>) {
       using element = typename Value::value_type;
       if constexpr (sizeof(element) == 1) {
-        if (!value.empty())
-          bytes(name, {reinterpret_cast<char const*>(value.data()), value.size()});
+        if (value.empty()) return;
+        key(name);
+        kind(recorded_kind::text);
+        write_text({reinterpret_cast<char const*>(value.data()), value.size()});
       } else if constexpr (is_record<element>) {
         static_assert(sizeof(element) % 4 == 0, "a record is made of words");
         records(name, value.data(), sizeof(element) / 4, value.size());
@@ -422,11 +424,6 @@ class recording_writer {
     key(name);
     kind(recorded_kind::real);
     write_bytes({bytes, sizeof bytes});
-  }
-  void bytes(char const* name, std::string_view all) {
-    key(name);
-    kind(recorded_kind::text);
-    write_text(all);
   }
   void records(char const* name, void const* first, std::size_t words, std::size_t count) {
     if (count == 0) return;

@@ -48,16 +48,10 @@ class live_sampling {
     interval_ns_ =
         wanted.interval_us == 0 ? usual_interval_ns : std::int64_t{1000} * wanted.interval_us;
     room_bytes_ = room_bytes(wanted);
-    problem_ = {};
-    short_of_memory_.store(false);
     gave_up_.store(false);
     device_.store(unknown);
-    began_ns_ = 0;
-    spent_ns_ = 0;
-    sampler_ = {};
-    clock_.begin_session();
-    bridge_.clear();
-    store_.begin(0, room_bytes_, 0);
+    own_ = {};
+    own_.clock.begin_session();
     has_driver_.store(cuda_use::has_begun() && driver_library::get().ok());
     choose_device();
     ended_.store(false);
@@ -81,8 +75,7 @@ class live_sampling {
     driver_library const& driver = driver_library::get();
     driver::context_handle context = nullptr;
     driver::device_handle device = 0;
-    if (!driver.ok() || driver.api.context_current == nullptr ||
-        driver.api.context_device == nullptr ||
+    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
         driver.api.context_current(&context) != driver::result::success || context == nullptr ||
         driver.api.context_device(&device) != driver::result::success)
       return;
@@ -123,53 +116,58 @@ class live_sampling {
   void copy_to(profile& target, tick_converter const& ticks, bool has_schedule,
                vec<status>& problems) {
     if (!wanted_ || !ended_.load()) return;
-    if (short_of_memory_.load())
+    if (own_.short_of_memory)
       problems.emplace_back(errc::limit,
                             "live: memory is short, and nothing more is sampled: free some, or "
                             "lower log= and buffers=");
-    if (!problem_.ok()) problems.push_back(problem_);
-    sampling_losses const& lost = sampler_.losses();
-    std::uint64_t const misplaced = store_.convert([&](std::int64_t& begin, std::int64_t& end) {
-      if (!clock_.accept(begin, end, true)) return false;
-      begin = bridge_.to_ns(begin, ticks);
-      end = bridge_.to_ns(end, ticks);
+    if (!own_.problem.ok()) problems.push_back(own_.problem);
+    sampling_losses const& lost = own_.sampler.losses();
+    std::uint64_t const misplaced = own_.store.convert([&](std::int64_t& begin, std::int64_t& end) {
+      if (!own_.clock.accept(begin, end, true)) return false;
+      begin = own_.bridge.to_ns(begin, ticks);
+      end = own_.bridge.to_ns(end, ticks);
       return end > begin;
     });
-    if (store_.all().count == 0) {
-      bool const is_explained = !problem_.ok() || short_of_memory_.load();
-      if (!is_explained && began_ns_ != 0)  // else nothing of CUDA was used, which is said
+    if (own_.store.all().count == 0) {
+      bool const is_explained = !own_.problem.ok() || own_.short_of_memory;
+      if (!is_explained && own_.began_ns != 0)  // else nothing of CUDA was used, which is said
         problems.emplace_back(
             errc::unavailable,
             "live: there is no sample: the program ended too soon after it began to use CUDA");
       return;
     }
-    add_losses(lost, misplaced, problems);
-    if (store_.without_room() != 0)
-      problems.emplace_back(errc::limit, sentence("live: memory was full, and ")
-                                             << store_.without_room()
-                                             << " samples are missing: choose a larger log=");
-    target.samples = store_.take();
+    if (lost.overflows + lost.gaps != 0)
+      problems.emplace_back(errc::limit, sentence("live: the buffer of the hardware was full ")
+                                             << lost.overflows << " times, and "
+                                             << time_text(double(lost.gap_ns))
+                                             << " were not sampled: choose a longer interval=");
+    if (lost.without_value + misplaced + own_.store.without_room() != 0)
+      problems.emplace_back(errc::limit, sentence("live: samples are missing, ")
+                                             << own_.store.without_room()
+                                             << " for want of memory (raise log=), and "
+                                             << lost.without_value + misplaced
+                                             << " without a value or a time that can be");
+    target.samples = own_.store.take();
     target.samples.device = static_cast<std::uint32_t>(device_.load());
     target.samples.only_steps = has_schedule || !target.traced;
-    target.samples.about =
-        sentence() << "Sampled on " << sampler_.chip() << " each "
-                   << time_text(double(interval_ns_))
-                   << (store_.halvings() == 0 ? "" : " and, as memory was full, longer intervals")
-                   << ": " << sampler_.samples() << " samples, which took "
-                   << time_text(double(spent_ns_)) << " of a CPU. ";
+    target.samples.about = sentence("Sampled on ")
+                           << own_.sampler.chip() << " each " << time_text(double(interval_ns_))
+                           << ": " << own_.sampler.samples() << " samples, kept as "
+                           << target.samples.count << ", which took "
+                           << time_text(double(own_.spent_ns)) << " of a CPU. ";
     counter_set& set = target.add_counters(counter_set::live);
     describe(set);
     set.about = target.samples.about;
-    sampled_totals(target).add_to(set);
+    add_sampled_totals(target, set);
   }
 
  private:
   static constexpr int unknown = -1;
 
   void describe(counter_set& set) const {
-    sampled_metrics const& chosen = sampler_.chosen();
+    sampled_metrics const& chosen = own_.sampler.chosen();
     set.method = counting::sampled;
-    set.where = sampler_.chip();
+    set.where = own_.sampler.chip();
     set.devices.push_back(static_cast<std::uint32_t>(device_.load()));
     set.metrics = chosen.set;
     set.left_out = chosen.left_out;
@@ -177,29 +175,6 @@ class live_sampling {
     for (absent_metric const& missing : chosen.left_out) set.metrics.absent.push_back(missing);
     for (std::string const& name : chosen.config.names()) set.names.push_back(name);
   }
-
-  void add_losses(sampling_losses const& lost, std::uint64_t misplaced,
-                  vec<status>& problems) const {
-    if (lost.overflows != 0)
-      problems.emplace_back(errc::limit, sentence("live: the buffer of the hardware was full ")
-                                             << lost.overflows
-                                             << (lost.overflows == 1 ? " time" : " times")
-                                             << ", and " << time_text(double(lost.gap_ns))
-                                             << " were not sampled: choose a longer interval=");
-    else if (lost.gaps != 0)
-      problems.emplace_back(errc::limit, sentence("live: ")
-                                             << time_text(double(lost.gap_ns)) << " in "
-                                             << lost.gaps << (lost.gaps == 1 ? " gap" : " gaps")
-                                             << " were not sampled: choose a longer interval=");
-    std::uint64_t const bad = lost.without_value + misplaced;
-    if (bad != 0)
-      problems.emplace_back(errc::limit,
-                            sentence("live: ")
-                                << bad << (bad == 1 ? " sample" : " samples")
-                                << " had no value or no time that can be, and are missing");
-  }
-
-  std::int64_t began_ns_ = 0;  // when the program was seen to use CUDA
 
   /// CUPTI's objects are destroyed after the exit handlers that are younger.
   static cupti_presence& presence() {
@@ -231,32 +206,33 @@ class live_sampling {
     program_threads program;
     std::int64_t looked = kernel_ns();
     while (!stop_.is_made()) {
-      if (!if_memory_allows([this] { look(); })) short_of_memory_.store(true);
-      if (short_of_memory_.load() || !problem_.ok()) break;
-      stop_.pause(program.pause(sampler_.is_open() ? pause_ns() : waiting_ns));
+      if (!if_memory_allows([this] { look(); })) own_.short_of_memory = true;
+      if (own_.short_of_memory || !own_.problem.ok()) break;
+      stop_.pause(program.pause(own_.sampler.is_open() ? pause_ns() : waiting_ns));
       std::int64_t const now = kernel_ns();
       if (now - looked < second_ns) continue;
       looked = now;
       if (program.have_ended()) return;  // and with them the process, soon
     }
     if (!if_memory_allows([this] { finish(); })) {
-      short_of_memory_.store(true);
+      own_.short_of_memory = true;
       close();
     }
     timespec used{};
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0)
-      spent_ns_ = std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+      own_.spent_ns = std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
   }
 
   /// A batch, or the beginning.
   void look() {
     cupti_presence::use const here(presence());
     if (!here) return;
-    if (!sampler_.is_open()) return open();
-    if (sampler_.stands_still()) {
+    if (!own_.sampler.is_open()) return open();
+    if (own_.sampler.stands_still()) {
       capture_guard::exclusive const alone(capture_guard::short_patience);
-      if (alone) keep(sampler_.begin_anew());
-      return;
+      if (!alone) return;
+      own_.sampler.close();
+      return keep(own_.sampler.begin());
     }
     read_clock(false);
     keep(read([this] { return !stop_.is_made(); }));
@@ -264,17 +240,18 @@ class live_sampling {
 
   template <class Continues>
   status read(Continues const& continues) {
-    return sampler_.read([this](counted_sample const& made) { store_.add(made); }, continues);
+    return own_.sampler.read([this](counted_sample const& made) { own_.store.add(made); },
+                             continues);
   }
 
   /// Of the backlog it takes so much as stop() waits for.
   void finish() {
     cupti_presence::use const here(presence());
-    if (!here || !sampler_.is_open()) return;
+    if (!here || !own_.sampler.is_open()) return;
     read_clock(true);
     {
       capture_guard::exclusive const alone(capture_guard::short_patience);
-      if (alone) keep(sampler_.stop());
+      if (alone) keep(own_.sampler.stop());
     }
     int rounds = 16;
     keep(read([&rounds] { return --rounds > 0; }));
@@ -285,8 +262,8 @@ class live_sampling {
   void close() noexcept {
     cupti_presence::use const here(presence());
     capture_guard::exclusive const alone(capture_guard::short_patience);
-    if (here && alone) return sampler_.close();
-    sampler_.abandon();
+    if (here && alone) return own_.sampler.close();
+    own_.sampler.abandon();
   }
 
   /// Of the device of the thread that drives the steps; of the first one where there is no such
@@ -295,48 +272,49 @@ class live_sampling {
     if (!cuda_use::has_begun()) return;
     has_driver_.store(driver_library::get().ok());
     std::int64_t const now = kernel_ns();
-    if (began_ns_ == 0) began_ns_ = now;
-    if (device_.load() == unknown && now - began_ns_ < second_ns / 2) return;
+    if (own_.began_ns == 0) own_.began_ns = now;
+    if (device_.load() == unknown && now - own_.began_ns < second_ns / 2) return;
     int none = unknown;
     (void)device_.compare_exchange_strong(none, 0);
     profiler_library const& library = profiler_library::get();
     if (!driver_library::get().ok() || !library.ok()) {
-      problem_ = {errc::unavailable,
-                  "live: nothing is sampled: " +
-                      (library.ok() ? std::string("the driver does not work") : library.problem)};
+      own_.problem = {errc::unavailable, "live: nothing is sampled: " +
+                                             (library.ok() ? std::string("the driver does not work")
+                                                           : library.problem)};
       return;
     }
     (void)cupti_library::get();
     leave_at_exit();
     status opened;
-    if (!sampler_.is_chosen()) opened = sampler_.choose(library, device_.load(), interval_ns_);
+    if (!own_.sampler.is_chosen())
+      opened = own_.sampler.choose(library, device_.load(), interval_ns_);
     if (opened) {
       capture_guard::exclusive const alone(capture_guard::short_patience);
       if (!alone) return;  // again soon
       read_clock(true);
-      opened = sampler_.begin();
+      opened = own_.sampler.begin();
     }
     if (!opened) {
-      problem_ = {opened.code(), "live: nothing is sampled: " + opened.message()};
+      own_.problem = {opened.code(), "live: nothing is sampled: " + opened.message()};
       return;
     }
-    store_.begin(sampler_.chosen().config.names().size(), room_bytes_, interval_ns_ / 2);
+    own_.store.begin(own_.sampler.chosen().config.names().size(), room_bytes_, interval_ns_ / 2);
   }
 
   void keep(status const& outcome) {
-    if (!outcome.ok() && problem_.ok())
-      problem_ = {outcome.code(), "live: the sampling ended early: " + outcome.message()};
+    if (!outcome.ok() && own_.problem.ok())
+      own_.problem = {outcome.code(), "live: the sampling ended early: " + outcome.message()};
   }
 
   /// Each second, and at the begin and end. Source: cuptiGetTimestamp.
   void read_clock(bool at_once) {
     std::int64_t const after = monotonic_ns();
-    if (!at_once && after < next_clock_ns_) return;
+    if (!at_once && after < own_.next_clock_ns) return;
     clock_sample sample = cupti_library::get().sample_clocks(recorder::instance().clock());
     std::int64_t const before = monotonic_ns();
-    (void)clock_.read(sample, after, before);
-    bridge_.add(sample);
-    next_clock_ns_ = before + second_ns;
+    (void)own_.clock.read(sample, after, before);
+    own_.bridge.add(sample);
+    own_.next_clock_ns = before + second_ns;
   }
 
   /// So that a batch has some hundred samples, and the hardware's buffer is never near its end.
@@ -348,24 +326,28 @@ class live_sampling {
   static constexpr std::int64_t second_ns = 1'000'000'000;
   static constexpr std::int64_t waiting_ns = 5'000'000;
 
-  stop_request stop_;
-  std::int64_t next_clock_ns_ = 0;
+  /// Of the thread, until it has ended.
+  struct sampling {
+    device_sampler sampler;
+    sample_store store;
+    record_clock clock;
+    clock_bridge bridge;
+    status problem;
+    bool short_of_memory = false;
+    std::int64_t began_ns = 0;  // when the program was seen to use CUDA
+    std::int64_t next_clock_ns = 0;
+    std::int64_t spent_ns = 0;
+  };
 
+  stop_request stop_;
   bool wanted_ = false;
   std::int64_t interval_ns_ = usual_interval_ns;
   std::size_t room_bytes_ = 0;
   atomic<int> device_{unknown};
   atomic<bool> has_driver_{false};  // which works, and is open
   atomic<bool> ended_{true};
-  atomic<bool> short_of_memory_{false};
   atomic<bool> gave_up_{false};  // stop() returned false
-  // Of the thread, until it has ended.
-  device_sampler sampler_;
-  sample_store store_;
-  record_clock clock_;
-  clock_bridge bridge_;
-  status problem_;
-  std::int64_t spent_ns_ = 0;
+  sampling own_;
 };
 
 }  // namespace detail

@@ -61,8 +61,8 @@ class chip_metrics {
     cupti::profiler::metric_properties_params params;
     params.object = scratch_.get();
     params.metric = name.c_str();
-    status const done = scratch_.outcome("cuptiProfilerHostGetMetricProperties",
-                                         call(library_->api.metric_properties, params));
+    status const done = scratch_.library().outcome("cuptiProfilerHostGetMetricProperties",
+                                                   call(library_->api.metric_properties, params));
     if (!done) return done;
     auto const text = [](char const* given) { return std::string(given != nullptr ? given : ""); };
     found = {text(params.description), text(params.hardware_unit), text(params.dimension),

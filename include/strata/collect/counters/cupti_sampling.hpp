@@ -1,6 +1,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_CUPTI_SAMPLING_HPP
 #define STRATA_COLLECT_COUNTERS_CUPTI_SAMPLING_HPP
 
+#include <strata/base/dynamic_library.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 
 // CUPTI's PM sampling, declared here as cupti_profiler.hpp declares the Range Profiler: the same
@@ -109,7 +110,7 @@ struct sample_info_params {
   std::uint64_t end = 0;    // out
 };
 
-/// The functions in use, of CUDA 12.6 and later; a null one is absent from the library.
+/// The functions in use, of CUDA 12.6 and later.
 struct table {
   result (*enable)(enable_params*) = nullptr;
   result (*disable)(disable_params*) = nullptr;
@@ -121,6 +122,24 @@ struct table {
   result (*counter_data_initialize)(counter_data_initialize_params*) = nullptr;
   result (*counter_data_info)(counter_data_info_params*) = nullptr;
   result (*sample_info)(sample_info_params*) = nullptr;
+
+  /// Returns: whether the library has them all.
+  bool bind(dynamic_library const& library) noexcept {
+    const library_function all[] = {
+        {"cuptiPmSamplingEnable", &enable},
+        {"cuptiPmSamplingDisable", &disable},
+        {"cuptiPmSamplingSetConfig", &set_config},
+        {"cuptiPmSamplingStart", &start},
+        {"cuptiPmSamplingStop", &stop},
+        {"cuptiPmSamplingDecodeData", &decode},
+        {"cuptiPmSamplingGetCounterDataSize", &counter_data_size},
+        {"cuptiPmSamplingCounterDataImageInitialize", &counter_data_initialize},
+        {"cuptiPmSamplingGetCounterDataInfo", &counter_data_info},
+        {"cuptiPmSamplingCounterDataGetSampleInfo", &sample_info}};
+    bool good = true;
+    for (library_function const& function : all) good = library.bind(function) && good;
+    return good;
+  }
 };
 
 }  // namespace sampling

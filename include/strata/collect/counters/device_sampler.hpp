@@ -1,6 +1,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
 #define STRATA_COLLECT_COUNTERS_DEVICE_SAMPLER_HPP
 
+#include <strata/collect/counters/cupti_sampling.hpp>
 #include <strata/collect/counters/sampled_metrics.hpp>
 
 STRATA_BEGIN
@@ -12,7 +13,6 @@ using sample_sink = callback<void(counted_sample const& made)>;
 /// What was lost while a device was sampled.
 struct sampling_losses {
   std::uint64_t overflows = 0;      ///< the hardware's buffer was full
-  std::uint64_t images_full = 0;    ///< more samples waited than one decoding takes
   std::uint64_t without_value = 0;  ///< samples that CUPTI gave no value or no time for
   std::uint64_t gaps = 0;           ///< times between two samples
   std::int64_t gap_ns = 0;          ///< their sum
@@ -33,21 +33,20 @@ class device_sampler {
     library_ = &library;
     device_ = static_cast<std::size_t>(device);
     interval_ns_ = interval_ns;
-    if (library.sampling.decode == nullptr || library.sampling.sample_info == nullptr)
+    dynamic_library cupti;
+    if (!cupti.open_loaded(library.path.c_str()) || !sampling_.bind(cupti))
       return {errc::not_supported,
               library.path + " cannot sample: use the libcupti of CUDA 12.6U2 or later"};
-    status done = outcome("cuptiProfilerInitialize", library.initialize());
+    status done = library_->outcome("cuptiProfilerInitialize", library.initialize());
     if (!done) return done;
     cupti::profiler::chip_name_params named;
     named.device_index = device_;
-    done = outcome("cuptiDeviceGetChipName", call(library.api.chip_name, named));
+    done = library_->outcome("cuptiDeviceGetChipName", call(library.api.chip_name, named));
     if (!done) return done;
     chip_ = named.name == nullptr ? "" : named.name;
     counter_images images({}, device_);
     chosen_ = {};
-    done = chosen_.choose(library, chip_, images.of_device(library));
-    is_chosen_ = done.ok();
-    return done;
+    return chosen_.choose(library, chip_, images.of_device(library));
   }
 
   /// Takes the counters of the device: from nothing to samples that come. Requires: choose().
@@ -55,7 +54,7 @@ class device_sampler {
   status begin() {
     cupti::sampling::enable_params enabled;
     enabled.device_index = device_;
-    status done = outcome("cuptiPmSamplingEnable", call(library_->sampling.enable, enabled));
+    status done = library_->outcome("cuptiPmSamplingEnable", call(sampling_.enable, enabled));
     if (!done) return done;
     object_ = enabled.object;
     stands_still_ = false;
@@ -65,16 +64,16 @@ class device_sampler {
     return done;
   }
 
-  bool is_chosen() const noexcept { return is_chosen_; }
+  bool is_chosen() const noexcept { return !chosen_.config.names().empty(); }
   bool is_open() const noexcept { return object_ != nullptr; }
   std::string const& chip() const noexcept { return chip_; }
   sampled_metrics const& chosen() const noexcept { return chosen_; }
   sampling_losses const& losses() const noexcept { return losses_; }
-  std::int64_t interval_ns() const noexcept { return interval_ns_; }
   std::uint64_t samples() const noexcept { return samples_; }
 
   /// Hands all samples to `sink` that are complete, in the order in which they come.
-  /// Where the hardware's buffer was full it stands still until begin_anew(). `continues()` is
+  /// Where the hardware's buffer was full it stands still until close() and begin(): what is
+  /// left in it goes, and `losses` has the time without samples. `continues()` is
   /// asked after each `max_samples` whether to take more.
   /// Cost: some 16 us a sample of three counters (H200, CUPTI 13.5).
   status read(sample_sink sink, callback<bool()> continues) {
@@ -85,10 +84,10 @@ class device_sampler {
       decode.object = object_;
       decode.image = image_.data();
       decode.size = image_.size();
-      cupti::result const code = call(library_->sampling.decode, decode);
+      cupti::result const code = call(sampling_.decode, decode);
       bool const overflow = code == cupti::result::out_of_memory || decode.overflow != 0;
       if (code != cupti::result::success && !overflow)
-        return outcome("cuptiPmSamplingDecodeData", code);
+        return library_->outcome("cuptiPmSamplingDecodeData", code);
       status done = take(sink);
       if (done) done = clear_image();
       if (overflow) {
@@ -97,25 +96,19 @@ class device_sampler {
         return done;
       }
       if (!done || decode.reason != cupti::sampling::stop_reason::image_full) return done;
-      ++losses_.images_full;
       if (!continues()) break;
     }
     return {};
   }
 
   bool stands_still() const noexcept { return stands_still_; }
-  /// What is left in the buffer goes with CUPTI's object; `losses` has the time without samples.
-  status begin_anew() {
-    close();
-    return begin();
-  }
 
   /// No more samples are made; those that were can still be read.
   status stop() {
     if (!std::exchange(running_, false)) return {};
     cupti::sampling::stop_params params;
     params.object = object_;
-    return outcome("cuptiPmSamplingStop", call(library_->sampling.stop, params));
+    return library_->outcome("cuptiPmSamplingStop", call(sampling_.stop, params));
   }
 
   void close() noexcept {
@@ -123,7 +116,7 @@ class device_sampler {
     (void)stop();
     cupti::sampling::disable_params params;
     params.object = std::exchange(object_, nullptr);
-    (void)call(library_->sampling.disable, params);
+    (void)call(sampling_.disable, params);
   }
 
   /// As close, but CUPTI is not called, and keeps its object.
@@ -139,8 +132,8 @@ class device_sampler {
     size.names = chosen_.config.c_names();
     size.count = chosen_.config.names().size();
     size.max_samples = max_samples;
-    status done = outcome("cuptiPmSamplingGetCounterDataSize",
-                          call(library_->sampling.counter_data_size, size));
+    status done = library_->outcome("cuptiPmSamplingGetCounterDataSize",
+                                    call(sampling_.counter_data_size, size));
     if (!done) return done;
     image_.assign(size.size, 0);
     done = clear_image();
@@ -151,7 +144,7 @@ class device_sampler {
     set.config_size = chosen_.config.image().size();
     set.hardware_buffer_size = hardware_buffer_bytes;
     set.interval = static_cast<std::uint64_t>(interval_ns_);
-    return outcome("cuptiPmSamplingSetConfig", call(library_->sampling.set_config, set));
+    return library_->outcome("cuptiPmSamplingSetConfig", call(sampling_.set_config, set));
   }
 
   status clear_image() {
@@ -159,14 +152,14 @@ class device_sampler {
     clear.object = object_;
     clear.size = image_.size();
     clear.image = image_.data();
-    return outcome("cuptiPmSamplingCounterDataImageInitialize",
-                   call(library_->sampling.counter_data_initialize, clear));
+    return library_->outcome("cuptiPmSamplingCounterDataImageInitialize",
+                             call(sampling_.counter_data_initialize, clear));
   }
 
   status start() {
     cupti::sampling::start_params params;
     params.object = object_;
-    status const done = outcome("cuptiPmSamplingStart", call(library_->sampling.start, params));
+    status const done = library_->outcome("cuptiPmSamplingStart", call(sampling_.start, params));
     running_ = done.ok();
     return done;
   }
@@ -175,15 +168,15 @@ class device_sampler {
     cupti::sampling::counter_data_info_params info;
     info.image = image_.data();
     info.size = image_.size();
-    status done = outcome("cuptiPmSamplingGetCounterDataInfo",
-                          call(library_->sampling.counter_data_info, info));
+    status done = library_->outcome("cuptiPmSamplingGetCounterDataInfo",
+                                    call(sampling_.counter_data_info, info));
     for (std::size_t i = 0; done && i < info.completed; ++i) {
       cupti::sampling::sample_info_params when;
       when.object = object_;
       when.image = image_.data();
       when.size = image_.size();
       when.sample = i;
-      bool good = call(library_->sampling.sample_info, when) == cupti::result::success &&
+      bool good = call(sampling_.sample_info, when) == cupti::result::success &&
                   when.end > when.begin && when.begin != 0;
       good = good && chosen_.config.evaluate(image_, i, values_).ok();
       counted_sample made{
@@ -213,16 +206,11 @@ class device_sampler {
     last_end_ = larger(last_end_, end);
   }
 
-  status outcome(char const* what, cupti::result code) const {
-    if (code == cupti::result::success) return {};
-    return {errc_of(code), library_->describe(what, code)};
-  }
-
   profiler_library const* library_ = nullptr;
+  cupti::sampling::table sampling_;
   cupti::sampling::sampling_object* object_ = nullptr;
   std::size_t device_ = 0;
   std::int64_t interval_ns_ = 0;
-  bool is_chosen_ = false;
   bool running_ = false;
   bool stands_still_ = false;  // records were lost
   std::string chip_;

@@ -1,7 +1,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
-#include <strata/collect/counters/cupti_sampling.hpp>
+#include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 
 #include <limits>
@@ -26,7 +26,6 @@ constexpr errc errc_of(cupti::result code) noexcept { return cupti::meaning_of(c
 /// Threads: get() from any; the members are constant afterwards.
 struct profiler_library : cupti_file {
   cupti::profiler::table api;
-  cupti::sampling::table sampling;
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
   bool needs_driver = false;  // it needs one to answer about chips, and `problem` says so
 
@@ -39,6 +38,12 @@ struct profiler_library : cupti_file {
                                       << path << ": install all of CUPTI");
     return cupti_file::describe(
         call, code, meaning.when_counting != nullptr ? meaning.when_counting : meaning.fix);
+  }
+
+  /// What a call's code says. Errors: by errc_of, in the words of describe().
+  status outcome(char const* what, cupti::result code) const {
+    if (code == cupti::result::success) return {};
+    return {errc_of(code), describe(what, code)};
   }
 
   /// Begins CUPTI's profiling in this process, for all that profiles in it. Nobody ends it:
@@ -55,7 +60,7 @@ struct profiler_library : cupti_file {
     if (!open(library, driver_major)) return;
     open_host_library();
     if (!bind(library)) return;
-    bind_sampling(library);
+    (void)library.bind("cuptiPmSamplingGetCounterAvailability", api.device_availability);
     if (driver_major == 0 && is_13_2(library)) {
       needs_driver = true;
       problem = path +
@@ -92,23 +97,6 @@ struct profiler_library : cupti_file {
         slash == std::string::npos ? std::string{} : path.substr(0, slash + 1);
     host_library =
         host.open((beside + "libnvperf_host.so").c_str()) || host.open("libnvperf_host.so");
-  }
-
-  /// What only sampling needs.
-  void bind_sampling(dynamic_library const& library) {
-    const library_function wanted[] = {
-        {"cuptiPmSamplingGetCounterAvailability", &api.device_availability},
-        {"cuptiPmSamplingEnable", &sampling.enable},
-        {"cuptiPmSamplingDisable", &sampling.disable},
-        {"cuptiPmSamplingSetConfig", &sampling.set_config},
-        {"cuptiPmSamplingStart", &sampling.start},
-        {"cuptiPmSamplingStop", &sampling.stop},
-        {"cuptiPmSamplingDecodeData", &sampling.decode},
-        {"cuptiPmSamplingGetCounterDataSize", &sampling.counter_data_size},
-        {"cuptiPmSamplingCounterDataImageInitialize", &sampling.counter_data_initialize},
-        {"cuptiPmSamplingGetCounterDataInfo", &sampling.counter_data_info},
-        {"cuptiPmSamplingCounterDataGetSampleInfo", &sampling.sample_info}};
-    for (library_function const& function : wanted) (void)library.bind(function);
   }
 
   /// Fills the table.
@@ -235,34 +223,32 @@ class cupti_host {
     params.object = object_;
     params.names = names.data();
     params.count = names.size();
-    return outcome("cuptiProfilerHostConfigAddMetrics", call(library_->api.add_metrics, params));
+    return library_->outcome("cuptiProfilerHostConfigAddMetrics",
+                             call(library_->api.add_metrics, params));
   }
 
   /// The image with which a device is configured, and the passes that it takes.
   status make_image(vec<std::uint8_t>& image, std::size_t& passes) {
     cupti::profiler::config_image_size_params size;
     size.object = object_;
-    status made =
-        outcome("cuptiProfilerHostGetConfigImageSize", call(library_->api.config_image_size, size));
+    status made = library_->outcome("cuptiProfilerHostGetConfigImageSize",
+                                    call(library_->api.config_image_size, size));
     if (!made) return made;
     image.assign(size.size, 0);
     cupti::profiler::config_image_params fill;
     fill.object = object_;
     fill.size = image.size();
     fill.image = image.data();
-    made = outcome("cuptiProfilerHostGetConfigImage", call(library_->api.config_image, fill));
+    made = library_->outcome("cuptiProfilerHostGetConfigImage",
+                             call(library_->api.config_image, fill));
     if (!made) return made;
     cupti::profiler::pass_count_params count;
     count.size = image.size();
     count.image = image.data();
-    made = outcome("cuptiProfilerHostGetNumOfPasses", call(library_->api.pass_count, count));
+    made =
+        library_->outcome("cuptiProfilerHostGetNumOfPasses", call(library_->api.pass_count, count));
     passes = count.passes;
     return made;
-  }
-
-  status outcome(char const* what, cupti::result code) const {
-    if (code == cupti::result::success) return {};
-    return {errc_of(code), library_->describe(what, code)};
   }
 
  private:
@@ -300,8 +286,8 @@ class metric_config {
     params.names = pointers_.data();
     params.count = pointers_.size();
     params.values = values.data();
-    status done = host_.outcome("cuptiProfilerHostEvaluateToGpuValues",
-                                call(host_.library().api.evaluate, params));
+    status done = host_.library().outcome("cuptiProfilerHostEvaluateToGpuValues",
+                                          call(host_.library().api.evaluate, params));
     if (!done) values.assign(names_.size(), std::numeric_limits<double>::quiet_NaN());
     return done;
   }

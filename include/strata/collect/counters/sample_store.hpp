@@ -17,7 +17,6 @@ class sample_store {
     all_.counters = static_cast<std::uint32_t>(counters);
     writer_ = {};
     limit_ = bytes / 2;
-    halvings_ = 0;
     max_gap_ns_ = max_gap_ns;
     without_room_ = 0;
   }
@@ -33,8 +32,6 @@ class sample_store {
   }
 
   device_samples const& all() const noexcept { return all_; }
-  /// How often two became one.
-  unsigned halvings() const noexcept { return halvings_; }
   /// Samples that were not taken: memory was short, or too many stand alone between gaps.
   std::uint64_t without_room() const noexcept { return without_room_; }
 
@@ -81,7 +78,7 @@ class sample_store {
     counted_sample waiting;
     bool has_waiting = false;
     std::size_t const before = all_.coded.size();
-    bool const made = rewrite([&](sample_reader& reader, counted_sample& now) {
+    (void)rewrite([&](sample_reader& reader, counted_sample& now) {
       if (!std::exchange(has_waiting, false) && !reader.next(waiting)) return false;
       now = waiting;
       if (!reader.next(waiting)) return true;
@@ -92,14 +89,12 @@ class sample_store {
       for (std::size_t i = 0; i < all_.counters; ++i) now.counts[i] += waiting.counts[i];
       return true;
     });
-    halvings_ += made ? 1 : 0;
     if (all_.coded.size() + before / 16 > before) limit_ = 0;
   }
 
   device_samples all_;
   sample_writer writer_;
   std::size_t limit_ = 0;
-  unsigned halvings_ = 0;
   std::int64_t max_gap_ns_ = 0;
   std::uint64_t without_room_ = 0;
 };

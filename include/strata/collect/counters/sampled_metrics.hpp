@@ -31,35 +31,32 @@ struct sampled_metrics {
       return made.build();
     };
     status refusal;
-    vec<std::string> taken;
     auto const has = [&](std::string const& name) {
       metric_config alone;
       status const known = configure({name}, alone);
       if (refusal.ok()) refusal = known;
       return known.ok();
     };
+    vec<std::string> taken;
+    vec<absent_metric> absent;
     for (std::string const& key : expand_metrics(sampled_request)) {
-      vec<std::string> wanted = taken;
-      wanted.push_back(key);
-      metric_set made = resolve_metrics(wanted, has);
+      taken.push_back(key);
+      metric_set made = resolve_metrics(taken, has);
       metric_config together;
       if (made.find(key) == nullptr) {
         for (absent_metric const& missing : made.absent)
-          if (missing.key == key) set.absent.push_back(missing);
-        continue;
-      }
-      status const fits = configure(counters_of(made), together);
-      if (!fits || together.passes() != 1 ||
-          together.names().size() > counted_sample::max_counters) {
+          if (missing.key == key) absent.push_back(missing);
+      } else if (!configure(counters_of(made), together) || together.passes() != 1 ||
+                 together.names().size() > counted_sample::max_counters) {
         left_out.push_back({key, "it takes another pass of counting, and sampling has one"});
+      } else {
+        set = std::move(made);
+        config = std::move(together);
         continue;
       }
-      vec<absent_metric> missing = std::move(set.absent);
-      set = std::move(made);
-      set.absent = std::move(missing);
-      config = std::move(together);
-      taken = std::move(wanted);
+      taken.resize(taken.size() - 1);
     }
+    set.absent = std::move(absent);
     if (!taken.empty()) return {};
     return refusal.ok() ? status{errc::not_supported, "this chip has no counter of its memory"}
                         : refusal;
