@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -24,6 +25,7 @@
 
 #include "fake.hpp"
 #include "fake_profiler.hpp"
+#include "fake_sampling.hpp"
 
 namespace {
 
@@ -167,6 +169,18 @@ void fold(int calls) {
   }
 }
 
+/// The device is sampled meanwhile, unless memory ended before that.
+void be_sampled() {
+  for (int wait = 0; wait < 60 && CONTROL(fake_sampling_started)() == 0; ++wait) usleep(1000);
+  timespec now{};
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  auto const begin = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
+                     static_cast<std::uint64_t>(now.tv_nsec);
+  for (std::uint64_t i = 0; i < 5'000; ++i)
+    (void)CONTROL(fake_sample)(begin + i * 1000, begin + i * 1000 + 1000, 7.0 + double(i % 90));
+  for (int wait = 0; wait < 60 && CONTROL(fake_sampling_waiting)() != 0; ++wait) usleep(1000);
+}
+
 /// More kernels than wait to be summed up at a time.
 void fill_batch() {
   static char names[64][16];
@@ -253,6 +267,10 @@ std::string trigger_of(std::string const& settings) {
       usleep(150'000);  // the file is looked at ten times a second
       work(4);
     }
+  }
+  if (what == "live") {
+    work(2);
+    be_sampled();
   }
   what == "batch" ? fill_batch() : work(what == "start" ? 1 : 16);
   listened_to = strata::detail::active_listener() != nullptr;

@@ -123,6 +123,10 @@ TEST_CASE("memory ends while the device is counted") {
   check("device", "trace,formats=csv+json,counters=hbm+flops,kernels=*");
 }
 
+TEST_CASE("memory ends while the device is sampled") {
+  check("live", "trace,live,interval=20,formats=csv+json+recording");
+}
+
 TEST_CASE("memory ends while a batch is summed up: each record is in the sums once, or is lost") {
   work_folder const folder;
   fs::create_directories(folder / "");

@@ -34,6 +34,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <strata/base/clock.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/profile.hpp>
 #include <strata/session.hpp>
