@@ -2,6 +2,7 @@
 #include <strata/options.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_side.hpp>
+#include "live/attribution.hpp"
 #include "recording/recording.hpp"
 
 #include <cstdio>
@@ -22,7 +23,8 @@ class report_command final : public subcommand {
   std::string details() const override {
     return "FILE is a recording: profile.strata, which STRATA=formats=table+recording writes.\n\n"
            "  strata report strata-out\n"
-           "  strata report profile.strata --formats csv+json+trace --sort order --out late";
+           "  strata report profile.strata --formats csv+json+trace --sort order --out late\n"
+           "  strata report live-out --map traced-out";
   }
   void declare(arguments& takes) override {
     takes.required("FILE", file_,
@@ -31,6 +33,8 @@ class report_command final : public subcommand {
     std::string const about = "what is written, joined by +: " + formats + "; table+html";
     takes.option("--formats", formats_, about.c_str());
     takes.folder("--out", out_, "the folder of the files: report-out; a used one is left alone");
+    takes.option("--map", map_,
+                 "a recording of the program with a trace: whose work live sampled without one");
     takes.option("--sort", sort_, {"cost", "order", "name"},
                  "ranges: the longest first, as they ran, or by name");
   }
@@ -44,6 +48,12 @@ class report_command final : public subcommand {
     wanted.out = out_;
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
+    if (!map_.empty()) {
+      strata::profile traced;
+      if (!read_recording(name(), map_, traced)) return exit_code::unusable;
+      strata::status const mapped = strata::live::attribute_by_map(recorded, traced);
+      if (!mapped.ok()) return refuse(name(), "--map " + map_, mapped.message());
+    }
     auto here = strata::detail::report_files::look_around(true);
     here.out = "--out ";
     bool const whole = strata::detail::report_files(wanted, here).write(recorded).ok();
@@ -60,6 +70,7 @@ class report_command final : public subcommand {
   }
 
   std::string file_;
+  std::string map_;
   std::string formats_ = "table+html";
   std::string out_ = "report-out";
   std::string sort_ = "cost";

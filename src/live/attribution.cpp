@@ -2,15 +2,21 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
 #include "sample_split.hpp"
+#include "step_map.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,6 +44,64 @@ samples samples_of(profile const& source) {
   return made;
 }
 
+bool is_hbm(counter_set const& set, std::size_t counter) {
+  return level_of(set.names[counter]) == metric_level::hbm;
+}
+
+/// "Bytes of memory: 1.20 GB = 1.18 GB while work ran + 0.02 GB while none did (1.7 %). "
+std::string closure(counter_set const& set, sample_split const& made, std::size_t counters) {
+  double total = 0.0;
+  double idle = 0.0;
+  for (std::size_t i = 0; i < counters; ++i) {
+    if (!is_hbm(set, i)) continue;
+    total += made.total[i];
+    idle += made.unexplained[i];
+  }
+  if (!(total > 0.0)) return {};
+  return detail::sentence("Bytes of memory: ")
+         << detail::bytes_text(total) << " = " << detail::bytes_text(total - idle)
+         << " while work ran + " << detail::bytes_text(idle) << " while none did ("
+         << detail::fixed_string(100.0 * idle / total, 1) << " %). ";
+}
+
+/// Makes the values of a set of the first counters of a split, whose owners are nodes, times a
+/// factor. Owners without work are left out.
+void fill(counter_set& set, sample_split const& made, std::size_t all,
+          std::vector<std::uint32_t> const& node_of, double factor) {
+  auto const counters = static_cast<std::uint32_t>(all);
+  vec<std::string> names;
+  for (std::uint32_t i = 0; i < counters; ++i) names.push_back(set.names[i]);
+  for (std::uint32_t i = 0; i < counters; ++i)
+    names.push_back(detail::sampled_names::variance(set.names[i]));
+  for (std::string_view const name :
+       {detail::sampled_names::work, detail::sampled_names::covered, detail::sampled_names::shared})
+    names.emplace_back(name);
+  std::map<std::uint32_t, std::vector<double>> sums;  // by node, as the names
+  for (std::size_t owner = 0; owner < node_of.size(); ++owner) {
+    double const covered = made.covered_ns[owner];
+    if (!(made.work_ns[owner] > 0.0)) continue;
+    std::vector<double>& sum = sums[node_of[owner]];
+    sum.resize(names.size());
+    sum[2 * all] += factor * made.work_ns[owner];
+    sum[2 * all + 1] += factor * covered;
+    sum[2 * all + 2] += factor * made.shared_ns[owner];
+    if (!(covered > 0.0)) continue;
+    double const whole = factor * made.work_ns[owner] / covered;  // also of time without samples
+    for (std::size_t i = 0; i < all; ++i) {
+      double const deviation = whole * made.error(owner, i) / detail::sampled_names::deviations;
+      sum[i] += whole * made.value(owner, i);
+      sum[all + i] += deviation * deviation;
+    }
+  }
+  vec<counter_value> values;
+  for (auto const& [node, sum] : sums)
+    for (std::uint32_t i = 0; i < names.size(); ++i)
+      if (i >= 2 * counters || sum[2 * all + 1] > 0.0) values.push_back({node, i, sum[i]});
+  set.names = std::move(names);
+  set.origins = {};
+  set.values = std::move(values);
+}
+
 class attribution {
  public:
   attribution(profile& target, counter_set& set)
@@ -62,9 +126,10 @@ class attribution {
     sample_split const made =
         split_samples(given_, std::move(work), nodes_.size(), clock_error_ns, recorded());
     vec<step_traffic_record> traffic = traffic_of(steps);
-    fill(made);
+    fill(set_, made, given_.counters, nodes_, 1.0);
     target_.step_traffic = std::move(traffic);
-    set_.about = target_.samples.about + closure(made) + detail::describe_step_traffic(target_);
+    set_.about = target_.samples.about + closure(set_, made, given_.counters) +
+                 detail::describe_step_traffic(target_);
   }
 
  private:
@@ -99,56 +164,6 @@ class attribution {
     return made;
   }
 
-  void fill(sample_split const& made) {
-    auto const counters = static_cast<std::uint32_t>(given_.counters);
-    vec<std::string> names;
-    for (std::uint32_t i = 0; i < counters; ++i) names.push_back(set_.names[i]);
-    for (std::uint32_t i = 0; i < counters; ++i)
-      names.push_back(detail::sampled_names::variance(set_.names[i]));
-    for (std::string_view const name : {detail::sampled_names::work, detail::sampled_names::covered,
-                                        detail::sampled_names::shared})
-      names.emplace_back(name);
-    vec<counter_value> values;
-    for (std::uint32_t owner = 0; owner < nodes_.size(); ++owner) {
-      std::uint32_t const node = nodes_[owner];
-      double const covered = made.covered_ns[owner];
-      if (!(made.work_ns[owner] > 0.0)) continue;
-      values.push_back({node, 2 * counters, made.work_ns[owner]});
-      values.push_back({node, 2 * counters + 1, covered});
-      values.push_back({node, 2 * counters + 2, made.shared_ns[owner]});
-      if (!(covered > 0.0)) continue;
-      double const whole = made.work_ns[owner] / covered;  // also of the time without samples
-      for (std::uint32_t i = 0; i < counters; ++i) {
-        double const deviation = whole * made.error(owner, i) / detail::sampled_names::deviations;
-        values.push_back({node, i, whole * made.value(owner, i)});
-        values.push_back({node, counters + i, deviation * deviation});
-      }
-    }
-    set_.names = std::move(names);
-    set_.origins = {};
-    set_.values = std::move(values);
-  }
-
-  bool is_hbm(std::size_t counter) const {
-    return level_of(set_.names[counter]) == metric_level::hbm;
-  }
-
-  /// "Bytes of memory: 1.20 GB = 1.18 GB while work ran + 0.02 GB while none did (1.7 %). "
-  std::string closure(sample_split const& made) const {
-    double total = 0.0;
-    double idle = 0.0;
-    for (std::size_t i = 0; i < given_.counters; ++i) {
-      if (!is_hbm(i)) continue;
-      total += made.total[i];
-      idle += made.unexplained[i];
-    }
-    if (!(total > 0.0)) return {};
-    return detail::sentence("Bytes of memory: ")
-           << detail::bytes_text(total) << " = " << detail::bytes_text(total - idle)
-           << " while work ran + " << detail::bytes_text(idle) << " while none did ("
-           << detail::fixed_string(100.0 * idle / total, 1) << " %). ";
-  }
-
   /// When the device did the work of each step: from its first kernel or copy to its last, or to
   /// the first of the next step.
   std::vector<sample_span> times_of_steps() const {
@@ -178,7 +193,7 @@ class attribution {
     for (std::size_t k = 0; k < given_.size(); ++k) {
       double sum = 0.0;
       for (std::size_t i = 0; i < given_.counters; ++i)
-        if (is_hbm(i)) sum += given_.at(k)[i];
+        if (is_hbm(set_, i)) sum += given_.at(k)[i];
       known.values.push_back(static_cast<double>(given_.times[k].end - given_.times[k].begin));
       known.values.push_back(sum);
     }
@@ -199,17 +214,299 @@ class attribution {
   std::vector<std::uint32_t> nodes_;  // by owner
 };
 
+/// The set of sampled counters, if its samples can be read.
+counter_set* sampled_set(profile& target) {
+  std::size_t const counters = target.samples.counters;
+  for (counter_set& set : target.counter_sets)
+    if (set.name == counter_set::live && set.method == counting::sampled && set.kernels.empty() &&
+        counters <= set.names.size() && counters <= detail::counted_sample::max_counters &&
+        counters != 0 && !target.samples.coded.empty())
+      return &set;
+  return nullptr;
+}
+
+std::int64_t median(std::vector<std::int64_t> values) {
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The work of a usual step: of those with as much work as most have, the one of median length.
+struct usual_step {
+  step_map map;
+  std::vector<std::uint32_t> nodes;  // by owner
+  std::int64_t begins_after = 0;     // the host's begin of the step
+  bool has_bytes = false;            // of what was sampled with the trace; else time stands for it
+  double bytes = 0.0;
+
+  explicit usual_step(profile const& traced) {
+    struct work {
+      std::int64_t begin, end;
+      std::uint32_t node;
+    };
+    std::vector<std::vector<work>> steps(traced.steps.size());
+    std::uint32_t const device =
+        traced.kernels.empty() ? 0 : std::uint32_t{traced.kernels[0].device};
+    detail::launch_index(traced).visit_work([&](auto const& record, std::uint32_t launch) {
+      std::uint32_t const step = traced.launches[launch].step;
+      auto const at =
+          std::partition_point(traced.steps.begin(), traced.steps.end(),
+                               [step](step_record const& each) { return each.step < step; });
+      if (record.device != device || at == traced.steps.end() || at->step != step) return;
+      steps[static_cast<std::size_t>(at - traced.steps.begin())].push_back(
+          {record.begin, std::max(record.end, record.begin + 1), record.node});
+    });
+    std::map<std::size_t, std::size_t> sizes;
+    for (std::vector<work>& each : steps) {
+      std::sort(each.begin(), each.end(),
+                [](work const& a, work const& b) { return a.begin < b.begin; });
+      if (!each.empty()) ++sizes[each.size()];
+    }
+    if (sizes.empty()) return;
+    std::size_t const size =
+        std::max_element(sizes.begin(), sizes.end(), [](auto const& a, auto const& b) {
+          return a.second < b.second;
+        })->first;
+    auto const length = [](std::vector<work> const& step) {
+      std::int64_t end = 0;
+      for (work const& each : step) end = std::max(end, each.end);
+      return end - step.front().begin;
+    };
+    std::vector<std::size_t> usual;
+    std::vector<std::int64_t> late;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].size() != size) continue;
+      usual.push_back(i);
+      late.push_back(steps[i].front().begin - traced.steps[i].begin);
+    }
+    begins_after = median(late);
+    std::sort(usual.begin(), usual.end(),
+              [&](std::size_t a, std::size_t b) { return length(steps[a]) < length(steps[b]); });
+    std::vector<work> const& chosen = steps[usual[usual.size() / 2]];
+    std::vector<double> const rates = rates_of(traced);
+    std::map<std::uint32_t, std::uint32_t> owners;
+    for (work const& each : chosen) {
+      auto const [owner, is_new] =
+          owners.try_emplace(each.node, static_cast<std::uint32_t>(nodes.size()));
+      if (is_new) nodes.push_back(each.node);
+      double const rate = has_bytes ? rates[each.node] : 1.0;
+      std::int64_t const begin = each.begin - chosen.front().begin;
+      std::int64_t const end = each.end - chosen.front().begin;
+      map.work.push_back({begin, end, owner->second, rate * static_cast<double>(end - begin)});
+      bytes += map.work.back().bytes;
+    }
+  }
+
+ private:
+  /// Bytes in a ns, by node, if they were sampled.
+  std::vector<double> rates_of(profile const& traced) {
+    counter_set const& set = traced.counters(counter_set::live);
+    std::size_t const at = set.names.index_of(detail::sampled_names::work);
+    std::vector<double> rates(traced.nodes.size(), 0.0);
+    std::vector<double> ns(traced.nodes.size(), 0.0);
+    for (counter_value const& value : set.values) {
+      if (value.counter == at) ns[value.node] += value.value;
+      bool const is_bytes = value.counter < at && is_hbm(set, value.counter) &&
+                            set.names[value.counter].find("_variance.") == std::string::npos;
+      if (is_bytes) rates[value.node] += value.value;
+    }
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+      rates[i] = ns[i] > 0.0 ? rates[i] / ns[i] : 0.0;
+      has_bytes = has_bytes || rates[i] > 0.0;
+    }
+    return rates;
+  }
+};
+
+class map_attribution {
+ public:
+  map_attribution(profile& target, counter_set& set, profile const& traced)
+      : target_(target), set_(set), traced_(traced), usual_(traced), given_(samples_of(target)) {}
+
+  status run() {
+    if (usual_.map.work.empty())
+      return {errc::bad_argument,
+              "the map has no step with work on the GPU: record it with STRATA=trace, and mark "
+              "steps"};
+    if (usual_.map.work.size() > most_work)
+      return {errc::bad_argument,
+              "the steps of the map have more than 200,000 kernels: mark "
+              "smaller ones"};
+    sampled_steps const steps = choose_steps();
+    if (steps.begins.empty())
+      return {errc::bad_argument,
+              "it has no step that was sampled from its begin to its end: mark steps, and record "
+              "for longer"};
+    find_nodes();
+    add_bytes();
+    std::size_t const counters = given_.counters - 1;
+    mapped_traffic const made = map_traffic(usual_.map, steps, given_);
+    std::size_t const fits = steps.begins.size() - made.misfits.size();
+    if (made.groups.empty() || fits == 0)
+      return {errc::bad_argument,
+              "none of its steps looks like the map: record the map again, with what runs now"};
+    auto const all = static_cast<double>(target_.steps.size() + target_.summed_steps.count());
+    std::string about = target_.samples.about + closure(set_, made.split, counters) +
+                        detail::describe_step_traffic(target_) + describe(steps, made);
+    std::vector<std::uint32_t> node_of(usual_.nodes.size(), root_node);
+    for (traffic_group const& group : made.groups)
+      node_of[group.owners.front()] = node_of_group(group);
+    for (traffic_group const& group : made.groups)
+      if (group.owners.size() > 1) about += describe(group, static_cast<double>(fits));
+    fill(set_, made.split, counters, node_of, all / static_cast<double>(fits));
+    set_.about = std::move(about);
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t most_work = 200'000;  // in all steps that the map is laid over
+  static constexpr std::size_t block = 32;           // of steps that follow each other
+
+  /// The steps that were sampled without a gap, or blocks of them where they are many.
+  sampled_steps choose_steps() {
+    std::vector<std::int64_t> all;
+    std::vector<std::uint32_t> numbers;
+    std::size_t at = 0;
+    std::int64_t const length = usual_.map.length();
+    for (step_traffic_record const& known : target_.step_traffic) {
+      while (at < target_.steps.size() && target_.steps[at].step < known.step) ++at;
+      if (at == target_.steps.size() || target_.steps[at].step != known.step) continue;
+      std::int64_t const begin = target_.steps[at].begin + usual_.begins_after;
+      if (!all.empty() && begin < all.back() + length / 2) continue;  // cannot be
+      all.push_back(begin);
+      numbers.push_back(known.step);
+    }
+    sampled_steps made;
+    made.counter = given_.counters;  // the one that add_bytes adds
+    if (all.empty()) return made;
+    std::vector<std::int64_t> periods{length};
+    for (std::size_t i = 1; i < all.size(); ++i) periods.push_back(all[i] - all[i - 1]);
+    made.tolerance_ns = std::max<std::int64_t>(0, median(periods)) / 4;
+    std::size_t const most = std::max<std::size_t>(1, most_work / usual_.map.work.size());
+    std::size_t const blocks = std::max<std::size_t>(1, most / block);
+    std::size_t const size = std::min(block, most);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all.size() > most) {  // the begin of the block that it would be in
+        std::size_t const number = i * blocks / all.size();
+        std::size_t const first = (number * all.size() + blocks - 1) / blocks;
+        if (i - first >= size) continue;
+      }
+      made.begins.push_back(all[i]);
+      numbers_.push_back(numbers[i]);
+    }
+    return made;
+  }
+
+  /// As one counter more, by which steps are aligned.
+  void add_bytes() {
+    samples made;
+    made.counters = given_.counters + 1;
+    made.times = given_.times;
+    for (std::size_t k = 0; k < given_.size(); ++k) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < given_.counters; ++i) {
+        made.values.push_back(given_.at(k)[i]);
+        if (is_hbm(set_, i)) sum += given_.at(k)[i];
+      }
+      made.values.push_back(sum);
+    }
+    given_ = std::move(made);
+  }
+
+  /// The ranges here of the same paths; of one that this run does not have, the last one above it.
+  void find_nodes() {
+    using place = std::tuple<std::uint32_t, std::string_view, std::int64_t>;
+    std::map<place, std::uint32_t> here;
+    for (std::uint32_t i = 1; i < target_.nodes.size(); ++i) {
+      profile_node const& node = target_.nodes[i];
+      here.try_emplace({node.parent, target_.names[node.name], node.index}, i);
+    }
+    node_here_.assign(traced_.nodes.size(), root_node);
+    std::vector<bool> is_there(traced_.nodes.size(), true);
+    for (std::size_t i = 1; i < traced_.nodes.size(); ++i) {  // parents come first
+      profile_node const& node = traced_.nodes[i];
+      std::uint32_t const above = node_here_[node.parent];
+      auto const found = here.find({above, traced_.names[node.name], node.index});
+      is_there[i] = is_there[node.parent] && found != here.end();
+      node_here_[i] = is_there[i] ? found->second : above;
+    }
+  }
+
+  std::uint32_t node_of_group(traffic_group const& group) const {
+    std::uint32_t common = node_here_[usual_.nodes[group.owners.front()]];
+    for (std::uint32_t const owner : group.owners) {
+      std::uint32_t other = node_here_[usual_.nodes[owner]];
+      while (common != other)  // parents come first
+        (common > other ? common : other) = target_.nodes[std::max(common, other)].parent;
+    }
+    return common;
+  }
+
+  std::string describe(sampled_steps const& steps, mapped_traffic const& made) const {
+    detail::sentence text("By a map of the step with ");
+    text << usual_.map.work.size() << " kernels and copies, laid over " << steps.begins.size()
+         << " steps. ";
+    if (!made.misfits.empty())
+      text << made.misfits.size() << " of them do not look like the map, the first is step "
+           << numbers_[made.misfits.front()]
+           << ": their work is in no range, so record the map again if that goes on. ";
+    double const fits = static_cast<double>(steps.begins.size() - made.misfits.size());
+    double const now = made.total / fits;
+    constexpr double tolerance = 0.1;  // chosen
+    if (usual_.has_bytes && std::abs(now - usual_.bytes) > tolerance * usual_.bytes)
+      text << "A step moved " << detail::bytes_text(now) << " where the map has "
+           << detail::bytes_text(usual_.bytes) << ". ";
+    return text;
+  }
+
+  std::string path_of(std::uint32_t node) const {
+    constexpr int most_names = 8;
+    std::string path;
+    for (int i = 0; node != root_node && i < most_names; ++i) {
+      profile_node const& range = traced_.nodes[node];
+      std::string const name = detail::name_with_index(traced_.names[range.name], range.index);
+      path = path.empty() ? name : name + '/' + path;
+      node = range.parent;
+    }
+    return detail::path_label(path);
+  }
+
+  /// "Not told apart: a, b; 12.0 MB +- 0.3 MB a step, counted in block. "
+  std::string describe(traffic_group const& group, double steps) const {
+    constexpr std::size_t most_named = 4;
+    detail::sentence text("Not told apart: ");
+    for (std::size_t i = 0; i < std::min(group.owners.size(), most_named); ++i)
+      text << (i == 0 ? "" : ", ") << path_of(usual_.nodes[group.owners[i]]);
+    if (group.owners.size() > most_named)
+      text << " and " << group.owners.size() - most_named << " more";
+    return text << "; " << detail::bytes_text(group.bytes / steps) << " +- "
+                << detail::bytes_text(group.plus_minus / steps)
+                << " a step, counted in the range above them. ";
+  }
+
+  profile& target_;
+  counter_set& set_;
+  profile const& traced_;
+  usual_step usual_;
+  samples given_;
+  std::vector<std::uint32_t> node_here_;  // by node of the map
+  std::vector<std::uint32_t> numbers_;    // of the steps that the map is laid over
+};
+
 }  // namespace
 
 void attribute_samples(profile& target) {
-  if (!target.traced || target.samples.coded.empty()) return;
-  std::size_t const counters = target.samples.counters;
-  for (counter_set& set : target.counter_sets) {
-    bool const is_sampled = set.name == counter_set::live && set.method == counting::sampled &&
-                            set.kernels.empty() && counters <= set.names.size() &&
-                            counters <= detail::counted_sample::max_counters && counters != 0;
-    if (is_sampled) return attribution(target, set).run();
-  }
+  counter_set* const set = target.traced ? sampled_set(target) : nullptr;
+  if (set != nullptr) attribution(target, *set).run();
+}
+
+status attribute_by_map(profile& target, profile const& traced) {
+  if (target.traced)
+    return {errc::bad_argument,
+            "it has a trace, which says whose work was sampled: leave --map out"};
+  counter_set* const set = sampled_set(target);
+  if (set == nullptr) return {errc::bad_argument, "it has no samples: record it with STRATA=live"};
+  return map_attribution(target, *set, traced).run();
 }
 
 }  // namespace live

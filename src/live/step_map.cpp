@@ -75,28 +75,31 @@ class mapper {
     align();
     std::vector<std::uint32_t> groups(map_.owners());
     std::iota(groups.begin(), groups.end(), 0u);
+    if (!can_be_laid(groups)) return {};
     sample_split best = split(groups);
     merge(groups, best);
     std::map<std::uint32_t, traffic_group> found;
     for (std::uint32_t owner = 0; owner < groups.size(); ++owner)
       if (has_work(owner)) found[groups[owner]].owners.push_back(owner);
     for (auto& [group, traffic] : found) {
-      traffic.bytes = best.value(group, 0);
-      traffic.plus_minus = best.error(group, 0);
+      traffic.bytes = best.value(group, steps_.counter);
+      traffic.plus_minus = best.error(group, steps_.counter);
       made_.groups.push_back(std::move(traffic));
     }
-    made_.unexplained = best.unexplained.empty() ? 0.0 : best.unexplained[0];
-    made_.total = best.total.empty() ? 0.0 : best.total[0];
+    made_.unexplained = best.unexplained[steps_.counter];
+    made_.total = best.total[steps_.counter];
+    made_.split = std::move(best);
     return std::move(made_);
   }
 
  private:
   /// A step looks like its map where what was sampled follows what the map has, as far as this.
-  static constexpr double least_likeness = 0.7;  // chosen
+  static constexpr double least_likeness = 0.7;     // chosen
+  static constexpr std::int64_t least_samples = 6;  // chosen; of fewer any place looks alike
   /// A group stays apart whose interval is this part of its value at most, or that is this part of
   /// all.
-  static constexpr double wide = 0.5;     // chosen
-  static constexpr double little = 0.01;  // chosen
+  static constexpr double wide_part = 0.5;  // chosen
+  static constexpr double little = 0.01;    // chosen
 
   bool has_work(std::uint32_t owner) const noexcept {
     return std::any_of(map_.work.begin(), map_.work.end(),
@@ -117,7 +120,8 @@ class mapper {
                          [](sample_span const& sample, std::int64_t t) { return sample.end <= t; });
     double n = 0.0, x = 0.0, y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
     for (; first != times.end() && first->begin < begin + length_ + margin; ++first) {
-      double const seen = given_.at(static_cast<std::size_t>(first - times.begin()))[0];
+      double const seen =
+          given_.at(static_cast<std::size_t>(first - times.begin()))[steps_.counter];
       double const expected = course_.at(first->end - begin) - course_.at(first->begin - begin);
       n += 1.0;
       x += expected;
@@ -132,8 +136,14 @@ class mapper {
 
   /// Finds the begin of each step. Neighbours are seen too, half of the way to them at most.
   void align() {
-    std::int64_t const step = std::max<std::int64_t>(1, interval() / 8);
-    std::vector<double> likenesses;
+    if (length_ < least_samples * interval()) {
+      made_.begins = steps_.begins;
+      fits_.assign(steps_.begins.size(), true);
+      left_ns_ = steps_.tolerance_ns;
+      return;
+    }
+    left_ns_ = interval() / 4;
+    std::int64_t const step = std::max<std::int64_t>({1, interval() / 8, steps_.tolerance_ns / 64});
     for (std::size_t i = 0; i < steps_.begins.size(); ++i) {
       std::int64_t const about = steps_.begins[i];
       std::int64_t room = interval();
@@ -157,58 +167,63 @@ class mapper {
     }
   }
 
-  /// Splits the samples, with owners as groups say.
-  sample_split split(std::vector<std::uint32_t> const& groups) const {
+  std::vector<sampled_work> lay(std::vector<std::uint32_t> const& groups) const {
     std::vector<sampled_work> work;
-    std::vector<sample_span> recorded;
     for (std::size_t i = 0; i < made_.begins.size(); ++i) {
       if (!fits_[i]) continue;
       std::int64_t const begin = made_.begins[i];
-      recorded.push_back({begin, begin + length_});
       for (std::size_t k = 0; k < map_.work.size(); ++k) {
         mapped_work const& each = map_.work[k];
         work.push_back({begin + each.begin, begin + each.end, groups[each.owner],
                         static_cast<std::uint32_t>(k)});
       }
     }
-    // What is left of the times of a step when it is aligned.
-    std::int64_t const error = std::max<std::int64_t>(8, interval() / 4);
-    return split_samples(given_, std::move(work), groups.size(), error, std::move(recorded));
+    return work;
   }
 
-  /// As long as a group says little, it becomes one with the neighbour with which it says most.
+  bool can_be_laid(std::vector<std::uint32_t> const& groups) const {
+    std::vector<sample_span> times;
+    for (sampled_work const& each : lay(groups)) times.push_back({each.begin, each.end});
+    return can_run_together(given_.times, times) && can_run_together(times, times);
+  }
+
+  /// Splits the samples, with owners as groups say.
+  sample_split split(std::vector<std::uint32_t> const& groups) const {
+    std::vector<sample_span> recorded;
+    for (std::size_t i = 0; i < made_.begins.size(); ++i)
+      if (fits_[i]) recorded.push_back({made_.begins[i], made_.begins[i] + length_});
+    // What is left of the times of a step when it is aligned.
+    std::int64_t const error = std::max<std::int64_t>(8, left_ns_);
+    return split_samples(given_, lay(groups), groups.size(), error, std::move(recorded));
+  }
+
+  /// As long as a group says little, it becomes one with that neighbour which says least, since
+  /// what the one has too much of the other lacks. In each round all such groups do.
   void merge(std::vector<std::uint32_t>& groups, sample_split& best) const {
-    for (std::size_t round = 0; round < groups.size(); ++round) {
-      std::uint32_t worst = 0;
-      double widest = 0.0;
+    constexpr int max_rounds = 15;
+    for (int round = 0; round < max_rounds; ++round) {
+      std::vector<std::uint32_t> wide;
       for (std::uint32_t group = 0; group < groups.size(); ++group) {
-        double const value = best.value(group, 0);
-        double const error = best.error(group, 0);
-        bool const counts = std::max(value, error) > little * best.total[0];
-        if (!counts || error <= wide * value || error <= widest) continue;
-        widest = error;
-        worst = group;
+        double const value = best.value(group, steps_.counter);
+        double const error = best.error(group, steps_.counter);
+        bool const counts = std::max(value, error) > little * best.total[steps_.counter];
+        if (counts && error > wide_part * value) wide.push_back(group);
       }
-      if (!(widest > 0.0)) return;
-      bool found = false;
-      double least = widest;
-      std::vector<std::uint32_t> next;
-      sample_split next_split;
-      for (std::uint32_t const other : neighbours(groups, worst)) {
-        std::vector<std::uint32_t> tried = groups;
-        for (std::uint32_t& group : tried)
-          if (group == worst || group == other) group = std::min(worst, other);
-        sample_split made = split(tried);
-        double const error = made.error(std::min(worst, other), 0);
-        if (found && !(error < least)) continue;
-        found = true;
-        least = error;
-        next = std::move(tried);
-        next_split = std::move(made);
+      std::vector<std::uint32_t> next = groups;
+      for (std::uint32_t const group : wide) {
+        std::uint32_t widest = group;
+        for (std::uint32_t const other : neighbours(groups, group))
+          if (widest == group ||
+              best.error(other, steps_.counter) > best.error(widest, steps_.counter))
+            widest = other;
+        std::uint32_t const a = next[group];
+        std::uint32_t const b = next[widest];
+        for (std::uint32_t& each : next)
+          if (each == a || each == b) each = std::min(a, b);
       }
-      if (!found) return;
+      if (next == groups) return;
       groups = std::move(next);
-      best = std::move(next_split);
+      best = split(groups);
     }
   }
 
@@ -232,6 +247,7 @@ class mapper {
   std::int64_t length_;
   course course_;
   std::vector<bool> fits_;
+  std::int64_t left_ns_ = 0;  // that a step may be off by
   mapped_traffic made_;
 };
 

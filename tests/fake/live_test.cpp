@@ -1,6 +1,7 @@
 // Sessions with `live`: samples of the device go to the ranges whose work ran meanwhile.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <ctime>
@@ -358,6 +359,115 @@ TEST_CASE("a recorder without the analysis adds up by step, and its recording sa
     CHECK(fake::says(table.note(cell(p, "a", "hbm_bytes")), "strata explain"));
     CHECK(p.samples.coded.size() < 25 * p.samples.count);
   }
+}
+
+namespace {
+
+/// Steps of some ms, in which `a` moves 40 in a us and `b` 10; or the other way round in time.
+/// The host marks them, and the device begins later.
+void run_for_map(int steps, int first_other = 1000, double more = 1.0) {
+  for (int i = 0; i < steps; ++i) {
+    std::int64_t const begin = strata::detail::realtime_ns();
+    bool const other = i >= first_other;
+    auto const at = [&](int us) { return other ? 4200 - us : us; };
+    {
+      STRATA_STEP();
+      {
+        STRATA_RANGE("a");
+        kernel(begin, std::min(at(500), at(1500)), std::max(at(500), at(1500)), "one");
+      }
+      {
+        STRATA_RANGE("b");
+        kernel(begin, std::min(at(2000), at(3600)), std::max(at(2000), at(3600)), "two");
+      }
+      rest(5);
+    }
+    std::int64_t const end = strata::detail::realtime_ns();
+    for (std::int64_t t = begin; t + 70'000 <= end; t += 70'000) {
+      double bytes = 0.0;
+      for (std::int64_t ns = t; ns < t + 70'000; ns += 1000) {
+        auto const us = at(static_cast<int>((ns - begin) / 1000));
+        if (us >= 500 && us < 1500) bytes += 40.0;
+        if (us >= 2000 && us < 3600) bytes += 10.0 * more;
+      }
+      (void)fake_sample(static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(t + 70'000),
+                        bytes);
+    }
+  }
+  rest(10);
+}
+
+profile record_for_map(std::string const& options, int steps, int first_other = 1000,
+                       double more = 1.0) {
+  live session(options);
+  await_sampling();
+  {
+    STRATA_STEP();  // while which the sampling begins
+    rest(20);
+  }
+  run_for_map(steps, first_other, more);
+  session.stop();
+  return session.profile();
+}
+
+}  // namespace
+
+TEST_CASE("live alone: a map of a traced step says whose the samples are") {
+  profile const traced = record_for_map("trace,live,interval=70", 12);
+  profile alone = record_for_map("live,interval=70", 30);
+  CHECK(std::isnan(cell(alone, "a", "hbm_bytes").value));
+  double const whole = cell(alone, "", "hbm_bytes", counter_scope::total).value;
+  REQUIRE(strata::live::attribute_by_map(alone, traced).ok());
+  std::string const& about = alone.counters(counter_set::live).about;
+  INFO(about);
+  counter_cell const a = cell(alone, "a", "hbm_bytes");
+  counter_cell const b = cell(alone, "b", "hbm_bytes");
+  CHECK(std::abs(a.value - 80'000.0) <= a.plus_minus + 0.02 * 80'000.0);
+  CHECK(std::abs(b.value - 32'000.0) <= b.plus_minus + 0.02 * 32'000.0);
+  CHECK(a.value == doctest::Approx(80'000.0).epsilon(0.08));
+  CHECK(b.value == doctest::Approx(32'000.0).epsilon(0.08));
+  CHECK(a.value + b.value == doctest::Approx(whole).epsilon(0.08));
+  CHECK(fake::says(about, "By a map of the step with 2 kernels and copies, laid over"));
+  CHECK(fake::says(about, "while work ran"));
+  CHECK(!fake::says(about, "do not look like the map"));
+  CHECK(!fake::says(about, "where the map has"));
+}
+
+TEST_CASE("live alone: steps that are others than the map's are counted and said") {
+  profile const traced = record_for_map("trace,live,interval=70", 12);
+  SUBCASE("in another order") {
+    profile alone = record_for_map("live,interval=70", 30, 24);
+    REQUIRE(strata::live::attribute_by_map(alone, traced).ok());
+    std::string const& about = alone.counters(counter_set::live).about;
+    INFO(about);
+    CHECK(fake::says(about, "of them do not look like the map, the first is step 25"));
+    CHECK(cell(alone, "a", "hbm_bytes").value == doctest::Approx(80'000.0).epsilon(0.08));
+  }
+  SUBCASE("with other traffic") {
+    profile alone = record_for_map("live,interval=70", 30, 1000, 3.0);
+    REQUIRE(strata::live::attribute_by_map(alone, traced).ok());
+    std::string const& about = alone.counters(counter_set::live).about;
+    INFO(about);
+    CHECK(fake::says(about, "where the map has"));
+    CHECK(cell(alone, "b", "hbm_bytes").value == doctest::Approx(96'000.0).epsilon(0.08));
+  }
+}
+
+TEST_CASE("a map is refused where it is of no use") {
+  profile const traced = record_for_map("trace,live,interval=70", 3);
+  profile alone = record_for_map("live,interval=70", 3);
+  auto const refusal = [](profile target, profile const& map) {
+    strata::status const outcome = strata::live::attribute_by_map(target, map);
+    CHECK(outcome.code() == strata::errc::bad_argument);
+    return outcome.message();
+  };
+  CHECK(fake::says(refusal(traced, traced), "leave --map out"));
+  CHECK(fake::says(refusal(alone, alone), "record it with STRATA=trace"));
+  CHECK(fake::says(refusal(alone, {}), "record it with STRATA=trace"));
+  CHECK(fake::says(refusal({}, traced), "record it with STRATA=live"));
+  profile without = alone;
+  without.step_traffic = {};
+  CHECK(fake::says(refusal(without, traced), "sampled from its begin to its end"));
 }
 
 TEST_CASE("a recording that says that more ran at once than can is not split") {

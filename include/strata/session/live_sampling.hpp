@@ -98,18 +98,12 @@ class live_sampling {
     return true;
   }
 
-  /// stop() returned false.
-  static status lost() {
-    return {errc::unavailable,
-            "live: CUPTI does not come back from a call, and what was sampled is lost"};
-  }
-
-  /// The same, where counters are to be counted.
-  static status in_the_way() {
-    return {errc::busy,
-            "counters are not counted: live has the counters of the device, and CUPTI does not "
-            "come back from a call; leave live out"};
-  }
+  /// What to say where stop() returned false, and where counters are to be counted then.
+  static constexpr char const* lost =
+      "live: CUPTI does not come back from a call, and what was sampled is lost";
+  static constexpr char const* in_the_way =
+      "counters are not counted: live has the counters of the device, and CUPTI does not come back "
+      "from a call; leave live out";
 
   /// Adds what was sampled, and what was lost. Requires: stop() returned true, and the records are
   /// in the profile, in its times.

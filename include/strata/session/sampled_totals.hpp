@@ -7,7 +7,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Adds up the samples of a profile: all of them, or those of its steps, for all of their time. The
+/// Adds up the samples of a profile: all of them, or those of its steps, for all steps. The
 /// steps get their bytes while the host was in them. Whose it was is found out where a recording is
 /// explained (src/live/attribution.hpp).
 inline void add_sampled_totals(profile& target, counter_set& set) {
@@ -20,11 +20,14 @@ inline void add_sampled_totals(profile& target, counter_set& set) {
   vec<step_sums> by_step(steps.size());
   bool const of_steps = samples.only_steps && !steps.empty();
   double totals[counted_sample::max_counters] = {};
+  bool is_hbm[counted_sample::max_counters] = {};
+  for (std::size_t i = 0; i < samples.counters; ++i)
+    is_hbm[i] = level_of(set.names[i]) == metric_level::hbm;
   sample_reader reader(samples);
   for (counted_sample now; reader.next(now);) {
     double bytes = 0.0;
     for (std::size_t i = 0; i < samples.counters; ++i)
-      if (level_of(set.names[i]) == metric_level::hbm) bytes += static_cast<double>(now.counts[i]);
+      if (is_hbm[i]) bytes += static_cast<double>(now.counts[i]);
     double in_steps = 0.0;
     std::size_t at = steps.count_first([&](step_record const& s) { return s.end <= now.begin; });
     for (; at < steps.size() && steps[at].begin < now.end; ++at) {
@@ -37,24 +40,20 @@ inline void add_sampled_totals(profile& target, counter_set& set) {
     for (std::size_t i = 0; i < samples.counters; ++i)
       totals[i] += (of_steps ? in_steps : 1.0) * static_cast<double>(now.counts[i]);
   }
-  double all_ns = 0.0;
-  double sampled_ns = 0.0;
+  double sampled_steps = 0.0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    auto const all = static_cast<double>(steps[i].end - steps[i].begin);
-    auto const sampled = static_cast<double>(by_step[i].sampled_ns);
-    all_ns += all;
-    sampled_ns += sampled;
-    if (all > 0.0 && sampled >= 0.99 * all)  // but for what is between two samples
+    std::int64_t const all = larger(steps[i].end - steps[i].begin, std::int64_t{1});
+    double const part = static_cast<double>(by_step[i].sampled_ns) / static_cast<double>(all);
+    sampled_steps += part;
+    if (part >= 0.99)  // but for what is between two samples
       target.step_traffic.push_back({steps[i].step, 0, by_step[i].bytes});
   }
   set.about += describe_step_traffic(target);
-  set.about += target.traced
-                   ? "Which range moved them says \"strata explain\" of the recording "
-                     "(formats=recording). "
-                   : "Nothing says which range moved them: record with trace,live for that. ";
-  if (of_steps && !(sampled_ns > 0.0)) return;
-  all_ns += static_cast<double>(target.summed_steps.sum());
-  double const scale = of_steps ? all_ns / sampled_ns : 1.0;
+  set.about += target.traced ? "Which range moved them: strata explain of profile.strata. "
+                             : "Which range moved them: strata report --map, or trace,live. ";
+  if (of_steps && !(sampled_steps > 0.0)) return;
+  auto const all = static_cast<double>(steps.size() + target.summed_steps.count());
+  double const scale = of_steps ? all / sampled_steps : 1.0;
   for (std::uint32_t i = 0; i < samples.counters; ++i)
     set.values.push_back({root_node, i, scale * totals[i]});
 }

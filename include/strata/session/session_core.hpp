@@ -73,7 +73,8 @@ class session_core : uncopied {
     attempt([this] { close_stream(); });
     nvtx_input_.give_back();
     bool const wanted = !windows_.used() || windows_.in_window();
-    if (!sampled) attempt([this] { problems_.all().push_back(live_sampling::lost()); });
+    if (!sampled)
+      attempt([this] { problems_.all().emplace_back(errc::unavailable, live_sampling::lost); });
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
     if (wanted && !taken) start_.refusal = problems_.short_of_memory("this run has no report");
@@ -104,7 +105,7 @@ class session_core : uncopied {
         counting_->by_program(request);
       });
     });
-    if (!sampled) return refuse_counters(live_sampling::in_the_way());
+    if (!sampled) return refuse_counters({errc::busy, live_sampling::in_the_way});
     if (alone) return counting_->ranges();
     return refuse_counters({errc::busy,
                             "counters are not counted here: a step of another thread has "
@@ -442,7 +443,7 @@ class session_core : uncopied {
     live_.choose_device();
     bool const counts = step >= steps_.plan.made().steps_before_counting();
     if (counts && !options_.counters.empty() && !counting_->done() && !end_live())
-      counting_->refuse(live_sampling::in_the_way());
+      counting_->refuse({errc::busy, live_sampling::in_the_way});
     counting_->begin_step(counts, is == phase::warmup);
   }
 

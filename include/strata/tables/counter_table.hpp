@@ -319,12 +319,11 @@ class counter_table_builder {
     if (std::string why = why_left_out(from); !why.empty()) return why;
     if (from.time && scope == counter_scope::self)
       return "GPU busy time is known only with the ranges below";
-    if (sums_.counted(row, scope) == 0) {
-      bool const is_split = counted_.names.contains(sampled_names::work);
-      if (is_split) return "no kernel or copy of it was recorded on the device that was sampled";
-      return source_.traced ? "whose work it was says strata explain of the recording"
-                            : "whose work it was is not known: record with trace,live";
-    }
+    if (sums_.counted(row, scope) == 0)
+      return counted_.names.contains(sampled_names::work)
+                 ? "no kernel or copy of it was recorded on the device that was sampled"
+                 : "whose work it was is not known here: strata explain of a recording of "
+                   "trace,live";
     if (!from.uncounted.empty()) return "not sampled: " + from.uncounted;
     for (std::size_t const counter : from.counters)
       if (sums_.ranges(row, counter, scope) == 0) return "nothing was sampled while its work ran";
