@@ -353,10 +353,10 @@ TEST_CASE("a recorder without the analysis adds up by step, and its recording sa
     CHECK(set.values.size() == set.names.size());  // of the root alone
     CHECK(cell(p, "", "hbm_bytes", counter_scope::total).value ==
           doctest::Approx(3200.0).epsilon(0.05));
-    CHECK(fake::says(set.about, "strata explain"));
+    CHECK(fake::says(set.about, "strata report"));
     strata::call_tree const tree(p);
     counter_table const table = make_counter_table(p, tree, counter_set::live);
-    CHECK(fake::says(table.note(cell(p, "a", "hbm_bytes")), "strata explain"));
+    CHECK(fake::says(table.note(cell(p, "a", "hbm_bytes")), "strata report"));
     CHECK(p.samples.coded.size() < 25 * p.samples.count);
   }
 }

@@ -49,7 +49,7 @@ inline void add_sampled_totals(profile& target, counter_set& set) {
       target.step_traffic.push_back({steps[i].step, 0, by_step[i].bytes});
   }
   set.about += describe_step_traffic(target);
-  set.about += target.traced ? "Which range moved them: strata explain of profile.strata. "
+  set.about += target.traced ? "Which range moved them: strata report profile.strata. "
                              : "Which range moved them: strata report --map, or trace,live. ";
   if (of_steps && !(sampled_steps > 0.0)) return;
   auto const all = static_cast<double>(steps.size() + target.summed_steps.count());

@@ -322,8 +322,7 @@ class counter_table_builder {
     if (sums_.counted(row, scope) == 0)
       return counted_.names.contains(sampled_names::work)
                  ? "no kernel or copy of it was recorded on the device that was sampled"
-                 : "whose work it was is not known here: strata explain of a recording of "
-                   "trace,live";
+                 : "whose work it was is not known here: read it by strata report";
     if (!from.uncounted.empty()) return "not sampled: " + from.uncounted;
     for (std::size_t const counter : from.counters)
       if (sums_.ranges(row, counter, scope) == 0) return "nothing was sampled while its work ran";
