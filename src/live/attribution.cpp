@@ -452,8 +452,8 @@ class map_attribution {
            << ": their work is in no range, so record the map again if that goes on. ";
     double const fits = static_cast<double>(steps.begins.size() - made.misfits.size());
     double const now = made.total / fits;
-    constexpr double tolerance = 0.1;  // chosen
-    if (usual_.has_bytes && std::abs(now - usual_.bytes) > tolerance * usual_.bytes)
+    constexpr double least = 0.1;  // chosen
+    if (usual_.has_bytes && std::abs(now - usual_.bytes) > least * usual_.bytes)
       text << "A step moved " << detail::bytes_text(now) << " where the map has "
            << detail::bytes_text(usual_.bytes) << ". ";
     return text;

@@ -206,7 +206,7 @@ TEST_CASE("what sampling lost is said") {
     fake_sampling_set_room(1000);
     run(3);
     session.stop();
-    CHECK(fake::has_problem(session.profile(), "the buffer of the hardware was full 1 times"));
+    CHECK(fake::has_problem(session.profile(), "were not sampled (full buffers of the hardware: 1)"));
     counter_cell const scaled = cell(session.profile(), "a", "hbm_bytes");
     CHECK(scaled.value == doctest::Approx(2400.0).epsilon(0.1));
     CHECK(scaled.note != 0);

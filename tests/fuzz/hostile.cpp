@@ -5,6 +5,7 @@
 #include "analyse/compare.hpp"
 #include "analyse/ledger.hpp"
 #include "analyse/rank_comparison.hpp"
+#include "live/attribution.hpp"
 #include "recording/recording.hpp"
 #include "report/comparison_files.hpp"
 
@@ -136,6 +137,15 @@ void rank(strata::profile const& read) {
   if (runs[0].recorded_steps != 0) (void)strata::compare_ranks(runs);
 }
 
+/// Its samples as those of a program without a trace, by a map of itself.
+void map(strata::profile const& read) {
+  strata::profile alone = read;
+  alone.traced = false;
+  strata::status const outcome = strata::live::attribute_by_map(alone, read);
+  require(outcome.ok() || !outcome.message().empty(), "a map is refused by a sentence");
+  fuzz::check_console(report_test::report_of(alone, 0));
+}
+
 void make_ledger(strata::profile const& read) {
   strata::byte_ledger const made = strata::make_ledger(read, {});
   fuzz::check_json(strata::ledger_json(made), "a ledger is JSON");
@@ -155,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     fuzz::check_console(outcome.message());
     return 0;
   }
-  switch (fuzz::choose(data, size, 6)) {
+  switch (fuzz::choose(data, size, 7)) {
     case 0:
       make_report_files(read);
       break;
@@ -170,6 +180,9 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       break;
     case 4:
       make_ledger(read);
+      break;
+    case 5:
+      map(read);
       break;
     default:
       fuzz::check_console(report_test::report_of(read, 0));

@@ -23,8 +23,8 @@ MAY_INCLUDE = {
     # An ordinary library, which nothing of include/ sees: pure functions of a profile too, and what hands them to sessions.
     "src/analyse": "base profile tables src/analyse",
     "src/report": "base profile tables options.hpp src/analyse src/report",  # the next command has the keys of the run
-    "src/live": "base profile src/live",
-    "src/recording": "base profile recording session src/recording",
+    "src/live": "base profile tables src/live",
+    "src/recording": "base profile recording session src/live src/recording",
     "src/ceilings": "base profile collect/cuda session src/analyse src/ceilings",
     "src": "base profile collect/counters session tables src/analyse src/live src/recording src/report src/ceilings src",
     "adapters": "base annotate profile adapters",

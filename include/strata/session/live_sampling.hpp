@@ -131,10 +131,10 @@ class live_sampling {
       return;
     }
     if (lost.overflows + lost.gaps != 0)
-      problems.emplace_back(errc::limit, sentence("live: the buffer of the hardware was full ")
-                                             << lost.overflows << " times, and "
+      problems.emplace_back(errc::limit, sentence("live: ")
                                              << time_text(double(lost.gap_ns))
-                                             << " were not sampled: choose a longer interval=");
+                                             << " were not sampled (full buffers of the hardware: "
+                                             << lost.overflows << "): choose a longer interval=");
     if (lost.without_value + misplaced + own_.store.without_room() != 0)
       problems.emplace_back(errc::limit, sentence("live: samples are missing, ")
                                              << own_.store.without_room()
