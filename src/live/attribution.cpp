@@ -25,7 +25,7 @@ namespace live {
 namespace {
 
 /// How far CUPTI's times of samples and of records may be apart.
-constexpr std::int64_t clock_error_ns = 1000;
+constexpr std::int64_t clocks_apart_ns = 1000;
 
 /// The samples of a profile in their order.
 samples samples_of(profile const& source) {
@@ -124,7 +124,7 @@ class attribution {
       return;
     }
     sample_split const made =
-        split_samples(given_, std::move(work), nodes_.size(), clock_error_ns, recorded());
+        split_samples(given_, std::move(work), nodes_.size(), clocks_apart_ns, recorded());
     vec<step_traffic_record> traffic = traffic_of(steps);
     fill(set_, made, given_.counters, nodes_, 1.0);
     target_.step_traffic = std::move(traffic);

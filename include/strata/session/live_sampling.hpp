@@ -115,7 +115,7 @@ class live_sampling {
                             "live: memory is short, and nothing more is sampled: free some, or "
                             "lower log= and buffers=");
     if (!own_.problem.ok()) problems.push_back(own_.problem);
-    sampling_losses const& lost = own_.sampler.losses();
+    sampling_losses const& missed = own_.sampler.losses();
     std::uint64_t const misplaced = own_.store.convert([&](std::int64_t& begin, std::int64_t& end) {
       if (!own_.clock.accept(begin, end, true)) return false;
       begin = own_.bridge.to_ns(begin, ticks);
@@ -130,16 +130,16 @@ class live_sampling {
             "live: there is no sample: the program ended too soon after it began to use CUDA");
       return;
     }
-    if (lost.overflows + lost.gaps != 0)
+    if (missed.overflows + missed.gaps != 0)
       problems.emplace_back(errc::limit, sentence("live: ")
-                                             << time_text(double(lost.gap_ns))
+                                             << time_text(double(missed.gap_ns))
                                              << " were not sampled (full buffers of the hardware: "
-                                             << lost.overflows << "): choose a longer interval=");
-    if (lost.without_value + misplaced + own_.store.without_room() != 0)
+                                             << missed.overflows << "): choose a longer interval=");
+    if (missed.without_value + misplaced + own_.store.without_room() != 0)
       problems.emplace_back(errc::limit, sentence("live: samples are missing, ")
                                              << own_.store.without_room()
                                              << " for want of memory (raise log=), and "
-                                             << lost.without_value + misplaced
+                                             << missed.without_value + misplaced
                                              << " without a value or a time that can be");
     target.samples = own_.store.take();
     target.samples.device = static_cast<std::uint32_t>(device_.load());
