@@ -211,7 +211,7 @@ struct steps_summary {
   /// The part of it in which copies from and to the host ran, and no kernel.
   double period_copies_alone_ns() const noexcept {
     double sum = copies_alone_ns;
-    for (copy_time const& copies : copies_between) sum += copies.alone_ns;
+    for (copy_time const& each : copies_between) sum += each.alone_ns;
     return detail::smaller(sum, period_busy_ns());
   }
   double period_idle_ns() const noexcept { return period_ns() - period_busy_ns(); }
