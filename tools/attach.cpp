@@ -69,7 +69,7 @@ class attach_command final : public subcommand {
       report_problem(name(), pid_,
                      "Strata has not begun in it, as it has no CUDA context and no range yet; a "
                      "program that it started has a process id of its own: pgrep -a NAME");
-      return exit_code::unusable;
+      return exit_code::found;
     }
     if (!process.known || !(process == whose()))
       return refuse(name(), pid_,
@@ -219,12 +219,12 @@ class attach_command final : public subcommand {
       report_problem(name(), pid_,
                      "It belongs to another user, whose rights this command cannot take: run it as "
                      "that user.");
-      return exit_code::unusable;
+      return exit_code::found;
     }
     if (!touch_or_make(reached(session.trigger))) {
       report_problem(name(), shown,
                      std::string("It cannot be touched: ") + std::strerror(errno) + ".");
-      return exit_code::unusable;
+      return exit_code::found;
     }
     print(
         "strata attach: a window of %s begins where its next step ends; its report will be in "

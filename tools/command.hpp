@@ -13,7 +13,7 @@ class arguments;
 /// The exit codes of all subcommands; docs/reference/command.md has what each means for which.
 enum class exit_code {
   fine = 0,
-  found = 1,           ///< a regression, a late rank, a sum that does not close
+  found = 1,           ///< a regression, a late rank, a sum that does not close, no window
   unusable = 2,        ///< arguments or files are not what they should be, or cannot be written
   undecided = 3,       ///< the runs do not tell
   not_runnable = 126,  ///< of a program that is to be run, as shells say it

@@ -107,7 +107,7 @@ namespace {
 constexpr char codes[] =
     R"(Exit codes of all commands:
   0  fine
-  1  found: a regression, a late rank, bytes that do not add up
+  1  found: a regression, a late rank, bytes that do not add up, a process that no window begins in
   2  unusable: an argument or a file is not what it should be, or the output cannot be written
   3  undecided: the runs or ranks that were compared do not tell)";
 
