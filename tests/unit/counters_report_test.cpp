@@ -97,6 +97,28 @@ std::vector<std::string> cells(std::string const& line) {
   return result;
 }
 
+/// Of counters.csv the header, the run, a range and one that launches nothing: rows are made alike.
+std::string chosen_rows(std::string const& tidy) {
+  std::string chosen;
+  for (std::string const& line : lines(tidy)) {
+    std::string const id = cells(line)[1];
+    if (id == "path_id" || id == "0" || id == "3" || id == "8") chosen += line + '\n';
+  }
+  return chosen;
+}
+
+/// A line for each element of its lists.
+std::string listed(nlohmann::json const& counters) {
+  std::string text;
+  for (auto const& [key, value] : counters.items()) {
+    if (!value.is_array())
+      text += key + ": " + value.dump() + '\n';
+    else
+      for (nlohmann::json const& each : value) text += key + ": " + each.dump() + '\n';
+  }
+  return text;
+}
+
 nlohmann::json const& of_path(nlohmann::json const& counters, std::string_view path) {
   for (nlohmann::json const& each : counters["values"])
     if (each["path"] == path) return each;
@@ -144,11 +166,12 @@ TEST_CASE("rates are of the steps that the step's time is of, without a first on
 
 TEST_CASE("the counter reports are as they were") {
   reported const small(counter_sample().made);
-  CHECK(small.tidy() == golden("counters.csv", small.tidy()));
+  std::string const tidy = chosen_rows(small.tidy());
+  CHECK(tidy == golden("counters.csv", tidy));
   CHECK(small.wide() == golden("counters_wide.csv", small.wide()));
   CHECK(small.table(120) == golden("counters_small_120.txt", small.table(120)));
-  std::string const json = small.json().dump(1) + '\n';
-  CHECK(json == golden("counters.json", json));
+  std::string const json = listed(small.json());
+  CHECK(json == golden("counters_json.txt", json));
   reported const large(everything().made);
   for (int const width : {80, 120, 300}) {
     std::string const name = "counters_" + std::to_string(width) + ".txt";
