@@ -112,10 +112,10 @@ class Checks:
         self.that(result.returncode == 0 and not result.stdout + result.stderr, name,
                   f"  exit code {result.returncode}\n{result.stdout}{result.stderr}")
 
-    def all_succeed(self, jobs):
+    def all_succeed(self, jobs, **options):
         """jobs: (name, argv, stdin) each; as many at a time as there are cores."""
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            return list(pool.map(lambda j: self.succeeds(j[0], j[1], stdin=j[2]), jobs))
+            return list(pool.map(lambda j: self.succeeds(j[0], j[1], stdin=j[2], **options), jobs))
 
     def end(self):
         print(f"{self.done - len(self.failed)} of {self.done} checks passed")
