@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the tests see careless faults: each line of mutants.txt is one.
 
-    run.py [--jobs N] [--only PATTERN] [--update]
+    run.py [--jobs N] [--only PATTERN...] [--update]
 
 A copy of include/ and src/ gets all of them at once, each behind a switch; the unit and fake tests are built with it. All tests
 run with none, which also tells which tests come by each mutant. Then each mutant is switched on by itself, and the
@@ -11,7 +11,7 @@ a mutant, where that is more), a mutant 60 s: what takes longer in a test has fa
 The list of results is printed and written to build/mutants/results.txt. The exit status is 1 where less than 90 % are
 killed, where a listed killer does not kill, or where a text is not found exactly once in them.
 
---only tries those whose names match; --update writes into mutants.txt which test killed each.
+--only tries those whose names match one of the patterns; --update writes into mutants.txt which test killed each.
 """
 import argparse
 import collections
@@ -149,6 +149,10 @@ def find(mutants, sources):
         source, start = places[0]
         begin = source.places[start + len(before)]
         end = source.places[start + len(before) + len(original) - 1] + 1
+        line = source.text[source.text.rfind("\n", 0, begin) + 1:begin]
+        if len(re.findall(r'"', re.sub(r"\\.|'\"'", "", line))) % 2:
+            mutant.problem = "it begins within a text: ORIGINAL is the whole literal"
+            continue
         source.found.append((begin, end, mutant))
 
 
@@ -403,7 +407,7 @@ def update(results):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
-    arguments.add_argument("--only", default="*")
+    arguments.add_argument("--only", default=["*"], nargs="+")
     arguments.add_argument("--update", action="store_true")
     wanted = arguments.parse_args()
     begin = time.monotonic()
@@ -419,7 +423,7 @@ def main():
     passed = time.monotonic()
     print(f"{len(tests)} tests pass with no mutant on; built in {built - begin:.0f} s, run in {passed - built:.0f} s, "
           f"{processor_s():.0f} s of processors", flush=True)
-    chosen = [mutant for mutant in mutants if fnmatch.fnmatch(mutant.name, wanted.only)]
+    chosen = [mutant for mutant in mutants if any(fnmatch.fnmatch(mutant.name, each) for each in wanted.only)]
     results = []
     for result in with_places(wanted.jobs, lambda mutant, place: try_mutant(mutant, tests, place), chosen):
         results.append(result)
