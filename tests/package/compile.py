@@ -137,7 +137,8 @@ def device(checks, tool):
 
 def device_programs(checks, tool):
     """What runs on a device alone, so that it does not grow stale where there is none."""
-    base = [tool, f"-I{INCLUDE}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", "-std=c++17", "-arch=compute_90", MODES["on"], "--cuda"]
+    base = [tool, f"-I{INCLUDE}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'tests'}", "-std=c++17", "-arch=compute_90", MODES["on"], "--cuda",
+            "-DSTRATA_TEST_IS_COMPILED_ONLY=1"]
     base += [f'-DSTRATA_TEST_{folder}=""' for folder in ("DIR", "WORK_DIR")]
     doctest = os.environ.get("STRATA_DOCTEST_INCLUDE")
     base += [f"-I{doctest}"] if doctest else []
