@@ -1,5 +1,6 @@
 """Strata as a dependency, in each of the forms that the README names; and what an installation holds."""
 import csv
+import json
 import os
 import pathlib
 import re
@@ -160,7 +161,8 @@ def fetch_content(checks, prefix):
 
 def many(checks, prefix):
     """A large program in two folders that each ask for Strata: one compile of the implementation, which a static library
-    brings into programs that do not name it."""
+    brings into programs that do not name it. FetchContent adds the folder as add_subdirectory does: there the commands
+    are counted, and nothing is built."""
     cuda = nvcc() is not None
     if not cuda:
         left_out("CUDA", "no nvcc here")
@@ -173,7 +175,13 @@ def many(checks, prefix):
             env["CUDACXX"] = nvcc()
         checks.succeeds(f"{way}: configures", ["cmake", "-S", SOURCE / "many", "-B", build, *generator(), f"-DWAY={way}",
                                                f"-DCOUNT={units}", f"-DWITH_CUDA={with_cuda}", f"-DSTRATA_SOURCE={ROOT}",
-                                               f"-DCMAKE_PREFIX_PATH={prefix}"], env=env)
+                                               f"-DCMAKE_PREFIX_PATH={prefix}",
+                                               "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], env=env)
+        if way == "fetch_content":
+            commands = json.loads((build / "compile_commands.json").read_text())
+            checks.that(sum(each["file"].endswith("implementation.cpp") for each in commands) == 1,
+                        f"{way}: the implementation is compiled once", str(commands))
+            continue
         built = checks.succeeds(f"{way}: builds", ["cmake", "--build", build, "--verbose"])
         compiled = sum(line.count(" -c ") for line in built.stdout.splitlines() if "implementation.cpp" in line)
         checks.that(compiled == 1, f"{way}: the implementation is compiled once", f"  {compiled} times")
