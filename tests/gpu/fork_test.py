@@ -3,20 +3,15 @@ posix_spawn and system, before and after the first range and the first use of CU
 multiprocessing. And a kernel is traced whose launch is the program's first call of CUDA. By itself: fork_test.py. With
 the stand-ins: tests/fake/process_test.cpp."""
 
-import csv
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
-here = pathlib.Path(__file__).resolve().parent
-root = here.parent.parent
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", root / "build/tests"))
-injected = (build / "tools/inject/libstrata_inject.so").resolve()
-nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+from _gpu import here, injected, nvcc, root, rows, skip
+
 folder = pathlib.Path("fork").resolve()
-NOT_HERE = 77
 first_launches = 10  # runs: the session begins in a thread beside the launch
 
 failures = []
@@ -35,13 +30,11 @@ def run(command, **variables):
 
 
 def launches_of(out):
-    with open(out / "kernels.csv", newline="", encoding="utf-8") as file:
-        return sum(int(row["count"]) for row in csv.DictReader(file))
+    return sum(int(row["count"]) for row in rows(out / "kernels.csv"))
 
 
 if not pathlib.Path(nvcc).exists():
-    print("no nvcc")
-    sys.exit(NOT_HERE)
+    skip("no nvcc here")
 shutil.rmtree(folder, ignore_errors=True)
 folder.mkdir()
 os.chdir(folder)

@@ -8,16 +8,10 @@ import shutil
 import subprocess
 import sys
 
-here = pathlib.Path(__file__).resolve().parent
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "build/tests"))
+from _gpu import bare_client, build, here, number, rows, skip
+
 program = build / "examples" / "gpt2" / "gpt2"
-nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 steps = 2
-
-
-def skip(why):
-    print("SKIPPED:", " ".join(why.split()))
-    sys.exit(77)
 
 
 def run(arguments, strata="", **more):
@@ -29,26 +23,6 @@ def run(arguments, strata="", **more):
     if done.returncode != 0:
         sys.exit(f"{program} {arguments} failed: {done.stdout}{done.stderr}")
     return done.stdout, done.stderr
-
-
-def rows(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def number(text):
-    return int(text) if text else 0
-
-
-def bare_client():
-    library = pathlib.Path("libbare_client.so").resolve()
-    root = pathlib.Path(os.path.realpath(nvcc)).parent.parent
-    places = [root / "extras/CUPTI/lib64", root / "lib64", root / "targets/x86_64-linux/lib"]
-    flags = [f"-L{p}" for p in places if p.exists()] + [f"-Wl,-rpath,{p}" for p in places if p.exists()]
-    includes = [f"-I{p}" for p in (root / "include", root / "extras/CUPTI/include") if p.exists()]
-    subprocess.run(["g++", "-O1", "-shared", "-fPIC", str(here / "bare_client.cpp"), "-o", str(library), *includes,
-                    *flags, "-lcupti"], check=True)
-    return library
 
 
 def launches(implementation, shape):

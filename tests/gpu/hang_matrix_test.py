@@ -10,9 +10,8 @@ import subprocess
 import sys
 import time
 
-here = pathlib.Path(__file__).resolve().parent
-root = here.parent.parent
-nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+from _gpu import here, nvcc, root
+
 folder = pathlib.Path("hang_matrix").resolve()
 
 NOT_HERE = 77

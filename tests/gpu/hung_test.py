@@ -14,11 +14,8 @@ import sys
 import threading
 import time
 
-here = pathlib.Path(__file__).resolve().parent
-root = here.parent.parent
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", root / "build/tests"))
-injected = (build / "tools/inject/libstrata_inject.so").resolve()
-nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+from _gpu import build, here, injected, nvcc, root
+
 folder = pathlib.Path("hung").resolve()
 
 NOT_HERE = 77

@@ -2,7 +2,6 @@
 against a run without it and against a bare CUPTI client; and another client after a session that has ended."""
 
 import concurrent.futures
-import csv
 import json
 import os
 import pathlib
@@ -10,11 +9,8 @@ import shutil
 import subprocess
 import sys
 
-here = pathlib.Path(__file__).resolve().parent
-root = here.parent.parent
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", root / "build/tests"))
-injected = (build / "tools/inject/libstrata_inject.so").resolve()
-nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+from _gpu import bare_client, injected, number, nvcc, root, rows, skip
+
 steps = 4
 
 BINARY = r"""
@@ -189,35 +185,10 @@ print("done")
 """
 
 
-def skip(why):
-    print("SKIPPED:", " ".join(why.split()))
-    sys.exit(77)
-
-
 def run(command, **more):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("STRATA") and "_INJECTION64_PATH" not in k}
     environment.update({k: str(v) for k, v in more.items()})
     return subprocess.run([str(c) for c in command], env=environment, capture_output=True, text=True, timeout=120)
-
-
-def rows(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def number(text):
-    return int(text) if text else 0
-
-
-def bare_client():
-    library = pathlib.Path("libbare_client.so").resolve()
-    toolkit = pathlib.Path(os.path.realpath(nvcc)).parent.parent
-    places = [toolkit / "extras/CUPTI/lib64", toolkit / "lib64", toolkit / "targets/x86_64-linux/lib"]
-    flags = [f"-L{p}" for p in places if p.exists()] + [f"-Wl,-rpath,{p}" for p in places if p.exists()]
-    includes = [f"-I{p}" for p in (toolkit / "include", toolkit / "extras/CUPTI/include") if p.exists()]
-    subprocess.run(["g++", "-O1", "-shared", "-fPIC", str(here / "bare_client.cpp"), "-o", str(library), *includes,
-                    *flags, "-lcupti"], check=True)
-    return library
 
 
 def session_library():

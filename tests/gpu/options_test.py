@@ -11,9 +11,8 @@ import subprocess
 import sys
 import threading
 
-here = pathlib.Path(__file__).resolve().parent
-build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "build/tests"))
-nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+from _gpu import build, here, nvcc
+
 folder = pathlib.Path("options").resolve()
 deadline_s = 60
 
