@@ -110,8 +110,7 @@ TEST_CASE("a thread in no range works for the range of the thread that drives th
     STRATA_STEP();
     train(autograd);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   check_work(row(p, "backward").self, 4);
   CHECK(row(p, "backward").self.adopted_kernels == 12);
   CHECK(fake::about(row(p, "backward").self.adopted_ns, 4 * 3700));
@@ -135,8 +134,7 @@ TEST_CASE("with adopt=off it works outside of ranges") {
     STRATA_STEP();
     train(autograd);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   check_work(row(p, "").self, 2);
   CHECK(row(p, "").total.adopted_kernels == 0);
   CHECK(row(p, "").total.adopted_ns == 0);
@@ -166,8 +164,7 @@ TEST_CASE("the innermost range at the moment of the call, while one is open") {
     STRATA_RANGE("between steps");
     launch_there("between");
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "").self.kernels == 2);
   CHECK(row(p, "before the first step").self.kernels == 0);
   CHECK(row(p, "outer[3]").self.adopted_kernels == 2);
@@ -349,8 +346,7 @@ TEST_CASE("what is counted of a range is what is timed in it") {
     STRATA_RANGE("backward");
     autograd.run([] { fake::launch_blocks(100, "gradient", 9); });
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   fake::counted const c(p);
   CHECK(c.self("backward", fake::hbm_read) == 32 * 100);
   CHECK(c.note("backward", fake::hbm_read).empty());

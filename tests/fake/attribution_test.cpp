@@ -104,8 +104,7 @@ TEST_CASE("the details of a kernel") {
   kernel.device = 3;
   kernel.context = 2;
   (void)fake_launch(&kernel);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.kernels.size() == 1);
   strata::kernel_record const& k = p.kernels[0];
   REQUIRE(k.name != strata::no_reference);
@@ -134,8 +133,7 @@ TEST_CASE("many names share few places in the cache of names") {
   for (int round = 0; round < 2; ++round) {
     for (std::string const& name : names) launch(name.c_str(), 7, 1);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.kernels.size() == 2000);
   for (std::size_t i = 0; i < p.kernels.size(); ++i)
     REQUIRE(p.kernel_names[p.kernels[i].name - 1].mangled == names[i % 1000]);
@@ -160,8 +158,7 @@ TEST_CASE("threads, streams, devices and contexts") {
     });
   }
   for (std::thread& t : all) t.join();
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == threads * (launches + 1));
   for (int t = 0; t < threads; ++t) {
     std::string const name = "worker[" + std::to_string(t) + "]";
@@ -191,8 +188,7 @@ TEST_CASE("a context that is gone is not waited for, and its place is used again
     kernel.context = context;
     (void)fake_launch(&kernel);
     if (context % 2 == 0) fake_destroy_context(context);
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(p.kernels.size() == 1);
     REQUIRE(fake_synchronize_count_of(context) == context % 2);
     if (context % 2 != 0) fake_destroy_context(context);
@@ -213,8 +209,7 @@ TEST_CASE("copies and fills by kind") {
     for (int const kind : {5, 6, 7}) (void)fake_copy(kind, 1 << (kind + 2), 7, 80);
     (void)fake_memset(1 << 10, 7, 90);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   strata::device_work const work = row(p, "copies").self;
   CHECK(work.copies == 11);
   CHECK(work.launches == 11);
@@ -245,8 +240,7 @@ TEST_CASE("allocations and releases") {
     (void)fake_free(0x1000, 1000, 3, 0);
     (void)fake_free(0x2000, 2000, 3, 1);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.memory.size() == 6);
   CHECK(p.memory[0].kind == strata::memory_kind::device);
   CHECK(p.memory[0].asynchronous == 0);
@@ -286,8 +280,7 @@ TEST_CASE("virtual memory and pools are of the range and purpose that they are a
     (void)fake_memory_call("cuMemUnmap", 'r', 0x300000, 30);
     (void)fake_memory_call("cuMemRelease", 'r', 0x100000, 4000);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "memory:kv cache/grow").self.allocations == 2);
   CHECK(row(p, "memory:kv cache/grow").self.allocated_bytes == 4200);
   CHECK(row(p, "memory:kv cache/grow").self.launches == 0);
@@ -359,8 +352,7 @@ TEST_CASE("an allocation or a wait beside another thread's capture keeps its ran
     (void)fake_sync(3, 99, 10);
   }).join();
   (void)fake_end_capture(9);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "beside").self.allocations == 1);
   CHECK(row(p, "beside").self.synchronizations == 1);
   CHECK(row(p, "beside").self.kernels == 1);
@@ -376,8 +368,7 @@ TEST_CASE("waits and overhead") {
     (void)fake_sync(4, 7, 400);
   }
   fake_overhead(1 << 16, 5000);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.synchronizations.size() == 4);
   using strata::synchronization_kind;
   CHECK(p.synchronizations[0].kind == synchronization_kind::event);
@@ -418,8 +409,7 @@ TEST_CASE("calls that fail are no launches") {
     (void)fake_malloc(0x1000, 1000, 3, 0);
     launch();
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.launches.size() == 1);
   CHECK(row(p, "fails").self.launches == 1);
   CHECK(row(p, "fails").self.kernels == 1);
@@ -431,8 +421,7 @@ TEST_CASE("launch times lie in their ranges, device times behind their launches"
     STRATA_RANGE("work");
     launch();
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.launches.size() == 100);
   REQUIRE(p.ranges.size() == 100);
   REQUIRE(p.kernels.size() == 100);

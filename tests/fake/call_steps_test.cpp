@@ -211,8 +211,7 @@ TEST_CASE("step=graph: each launch of the graph that is launched most begins a s
     launch("sample");
     (void)fake_sync(3, 7, 10);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   // The eighth launch is the first step; the last one has no end.
   REQUIRE(p.steps.size() == 22);
   CHECK(are_all(launches_by_step(p), 1));
@@ -241,8 +240,7 @@ TEST_CASE("step=graph: windows are of such steps") {
     CHECK((fake_callback_enabled("cuLaunchKernel") != 0) == (is_beginning || in_window));
     CHECK(fake_callback_enabled("cuGraphLaunch") != 0);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.steps.size() == 3);
   CHECK(p.steps[0].step == 3);
   CHECK(count_in_steps(p, p.kernels) == 6);
@@ -284,8 +282,7 @@ TEST_CASE("step=sync and step=auto: a step ends with its wait") {
     traced s(key);
     for (int i = 0; i < 5; ++i) launch("start");
     for (int i = 0; i < 100; ++i) train();
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     // 4,096 weights of 98 launches and a wait.
     CHECK(p.steps.size() >= 70);
     CHECK(are_all(launches_by_step(p), launches_in_step));
@@ -550,8 +547,7 @@ TEST_CASE("step=auto: the threads of a pool launch the steps in turns") {
         constexpr std::size_t steps = 200;
         for (std::size_t i = 0; i < steps; ++i)
           runtime.run((is_random ? random() : i) % threads, each.step);
-        profile const& p = s.profile();
-        fake::nothing_lost(p);
+        profile const& p = fake::whole(s);
         CHECK(p.steps.size() >= steps - each.lost);
         CHECK(are_all(launches_by_step(p), launches_in_step));
         CHECK(p.problems.empty());
@@ -738,8 +734,7 @@ TEST_CASE("step=auto: windows and counters of steps that threads launch in turns
   fake::counting s(std::string(fake::hbm_read) + "+" + fake::l2_bytes, "step=auto");
   pool runtime(4);
   for (std::size_t i = 0; i < 100; ++i) runtime.run(i % 4, &train);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(p.steps.size() == 1);
 }
 
@@ -785,8 +780,7 @@ TEST_CASE("counters are of such steps, whose passes begin and end within callbac
       fake::launch_blocks(2, "sample");
       (void)fake_sync(3, 7, 10);
     }
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(p.steps.size() == 1);
     CHECK(fake::counted(p).total("token", fake::hbm_read) == 32.0 * 4);
   }

@@ -85,8 +85,7 @@ TEST_CASE("a program that runs ahead of the device by all of its steps is counte
     if (i == 0) fake_occupy(1, own, 400);  // the timed step, and all others, wait in the stream
     run_steps(1, own_step);
   }
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", hbm_read) == 64);
 }
 
@@ -98,8 +97,7 @@ TEST_CASE("a pass waits for what was launched in it") {
     STRATA_RANGE("after");
     launch_blocks(3, "kernel", own);
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", hbm_read) == 64);
   CHECK(counted(p).self("after", hbm_read) == 96);
 }
@@ -133,8 +131,7 @@ TEST_CASE("another stream that ends later only postpones the passes") {
   CHECK(fake_profiler_passes() == 1);
   fake_occupy(1, foreign, 0);
   run_steps(2, own_step);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", hbm_read) == 64);
   CHECK(counted(p).self("work", hbm_write) == 64);
 }
@@ -237,8 +234,7 @@ TEST_CASE("a pass that a capture ruined ends in a program that runs ahead, and i
   capturing.join();
   run_steps(3, run_ahead);
   CHECK(fake_capture_broken() == 0);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", hbm_read) == 64);
 }
 
@@ -280,8 +276,7 @@ TEST_CASE("no step is counted until the device has done what came before it") {
   CHECK(fake_profiler_passes() == 0);
   fake_hang(0);
   run_steps(5, step);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", hbm_read) == 64);
 }
 
@@ -302,8 +297,7 @@ TEST_CASE("a pass in which the device hangs does not count, and is made again") 
   run_steps(4, step);
   fake_hang(0);
   run_steps(6, step);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", hbm_read) == 64);
   CHECK(counted(p).self("work", hbm_write) == 64);
 }

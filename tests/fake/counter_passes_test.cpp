@@ -50,8 +50,7 @@ TEST_CASE("one pass: counts are exact, and the steps after it are the program's 
   CHECK(fake_profiler_enabled() == 0);  // given back as soon as all is counted
   run_steps(5, step);
   CHECK(fake_profiler_passes() == 1);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(p.counters().where == "GH100");
   CHECK(p.counters().passes == 1);
   CHECK(p.counters().passes_done == 1);
@@ -71,8 +70,7 @@ TEST_CASE("several passes over several steps") {
     CHECK(fake_profiler_passes() == (i == 0 ? 0 : i < 5 ? i - 1 : 4));
     run_steps(1, step);
   }
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(p.counters().passes == 4);
   CHECK(p.counters().passes_done == 4);
   counted const c(p);
@@ -288,8 +286,7 @@ TEST_CASE("runs one after the other find nothing of each other") {
       STRATA_RANGE("a");
       launch_blocks(blocks);
     });
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(counted(p).self("a", hbm_read) == 32 * blocks);
     CHECK(p.counters().passes_done == 1);
   }
@@ -314,8 +311,7 @@ TEST_CASE("without graphs presets are whole") {
       STRATA_RANGE("step");
       launch_blocks(2);
     });
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(p.counters().left_out.empty());
     counted const c(p);
     for (strata::resolved_metric const& each : p.counters().metrics.metrics) {

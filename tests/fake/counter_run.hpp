@@ -88,6 +88,12 @@ inline void no_problem(profile const& p) {
   CHECK(p.problems.empty());
   CHECK(p.losses.counter_ranges_lost == 0);
 }
+/// The profile, with no problem.
+inline profile const& clean(session& s) {
+  profile const& made = s.profile();
+  no_problem(made);
+  return made;
+}
 
 }  // namespace fake
 

@@ -144,8 +144,7 @@ TEST_CASE("counting begins after the last window") {
   CHECK(fake_profiler_passes() == 0);
   run_steps(1, step);
   CHECK(fake_profiler_passes() == 1);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(p.steps.size() == 2);
   CHECK(p.cost.unrecorded_steps == 2);  // a counting step takes longer
   CHECK(counted(p).total("a", hbm_read) == 64);
@@ -154,8 +153,7 @@ TEST_CASE("counting begins after the last window") {
 TEST_CASE("windows without an end give the steps after the first one to counting") {
   counting s(hbm_read, "skip=1,repeat=0");
   run_steps(8, step);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(fake_profiler_passes() == 1);
   CHECK(p.steps.size() == 4);
   CHECK(counted(p).total("a", hbm_read) == 64);
@@ -230,8 +228,7 @@ TEST_CASE("a capture across the end of a counting step: the pass is void, and ma
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_end_capture(9) != 0);
   run_steps(2, step);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(fake_profiler_passes() == 2);  // the void one as well
   CHECK(p.counters().passes_done == 1);
   CHECK(counted(p).self("a", hbm_read) == 64);

@@ -55,8 +55,7 @@ struct kernels_of_attention : counting {
 TEST_CASE("single kernels of a range, by name") {
   kernels_of_attention s;
   run_steps(3, attention);
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   REQUIRE(p.counters(strata::counter_set::gpu_kernels).names.size() == 1);
   CHECK(p.counters(strata::counter_set::gpu_kernels).names[0] == hbm_read);
   CHECK(of_kernel(p, "attention", "scores") == strata::vec<double>{32 * 8});
@@ -82,8 +81,7 @@ TEST_CASE("kernels of all threads are counted, in the range that they belong to"
     }
     launch_blocks(1, "outside");
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(of_kernel(p, "backward", "adopted") == strata::vec<double>{32 * 4});
   strata::counter_set const& kernels = p.counters(strata::counter_set::gpu_kernels);
   CHECK(kernels.kernels.size() == 2);
@@ -99,8 +97,7 @@ TEST_CASE("of many launches of a kernel some are counted, and stand for the othe
       STRATA_RANGE("loop");
       for (int i = 0; i < launches; ++i) launch_blocks(2, "same");
     });
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(of_kernel(p, "loop", "same") == strata::vec<double>{64.0 * launches, 64.0 * launches});
     CHECK(fake_profiler_pushes() - before < 1300);
   }
@@ -303,8 +300,7 @@ TEST_CASE("counting steps with other grids or other kernels") {
     STRATA_RANGE("other");
     launch_blocks(2, step % 2 == 0 ? "even" : "odd");
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   counted const c(p);
   CHECK(c.note("same", hbm_read).empty());
   CHECK(c.work("same").empty());

@@ -73,8 +73,7 @@ TEST_CASE("each device has its own attributes, and those that worked are known b
     STRATA_RANGE("small");
     launch_on(small, 14);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.environment.devices.size() == 4);
   auto const worked = worked_devices(p);
   REQUIRE(worked.size() == 2);
@@ -113,8 +112,7 @@ TEST_CASE("a green context has its own multiprocessors, made before the session 
     STRATA_RANGE("half");
     launch_on(0, 132, 23);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.contexts.size() == 2);
   CHECK(p.contexts[0].context == 21);
   CHECK(p.contexts[0].device == 0);
@@ -138,8 +136,7 @@ TEST_CASE("a copy between devices is known by CUPTI's record, whichever function
     (void)fake_copy_between("cuMemcpyAsync", 0x1000, 0x2000, 1 << 11);
     (void)fake_copy_between("cuMemcpyAsync", 0x3000, 0x1000, 1 << 12);  // within one
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.copies.size() == 3);
   CHECK(p.copies[0].kind == strata::copy_kind::peer);
   CHECK(p.copies[0].device == big);
@@ -174,8 +171,7 @@ TEST_CASE("a copy that CUPTI tells as one to the host and one from it is one bet
         (void)fake_copy(2, 2, 7, 1000);
       }
     }
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(p.copies.size() == 800);
     strata::call_tree const tree(p);
     strata::device_work const& work = tree.rows()[0].total;
@@ -214,8 +210,7 @@ TEST_CASE("a copy by way of the host has two records, and its bytes are counted 
       for (int i = 0; i < 100; ++i)
         (void)fake_copy_between("cuMemcpyAsync", 0x2000, 0x1000, 1 << 10);
     }
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(p.copies.size() == (reach ? 100 : 200));
     for (strata::copy_record const& copy : p.copies) CHECK(copy.kind == strata::copy_kind::peer);
     strata::call_tree const tree(p);

@@ -69,8 +69,7 @@ TEST_CASE("steps before the first work on a device are no steps of a mean one") 
     device_step(2);
     if (step == 1) host_step();
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   check(p);
   profile read;
   REQUIRE(strata::read_recording(recording_of(p), read).ok());

@@ -54,6 +54,12 @@ void nothing_lost(profile const& p) {
   CHECK(fake_buffers_outstanding() == 0);
 }
 
+profile const& whole(session& s) {
+  profile const& made = s.profile();
+  nothing_lost(made);
+  return made;
+}
+
 bool has_problem(profile const& p, std::string const& part) {
   for (std::string const& problem : p.problems)
     if (problem.find(part) != std::string::npos) return true;

@@ -64,6 +64,8 @@ inline bool about(std::int64_t is, std::int64_t expected) {
 using test::row;
 
 void nothing_lost(profile const& p);
+/// The profile, of which nothing was lost.
+profile const& whole(session& s);
 /// Whether one of its sentences says this.
 bool has_problem(profile const& p, std::string const& part);
 

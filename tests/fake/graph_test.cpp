@@ -57,8 +57,7 @@ TEST_CASE("a graph captured before the first session belongs to who launches it"
   fake_graph_t const executable = fake_graph_clone(capture());
   traced s;
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 5);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "").total.graph_kernels == 0);
@@ -126,8 +125,7 @@ TEST_CASE(
   traced s;
   fake_graph_t const executable = fake_graph_clone(capture());
   for (int i = 0; i < 4; ++i) decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 20);
   CHECK(row(p, "decode").self.kernels == 20);
   CHECK(row(p, "decode").self.launches == 4);
@@ -151,8 +149,7 @@ TEST_CASE("a graph of a clone of a clone") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(fake_graph_clone(capture()));
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
   CHECK(row(p, "capture/mlp").self.graph_kernels == 2);
@@ -173,8 +170,7 @@ TEST_CASE("a graph made of nodes one by one") {
     STRATA_RANGE("run");
     (void)fake_graph_launch(executable, 11);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "run").self.kernels == 2);
   CHECK(row(p, "build").self.graph_kernels == 2);
   CHECK(row(p, "build").self.launches == 0);
@@ -194,8 +190,7 @@ TEST_CASE(
   decode(executable);
   (void)fake_graph_update(executable, first);
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "decode").self.kernels == 20);
   CHECK(row(p, "capture/attention").self.graph_kernels == 6);
   CHECK(row(p, "capture/mlp").self.graph_kernels == 4);
@@ -219,8 +214,7 @@ TEST_CASE(
       (void)fake_graph_enable(executable, 4, 0);
     }
     decode(executable);
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     REQUIRE(p.kernels.size() == 5 + 4);
     std::size_t tuned = 0;
     for (strata::kernel_record const& k : p.kernels) {
@@ -244,8 +238,7 @@ TEST_CASE("an executable that is updated from a graph of before the session is n
   (void)fake_graph_update(executable, capture());
   (void)fake_graph_update(executable, before);
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "").total.graph_kernels == 0);
   CHECK(row(p, "capture").total.graph_kernels == 0);
@@ -257,8 +250,7 @@ TEST_CASE("an executable from before the session, updated within it") {
   traced s;
   (void)fake_graph_update(executable, capture());
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
 }
 
@@ -271,8 +263,7 @@ TEST_CASE("a graph captured in one session and launched in the next") {
   }
   traced s;
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
 }
@@ -287,8 +278,7 @@ TEST_CASE("work beside a capture is work") {
   }
   fake_graph_t const graph = fake_end_capture(stream);
   CHECK(graph != 0);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 1);
   CHECK(row(p, "beside").self.kernels == 1);
   for (strata::driver_call_record const& l : p.launches)
@@ -312,8 +302,7 @@ TEST_CASE("while a stream captures nothing waits, and the records come at a late
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_synchronize_count() == 1);
   fake::check_tracing(false);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   // Only step 0 was to be recorded, however late its records came.
   CHECK(p.kernels.size() == 1);
   CHECK(row(p, "work").self.kernels == 1);
@@ -374,8 +363,7 @@ TEST_CASE("captures that began before anybody watched are seen on the legacy str
   }
   CHECK(fake_synchronize_count() == 1);
   CHECK(fake_capture_broken() == 0);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 1);
 }
 
@@ -417,8 +405,7 @@ TEST_CASE("the body of a conditional node counts as often as it ran, for who lau
   body.name = "body";
   fake_graph_set_body(executable, &body, 7);
   decode(executable);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "decode").self.kernels == 5 + 7);
   CHECK(row(p, "capture").total.graph_kernels == 5);  // who made the body is not known
   CHECK(row(p, "").total.kernels == 5 + 7);
@@ -455,8 +442,7 @@ TEST_CASE("bodies of conditional nodes follow their own graph's launches") {
     STRATA_RANGE("mixed");
     launch(mixed);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "bare").self.kernels == 4 * 3);
   CHECK(row(p, "other").self.kernels == 4 * 5);
   CHECK(row(p, "bare again").self.kernels == 4 * 3);

@@ -37,8 +37,7 @@ TEST_CASE("kernels of workers are their parent's below, and its own where they h
     for (std::thread& t : workers) t.join();
   }
   std::thread([] { launch("outside", 30, 1000); }).join();
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "parent").self.kernels == 5);
   CHECK(row(p, "parent").total.kernels == 9);
   CHECK(row(p, "parent").total.copies == 4);
@@ -65,8 +64,7 @@ TEST_CASE("what comes after the place is the thread's own again") {
     }
     launch("outside", 20, 1000);
   }).join();
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "parent").self.kernels == 1);
   CHECK(row(p, "pool").self.kernels == 1);
 }
@@ -89,8 +87,7 @@ TEST_CASE("a worker that captures a graph captures for the range that it inherit
     STRATA_RANGE("decode");
     (void)fake_graph_launch(executable, 20);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(fake_capture_broken() == 0);
   CHECK(row(p, "build/captured").self.graph_kernels == 1);
   CHECK(row(p, "build/decode").self.kernels == 1);

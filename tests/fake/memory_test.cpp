@@ -62,8 +62,7 @@ TEST_CASE("a session after one that was full starts clean") {
   for (int round = 0; round < 3; ++round) {
     traced s("buffers=16");
     many(100);
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(p.kernels.size() == 100);
     CHECK(p.cost.activity_bytes <= 16 * megabyte);
   }
@@ -104,8 +103,7 @@ TEST_CASE("buffers are used again") {
             strata::detail::cupti::result::success);
     CHECK(fake_buffers_outstanding() == 0);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 50'000);
   first = p.cost.activity_bytes;
   // 50 forced flushes brought back at least a buffer each; a few served for all of them.

@@ -108,8 +108,7 @@ TEST_CASE("pushes and pops are ranges, nested with Strata's own") {
     program().pop();
   }
   launch();
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "step").host.count() == 3);
   CHECK(row(p, "step").self.kernels == 3);
   CHECK(row(p, "step").total.kernels == 12);
@@ -173,8 +172,7 @@ TEST_CASE("NCCL's calls have their bytes, and these are no traffic of memory") {
     launch();
     program().pop(nccl);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "backward/NCCL:ncclAllReduce").collective_bytes == 6000);
   CHECK(std::isnan(row(p, "backward/NCCL:ncclAllReduce").bytes));
   CHECK(row(p, "backward").collective_bytes == 6000);
@@ -199,8 +197,7 @@ TEST_CASE("NVTX ranges are the steps of windows") {
     program().pop();
     launch();  // in no step
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   fake::no_problem(p);
   REQUIRE(p.steps.size() == 2);
   CHECK(p.steps[0].step == 1);
@@ -220,8 +217,7 @@ TEST_CASE("counters count in the steps that NVTX ranges are") {
     program().pop();
     program().pop();
   }
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   fake::counted const c(p);
   CHECK(c.self("token", fake::hbm_read) == 64);
   CHECK(c.total("token", fake::hbm_read) == 160);
@@ -268,8 +264,7 @@ TEST_CASE("each way to give a text") {
   nvtx_calls::nvtx::event none_given = text_event("payload only");
   none_given.kind = nvtx_calls::nvtx::message_kind::none;
   in(domain, none_given);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   for (auto const& each :
        std::vector<std::pair<std::string, std::uint64_t>>{{"plain", 1},
                                                           {"w\u00efde \u20ac \U0001F600", 1},
@@ -321,8 +316,7 @@ TEST_CASE("ranges that Strata itself sends to NVTX are not counted twice") {
     program().end(own, program().start(own, text_event("layer")));
     program().pop(own);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "layer").host.count() == 1);
   CHECK(strata::call_tree(p).rows().size() == 2);
   CHECK(p.spans.empty());
@@ -343,8 +337,7 @@ TEST_CASE("domains have stacks of their own, and what does not match ends nothin
     program().pop(b);
     program().pop(b);
     launch();
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(row(p, "").self.kernels == 2);
     CHECK(row(p, "a:x/b:y").host.count() == 1);
   }
@@ -401,8 +394,7 @@ TEST_CASE("ranges across the ends of sessions") {
     launch();
     program().push("after");
     program().pop();
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(row(p, "open at the end/inner").self.kernels == 1);
     CHECK(row(p, "").self.kernels == 1);
     CHECK(row(p, "after").host.count() == 1);
@@ -558,8 +550,7 @@ TEST_CASE("a thread in an NVTX range of its own keeps it; in none its work is ad
     program().pop();
   }).join();
   program().pop();
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "backward").self.adopted_kernels == 1);
   CHECK(row(p, "gradient").self.kernels == 1);
   CHECK(row(p, "").total.adopted_kernels == 1);
@@ -585,8 +576,7 @@ TEST_CASE("threads push and pop at once") {
     });
   }
   for (std::thread& each : all) each.join();
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(row(p, "outer/pool:task").self.kernels == 800);
   CHECK(row(p, "outer").host.count() == 800);
   CHECK(p.spans.size() == 800);

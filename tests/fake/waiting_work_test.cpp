@@ -131,8 +131,7 @@ TEST_CASE("counters that instrument nothing are counted beside work that waits")
     counting s(hbm_read);
     run_steps(3, [&] { step(work); });
     CHECK(fake_stuck_calls() == 0);
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(counted(p).self("plain", hbm_read) == 64);
   }
 }
@@ -183,22 +182,19 @@ TEST_CASE("a trial costs no step where one warms up, or where bytes are counted 
   SUBCASE("a step that warms up") {
     counting s(sass, "warmup=1");
     run_steps(3, plain);
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(counted(p).self("plain", sass) == 64);
   }
   SUBCASE("bytes before") {
     counting s(std::string(hbm_read) + '+' + sass);
     run_steps(3, plain);
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(counted(p).self("plain", sass) == 64);
   }
   SUBCASE("none of both") {
     counting s(sass);
     run_steps(3, plain);
-    profile const& p = s.profile();
-    fake::no_problem(p);
+    profile const& p = fake::clean(s);
     CHECK(counted(p).self("plain", sass) == 64);
   }
 }
@@ -211,8 +207,7 @@ TEST_CASE("a kernel that comes later is tried, and counted in the next step") {
     launch_blocks(2, "early", own);
     if (number++ >= 2) launch_blocks(3, "late", own);
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", sass) == 160);
 }
 
@@ -237,8 +232,7 @@ TEST_CASE("host functions that end by themselves are no reason against it") {
     (void)fake_memory_call("cuLaunchHostFunc", '-', 0, 0);
     launch_blocks(2, "plain", own);
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(counted(p).self("work", sass) == 64);
 }
 
@@ -252,8 +246,7 @@ TEST_CASE("threads that launch at the same time pass a trial, one after the othe
     for (int i = 0; i < 20; ++i) launch_blocks(1, "first", own);
     second.join();
   });
-  profile const& p = s.profile();
-  fake::no_problem(p);
+  profile const& p = fake::clean(s);
   CHECK(fake_stuck_calls() == 0);
   CHECK(counted(p).self("work", sass) == 1280);
 }

@@ -47,8 +47,7 @@ TEST_CASE("nothing is on without a session, and all of it within") {
   fake::check_tracing(false);
   CHECK(fake_synchronize_count() == 1);
   work(5);  // nobody's
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 2);
   CHECK(p.copies.size() == 4);
   CHECK(p.memory.size() == 4);
@@ -102,8 +101,7 @@ TEST_CASE("a warm-up at the very start") {
     STRATA_STEP();
     work(1);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 1);
   CHECK(p.synchronizations.size() == 1);
   CHECK(p.overheads.size() == 1);
@@ -138,8 +136,7 @@ TEST_CASE("windows without an end") {
     work(1);
   }
   CHECK(fake_synchronize_count() == 10);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 10);
   CHECK(row(p, "work").host.count() == 10);
 }
@@ -192,8 +189,7 @@ TEST_CASE("our own wait at the end of a window, and what it costs, is not in the
   }
   CHECK(fake_synchronize_count() == 1);
   fake_set_synchronize_hook(nullptr);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.synchronizations.size() == 1);
   CHECK(p.overheads.size() == 1);
 }
@@ -206,8 +202,7 @@ TEST_CASE("what is launched while a window closes has its launch and is left out
     work(1);
   }
   fake_set_synchronize_hook(nullptr);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 1);
 }
 
@@ -223,8 +218,7 @@ TEST_CASE("a window stays open until its work has come, and no step waits for it
     CHECK(fake_kind_enabled(fake::kernels) == ((step >= 8 && step <= 12) || step == 17 ? 1 : 0));
   }
   fake_hold(0);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.steps.size() == 2);
   CHECK(p.kernels.size() == 2);
   CHECK(row(p, "work").self.kernels == 2);
@@ -240,8 +234,7 @@ TEST_CASE("a window that is still open when the next one begins continues as tha
     work(1);
   }
   fake::check_tracing(false);
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.steps.size() == 3);
   CHECK(p.kernels.size() == 3);
 }
@@ -303,8 +296,7 @@ TEST_CASE("sessions in a row all trace and find nothing of each other") {
       fake::check_tracing(step < 2);
       work(1);
     }
-    profile const& p = s.profile();
-    fake::nothing_lost(p);
+    profile const& p = fake::whole(s);
     CHECK(p.kernels.size() == 2);
     REQUIRE(s.start().ok());
     {
@@ -334,8 +326,7 @@ TEST_CASE("what is not asked for costs no callback and no record") {
     launch();
     (void)fake_copy(1, 64, 7, 1000);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.kernels.size() == 1);
   CHECK(p.copies.empty());
   CHECK(p.launches.size() == 1);
@@ -349,8 +340,7 @@ TEST_CASE("a window in each hundred steps of a long run") {
     STRATA_RANGE("work");
     launch("kernel", 7, 1);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   CHECK(p.steps.size() == 20);
   CHECK(p.kernels.size() == 20);
   CHECK(fake::row(p, "work").host.count() == 20);
@@ -371,8 +361,7 @@ TEST_CASE("kernel times land on the host's clock whatever CUPTI's clock says") {
     STRATA_RANGE("work");
     launch("kernel", ++stream, 10);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.kernels.size() == 50);
   REQUIRE(p.launches.size() == 50);
   for (std::size_t i = 0; i < 50; ++i) {
@@ -403,8 +392,7 @@ TEST_CASE("CUPTI's clock is set within a session: kernels stay with their launch
           strata::detail::cupti::flush_flag::complete_only);
     if (i == set_after) fake_skew_clock(by);
   }
-  profile const& p = s.profile();
-  fake::nothing_lost(p);
+  profile const& p = fake::whole(s);
   REQUIRE(p.kernels.size() == 50);
   REQUIRE(p.launches.size() == 50);
   // The clock was set by an hour. A busy machine takes a while between two looks at it.
