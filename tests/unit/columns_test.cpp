@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "report_sample.hpp"
+#include "word_list.hpp"
 
 namespace columns_test {
 
@@ -239,50 +240,15 @@ TEST_CASE("no two columns of ranges.csv, kernels.csv, memory.csv and spans.csv a
 }
 
 TEST_CASE("each column of ranges.csv is known to add up, or not to") {
-  std::vector<std::string> const amounts{"calls",
-                                         "host_total_ns",
-                                         "host_self_ns",
-                                         "launches_self",
-                                         "launches",
-                                         "launch_self_ns",
-                                         "launch_ns",
-                                         "kernels_self",
-                                         "kernels",
-                                         "gpu_kernel_self_ns",
-                                         "gpu_kernel_ns",
-                                         "gpu_busy_ns",
-                                         "span_ns",
-                                         "copies_self",
-                                         "copies",
-                                         "gpu_copy_self_ns",
-                                         "gpu_copy_ns",
-                                         "h2d_bytes",
-                                         "d2h_bytes",
-                                         "d2d_bytes",
-                                         "other_copy_bytes",
-                                         "set_bytes",
-                                         "synchronizations",
-                                         "synchronization_ns",
-                                         "allocations",
-                                         "allocated_bytes",
-                                         "releases",
-                                         "released_bytes",
-                                         "graph_kernels",
-                                         "graph_kernel_ns",
-                                         "migrated_bytes_h2d",
-                                         "migrated_bytes_d2h",
-                                         "gpu_page_faults",
-                                         "migration_ns",
-                                         "adopted_kernels",
-                                         "adopted_ns",
-                                         "p2p_copies",
-                                         "p2p_bytes",
-                                         "p2p_ns",
-                                         "flops",
-                                         "bytes",
-                                         "tokens",
-                                         "other_threads_ns",
-                                         "collective_bytes"};
+  std::vector<std::string> const amounts = test::listed(
+      "calls, host_total_ns, host_self_ns, launches_self, launches, launch_self_ns, launch_ns, "
+      "kernels_self, kernels, gpu_kernel_self_ns, gpu_kernel_ns, gpu_busy_ns, span_ns, "
+      "copies_self, copies, gpu_copy_self_ns, gpu_copy_ns, h2d_bytes, d2h_bytes, d2d_bytes, "
+      "other_copy_bytes, set_bytes, synchronizations, synchronization_ns, allocations, "
+      "allocated_bytes, releases, released_bytes, graph_kernels, graph_kernel_ns, "
+      "migrated_bytes_h2d, migrated_bytes_d2h, gpu_page_faults, migration_ns, adopted_kernels, "
+      "adopted_ns, p2p_copies, p2p_bytes, p2p_ns, flops, bytes, tokens, other_threads_ns, "
+      "collective_bytes");
   std::vector<std::string> found;
   for (auto const& each : detail::range_columns)
     if (each.sum == detail::column_sum::amount) found.push_back(each.key);

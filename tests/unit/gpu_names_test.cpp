@@ -3,17 +3,18 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cctype>
 #include <initializer_list>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
+
+#include "word_list.hpp"
 
 namespace gpu_names_test {
 
 using strata::detail::gpu_names;
+using test::listed;
 
 std::string chip_of(std::string const& name) {
   auto const* const found = gpu_names::find(name);
@@ -95,22 +96,6 @@ RTX 50, Xavier, Jetson Nano, RTX 4090 Ultra, RTX 6000 Blackwell, GTX 1080, A100 
 Blackwell, RTX 4080 Ada Max, L40 Hopper, DGX, GeForce, Laptop GPU, GB10 Laptop, H300, A5090, RTX
 PRO 6000 Ada, GB20, Tesla P4, no-chip
 )";
-/// The texts between commas, which lines may break.
-std::vector<std::string> listed(std::string const& text) {
-  std::vector<std::string> all;
-  std::istringstream rest(text);
-  for (std::string each; std::getline(rest, each, ',');) {
-    std::replace(each.begin(), each.end(), '\n', ' ');
-    std::size_t const begin = each.find_first_not_of(' ');
-    if (begin == each.npos) continue;
-    std::string word;
-    std::istringstream words(each);
-    all.emplace_back();
-    while (words >> word) all.back() += (all.back().empty() ? "" : " ") + word;
-  }
-  return all;
-}
-
 std::vector<product> read_products() {
   std::vector<product> all;
   std::string const text = products_by_chip;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <vector>
+#include "word_list.hpp"
 
 namespace kernel_table_test {
 
@@ -87,35 +88,12 @@ TEST_CASE("short names: lambdas and operators") {
 }
 
 TEST_CASE("short names of broken text are some text") {
-  for (std::string const text : {"",
-                                 " ",
-                                 "(",
-                                 ")",
-                                 "<",
-                                 ">",
-                                 "::",
-                                 "()",
-                                 "<>",
-                                 "k<",
-                                 "k(",
-                                 "k<(",
-                                 "operator",
-                                 "a::operator",
-                                 "operator ",
-                                 "operator<",
-                                 "void ",
-                                 "a::",
-                                 "{",
-                                 "]",
-                                 "k)>",
-                                 "((((",
-                                 "decltype",
-                                 "decltype (",
-                                 "void (*",
-                                 "k<int>>>(",
-                                 "k(int) const",
-                                 "k(int)::",
-                                 "(anonymous namespace)"}) {
+  auto broken = test::listed(
+      "(, ), <, >, ::, (), <>, k<, k(, k<(, operator, a::operator, operator<, a::, {, ], k)>, "
+      "((((, decltype, decltype (, void (*, k<int>>>(, k(int) const, k(int)::, (anonymous "
+      "namespace)");
+  for (char const* const blank : {"", " ", "operator ", "void "}) broken.emplace_back(blank);
+  for (std::string const& text : broken) {
     CAPTURE(text);
     CHECK(short_of(text).size() <= text.size());
     if (!text.empty()) CHECK_FALSE(short_of(text).empty());

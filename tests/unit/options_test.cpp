@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "word_list.hpp"
 
 namespace options_test {
 
@@ -350,33 +351,9 @@ TEST_CASE("what is wrong is told in one line of a bounded length") {
 
 TEST_CASE("any text can be read") {
   std::mt19937 random(20'240'817);
-  static constexpr char const* words[] = {"trace",
-                                          "host",
-                                          "off",
-                                          "out",
-                                          "formats",
-                                          "skip",
-                                          "warmup",
-                                          "active",
-                                          "repeat",
-                                          "only",
-                                          "sync",
-                                          "nvtx",
-                                          "verbose",
-                                          "strict",
-                                          "log",
-                                          "buffers",
-                                          "table",
-                                          "csv",
-                                          "none",
-                                          "json",
-                                          "1",
-                                          "0",
-                                          "99999999999999999999",
-                                          "-1",
-                                          "on",
-                                          "*",
-                                          "?"};
+  static auto const words = test::listed(
+      "trace, host, off, out, formats, skip, warmup, active, repeat, only, sync, nvtx, verbose, "
+      "strict, log, buffers, table, csv, none, json, 1, 0, 99999999999999999999, -1, on, *, ?");
   static constexpr char const* marks[] = {"=", ":", ",", "+", " ", "", "\t", "==", ",,"};
   for (int i = 0; i < 20'000; ++i) {
     std::string text;
@@ -387,7 +364,7 @@ TEST_CASE("any text can be read") {
           text += static_cast<char>(random() % 256);
           break;
         case 1:
-          text += words[random() % (sizeof words / sizeof *words)];
+          text += words[random() % words.size()];
           break;
         default:
           text += marks[random() % (sizeof marks / sizeof *marks)];
