@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../word_list.hpp"
 #include "report_sample.hpp"
-#include "word_list.hpp"
 
 namespace columns_test {
 

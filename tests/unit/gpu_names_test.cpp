@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "word_list.hpp"
+#include "../word_list.hpp"
 
 namespace gpu_names_test {
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <string>
 #include <vector>
-#include "word_list.hpp"
+#include "../word_list.hpp"
 
 namespace kernel_table_test {
 

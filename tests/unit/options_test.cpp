@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "word_list.hpp"
+#include "../word_list.hpp"
 
 namespace options_test {
 

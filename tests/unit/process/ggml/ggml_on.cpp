@@ -11,10 +11,12 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "graph.hpp"
 #include "unit/recording.hpp"
+#include "word_list.hpp"
 
 using namespace strata;
 using namespace recording_test;
@@ -118,43 +120,22 @@ TEST_CASE("names of tensors tell base and layer") {
 TEST_CASE("names of tensors tell the part of the model") {
   using strata::detail::ggml_label;
   using strata::detail::ggml_role;
-  std::vector<std::pair<char const*, std::string_view>> const cases{
-      {"inp_embd", ggml_role::embedding},
-      {"token_embd.weight", ggml_role::embedding},
-      {"inp_norm", ggml_role::embedding},
-      {"norm-0", ggml_role::norm},
-      {"attn_norm-0", ggml_role::norm},
-      {"ffn_norm-0", ggml_role::norm},
-      {"attn_post_norm-2", ggml_role::norm},
-      {"Qcur-1", ggml_role::attention},
-      {"Qcur_normed-1", ggml_role::attention},
-      {"blk.0.attn_q_norm.weight", ggml_role::attention},
-      {"kq_soft_max-1", ggml_role::attention},
-      {"cache_k_l1", ggml_role::attention},
-      {"ffn_inp-1", ggml_role::attention},
-      {"blk.9.attn_output.weight", ggml_role::attention},
-      {"q-3", ggml_role::attention},
-      {"wqkv-3", ggml_role::attention},
-      {"ffn_moe_weights_norm-1", ggml_role::mlp},
-      {"ffn_out-1", ggml_role::mlp},
-      {"l_out-1", ggml_role::mlp},
-      {"blk.1.ffn_down_exps.weight", ggml_role::mlp},
-      {"mtp_ffn_out-1", ggml_role::mlp},
-      {"norm", ggml_role::output},
-      {"result_norm", ggml_role::output},
-      {"result_output", ggml_role::output},
-      {"output.weight", ggml_role::output},
-      {"mamba_in_proj-1", ggml_role::recurrent},
-      {"cache_s_l1", ggml_role::recurrent},
-      {"q_conv-1", ggml_role::recurrent},
-      {"node_5", ""},
-      {"something", ""},
-  };
-  for (auto const& [text, role] : cases) {
-    char const* const name = text;
-    CAPTURE(name);
-    CHECK(ggml_role::find(ggml_label::parse(text)) == role);
-  }
+  std::pair<std::string_view, char const*> const cases[] = {
+      {ggml_role::embedding, "inp_embd, token_embd.weight, inp_norm"},
+      {ggml_role::norm, "norm-0, attn_norm-0, ffn_norm-0, attn_post_norm-2"},
+      {ggml_role::attention,
+       "Qcur-1, Qcur_normed-1, blk.0.attn_q_norm.weight, kq_soft_max-1, cache_k_l1, ffn_inp-1, "
+       "blk.9.attn_output.weight, q-3, wqkv-3"},
+      {ggml_role::mlp,
+       "ffn_moe_weights_norm-1, ffn_out-1, l_out-1, blk.1.ffn_down_exps.weight, mtp_ffn_out-1"},
+      {ggml_role::output, "norm, result_norm, result_output, output.weight"},
+      {ggml_role::recurrent, "mamba_in_proj-1, cache_s_l1, q_conv-1"},
+      {"", "node_5, something"}};
+  for (auto const& [role, names] : cases)
+    for (std::string const& name : test::listed(names)) {
+      CAPTURE(name);
+      CHECK(ggml_role::find(ggml_label::parse(name.c_str())) == role);
+    }
 }
 
 TEST_CASE("flops and bytes of nodes, quantised tensors as they are stored") {

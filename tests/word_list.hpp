@@ -1,6 +1,6 @@
 // Lists of texts as one text.
-#ifndef STRATA_TESTS_UNIT_WORD_LIST_HPP
-#define STRATA_TESTS_UNIT_WORD_LIST_HPP
+#ifndef STRATA_TESTS_WORD_LIST_HPP
+#define STRATA_TESTS_WORD_LIST_HPP
 
 #include <sstream>
 #include <string>
@@ -23,4 +23,4 @@ inline std::vector<std::string> listed(std::string const& text) {
 
 }  // namespace test
 
-#endif  // STRATA_TESTS_UNIT_WORD_LIST_HPP
+#endif  // STRATA_TESTS_WORD_LIST_HPP
