@@ -1,6 +1,13 @@
 """The hand-written CUPTI and driver declarations agree with the toolkit's own headers, of each version that can be had.
 
-The headers are the installed toolkit's; without one, or with --full, they are fetched by pip, where there is a network."""
+The headers are the installed toolkit's; without one, or with --full, they are fetched by pip, where there is a network.
+abi_*.abi is C++ with tables, in which a pair is THEIRS=OURS, or THEIRS alone where ours is the same in small letters:
+
+    values PREFIX = ENUMERATION: NAME, ...;        codes of CUPTI, which begin with the prefix
+    functions PREFIX = TABLE: NAME, ...;           parameters of one size and class
+    fields THEIR_TYPE = OUR_TYPE: FIELD, ...;      place and size
+    record MACRO = OUR_TYPE: FIELD, ...;           the same as a macro of their type, with the size of the whole
+    params THEIR_TYPE = MEMBER [TYPE [FUNCTION]]: FIELD, ...;   a function and its structure of parameters"""
 import pathlib
 import re
 import sys
@@ -46,8 +53,46 @@ def driver_calls(name, folders):
     return folder
 
 
+def snake(name):
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def pairs(text, theirs="", ours=""):
+    for item in filter(None, (each.strip() for each in text.split(","))):
+        name, _, own = item.partition("=")
+        yield theirs + name.strip(), ours + (own.strip() or snake(name.strip()))
+
+
+def assertions(kind, left, right, text):
+    """A table's lines of C++, in the macros of abi_common.hpp."""
+    if kind == "values":
+        return [f"SAME_VALUE({a}, {b})" for a, b in pairs(text, left, right + "::")]
+    if kind == "functions":
+        return [f"SAME_FUNCTION({a}, {right}, {b})" for a, b in pairs(text, left)]
+    if kind == "params":
+        theirs = left + "_Params"
+        member, params, function, *_ = [*right.split(), *[""] * 2]
+        params = params or member + "_params"
+        function = function or left.replace("CUpti_", "cupti").replace("_", "")
+        return [f"SAME_PARAMS({theirs}, {params}, {member}, {function})",
+                *(f"SAME_FIELD({theirs}, {a}, ours::{params}, {b})" for a, b in pairs(text))]
+    fields = [f"SAME_FIELD({'T' if kind == 'record' else left}, {a}, {right}, {b})" for a, b in pairs(text)]
+    return [f"#define {left}(T) PREFIX_OF(T, {right})", *fields] if kind == "record" else fields
+
+
+def expanded(path):
+    """C++ of a file with tables, in a folder of this test."""
+    def of(found):
+        made = assertions(found[1], *(part.strip() for part in found[2].split("=")), found[3].replace("\n", " "))
+        return "; ".join(made) if found[1] == "record" else ";\n".join(made) + ";"
+    made = pathlib.Path(path.stem + ".cpp").absolute()
+    made.write_text(re.sub(r"^(values|functions|params|record|fields) ((?:[^:;]|::)+):(?!:)([^;]*);", of,
+                           path.read_text(encoding="utf-8"), flags=re.M), encoding="utf-8")
+    return made
+
+
 def main():
-    sources = sorted(HERE.glob("abi_*.cpp"))
+    sources = [*map(expanded, sorted(HERE.glob("abi_*.abi"))), *sorted(HERE.glob("abi_*.cpp"))]
     sets = {}
     if (TOOLKIT / "cupti.h").exists():
         sets["installed toolkit"] = [TOOLKIT]
@@ -64,7 +109,7 @@ def main():
         folders = [*folders, driver_calls(name, folders)]
         for compiler in compilers():
             checks.all_succeed([(f"{source.name}, {compiler}, {name}",
-                                 [compiler, "-std=c++17", *WARNINGS, f"-I{INCLUDE}", f"-I{ROOT / 'src'}"] +
+                                 [compiler, "-std=c++17", *WARNINGS, f"-I{HERE}", f"-I{INCLUDE}", f"-I{ROOT / 'src'}"] +
                                  [f"-isystem{f}" for f in folders] + ["-fsyntax-only", source], None)
                                 for source in sources])
     return checks.end()
