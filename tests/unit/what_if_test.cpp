@@ -461,23 +461,37 @@ TEST_CASE("a part of the roof is a factor of the range's own kernels") {
   CHECK(at_roof(roofs, 9).kernels == 1.0);
 }
 
-TEST_CASE("findings say what the step becomes without one of them") {
+namespace {
+
+/// 100 launches of 3 us, whose kernels take 1 us.
+program launches_of_100() {
   program p;
   p.run(4, [&] {
     for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
     p.wait();
   });
+  return p;
+}
+
+finding cause(finding_part part, double cost, std::size_t row = 1) {
+  finding made;
+  made.part = part;
+  made.row = row;
+  made.cost_ns_per_step = cost;
+  made.ranges.push_back({"", row, cost, part});
+  return made;
+}
+constexpr auto of_launches = finding_part::launches;
+constexpr auto of_kernels = finding_part::kernels;
+
+}  // namespace
+
+TEST_CASE("findings say what the step becomes without one of them") {
+  program const p = launches_of_100();
   answer const step(p);
-  std::vector<finding> findings(4);
-  findings[0].part = finding_part::launches;
-  findings[1].part = finding_part::kernels;
-  findings[3].part = finding_part::kernels;  // numbers in doubt
-  double const costs[] = {200'000, 50'000, 200'000, 0};
-  for (std::size_t i = 0; i < 4; ++i) {
-    findings[i].row = 1;
-    findings[i].cost_ns_per_step = costs[i];
-    findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
-  }
+  std::vector<finding> findings{cause(of_launches, 200'000), cause(of_kernels, 50'000),
+                                cause(finding_part::none, 200'000), cause(of_kernels, 0)};
+  // The last one's numbers are in doubt.
   predict_steps(findings, step.source, step.tree, step.steps);
   // What gains most is first, by its cost where that is not predicted.
   CHECK(findings[0].part == finding_part::none);
@@ -495,21 +509,9 @@ TEST_CASE("findings say what the step becomes without one of them") {
 }
 
 TEST_CASE("what gains nothing alone gains with the first cause") {
-  program p;
-  p.run(4, [&] {
-    for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
-    p.wait();
-  });
+  program const p = launches_of_100();
   answer const step(p);
-  std::vector<finding> findings(2);
-  findings[0].part = finding_part::launches;
-  findings[1].part = finding_part::kernels;
-  double const costs[] = {200'000, 50'000};
-  for (std::size_t i = 0; i < 2; ++i) {
-    findings[i].row = 1;
-    findings[i].cost_ns_per_step = costs[i];
-    findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
-  }
+  std::vector<finding> findings{cause(of_launches, 200'000), cause(of_kernels, 50'000)};
   fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
   CHECK(made.findings == std::vector<std::size_t>{0, 1});
   CHECK(made.step_ns == doctest::Approx(105'000));
@@ -520,24 +522,12 @@ TEST_CASE("what gains nothing alone gains with the first cause") {
 }
 
 TEST_CASE("idle time that recording adds is nobody's gain, also beside a cause of the GPU") {
-  program p;
-  p.run(4, [&] {
-    for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
-    p.wait();
-  });
+  program const p = launches_of_100();
   answer const step(p);
   steps_summary steps = step.steps;
   steps.unrecorded_ns = 200'000;
   REQUIRE(steps.is_slowed());
-  std::vector<finding> findings(2);
-  findings[0].part = finding_part::launches;
-  findings[1].part = finding_part::kernels;
-  double const costs[] = {200'000, 50'000};
-  for (std::size_t i = 0; i < 2; ++i) {
-    findings[i].row = 1;
-    findings[i].cost_ns_per_step = costs[i];
-    findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
-  }
+  std::vector<finding> findings{cause(of_launches, 200'000), cause(of_kernels, 50'000)};
   predict_steps(findings, step.source, step.tree, steps);
   // The step without recording is 100 us of kernels and 100 us of idle time.
   CHECK(findings[1].with_first_ns == doctest::Approx(200'000 - 100'000 - 50'000).epsilon(0.02));
@@ -551,13 +541,7 @@ TEST_CASE("the first causes together gain what each of them gains, and no more t
     p.wait();
   });
   answer const step(p);
-  std::vector<finding> findings(2);
-  for (std::size_t i = 0; i < 2; ++i) {
-    findings[i].part = finding_part::kernels;
-    findings[i].row = i + 1;
-    findings[i].cost_ns_per_step = 200'000;
-    findings[i].ranges.push_back({"", i + 1, 200'000, finding_part::kernels});
-  }
+  std::vector<finding> findings{cause(of_kernels, 200'000, 1), cause(of_kernels, 200'000, 2)};
   double const now = step.steps.mean_ns;
   fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
   REQUIRE(made.findings.size() == 2);
@@ -574,15 +558,8 @@ TEST_CASE("together are those that gain most together, not the first ones of the
   });
   answer const step(p);
   // The second is a part of the first one's kernels: what it takes goes with those.
-  std::vector<finding> findings(3);
-  std::size_t const rows[] = {1, 1, 2};
-  double const costs[] = {400'000, 300'000, 200'000};
-  for (std::size_t i = 0; i < 3; ++i) {
-    findings[i].part = finding_part::kernels;
-    findings[i].row = rows[i];
-    findings[i].cost_ns_per_step = costs[i];
-    findings[i].ranges.push_back({"", rows[i], costs[i], finding_part::kernels});
-  }
+  std::vector<finding> findings{cause(of_kernels, 400'000), cause(of_kernels, 300'000),
+                                cause(of_kernels, 200'000, 2)};
   fixed_together const made = predict_steps(findings, step.source, step.tree, step.steps);
   CHECK(findings[1].row == 1);
   CHECK(made.findings == std::vector<std::size_t>{0, 2});
@@ -648,11 +625,7 @@ TEST_CASE("causes that one wait hides shorten the step only together") {
   });
   answer const step(p);
   double const now = step.steps.mean_ns;
-  std::vector<finding> findings(1);
-  findings[0].part = finding_part::kernels;
-  findings[0].row = 1;
-  findings[0].cost_ns_per_step = 200'000;
-  findings[0].ranges.push_back({"a", 1, 200'000, findings[0].part});
+  std::vector<finding> findings{cause(of_kernels, 200'000)};
   predict_steps(findings, step.source, step.tree, step.steps);
   // Of the last kernel alone: 45 us less by 200 / 450.
   CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 20'000));
