@@ -107,16 +107,18 @@ std::string chosen_rows(std::string const& tidy) {
   return chosen;
 }
 
-/// A line for each element of its lists.
+/// The same with a line for each element of its lists.
 std::string listed(nlohmann::json const& counters) {
   std::string text;
   for (auto const& [key, value] : counters.items()) {
-    if (!value.is_array())
-      text += key + ": " + value.dump() + '\n';
-    else
-      for (nlohmann::json const& each : value) text += key + ": " + each.dump() + '\n';
+    text += (text.empty() ? "{\"" : ",\n\"") + key + "\": ";
+    std::string elements;
+    if (value.is_array())
+      for (nlohmann::json const& each : value)
+        elements += (elements.empty() ? "" : ",\n ") + each.dump();
+    text += value.is_array() ? '[' + elements + ']' : value.dump();
   }
-  return text;
+  return text + "}\n";
 }
 
 nlohmann::json const& of_path(nlohmann::json const& counters, std::string_view path) {
@@ -171,7 +173,8 @@ TEST_CASE("the counter reports are as they were") {
   CHECK(small.wide() == golden("counters_wide.csv", small.wide()));
   CHECK(small.table(120) == golden("counters_small_120.txt", small.table(120)));
   std::string const json = listed(small.json());
-  CHECK(json == golden("counters_json.txt", json));
+  CHECK(json == golden("counters.json", json));
+  CHECK(nlohmann::json::parse(json) == small.json());
   reported const large(everything().made);
   for (int const width : {80, 120, 300}) {
     std::string const name = "counters_" + std::to_string(width) + ".txt";
