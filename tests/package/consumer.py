@@ -130,7 +130,7 @@ def install(checks, prefix):
 
 
 def find_package(checks, prefix):
-    cmake(checks, "find_package", f"-DCMAKE_PREFIX_PATH={prefix}")
+    cmake(checks, "find_package", f"-DCMAKE_PREFIX_PATH={prefix}", **other_compiler())
     for wanted, accepted in (("0.0", False), ("0.1", True), ("9.0", False)):
         text = f"""cmake_minimum_required(VERSION 3.14...3.31)
 project(versions LANGUAGES NONE)
