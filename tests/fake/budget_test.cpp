@@ -1,6 +1,5 @@
 // One budget: what a process grows by stays within `log=` and `buffers=`, the printed number is
 // right, and the totals are exact whatever found no room. Each program is a process of its own.
-#include "../sanitizers.hpp"
 #include "../unit/process/child.hpp"
 
 #include <cstdint>
@@ -52,11 +51,9 @@ struct growth {
   std::uint64_t printed_kb;  ///< the number that `cost:` has
 };
 
-/// A sanitizer's own memory is in no budget: there the totals alone are looked at.
 growth grow(char const* what, std::string const& formats = "none") {
   work_folder const folder;
   growth made{measure(what, smallest + formats + ",out=" + (folder / "out")), 0, 0, 0};
-  if (test::sanitized) return made;
   numbers const bare = measure(what);
   made.grown_kb = made.with["grown_kb"] - bare.at("grown_kb");
   made.peak_kb = made.with["peak_with_report_kb"] - bare.at("peak_kb");
@@ -65,13 +62,11 @@ growth grow(char const* what, std::string const& formats = "none") {
 }
 
 void check_peak(growth const& made) {
-  if (test::sanitized) return;
   CAPTURE(made.peak_kb);
   CHECK(made.peak_kb < caps_kb + beyond_kb + free_kb);
 }
 
 void check_memory(growth const& made) {
-  if (test::sanitized) return;
   CAPTURE(made.grown_kb);
   CAPTURE(made.peak_kb);
   CAPTURE(made.printed_kb);
@@ -91,7 +86,7 @@ void check_kernels(growth& made) {
 TEST_CASE("8,000 ranges with kernels of varied durations: within the budget, totals exact") {
   growth made = grow("nodes");
   check_memory(made);
-  CHECK(made.with["launched"] == (test::sanitized ? 200'000 : 800'000));
+  CHECK(made.with["launched"] == 800'000);
   check_kernels(made);
   CHECK(made.with["kernels_merged"] > 0);
   CHECK(made.with["kernels_merged"] < made.with["launched"]);
@@ -102,11 +97,10 @@ TEST_CASE("what is written while the program runs: the same within the caps and 
   check_peak(made);
   check_kernels(made);
   growth plain = grow("nodes");
-  if (!test::sanitized) CHECK(made.printed_kb > plain.printed_kb);  // the pieces are in it
+  CHECK(made.printed_kb > plain.printed_kb);  // the pieces are in it
 }
 
-TEST_CASE("10^5 ranges of 50 kernels: within the budget, totals exact" *
-          doctest::skip(test::sanitized || !whole)) {
+TEST_CASE("10^5 ranges of 50 kernels: within the budget, totals exact" * doctest::skip(!whole)) {
   growth made = grow("ranges");
   check_memory(made);
   CHECK(made.with["launched"] == 5'000'000);
@@ -125,7 +119,7 @@ TEST_CASE("10^4 graphs: within the budget, totals exact") {
 TEST_CASE("10^6 allocations in use: within the budget, bytes exact") {
   growth made = grow("allocations");
   check_memory(made);
-  CHECK(made.with["allocations"] == (test::sanitized ? 500'000 : 1'000'000));
+  CHECK(made.with["allocations"] == 1'000'000);
   CHECK(made.with["allocated_bytes"] == 512 * made.with["allocations"]);
   CHECK(made.with["allocations_dropped"] > 0);
 }

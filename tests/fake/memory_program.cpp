@@ -14,7 +14,6 @@
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <strata/tables/call_tree.hpp>
-#include "../sanitizers.hpp"
 #include "fake.hpp"
 
 namespace {
@@ -129,10 +128,10 @@ void listen_and_forget() {
 }
 
 void act(std::string const& what) {
-  if (what == "nodes") ranges(8'000, 5, test::sanitized ? 5 : 20);
+  if (what == "nodes") ranges(8'000, 5, 20);
   if (what == "ranges") ranges(100'000, 50, 1);
   if (what == "graphs") graphs(10'000);
-  if (what == "allocations") allocations(test::sanitized ? 500'000 : 1'000'000);
+  if (what == "allocations") allocations(1'000'000);
 }
 
 }  // namespace
