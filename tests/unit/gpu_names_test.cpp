@@ -162,7 +162,7 @@ TEST_CASE("a word that is not known is never left out, and a typo is no other pr
   std::size_t asked = 0;
   for (product const& one : products) {
     std::string const& name = one.name;
-    for (std::string const& word : {"Turbo", "Ultra", "Q", "Z2", "Ada"}) {
+    for (std::string const word : {"Turbo", "Ultra", "Q", "Z2", "Ada"}) {
       for (std::string const& other : {name + ' ' + word, word + ' ' + name}) {
         CAPTURE(other);
         ++asked;
