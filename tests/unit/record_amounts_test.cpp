@@ -190,6 +190,24 @@ TEST_CASE("copies: each kind, memory that is not pinned, and other devices") {
   }
 }
 
+TEST_CASE("two copies of a call in one direction are two; of both directions they are one") {
+  using detail::cupti::copy_kind;
+  detail::staged_copies staged;
+  auto const bytes_of = [&](copy_kind kind) {
+    auto const from = copy_of<detail::cupti::copy_record>(1, kind);
+    copy_record made{};
+    made.bytes = from.size_bytes;
+    staged.pair(from, made);
+    CHECK(made.peer.receives == (kind == copy_kind::host_to_device ? 1 : 0));
+    return made.bytes;
+  };
+  CHECK(bytes_of(copy_kind::host_to_device) == 4096);
+  CHECK(bytes_of(copy_kind::host_to_device) == 4096);
+  CHECK(bytes_of(copy_kind::device_to_host) == 0);
+  CHECK(bytes_of(copy_kind::device_to_host) == 0);
+  CHECK(bytes_of(copy_kind::device_to_host) == 4096);
+}
+
 TEST_CASE("each kind of memory, of waits and of migrations") {
   for (auto const& kind :
        {std::pair(detail::cupti::memory_kind::unknown, memory_kind::unknown),
