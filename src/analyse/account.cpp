@@ -10,6 +10,8 @@
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "kernel_class.hpp"
+#include "kernel_look.hpp"
+#include "rule_context.hpp"
 #include "speed_of_light.hpp"
 #include "stalls.hpp"
 
@@ -144,6 +146,10 @@ class account_builder {
     causes_.resize(rows_.size());
     copies_.resize(rows_.size());
     copies_between_.resize(rows_.size());
+    hidden_.resize(rows_.size(), 0.0);
+    for (copy_time const& time : steps_.copies) hidden_[time.row] += time.ns - time.alone_ns;
+    for (device_copy_time const& time : steps_.device_copies)
+      hidden_[time.row] += time.ns - time.alone_ns;
     // Findings about copies cost them and what the device is idle meanwhile, which is a part of its
     // own here.
     std::vector<double> idle(rows_.size(), 0.0);
@@ -242,11 +248,10 @@ class account_builder {
   };
   void add_piece(std::size_t row, counted_row const& counted, step_amounts const& amounts,
                  std::string_view kernel) {
-    constexpr double nearly_all = 0.8;  // of the time; chosen
     double const ns = amounts.own_work(counted.row).kernel_ns;
     if (!(ns > 0.0)) return;
     kernels_of_row const& all = kernels_[row];
-    bool const is_single = !kernel.empty() || all.longest_ns >= nearly_all * all.ns;
+    bool const is_single = !kernel.empty() || all.longest_ns >= stands_for_all * all.ns;
     stall_share const most = longest_stall(counted.counters, counted.row, counter_scope::self);
     bool const is_told = most.stall != nullptr && most.part >= most.uncounted &&
                          is_timed_work(counted.counters, counted.row, counter_scope::self);
@@ -271,7 +276,8 @@ class account_builder {
     if (unknown > 0.0)
       add_some(account_kind::unknown, limiter_name(*unknown_[row]->own), row, unknown);
     std::string const copies(to_string(limiter::copies));
-    double const copied = explain(copies_[row], copies, row, work.copy_ns);
+    double const alone = larger(0.0, work.copy_ns - hidden_[row]);
+    double const copied = explain(copies_[row], copies, row, alone);
     add_some(account_kind::explained, copies, row, copied);
   }
   /// Adds what is known of kernels that were counted together. `host`: what limits their range
@@ -482,6 +488,10 @@ class account_builder {
                        : "larger buffers= and log=";
       return look;
     }
+    if (rows_[part.row].is_many) {
+      look.words = "fewer names of ranges, with numbers beside them and not in them";
+      return look;
+    }
     if (part.name == to_string(limiter::above_roof)) {
       look.words = "other units of flops() and bytes(), or fixed clocks";
       return look;
@@ -495,6 +505,8 @@ class account_builder {
         !unknown->second->own->units.are_whole())
       return look;
     bool const is_of_several = kernels_[part.row].names.size() > 1 && pieces_[part.row].size() == 1;
+    look.without_graphs = is_of_several && launches_graphs(rows_[part.row].self);
+    if (look.without_graphs) return look;
     if (is_of_several) look.kernels = part.row == 0 ? "all" : std::string(rows_[part.row].name);
     std::string const kernel = longest_kernel(part.row);
     if (is_of_several || kernel.empty()) return look;
@@ -510,9 +522,10 @@ class account_builder {
   findings_table const& findings_;
   kernels_apart const* by_kernel_;
   step_amounts amounts_;
-  std::vector<std::vector<row_cause>> causes_;           ///< by row, of its own kernels
-  std::vector<std::vector<row_cause>> copies_;           ///< by row, of its own copies
-  std::vector<std::vector<row_cause>> copies_between_;   ///< the same between steps
+  std::vector<std::vector<row_cause>> causes_;          ///< by row, of its own kernels
+  std::vector<std::vector<row_cause>> copies_;          ///< by row, of its own copies
+  std::vector<std::vector<row_cause>> copies_between_;  ///< the same between steps
+  std::vector<double> hidden_;  ///< by row, of its own copies: time in which kernels ran, too
   std::vector<kernels_of_row> kernels_;                  ///< by row
   std::vector<std::vector<counted_piece>> pieces_;       ///< by row
   std::map<std::size_t, counted_piece const*> unknown_;  ///< by row, the one least known of

@@ -91,14 +91,16 @@ inline double filled_by(rule_context const& run, kernel_row const& kernel) noexc
   return is_finite(by_time) ? std::max(by_launch, by_time) : by_launch;
 }
 
+/// The part of a range's own time that a kernel takes for which the range's counts stand. Chosen.
+inline constexpr double stands_for_all = 0.8;
+
 /// The kernel that takes nearly all of a range's own time, for which its counts stand; null where
 /// the kernels differ.
 inline kernel_row const* kernel_of(rule_context const& run, std::size_t row) noexcept {
-  constexpr double nearly_all = 0.8;  // of the time; chosen
   for (kernel_row const& kernel : run.in.kernels) {
     if (kernel.path_id != run.rows[row].path_id || is_many(kernel)) continue;
     double const all = run.own_ns_per_step(row, static_cast<double>(run.rows[row].self.kernel_ns));
-    if (ns_in_step(kernel, run.rows[row], run.in.steps) >= nearly_all * all) return &kernel;
+    if (ns_in_step(kernel, run.rows[row], run.in.steps) >= stands_for_all * all) return &kernel;
   }
   return nullptr;
 }

@@ -194,7 +194,11 @@ void rule_context::prove_use(candidate& made, gpu_unit unit) const {
 undecided_rule rule_context::what_decides(deciding needs, std::size_t row) const {
   bool const asked = in.counters != nullptr && in.counters->find("issue_ns") != counter_table::none;
   if (asked && !in.source.counters().left_out.empty()) return {{}, deciding::no_graphs, {}};
-  if (row != 0 && load(row).units.is_known()) return {{}, deciding::kernels, rows[row].name};
+  if (row != 0 && load(row).units.is_known()) {
+    // A graph is counted as a whole.
+    if (launches_graphs(rows[row].self)) return {{}, deciding::no_graphs, {}};
+    return {{}, deciding::kernels, rows[row].name};
+  }
   return {{}, needs, {}};
 }
 

@@ -40,6 +40,9 @@ std::string use_clause(range_limit const& load) {
   return "No hardware limit is reached: " + unit + " is used most, at " + load.percent_text();
 }
 
+constexpr std::string_view advice_without_stall =
+    "find out first what its warps wait for: counters=findings+stalls counts all waits";
+
 /// The part of the kernels' time that ends with the wait. Without that wait each warp is ready
 /// sooner by its share; what was not counted may be all of it.
 double part_of_wait(stall_share const& most) noexcept {
@@ -95,7 +98,7 @@ rule_result latency_bound(rule_context const& run) {
         candidate seen = run.candidate_of_kernels(
             row, gain,
             use_clause(load) + stall_clause(most) + "; the kernel is " + launch_text(run, kernel));
-        if (is_told) seen.advice = most.stall->advice;
+        seen.advice = is_told ? most.stall->advice : advice_without_stall;
         run.prove_use(seen, gpu_unit::issue);
         run.prove_own(seen, "achieved_occupancy", "%");
         if (!is_told) seen.needs = "counters=findings+stalls";

@@ -244,7 +244,8 @@ class bound_sentence {
     char const* const is = many && !turns.empty() ? ", in turns, are" : " is";
     std::string const text = std::string(copying ? "Copy-bound: " : "GPU-bound: ") + whom +
                              run_.gpus() + is + " busy " + percent_text(busy) + " of the " + whole +
-                             (copying ? ", mostly with copies." : ".") + turns;
+                             (copying ? ", mostly with copies." : ".") +
+                             (turns.empty() ? unequal_text() : turns);
     return (longest == 0 ? text : text + most_time(longest)) + many_ranges;
   }
   /// " Each runs kernels for 47 % of it at most." Empty where they work beside each other.
@@ -261,9 +262,25 @@ class bound_sentence {
     }
     bool const is_shared = sum - most > least_part * sum;
     double const together = run_.in.steps.active_busy_ns - run_.in.steps.copies_alone_ns;
-    if (!is_shared || sum > in_turns * together) return {};
-    return std::string(" Each runs kernels for ") + percent_text(most / whole_ns()) +
-           " of it at most.";
+    if (is_shared && sum <= in_turns * together)
+      return std::string(" Each runs kernels for ") + percent_text(most / whole_ns()) +
+             " of it at most.";
+    return {};
+  }
+  /// " The busiest of them runs kernels for 99 % of it, the least busy for 30 %."; empty where they
+  /// work as much.
+  std::string unequal_text() const {
+    constexpr double as_much = 1.25;  // times; chosen
+    double least = whole_ns();
+    double most = 0.0;
+    for (device_time const& device : run_.in.steps.devices) {
+      double const busy = std::min(whole_ns(), device.ns - device.overlap_ns);
+      least = std::min(least, busy);
+      most = std::max(most, busy);
+    }
+    if (run_.in.steps.devices.size() < 2 || most <= as_much * least) return {};
+    return std::string(" The busiest of them runs kernels for ") + percent_text(most / whole_ns()) +
+           " of it, the least busy for " + percent_text(least / whole_ns()) + ".";
   }
   double own_busy_ns(std::size_t row) const {
     device_work const& own = run_.rows[row].self;

@@ -265,6 +265,32 @@ TEST_CASE("the account: of several kernels the tensor cores work for those that 
   CHECK(at_roof(0.42) == 0.0);
 }
 
+TEST_CASE("the account: of a row that stands for many ranges no count tells more") {
+  program p = one_kernel();
+  p.made.names[p.made.nodes[p.attention].name] = "[other names]";
+  answer const a(p.made);
+  closes(a.input);
+  REQUIRE(a.input.account.largest_unknown() != nullptr);
+  CHECK(a.input.account.largest_unknown()->tells.text().find("fewer names of ranges") == 0);
+}
+
+TEST_CASE("the account: copies beside kernels take no time of their own") {
+  for (copy_kind const kind : {copy_kind::host_to_device, copy_kind::device_to_device}) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+      std::int64_t const end = p.free;
+      p.copy_of(p.other, kind, 600 * us, false, 30u << 20);
+      p.free = end;
+      p.wait();
+    });
+    answer const a(p.made);
+    closes(a.input);
+    CHECK(sum_of(a, account_kind::explained, "copies") == 0.0);
+    CHECK(a.input.account.of(account_kind::unknown) == doctest::Approx(1000 * us).epsilon(0.01));
+  }
+}
+
 TEST_CASE("the account: short kernels take their start and end, whatever they do") {
   program p;
   p.run(8, [&] {

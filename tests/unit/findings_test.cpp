@@ -1541,6 +1541,29 @@ TEST_CASE("two GPUs that work one after the other work in turns") {
   CHECK(with_second(20 * us).find("in turns") == std::string::npos);  // one does all
 }
 
+TEST_CASE("two GPUs that do not work as much as each other are named") {
+  auto const bound = [](std::int64_t second) {
+    program p;
+    p.made.environment.devices.push_back(p.made.environment.devices[0]);
+    p.made.environment.devices.back().ordinal = 1;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t where) {
+        p.kernel_of(where, 1000 * us);
+        std::int64_t const end = p.free;
+        p.free = p.now;
+        p.kernel_of(where, second * us).device = 1;
+        p.free = end;
+      });
+      p.wait();
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(bound(300).find(
+            "The busiest of them runs kernels for 99 % of it, the least busy for 30 %.") !=
+        std::string::npos);
+  CHECK(bound(900).find("least busy") == std::string::npos);
+}
+
 TEST_CASE("two GPUs that work beside each other do not work in turns, however long one copies") {
   program p;
   p.made.environment.devices.push_back(p.made.environment.devices[0]);

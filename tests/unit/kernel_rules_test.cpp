@@ -987,6 +987,32 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("kernels of graphs cannot be counted one by one: graphs are to be switched off") {
+  program p;
+  p.made.kernel_names.push_back({"other"});
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t where) {
+      std::uint32_t const id = p.api(where, 5 * us, api_kind::graph_launch);
+      for (int i = 0; i < 10; ++i) {
+        kernel_record& node = p.kernel(id, p.now + 100 * us * i, p.now + 100 * us * (i + 1));
+        node.grid_x = 1000;
+        node.name = 1 + i % 2;
+      }
+      p.free = p.now + 1000 * us;
+    });
+    p.wait();
+  });
+  p.made.device = detail::sum_records(p.made);
+  p.made.device.complete = true;
+  p.count_nothing(p.attention);
+  answer const a(p.made);
+  REQUIRE_FALSE(a.input.findings.undecided.empty());
+  for (undecided_rule const& rule : a.input.findings.undecided)
+    CHECK_MESSAGE(rule.decider == deciding::no_graphs, rule.rule);
+  REQUIRE(a.input.account.largest_unknown() != nullptr);
+  CHECK(a.input.account.largest_unknown()->tells.without_graphs);
+}
+
 TEST_CASE("a finding asks for no counts of another range; the rule stays open for that one") {
   program p;
   p.made.kernel_names.push_back({"other"});

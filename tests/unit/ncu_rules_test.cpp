@@ -437,6 +437,22 @@ TEST_CASE("latency-bound: each stall has its own fix, and gains no more than its
   }
 }
 
+TEST_CASE("latency-bound: ranges with different waits have no one fix") {
+  program p;
+  p.run(8, [&] {
+    for (std::uint32_t const range : {p.attention, p.mlp})
+      p.in(range, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+    p.wait();
+  });
+  for (std::uint32_t const range : {p.attention, p.mlp}) p.count_nothing(range);
+  p.set(p.attention, stalled("barrier"), 0.7 * warps);
+  p.set(p.mlp, stalled("long_scoreboard"), 0.7 * warps);
+  answer const a(p.made);
+  REQUIRE(a.find("latency-bound") != nullptr);
+  CHECK(a.find("latency-bound")->ranges.size() == 2);
+  has(std::string(a.find("latency-bound")->advice), "each range's limiter names its wait");
+}
+
 TEST_CASE("latency-bound: every stall that is counted has a fix") {
   for (metric const& each : metric_list()) {
     std::string_view const name = detail::stall_of(each.key());
@@ -484,6 +500,7 @@ TEST_CASE("latency-bound: where most was not counted, the run that tells is name
   p.set(p.attention, stalled("barrier"), 0.3 * warps);
   answer const a(p.made);
   CHECK(a.find("latency-bound")->needs == "counters=findings+stalls");
+  has(std::string(a.find("latency-bound")->advice), "find out first what its warps wait for");
   has(a.find("latency-bound")->title, "; most of what warps wait for was not counted");
   CHECK(a.input.roofline.limits[1].text == "latency");
   p.set(p.attention, stalled("wait"), 0.3 * warps);

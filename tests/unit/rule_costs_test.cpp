@@ -736,8 +736,8 @@ TEST_CASE("a slowed step: copies have their idle time without recording, and not
   std::string const slowed = found(700e3);
   CAPTURE(recorded);
   CAPTURE(slowed);
-  CHECK(recorded.find(", and an idle GPU for 2") != std::string::npos);
-  CHECK(slowed.find(", and an idle GPU for ") != std::string::npos);
+  CHECK(recorded.find(", and the GPU is idle for 2") != std::string::npos);
+  CHECK(slowed.find(", and the GPU is idle for ") != std::string::npos);
   CHECK(slowed != recorded);
 }
 
