@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -236,6 +237,7 @@ struct usual_step {
   step_map map;
   std::vector<std::uint32_t> nodes;  // by owner
   std::int64_t begins_after = 0;     // the host's begin of the step
+  std::int64_t differs_by = 0;       // in the median step
   bool has_bytes = false;            // of what was sampled with the trace; else time stands for it
   double bytes = 0.0;
 
@@ -280,6 +282,8 @@ struct usual_step {
       late.push_back(steps[i].front().begin - traced.steps[i].begin);
     }
     begins_after = median(late);
+    for (std::int64_t& each : late) each = std::abs(each - begins_after);
+    differs_by = median(late);
     std::sort(usual.begin(), usual.end(),
               [&](std::size_t a, std::size_t b) { return length(steps[a]) < length(steps[b]); });
     std::vector<work> const& chosen = steps[usual[usual.size() / 2]];
@@ -381,7 +385,10 @@ class map_attribution {
     if (all.empty()) return made;
     std::vector<std::int64_t> periods{length};
     for (std::size_t i = 1; i < all.size(); ++i) periods.push_back(all[i] - all[i - 1]);
-    made.tolerance_ns = std::max<std::int64_t>(0, median(periods)) / 4;
+    // A trace delays launches, so that the device may begin sooner without one.
+    made.tolerance_ns = std::min(std::max<std::int64_t>(0, median(periods)) / 4,
+                                 std::max<std::int64_t>(0, usual_.begins_after) / 2 +
+                                     4 * usual_.differs_by + 2 * median(lengths_of(given_)));
     std::size_t const most = std::max<std::size_t>(1, most_work / usual_.map.work.size());
     std::size_t const blocks = std::max<std::size_t>(1, most / block);
     std::size_t const size = std::min(block, most);
@@ -395,6 +402,12 @@ class map_attribution {
       numbers_.push_back(numbers[i]);
     }
     return made;
+  }
+
+  static std::vector<std::int64_t> lengths_of(samples const& given) {
+    std::vector<std::int64_t> lengths{0};
+    for (sample_span const& each : given.times) lengths.push_back(each.end - each.begin);
+    return lengths;
   }
 
   /// As one counter more, by which steps are aligned.

