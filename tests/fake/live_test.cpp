@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <ctime>
+#include <random>
 #include <strata/base/clock.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/range.hpp>
@@ -299,6 +300,50 @@ TEST_CASE("where a capture is open at the end, CUPTI is left alone") {
   CHECK(ends() == before);
   CHECK(fake_sampling_enabled() == 1);
   fake_sampling_forget();
+}
+
+TEST_CASE("within a capture a full buffer is not begun anew") {
+  using strata::detail::capture_guard;
+  live session("live,interval=20");
+  await_sampling();
+  int place = 0;
+  auto* const stream = reinterpret_cast<strata::detail::driver::stream_handle>(&place);
+  fake_sampling_set_room(0);
+  capture_guard::capture_began(stream, nullptr);
+  std::size_t const decoded = fake_calls("cuptiPmSamplingDecodeData");
+  (void)fake_sample(1000, 2000, 1.0);
+  await([&] { return fake_calls("cuptiPmSamplingDecodeData") > decoded; });
+  rest(30);  // it looks again and again
+  CHECK(fake_sampling_starts() == 1);
+  CHECK(fake_sampling_enabled() == 1);
+  capture_guard::capture_ended(stream);
+  await([] { return fake_sampling_starts() == 2; });
+}
+
+TEST_CASE("samples take a quarter of log=, however many there are") {
+  live session("live,interval=20,log=1");
+  await_sampling();
+  auto const begin = static_cast<std::uint64_t>(strata::detail::realtime_ns());
+  std::mt19937_64 random(3);
+  double sum = 0.0;
+  constexpr std::uint64_t count = 40'000;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    auto const amount = static_cast<double>(random() % 1'000'000);
+    sum += amount;
+    (void)fake_sample(begin + i * 10, begin + i * 10 + 10, amount);
+    if (i % 1000 == 999) await([] { return fake_sampling_waiting() == 0; });
+  }
+  session.stop();
+  strata::device_samples const& all = session.profile().samples;
+  CHECK(all.count > 1000);
+  CHECK(all.count < count / 2);
+  CHECK(all.coded.size() <= (std::size_t{1} << 20) / 8);  // with as much for joining them
+  double kept = 0.0;
+  strata::detail::sample_reader reader(all);
+  for (strata::detail::counted_sample now; reader.next(now);)
+    kept += static_cast<double>(now.counts[0]);
+  CHECK(kept == sum);
+  CHECK(fake::says(session.profile().counters(counter_set::live).about, "samples, kept as "));
 }
 
 TEST_CASE("files have what was sampled, its method and its interval") {
