@@ -339,7 +339,8 @@ class map_attribution {
     sampled_steps const steps = choose_steps();
     if (steps.begins.empty())
       return {errc::bad_argument,
-              "it has no step that was sampled from its begin to its end: mark steps, and record "
+              "the recording has no step that was sampled from its begin to its end: mark steps, "
+              "and record "
               "for longer"};
     find_nodes();
     add_bytes();
@@ -516,9 +517,10 @@ void attribute_samples(profile& target) {
 status attribute_by_map(profile& target, profile const& traced) {
   if (target.traced)
     return {errc::bad_argument,
-            "it has a trace, which says whose work was sampled: leave --map out"};
+            "the recording has a trace, which says whose work was sampled: leave --map out"};
   counter_set* const set = sampled_set(target);
-  if (set == nullptr) return {errc::bad_argument, "it has no samples: record it with STRATA=live"};
+  if (set == nullptr)
+    return {errc::bad_argument, "the recording has no samples: record it with STRATA=live"};
   return map_attribution(target, *set, traced).run();
 }
 

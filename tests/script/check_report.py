@@ -143,6 +143,9 @@ for words, told in ((["--format=html"], f"there is no --format, did you mean --f
 that(reported(2) == f"strata report: FILE is required\n{tells}" and "FILE is a recording" in reported(0, "--help"), "no usage")
 (here / "ranks/rank0").mkdir(parents=True, exist_ok=True)
 (here / "ranks/rank0/profile.strata").write_bytes(bytes_of)
+that("the recording has a trace, which says whose work was sampled: leave --map out" in reported(2, recordings[0], "--map", recordings[0])
+     and "the recording has no samples" in reported(2, first, "--map", recordings[0])
+     and "It cannot be opened" in reported(2, first, "--map", here / "nowhere"), "a map is of no use there")
 that("and its folders have: name one, such as rank0." in reported(2, "ranks"), "a folder of folders is no run")
 that("The folder has no profile.strata: record with STRATA=trace,formats=table+recording."
      in reported(2, root / "docs"), "a folder without a recording")
