@@ -54,7 +54,7 @@ function drawChanges(width, shown) {
     const end = Math.max(x(0), x(range.delta));
     const text = changeText(range);
     drawNamedBar(drawing, {name: range.title, text, begin, end, y, left, width}, {
-      fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
+      fill: range.delta > 0 ? "var(--more)" : "var(--less)",
       "fill-opacity": range.judged ? 1 : 0.55,
       "data-delta": range.delta,
       role: "button",
@@ -72,7 +72,7 @@ function aboutChanges() {
   const trimmed = " Trimmed: a mean without the longest and the shortest call of each run, since"
     + " one of them is far from the others.";
   const once = " Once: a range outside of steps, by the whole run.";
-  return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more."
+  return "Milliseconds a " + meanUnit + ", after less before: blue is less time, red more."
     + " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
     + " few calls. A click shows all columns of the range."
     + (inner.length < ranges.length ? nested : "")

@@ -35,7 +35,7 @@ const differing = data.columns
 function shade(value) {
   if (!(value > 0)) return null;
   const part = Math.min(28, Math.round(9 * Math.abs(Math.log2(value))));
-  const colour = value > 1 ? "--c1" : "--c0";
+  const colour = value > 1 ? "--more" : "--less";
   if (part <= 0) return null;
   return "background:color-mix(in srgb, var(" + colour + ") " + part + "%, transparent)";
 }

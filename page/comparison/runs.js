@@ -49,7 +49,7 @@ function runPoints(run, i, left, x) {
     cx: x(value),
     cy: y,
     r: 4,
-    fill: run.side === "before" ? "var(--c0)" : "var(--c1)",
+    fill: run.side === "before" ? "var(--rest)" : "var(--link)",
     "fill-opacity": 0.45,
     ...hovered(runName(run) + "\n" + milliseconds(value)),
   }));

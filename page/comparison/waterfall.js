@@ -29,7 +29,7 @@ function waterfallBars(period) {
   ];
 }
 
-const waterfallPaint = {step: "var(--c7)", more: "var(--c3)", less: "var(--c2)"};
+const waterfallPaint = {step: "var(--mark)", more: "var(--more)", less: "var(--less)"};
 
 const waterfallText = bar =>
   bar.kind === "step" ? milliseconds(bar.to) : signed(bar.to - bar.from, milliseconds);

@@ -4,7 +4,7 @@
 const multiplyAdds = {
   means: "multiply-adds",
   helps: "tensor cores: TF32 or BF16",
-  paint: "var(--c10)",
+  paint: "var(--fma)",
 };
 // A program that replays graphs has no use for the advice to make one.
 const fewerLaunches = data.launches_graphs
@@ -16,87 +16,96 @@ const fewerTurns = "larger tiles in registers; no bank conflicts";
 // makes it less. A unit in use for less than latency_use of the analysis, 60 %, is no limiter: that
 // is latency.
 const busyKinds = {
-  tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--c2)"},
+  tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--tensor)"},
   FMA: multiplyAdds,
   FP32: multiplyAdds,
   ALU: {
     means: "integers and logic",
     helps: "less index arithmetic; constants; wider loads",
-    paint: "var(--c8)",
+    paint: "var(--alu)",
   },
   "shared memory": {
     means: "memory of an SM",
     helps: fewerTurns,
-    paint: "var(--c4)",
+    paint: "var(--sm-memory)",
   },
   "L1 with shared memory": {
     means: "per SM",
     helps: fewerTurns,
-    paint: "var(--c4)",
+    paint: "var(--sm-memory)",
   },
   L1: {
     means: "cache of an SM",
     helps: "neighbouring addresses; reuse in registers",
-    paint: "var(--c6)",
+    paint: "var(--l1)",
   },
   L2: {
     means: "cache of all SMs",
     helps: "larger tiles in shared memory",
-    paint: "var(--c9)",
+    paint: "var(--l2)",
   },
   [memoryName]: {
     means: "device memory",
     helps: "fusion; narrower formats; tiles that fit into L2",
-    paint: "var(--c1)",
+    paint: "var(--hbm)",
   },
   issue: {
     means: "rate of instructions",
     helps: "fewer instructions: wider loads, tensor cores",
-    paint: "var(--c5)",
+    paint: "var(--issue)",
   },
   "tensor memory": {
     means: "operands and sums of tensor cores",
     helps: "larger tiles; fewer reads of the sums",
-    paint: "var(--c4)",
+    paint: "var(--tensor)",
+    fine: true,
   },
-  TMA: {means: "copies of tiles", helps: "larger tiles", paint: "var(--c10)"},
-  FP64: {means: "double precision", helps: "FP32 where it suffices", paint: "var(--c3)"},
+  TMA: {means: "copies of tiles", helps: "larger tiles", paint: "var(--sm-memory)", fine: true},
+  FP64: {means: "double precision", helps: "FP32 where it suffices", paint: "var(--fp64)"},
   XU: {
     means: "conversions, special functions",
     helps: "fewer conversions; fast intrinsics",
-    paint: "var(--c13)",
+    paint: "var(--fp64)",
+    fine: true,
   },
   ADU: {
     means: "addresses and branches",
     helps: "fewer branches; no indexed constants",
-    paint: "var(--c7)",
+    paint: "var(--alu)",
+    fine: true,
   },
-  LSU: {means: "loads and stores", helps: "wider loads and stores", paint: "var(--c9)"},
-  PCIe: {means: "bus to the host", helps: "data that stay on the GPU", paint: "var(--c12)"},
+  LSU: {means: "loads and stores", helps: "wider loads and stores", paint: "var(--l1)", fine: true},
+  PCIe: {
+    means: "bus to the host",
+    helps: "data that stay on the GPU",
+    paint: "var(--copies)",
+    fine: true,
+  },
   NVLink: {
     means: "links between GPUs",
     helps: "less traffic; overlap with kernels",
-    paint: "var(--c12)",
+    paint: "var(--copies)",
+    fine: true,
   },
   latency: {
     means: "no unit saturated, all below 60 %",
     helps: "more warps, or more independent work in each",
-    paint: "var(--c0)",
+    paint: "var(--latency)",
   },
   launch: {
     means: "kernels too short to fill the GPU",
     helps: fewerLaunches,
-    paint: "var(--c11)",
+    paint: "var(--launch)",
   },
   copies: {
     means: "by the GPU",
     helps: "overlap with kernels, from pinned memory",
-    paint: "var(--c12)",
+    paint: "var(--copies)",
   },
   "above the roof": {
     name: "above the roof: numbers contradict each other",
     helps: "check declared work and clocks",
-    paint: "var(--c7)",
+    paint: "var(--mark)",
   },
   "not known": {
     name: "limiter not counted",
@@ -105,40 +114,46 @@ const busyKinds = {
   },
 };
 
-// By cause, which is what the host does meanwhile. What is idle is striped, so that its hues may
-// repeat.
+// By cause, which is what the host does meanwhile. What is idle is grey and striped, each cause at
+// an `angle` of its own.
 const idleKinds = {
   launch: {
     name: "waiting for launches",
     helps: fewerLaunches,
-    paint: "var(--c3)",
+    paint: "var(--idle-0)",
+    angle: -45,
   },
   "host work": {
     name: "CPU code between launches",
     helps: "launch first; another thread",
-    paint: "var(--c13)",
+    paint: "var(--idle-2)",
+    angle: 45,
   },
   wait: {
     name: "the host waits, then launches",
     helps: "one wait a step",
-    paint: "var(--c6)",
+    paint: "var(--idle-1)",
+    angle: 0,
   },
   allocation: {
     name: "the host allocates",
     helps: "allocate before the loop; cudaMallocAsync",
-    paint: "var(--c8)",
+    paint: "var(--idle-5)",
+    angle: 90,
   },
   copy: {
     name: "the host copies",
     helps: "cudaMemcpyAsync from pinned memory",
-    paint: "var(--c12)",
+    paint: "var(--idle-4)",
+    angle: -45,
   },
   device: {
     name: "queued work not started",
     helps: "fewer dependences between streams",
-    paint: "var(--c7)",
+    paint: "var(--idle-3)",
+    angle: 45,
   },
-  "not known": {name: "cause not recorded", paint: "var(--rest)"},
+  "not known": {name: "cause not recorded", paint: "var(--rest)", angle: 0},
 };
 
 /** The parts of a list of [what, range, ns, ...] by what they are, the longest first. */
@@ -146,9 +161,10 @@ function budgetParts(list, kinds, isIdle) {
   const found = new Map();
   for (let i = 0; i + 2 < list.length; i += 3) {
     const [what, range, ns] = list.slice(i, i + 3);
-    const kind = kinds[what] || {paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
-    const name = (kind.name || what) + (kind.means ? " (" + kind.means + ")" : "");
-    if (!found.has(what)) found.set(what, {...kind, name, what, isIdle, ns: 0, ranges: []});
+    const kind = kinds[what] || {paint: "var(--mark)", angle: 90};
+    const short = kind.name || what;
+    const name = short + (kind.means ? " (" + kind.means + ")" : "");
+    if (!found.has(what)) found.set(what, {...kind, name, short, what, isIdle, ns: 0, ranges: []});
     const part = found.get(what);
     part.ns += ns;
     part.ranges.push({range, ns});
@@ -233,29 +249,37 @@ function helpsPart(part, all) {
     isFix ? ": " + finding.advice : "; " + general);
 }
 
-const budgetSwatch = part => el("i", {
-  class: part.isIdle ? "idle" : null,
-  style: "--paint:" + part.paint,
+/** What a part of the budget looks like, in the bar and beside it: idle time has stripes. */
+const budgetLook = part => ({
+  class: part.isIdle ? "idle" : part.fine ? "fine" : null,
+  style: "--paint:" + part.paint + (part.isIdle ? ";--angle:" + part.angle + "deg" : ""),
 });
 
-/** From what part of the bar on a part has room for its name. */
-const roomForName = 0.09;
+/** The longest label of a part that has room on so many pixels: name and share, or the share. */
+function budgetLabel(part, whole, room) {
+  const share = Math.round(100 * part.ns / whole) + " %";
+  const labels = [part.name + " " + share, part.short + " " + share, share];
+  return labels.find(text => textWidth(text) <= room) || "";
+}
 
-function budgetSegment(part, whole) {
+/** The pixels of a part's label that are no text. */
+const labelPadding = 16;
+
+function budgetSegment(part, whole, width) {
   const text = describeBudget(part, whole);
   const range = budgetRange(part);
+  const label = budgetLabel(part, whole, part.ns / whole * width - labelPadding);
+  const {class: look, style} = budgetLook(part);
   return el("span", {
-    class: part.isIdle ? "idle" : null,
-    style: "--paint:" + part.paint + ";flex-grow:" + part.ns / whole,
+    class: look,
+    style: style + ";flex-grow:" + part.ns / whole,
     role: "button",
     "data-ns": part.ns,
+    "data-key": part.isIdle + part.what,
     "aria-label": text,
     ...hinted(text),
     ...pressed(() => range && showRow(range)),
-  }, part.ns > roomForName * whole
-    ? el("span", {class: "label", "aria-hidden": "true"},
-      part.name + " " + Math.round(100 * part.ns / whole) + " %")
-    : null);
+  }, label ? el("span", {class: "label", "aria-hidden": "true"}, label) : null);
 }
 
 function budgetGroup(title, by, list, {all, whole}) {
@@ -265,7 +289,7 @@ function budgetGroup(title, by, list, {all, whole}) {
     el("p", {class: "heading"}, title + " " + time(ns) + ", " + percent(100 * ns / whole),
       el("span", {class: "helps"}, " by " + by + ", with what helps")),
     el("ul", {class: "parts"}, list.map(part => el("li", {},
-      budgetSwatch(part),
+      el("i", budgetLook(part)),
       el("span", {class: "what"}, part.name),
       el("span", {class: "amount"}, time(part.ns)),
       el("span", {class: "amount"}, percent(100 * part.ns / whole)),
@@ -302,9 +326,9 @@ function budget() {
   if (!step) return null;
   const {busy, idle, between, all, whole} = step;
   const about = "Budget of a mean " + wholeTime;
-  const bar = el("div", {class: "budget", role: "group", "aria-label": about},
-    all.map(part => budgetSegment(part, whole)));
-  oneTabStop(bar, "[role=button]")();
+  const bar = chart((box, width) => box.replaceChildren(
+    el("div", {class: "budget", role: "group", "aria-label": about},
+      all.map(part => budgetSegment(part, whole, width)))), 36);
   return el("div", {id: "budget"}, bar, el("div", {class: "two"},
     budgetGroup("GPU busy", "limiter", busy, step),
     budgetGroup("GPU idle", "cause", idle, step),
@@ -346,7 +370,7 @@ function drawStepDots(width, groups) {
   groups.forEach((group, i) => {
     const x = left + (i + 0.5) * wide;
     const look = {"data-step": group.number, ...hovered(describeSteps(group))};
-    const round = {"stroke-width": 5, "stroke-linecap": "round", stroke: "var(--c0)"};
+    const round = {"stroke-width": 5, "stroke-linecap": "round", stroke: "var(--mark)"};
     const line = {x1: x, x2: x, y1: y(group.shortest), y2: y(group.longest) + 0.01};
     drawing.append(sv("line", {...line, ...round, ...look}));
   });

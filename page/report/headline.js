@@ -102,6 +102,32 @@ function declaredTiles() {
   return tiles;
 }
 
+/** Kernels of a mean step in ranges that have a counted value, and in all of them. */
+function countedLaunches(key) {
+  const counted = row =>
+    none(metric(row, key)) ? sum(row.children, counted) : row.mean_kernels;
+  return {counted: counted(folded.rows[0]), all: folded.rows[0].mean_kernels};
+}
+
+/** A counted use where nothing was declared: of what time, and of how many launches. */
+function countedTile(name, key, more) {
+  const use = metric(folded.rows[0], key);
+  const {counted, all} = countedLaunches(key);
+  if (none(use) || !(counted > 0)) return [];
+  const launches = count(counted) + " of " + some(all, "launch", "launches") + " a " + unit;
+  const note = more + "of the peak while kernels ran, counted in " + launches;
+  return [tile({name: name + " use, counted", value: percent(use), note, about: aboutMetric(key)})];
+}
+
+function countedTiles() {
+  const moved = metric(folded.rows[0], "hbm_bytes");
+  const bytesOfStep = none(moved) ? "" : bytes(moved) + " a " + unit + "; ";
+  return [
+    ...(none(summary.mbu) ? countedTile(memoryName, "hbm_use", bytesOfStep) : []),
+    ...(none(summary.mfu) ? countedTile("Tensor", "tensor_use", "") : []),
+  ];
+}
+
 /** The peak of the device's memory, who held it, and what is never released. */
 function memoryTiles() {
   const recorded = data.memory;
@@ -221,7 +247,7 @@ function headline() {
     const value = count(summary.tokens_per_second);
     tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
   }
-  tiles.push(...declaredTiles(), ...memoryTiles(), machineTile());
+  tiles.push(...declaredTiles(), ...countedTiles(), ...memoryTiles(), machineTile());
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     bound(),
     helpsMost(),

@@ -99,7 +99,7 @@ function drawHistogram(box, width, bins, caption) {
       y: floor - high,
       width: Math.max(1, wide - 2),
       height: high,
-      fill: "var(--c0)",
+      fill: "var(--mark)",
       "data-value": bin.value,
       ...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
     }));

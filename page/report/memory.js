@@ -17,7 +17,7 @@ function partNames(set) {
 
 function partPaint(set, i) {
   if (i >= set.series.length) return "var(--rest)";
-  return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--c" + i % 10 + ")";
+  return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--range-" + i % colourCount + ")";
 }
 
 const inUse = point => sum(point.slice(1), value => Math.max(0, value));

@@ -1,8 +1,8 @@
 "use strict";
 // A range keeps its colour in all figures, and one range is chosen at a time.
 
-/** As many as the style has: --c0 to --c13. */
-const colourCount = 14;
+/** As many as the style has: --range-0 to --range-8. */
+const colourCount = 9;
 const colours = new Map();
 
 /** A number of a colour that no sibling of the range, or of one above it, has. */
@@ -22,7 +22,7 @@ function freeColour(place) {
 function color(place) {
   if (place === 0) return "var(--rest)";
   if (!colours.has(place)) colours.set(place, freeColour(place));
-  return "var(--c" + colours.get(place) + ")";
+  return "var(--range-" + colours.get(place) + ")";
 }
 
 /** Those that took longest by themselves get their colours first. */

@@ -59,7 +59,7 @@ function readWindows() {
 /** Device memory and tensor cores have the colours that they have as limiters. */
 function paintOfUse(label) {
   if (label.startsWith(memoryName)) return busyKinds[memoryName].paint;
-  return label.startsWith("tensor") ? busyKinds.tensor.paint : "var(--c0)";
+  return label.startsWith("tensor") ? busyKinds.tensor.paint : "var(--mark)";
 }
 
 const gapName = label => idleKinds[label].name;

@@ -97,14 +97,14 @@ function unitBars() {
     id: "units-figure",
     label: "Use of the units",
     column: "Unit",
-    paintOf: bar => bar.use >= limitingUse ? "var(--hot)" : "var(--c0)",
+    paintOf: bar => bar.use >= limitingUse ? "var(--hot)" : "var(--mark)",
     most: 100,
   }, unitsOf);
   const stalls = percentFigure("What warps wait for, % of their time", {
     id: "stalls-figure",
     label: "What warps wait for",
     column: "Reason",
-    paintOf: bar => readyReasons.includes(bar.name) ? "var(--rest)" : "var(--c0)",
+    paintOf: bar => readyReasons.includes(bar.name) ? "var(--rest)" : "var(--mark)",
     most: 100,
   }, stallsOf);
   if (!anyRow(row => unitsOf(row).length || stallsOf(row).length)) return null;

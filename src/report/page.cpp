@@ -194,6 +194,8 @@ inline void write_page_metric(json_writer& json, counter_table const& table,
   json.text("unit", metric.unit);
   json.text("level", to_string(metric.level));
   json.text("meaning", metric.meaning);
+  if (!metric.formula.empty()) json.text("formula", metric.formula);
+  json.text("method", to_string(metric.method));
   auto const look = [&](console_table::column const& known, std::string_view key) {
     if (key == metric.key) json.text("label", known.header);
   };
@@ -387,6 +389,11 @@ class page_writer {
       if (std::size_t const at = help.find(": "); at != help.npos) help.remove_prefix(at + 2);
       if (is_own) write(known.key, "", known.shown.header, help);
     }
+    json_.end_object();
+    json_.line();
+    json_.object("about_kernel_columns");
+    for (column<kernel_row> const& each : kernel_columns.from("count"))
+      write(each.key, each.unit, {}, each.meaning);
     json_.end_object();
   }
 

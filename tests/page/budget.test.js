@@ -36,7 +36,7 @@ test("parts of one kind are one, with its ranges by their time", () => {
 test("a part that no table names has its own name and a colour", () => {
   const [part] = page.budgetParts(["BF16 tensor", 0, 5], page.busyKinds, false);
   assert.strictEqual(part.name, "BF16 tensor");
-  assert.match(part.paint, /^var\(--c\d+\)$/);
+  assert.match(part.paint, /^var\(--mark\)$/);
   assert.strictEqual(page.budgetRange(part), null);
 });
 

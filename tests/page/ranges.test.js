@@ -76,8 +76,8 @@ test("siblings have different colours, and keep them", () => {
   assert.strictEqual(page.color(3), page.color(3));
   page.colours.clear();
   page.colours.set(4, 1);  // the next that is free would be 1, which a sibling has
-  assert.strictEqual(page.color(3), "var(--c2)");
-  assert.ok(rows.slice(1).every(row => /^var\(--c\d+\)$/.test(page.color(row.place))));
+  assert.strictEqual(page.color(3), "var(--range-2)");
+  assert.ok(rows.slice(1).every(row => /^var\(--range-\d\)$/.test(page.color(row.place))));
 });
 
 test("a choice is told to all that listen", () => {
