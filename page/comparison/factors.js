@@ -130,7 +130,7 @@ function factorHeading(column) {
     factorTable.key = column.key;
     drawFactors();
   };
-  const style = {class: column.text && "text", title: column.title, "aria-sort": sorted};
+  const style = {class: column.text && "text", "data-about": column.title, "aria-sort": sorted};
   return el("th", {scope: "col", ...style}, button(column.label, sort));
 }
 

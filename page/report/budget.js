@@ -16,7 +16,11 @@ const fewerTurns = "larger tiles in registers; no bank conflicts";
 // makes it less. A unit in use for less than latency_use of the analysis, 60 %, is no limiter: that
 // is latency.
 const busyKinds = {
-  tensor: {means: "matrix units", helps: "narrower formats; fewer products", paint: "var(--tensor)"},
+  tensor: {
+    means: "matrix units",
+    helps: "narrower formats; fewer products",
+    paint: "var(--tensor)",
+  },
   FMA: multiplyAdds,
   FP32: multiplyAdds,
   ALU: {

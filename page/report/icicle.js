@@ -122,7 +122,7 @@ function drawBox(drawing, box, kind, view) {
     height: icicleLine - 2,
     rx: 2,
     fill: paint,
-    class: lookOf(row.place),
+    class: lookWith(row.place, view.words),
     "data-key": row.place,
     role: "button",
     "aria-label": text,
@@ -140,7 +140,7 @@ function drawBox(drawing, box, kind, view) {
   drawing.append(sv("text", {
     x: x + 5,
     y: y + 15,
-    style: "pointer-events:none;fill:" + inkOf(row.place, paint),
+    style: "pointer-events:none;fill:" + inkOf(row.place, paint, view.words),
     "aria-hidden": "true",
   }, cut));
 }
@@ -155,7 +155,8 @@ function drawIcicle(width, state) {
     role: "group",
     "aria-label": "Ranges of " + (top.depth ? top.path : "a mean " + unit) + " by " + kind.name,
   });
-  const view = {width, whole: icicleWhole(folded.rows[0], kind) || 1, zoom: state.zoom};
+  const whole = icicleWhole(folded.rows[0], kind) || 1;
+  const view = {width, whole, zoom: state.zoom, words: state.words};
   for (const box of boxes) drawBox(drawing, box, kind, view);
   return drawing;
 }
@@ -170,7 +171,7 @@ function icicleNote({top, kind}) {
 function icicle() {
   if (!shareKinds.length || folded.rows.length < 3) return;
   const note = el("p", {class: "about", role: "status"});
-  const state = {kind: shareKinds[0], top: folded.rows[0]};
+  const state = {kind: shareKinds[0], top: folded.rows[0], words: ""};
   const figure = chart((box, width) => {
     box.replaceChildren(drawIcicle(width, state));
     note.textContent = icicleNote(state);
@@ -193,6 +194,10 @@ function icicle() {
   section("icicle", "Where the " + unit + " goes", about,
     el("div", {class: "controls"},
       choices.length > 1 ? picker("Width by", choices, setKind) : null,
+      filterBox("icicle-filter", words => {
+        state.words = words;
+        figure.redraw();
+      }),
       button("Only the chosen range", () => state.zoom(chosen)),
       button("All ranges", () => state.zoom(0))),
     figure, note);

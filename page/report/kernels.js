@@ -127,18 +127,19 @@ function kernelColumns(total) {
   const range = kernel =>
     kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
   const ofRange = kernel => shareText(100 * kernel.ns / total);
+  const column = (label, name, get) => ({label, title: aboutKernels(name), get});
   return [
-    {label: "Kernel", get: kernel => kernel.name, hint: wholeName, text: true},
-    {label: "Launches", get: kernel => count(kernel.launches)},
-    {label: "GPU time", get: kernel => time(kernel.ns)},
-    {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
-    {label: "Mean", get: kernel => time(kernel.ns / kernel.launches)},
-    {label: "GPU fill %", get: fill},
-    {label: "Blocks", title: "of a grid", get: blocksText},
-    {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
-    {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
-    {label: "Shared", title: "shared memory of a block", get: shared},
-    {label: "Longest", title: "of all launches of the run", get: kernel => time(kernel.max_ns)},
+    {label: "Kernel", get: kernel => toKernel(kernel.name), hint: wholeName, text: true},
+    column("Launches", "count", kernel => count(kernel.launches)),
+    column("GPU time", "total_ns", kernel => time(kernel.ns)),
+    column("% of range", "total_ns", ofRange),
+    column("Mean", "mean_ns", kernel => time(kernel.ns / kernel.launches)),
+    column("GPU fill %", "gpu_utilisation", fill),
+    column("Blocks", "blocks_median", blocksText),
+    column("Threads", "block_threads_max", kernel => count(kernel.block_threads_max)),
+    column("Registers", "registers_per_thread", kernel => count(kernel.registers_per_thread)),
+    column("Shared", "dynamic_shared_bytes", shared),
+    column("Longest", "max_ns", kernel => time(kernel.max_ns)),
     {label: "Range", get: range, text: true},
   ];
 }

@@ -17,7 +17,8 @@ function partNames(set) {
 
 function partPaint(set, i) {
   if (i >= set.series.length) return "var(--rest)";
-  return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--range-" + i % colourCount + ")";
+  const part = set.series[i];
+  return typeof part === "number" ? color(part) : "var(--range-" + i % colourCount + ")";
 }
 
 const inUse = point => sum(point.slice(1), value => Math.max(0, value));

@@ -25,7 +25,7 @@ function countedValues(row) {
     values,
     make: () => table("Counted values", [
       {label: "Metric", get: counted => counted.key, text: true},
-      {label: "Value", get: amount},
+      {label: "Value", title: "Of a mean " + unit, about: aboutCounted, get: amount},
       {label: "Level", get: counted => counted.level, text: true},
       {label: "Meaning", get: counted => counted.meaning, text: true},
     ], values),

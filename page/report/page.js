@@ -7,6 +7,7 @@ const pageParts = [
   doubts,
   icicle,
   ranges,
+  kernelSection,
   shares,
   roofline,
   oneRange,
@@ -44,6 +45,11 @@ function sayMissing() {
   box.replaceChildren("This page has no range " + location.hash.slice("#range=".length) + ".");
 }
 
+/** An address names a kernel as one of a range, which another run may not have. */
+function followKernel(name) {
+  if (showKernel(decodeURIComponent(name))) byId("kernels").scrollIntoView();
+}
+
 /** A finding may be in a list that is folded. */
 function showFinding(item) {
   for (let box = item.parentElement; box; box = box.parentElement) {
@@ -68,6 +74,8 @@ function followLink() {
     unfoldTo(place);
     choose(place);
     showChosen();
+  } else if (location.hash.startsWith("#kernel=")) {
+    followKernel(location.hash.slice("#kernel=".length));
   } else if (/^#row-\d+$/.test(location.hash)) {
     showRow(Number(location.hash.slice(5)));
   } else if (location.hash && isChosen && chosen) {

@@ -39,15 +39,12 @@ function shareOfStep(row) {
   return 100 * row.mean_stepping_ns / (summary.mean_ns + summary.between_ns);
 }
 
-/** What the report says of a column: its label, its unit, its help. */
-const aboutOf = name => data.about_columns && data.about_columns[name] || {};
-
 /** A column of ranges.csv: of the whole run, and of a mean step. */
 function recordedColumn(key, name, ofStep, label = aboutOf(name).label) {
   return {
     key,
     label: capital(label || name),
-    title: aboutOf(name).help,
+    title: aboutColumn(name),
     get: row => row[name],
     per: ofStep && (row => row[ofStep]),
     show: inUnit(aboutOf(name).unit || ""),
@@ -56,8 +53,8 @@ function recordedColumn(key, name, ofStep, label = aboutOf(name).label) {
 
 /** A column that is computed of others. */
 function computed(key, name, more) {
-  const {label, help} = aboutOf(name);
-  return {key, label: capital(label || name), title: help, ...more};
+  const {label} = aboutOf(name);
+  return {key, label: capital(label || name), title: aboutColumn(name), ...more};
 }
 
 /** What a range declares, a second of what it takes; its unit is in each cell. */
@@ -117,7 +114,7 @@ function countedColumn(key) {
   return {
     key,
     label: capital(counted.label || key),
-    title: counted.meaning + " (counted)",
+    title: aboutCounted(counted),
     get: row => metric(row, key),
     per: isSum(counted) && (row => perStep(row, metric(row, key))),
     show: inUnit(counted.unit === "B" || counted.unit === "%" ? counted.unit : ""),

@@ -127,7 +127,7 @@ function rangeHeading(key, {label, title, text}) {
   const direction = isUpwards !== rangeTable.isReversed ? "ascending" : "descending";
   const sorted = rangeTable.sort === key ? direction : undefined;
   return el("th", {scope: "col", class: text && "text", "aria-sort": sorted},
-    button(label, () => sortBy(key), {title}));
+    button(label, () => sortBy(key), {"data-about": title}));
 }
 
 function rangeNote(rows) {

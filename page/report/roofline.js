@@ -154,12 +154,17 @@ class RooflineDrawing {
     if (from >= 10 ** this.x.high) return null;
     const y = this.y.at(roof.rate);
     const text = roof.name + " " + rate("FLOP/s")(roof.rate) + originOf(roof);
-    return {text, first: {x: this.x.at(from), y}, last: {x: this.end, y}};
+    const last = {x: this.end, y};
+    return {text, first: {x: this.x.at(from), y}, last, idle: roof.idle};
   }
 
-  drawRoof({text, first, last}) {
-    this.svg.append(sv("line", {x1: first.x, y1: first.y, x2: last.x, y2: last.y, class: "roof"},
-      sv("title", {}, text)));
+  drawRoof({text, first, last, idle}) {
+    const look = idle ? "roof unused" : "roof";
+    const hint = text + (idle ? "\nNothing here used this format." : "");
+    this.svg.append(sv("line", {
+      x1: first.x, y1: first.y, x2: last.x, y2: last.y, class: look, "data-roof": text,
+      ...hovered(hint),
+    }));
   }
 
   /** Writes the name along the line, where it has room. */
@@ -185,12 +190,12 @@ class RooflineDrawing {
     }, text));
   }
 
-  nameFlatRoof({text, first: {x, y}}, taken) {
+  nameFlatRoof({text, first: {x, y}, idle}, taken) {
     const isNamed = this.label(text, wide => [
       {x: this.end - 2 - wide, y: y - 5},
       {x: this.end - 2 - wide, y: y + 13},
       {x: x + 8, y: y - 5},
-    ], {}, taken);
+    ], {class: idle && "soft"}, taken);
     if (!isNamed) this.nameless.push(text);
   }
 
@@ -356,6 +361,9 @@ function rooflineControls(state, levels, hasOuter, redraw) {
       ? picker("Ranges", [["", "the innermost"], ["1", "all"]], setAll, {id: "roofline-ranges"})
       : null,
     el("label", {}, "Most of the time, up to", el("input", {...slider, oninput}), part),
+    filterBox("roofline-filter", set(words => {
+      state.words = words;
+    })),
     button("Show all", showAll),
     button("Save as PNG", save, {id: "roofline-png"}));
 }
@@ -383,7 +391,7 @@ function roofline() {
   }
   const inner = innermostPoints(rangePoints);
   const levels = levelsIn(rangePoints);
-  const state = {level: "", part: 100, alone: null, all: false};
+  const state = {level: "", part: 100, alone: null, all: false, words: ""};
   const numbers = el("div", {});
   const note = el("p", {class: "about", role: "status"});
   const legend = legendList("Ranges in the roofline");
@@ -403,7 +411,7 @@ function roofline() {
       return;
     }
     const kernels = isChosen && chosen ? kernelPoints(chosen).filter(isShown) : [];
-    const list = longestPoints(all, state.part);
+    const list = longestPoints(all, state.part).filter(point => hasWords(point.range, state.words));
     const drawing = new RooflineDrawing(width, state, {levels: shown, all, list, kernels});
     box.replaceChildren(drawing.draw());
     note.textContent = rooflineNote(drawing);
@@ -415,11 +423,11 @@ function roofline() {
     toggle(range);
     if (state.alone !== null) choose(range);
   };
-  const isLeftOut = answer.roofs.some(roof => roof.used && roof.unit === "FLOP/s");
+  const hasUnused = roofsFor([]).flat.some(roof => roof.idle);
   const about = "A range is a mark; its area grows with its time. The higher roof bounds"
     + " operations, the slanted one bytes: what lies on a roof is as fast as the device allows. A"
     + " click isolates a range."
-    + (isLeftOut ? " Roofs of work that was not counted are left out." : "");
+    + (hasUnused ? " A dashed roof is of a format that nothing here used." : "");
   section("roofline", "Roofline", about,
     rooflineControls(state, levels, inner.length < rangePoints.length, () => figure.redraw()),
     figure, marks, note, legend, numbers);

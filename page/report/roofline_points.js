@@ -57,16 +57,20 @@ function kernelPoints(place) {
     memoryLevels.map(level => kernelPoint(name, sums, level)).filter(Boolean));
 }
 
-/** The roofs of some levels, and of the kinds of operations that were counted, if any were. */
+/**
+ * The roofs of some levels, and of all kinds of operations: `idle` are those that nothing used
+ * while others were.
+ */
 function roofsFor(levels) {
   const isMemory = roof => roof.unit === "B/s";
   const compute = answer.roofs.filter(roof => !isMemory(roof));
-  const counted = compute.filter(roof => roof.used);
+  const isCounted = compute.some(roof => roof.used);
   const moved = answer.roofs.filter(roof => isMemory(roof) && levels.includes(roof.name))
     .map(roof => ({...roof, name: levelName(roof.name)}));
   return {
     slanted: joinRoofs(moved),
-    flat: joinRoofs(counted.length ? counted : compute).filter(roof => roof.rate > 0)
+    flat: joinRoofs(compute.map(roof => ({...roof, idle: isCounted && !roof.used})))
+      .filter(roof => roof.rate > 0)
       .sort((a, b) => b.rate - a.rate),
   };
 }

@@ -15,11 +15,12 @@ function logAxis(values, from, to) {
   return {low, high, at, powers};
 }
 
-/** Roofs of one rate and unit are one, with both names. */
+/** Roofs of one rate and unit are one, with both names; one that is idle is none that is used. */
 function joinRoofs(all) {
   const roofs = [];
   for (const roof of all) {
-    const same = roofs.find(other => other.unit === roof.unit && other.rate === roof.rate);
+    const same = roofs.find(other =>
+      other.unit === roof.unit && other.rate === roof.rate && other.idle === roof.idle);
     if (same) {
       same.name += ", " + roof.name;
     } else {

@@ -63,8 +63,15 @@ function lookOf(place) {
   return isWithin(place, chosen) || isWithin(chosen, place) ? null : "pale";
 }
 
+/** Whether a range or one above it has the words of a filter. */
+const hasWords = (place, words) => titleOf(place).toLowerCase().includes(words);
+
+/** The same where a filter says what stands back. */
+const lookWith = (place, words) => words && !hasWords(place, words) ? "pale" : lookOf(place);
+
 /** What can be read on a range as a figure shows it. */
-const inkOf = (place, paint) => lookOf(place) === "pale" ? "var(--text)" : ink(paint);
+const inkOf = (place, paint, words) =>
+  lookWith(place, words) === "pale" ? "var(--text)" : ink(paint);
 
 /** Chooses a range by its place in the folded table; what is quiet is not marked or kept. */
 function choose(place, quiet) {

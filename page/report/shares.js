@@ -97,7 +97,8 @@ function chooseShare(part) {
 
 /** The rectangle of a part, and its name where there is room. */
 function drawShare(drawing, part, kind, i, place) {
-  const {x, y, width, height} = place;
+  const {x, y, width, height, words} = place;
+  const look = part.rest ? words ? "pale" : lookOf(0) : lookWith(part.place, words);
   const paint = sharePaint(part);
   const text = part.name + "\n" + kind.name + ": " + shareText(100 * part.shares[i]) + ", "
     + kind.show(part.values[i]);
@@ -105,7 +106,7 @@ function drawShare(drawing, part, kind, i, place) {
   drawing.append(sv("rect", {
     x, y, width, height,
     fill: paint,
-    class: ["edge", lookOf(part.rest ? 0 : part.place)].filter(Boolean).join(" "),
+    class: ["edge", look].filter(Boolean).join(" "),
     "data-key": kind.name + part.place,
     "data-share": part.shares[i],
     role: isButton ? "button" : "presentation",
@@ -119,12 +120,12 @@ function drawShare(drawing, part, kind, i, place) {
     x: x + width / 2,
     y: y + height / 2 + 4,
     "text-anchor": "middle",
-    style: "pointer-events:none;fill:" + inkOf(part.rest ? 0 : part.place, paint),
+    style: "pointer-events:none;fill:" + look === "pale" ? "var(--text)" : ink(paint),
     "aria-hidden": "true",
   }, label));
 }
 
-function drawShares(width, {parts: list, totals}) {
+function drawShares(width, {parts: list, totals}, words) {
   const isNarrow = width < 520;
   const left = isNarrow ? 78 : 145;
   const right = isNarrow ? 4 : 90;
@@ -152,7 +153,7 @@ function drawShares(width, {parts: list, totals}) {
     for (const part of list) {
       const wide = part.shares[i] * (width - left - right);
       if (!(wide > 0)) continue;
-      drawShare(drawing, part, kind, i, {x, y, width: wide, height});
+      drawShare(drawing, part, kind, i, {x, y, width: wide, height, words});
       x += wide;
     }
   });
@@ -183,11 +184,12 @@ function shares() {
   if (!shareKinds.length || folded.rows.length < 2) return;
   const deepest = Math.min(8, Math.max(...folded.rows.map(row => row.depth)));
   let depth = startDepth(deepest);
+  let words = "";
   const legend = legendList("Ranges in the figure");
   const numbers = el("div", {});
   const figure = chart((box, width) => {
     const shown = parts(depth);
-    box.replaceChildren(drawShares(width, shown));
+    box.replaceChildren(drawShares(width, shown, words));
     legend.fill(shown.parts.map(part =>
       legendItem(sharePaint(part), shortPath(part.name), () => chooseShare(part))));
     numbers.replaceChildren(shareNumbers(shown.parts));
@@ -198,9 +200,13 @@ function shares() {
   };
   const slider = {type: "range", min: 1, max: deepest, value: depth, id: "share-depth"};
   const input = el("input", {...slider, oninput: setDepth});
-  const control = el("label", {}, "Depth of the ranges", input);
+  const control = deepest > 1 ? el("label", {}, "Depth of the ranges", input) : null;
+  const filter = filterBox("share-filter", typed => {
+    words = typed;
+    figure.redraw();
+  });
   section("shares", "Shares of a " + unit, aboutShares(),
-    deepest > 1 ? el("div", {class: "controls"}, control) : null,
+    el("div", {class: "controls"}, control, filter),
     figure, legend, numbers);
   listeners.push(() => figure.redraw());
   redrawOnTheme.push(() => figure.redraw());

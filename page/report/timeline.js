@@ -44,16 +44,15 @@ function useTracks(uses) {
 /** Whether a track has records of the program, and not what follows from them. */
 const hasRecords = track => track.kind !== "gaps" && track.kind !== "use";
 
-/** The windows with the bars of their tracks; when no device worked is a track of its own. */
-function readWindows() {
-  const {windows, labels} = data.timeline;
-  return windows.filter(item => item.tracks.length).map(item => {
-    const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
-    joinCalls(tracks);
-    const bars = readGaps(item);
-    if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
-    return {...item, tracks: [...tracks, ...useTracks(item.uses)]};
-  });
+/** A window with the bars of its tracks; when no device worked is a track of its own. */
+function readWindow(item) {
+  const {labels} = data.timeline;
+  const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
+  joinCalls(tracks);
+  const bars = readGaps(item);
+  if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
+  const all = [...tracks, ...useTracks(item.uses)];
+  return {...item, tracks: all.map(track => ({...track, levels: new BarLevels(track.bars)}))};
 }
 
 /** Device memory and tensor cores have the colours that they have as limiters. */
@@ -75,7 +74,7 @@ function isContinued(tracks, i) {
 class TimelineDrawing {
   constructor(canvas) {
     this.canvas = canvas;
-    this.drawn = [];
+    this.rows = [];
   }
 
   /** `view`: the window of the data that is `shown`, and the part from `from` to `to` of it. */
@@ -84,7 +83,8 @@ class TimelineDrawing {
     this.width = width;
     this.placeTracks(view.shown.tracks);
     this.known = new Map();
-    this.drawn = [];
+    this.stripes = new Map();
+    this.rows = view.shown.tracks.map(() => []);  // what is drawn of each track
     const zoom = devicePixelRatio || 1;
     const {canvas} = this;
     canvas.width = width * zoom;
@@ -98,9 +98,10 @@ class TimelineDrawing {
     this.drawMarks();
     view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
     this.drawArrows();
-    const records = this.drawn.filter(item => hasRecords(item.track));
-    const ofKind = kind => this.drawn.filter(item => item.track.kind === kind);
-    canvas.setAttribute("data-bars", this.drawn.length);
+    const drawn = this.rows.flat();
+    const records = drawn.filter(item => hasRecords(item.track));
+    const ofKind = kind => drawn.filter(item => item.track.kind === kind);
+    canvas.setAttribute("data-bars", drawn.length);
     canvas.setAttribute("data-records", sum(records, item => item.bar.count));
     canvas.setAttribute("data-gaps", ofKind("gaps").length);
     canvas.setAttribute("data-idle", sum(ofKind("gaps"), item => item.bar.busy));
@@ -179,16 +180,40 @@ class TimelineDrawing {
     paper.beginPath();
     paper.rect(left, y, width - left, barHeight);
     paper.clip();
-    for (const bar of visibleBars(track.bars, view.from, view.to, width - left)) {
-      this.drawBar(bar, track, y);
+    for (const bar of visibleBars(track.levels, view.from, view.to, width - left)) {
+      this.rows[i].push(this.drawBar(bar, track, y));
     }
     paper.restore();
   }
 
   fillOf(bar, track) {
-    if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+    if (track.kind === "gaps") return this.stripesOf(bar.label);
     if (track.kind === "use") return this.paint(paintOfUse(bar.label));
     return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+  }
+
+  /** The stripes of a cause of idle time, as the budget has them. */
+  stripesOf(cause) {
+    if (this.stripes.has(cause)) return this.stripes.get(cause);
+    const {paint, angle} = idleKinds[cause];
+    const size = 7;
+    const piece = el("canvas", {width: size, height: size});
+    const brush = piece.getContext("2d");
+    brush.fillStyle = this.paint("var(--card)");
+    brush.fillRect(0, 0, size, size);
+    brush.fillStyle = this.paint(paint);
+    if (angle % 90 === 0) {
+      brush.fillRect(0, 0, angle ? 4 : size, angle ? size : 4);
+    } else {
+      for (let x = 0; x < size; x += 1) {
+        for (let n = 0; n < 4; n += 1) {
+          brush.fillRect(angle > 0 ? size - 1 - x : x, (n + size - x) % size, 1, 1);
+        }
+      }
+    }
+    const made = this.paper.createPattern(piece, "repeat");
+    this.stripes.set(cause, made);
+    return made;
   }
 
   /** Whether a bar stands back: beside those of a search, else beside those of the choice. */
@@ -204,7 +229,7 @@ class TimelineDrawing {
     const high = Math.max(1, busyShare(bar) * barHeight);
     this.paper.fillStyle = this.fillOf(bar, track);
     this.paper.fillRect(begin, y + barHeight - high, wide, high);
-    this.drawn.push({begin, end: begin + wide, y, track, bar});
+    return {begin, end: begin + wide, y, track, bar};
   }
 
   /** A bar is the paler the less of its time something ran. */
@@ -219,12 +244,24 @@ class TimelineDrawing {
     paper.globalAlpha = (0.12 + 0.88 * busyShare(bar)) * (isPale ? 0.3 : 1);
     paper.fillRect(begin, y, wide > 3 ? wide - 0.8 : wide, barHeight);
     paper.globalAlpha = 1;
-    this.drawn.push({begin, end: begin + wide, y, track, bar});
-    if (wide <= 30 || bar.count > 1) return;
-    paper.fillStyle = isPale ? this.paint("var(--text)") : ink(fill);
-    const label = track.kind === "gaps" ? gapName(bar.label) : bar.label;
-    const seen = seenPart(begin, begin + wide, this.left, this.width);
+    if (wide > 30 && bar.count === 1) {
+      const seen = seenPart(begin, begin + wide, this.left, this.width);
+      this.drawLabel({bar, track, fill, isPale, y}, seen);
+    }
+    return {begin, end: begin + wide, y, track, bar};
+  }
+
+  /** The name of a bar; on stripes it has a ground of its own. */
+  drawLabel({bar, track, fill, isPale, y}, seen) {
+    const {paper} = this;
+    const isStriped = track.kind === "gaps";
+    const label = isStriped ? gapName(bar.label) : bar.label;
     const text = this.cut(label, seen.end - seen.begin - 8);
+    if (isStriped && text) {
+      paper.fillStyle = this.paint("var(--card)");
+      paper.fillRect(seen.begin + 2, y + 2, paper.measureText(text).width + 4, barHeight - 4);
+    }
+    paper.fillStyle = isPale || isStriped ? this.paint("var(--text)") : ink(fill);
     paper.fillText(text, seen.begin + 4, y + barHeight / 2 + 1);
   }
 
@@ -237,7 +274,7 @@ class TimelineDrawing {
   /** Arrows from the calls that launched to the kernels, as long as they can be distinguished. */
   drawArrows() {
     const {paper, left, width} = this;
-    const all = this.drawn.filter(item => this.hasArrow(item));
+    const all = this.rows.flat().filter(item => this.hasArrow(item));
     const isHovered = ({bar}) => bar === this.view.hovered;
     const arrows = all.length <= mostArrows ? all : all.filter(isHovered);
     this.canvas.setAttribute("data-arrows", arrows.length);
@@ -268,9 +305,12 @@ class TimelineDrawing {
     const box = this.canvas.getBoundingClientRect();
     const x = event.clientX - box.left;
     const y = event.clientY - box.top;
-    const isHit = item =>
-      x >= item.begin - 1 && x <= item.end + 1 && y >= item.y && y <= item.y + barHeight;
-    return this.drawn.slice().reverse().find(isHit) || null;
+    const row = this.rows[this.tops.findIndex(top => y >= top && y <= top + barHeight)] || [];
+    const after = firstWhere(row.length, i => row[i].begin > x + 1);
+    for (let i = after - 1; i >= Math.max(0, after - 64); i -= 1) {
+      if (x <= row[i].end + 1) return row[i];
+    }
+    return null;
   }
 
   /** The time at a place of the window. */
@@ -337,10 +377,21 @@ const barTable = shown => table("Bars of the timeline", [
   .sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)
   .slice(0, longestBars));
 
-/** The mouse on the figure: hints, dragging, a click, and Ctrl with the wheel. */
+/**
+ * The mouse on the figure: hints, a click, Ctrl with the wheel; dragging selects a part, with Shift
+ * or a finger it moves.
+ */
 function followMouse(canvas, drawing, view) {
   let drag = null;
   const isDragged = event => Math.abs(drag.x - event.clientX) > 3;
+  const dragTo = event => {
+    if (drag.isMove) {
+      const moved = (drag.x - event.clientX) / canvas.clientWidth * (drag.to - drag.from);
+      view.show(drag.from + moved, drag.to + moved);
+    } else {
+      view.select(drag.at, drawing.timeAt(event));
+    }
+  };
   canvas.addEventListener("pointermove", event => {
     if (!drag) {
       const item = drawing.find(event);
@@ -349,19 +400,24 @@ function followMouse(canvas, drawing, view) {
       return;
     }
     drag.moved = drag.moved || isDragged(event);
-    const moved = (drag.x - event.clientX) / canvas.clientWidth * (drag.to - drag.from);
-    view.show(drag.from + moved, drag.to + moved);
+    if (drag.moved) dragTo(event);
   });
   canvas.addEventListener("pointerleave", () => {
     tip("");
     view.hover(null);
+    if (drag && drag.moved && !drag.isMove) view.endSelection();
     drag = null;
   });
   canvas.addEventListener("pointerdown", event => {
-    drag = {x: event.clientX, from: view.from, to: view.to};
+    const isMove = event.shiftKey || event.pointerType === "touch";
+    drag = {x: event.clientX, at: drawing.timeAt(event), from: view.from, to: view.to, isMove};
   });
   canvas.addEventListener("pointerup", event => {
     const item = drag && !drag.moved && drawing.find(event);
+    if (drag && !drag.isMove) {
+      if (!drag.moved) view.select(0, 0);
+      view.endSelection();
+    }
     drag = null;
     if (item && hasRecords(item.track)) choose(item.bar.range);
   });
@@ -374,8 +430,9 @@ function followMouse(canvas, drawing, view) {
 
 /** The part of a window that is shown. */
 class TimelineView {
-  constructor(shown, redraw) {
-    this.redraw = redraw;
+  /** `mark` shows the selected part while it changes, `sum` its sums behind that. */
+  constructor(shown, {redraw, mark, sum: showSum}) {
+    Object.assign(this, {redraw, mark, showSum});
     this.search = "";
     this.hovered = null;
     this.choose(shown);
@@ -383,6 +440,7 @@ class TimelineView {
 
   choose(shown) {
     this.shown = shown;
+    this.selected = null;
     this.from = 0;
     this.to = shown.length_ns;
   }
@@ -390,6 +448,33 @@ class TimelineView {
   show(from, to) {
     Object.assign(this, clampWindow(from, to, this.shown.length_ns, deepestZoom));
     this.redraw();
+  }
+
+  /** Selects a part of the window, or nothing where it has no length. */
+  select(from, to) {
+    const [begin, end] = [Math.max(0, Math.min(from, to)), Math.max(from, to)];
+    const last = Math.min(end, this.shown.length_ns);
+    this.selected = last > begin ? {from: begin, to: last} : null;
+    this.mark();
+  }
+
+  endSelection() {
+    this.mark();
+    this.showSum();
+  }
+
+  selectShown() {
+    this.select(this.from, this.to);
+    this.endSelection();
+  }
+
+  /** Zooms to what is selected, else by a half. */
+  zoomIn() {
+    if (!this.selected) {
+      this.zoom(0.5);
+      return;
+    }
+    this.show(this.selected.from, this.selected.to);
   }
 
   /** Shows the arrow of the bar that the mouse is on. */
@@ -438,6 +523,12 @@ const timelineKeys = {
   ArrowLeft: view => view.move(-0.25),
   ArrowRight: view => view.move(0.25),
   Home: view => view.showAll(),
+  Enter: view => view.selectShown(),
+  z: view => view.zoomIn(),
+  Escape: view => {
+    view.select(0, 0);
+    view.endSelection();
+  },
 };
 
 /** The keyboard on the figure. */
@@ -468,7 +559,7 @@ function gapLegend(list, shown) {
   const labels = new Set(shown.tracks.filter(track => track.kind === "gaps")
     .flatMap(track => track.bars.map(bar => bar.label)));
   list.replaceChildren(...gapCauses.filter(label => labels.has(label)).map(label => el("li", {},
-    el("i", {style: "background:" + idleKinds[label].paint}), " GPU idle: " + gapName(label))));
+    el("i", budgetLook({...idleKinds[label], isIdle: true})), " GPU idle: " + gapName(label))));
 }
 
 function timelineControls(windows, view, chooseWindow) {
@@ -481,41 +572,62 @@ function timelineControls(windows, view, chooseWindow) {
     named("\u25c2", "Earlier", () => view.move(-0.5)),
     named("\u25b8", "Later", () => view.move(0.5)),
     named("All", "Show all of it", () => view.showAll()),
+    named("Select", "Select what is shown, for its sums", () => view.selectShown()),
+    named("Zoom to it", "Zoom to what is selected", () => view.zoomIn()),
     timelineSearch(view),
     button("Next", () => view.findNext(), {"aria-label": "Next that the search finds"}));
 }
 
 function timeline() {
-  const windows = readWindows();
+  const windows = data.timeline.windows.filter(item => item.tracks.length);
   if (!windows.length) return;
   const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
   const note = el("p", {class: "about", role: "status"});
   const list = el("div", {});
   const causes = el("ul", {class: "legend", "aria-label": "Causes of gaps"});
   const drawing = new TimelineDrawing(canvas);
+  const part = el("div", {class: "selection", hidden: true});
+  const sums = el("div", {id: "timeline-sums"});
+  const mark = () => {
+    part.hidden = !view.selected;
+    if (part.hidden) return;
+    const [begin, end] = [view.selected.from, view.selected.to]
+      .map(ns => Math.max(drawing.left, Math.min(drawing.width, drawing.x(ns))));
+    part.hidden = end <= begin;
+    part.style.left = begin + "px";
+    part.style.width = end - begin + "px";
+  };
   const figure = chart((box, width) => {
-    if (canvas.parentNode !== box) box.replaceChildren(canvas);
+    if (canvas.parentNode !== box) box.replaceChildren(canvas, part);
     drawing.draw(view, width);
+    mark();
     note.textContent = timelineNote(view, windows);
   });
-  const view = new TimelineView(windows[0], () => figure.redraw());
+  const view = new TimelineView(readWindow(windows[0]), {
+    redraw: () => figure.redraw(),
+    mark,
+    sum: () => showSums(sums, view),
+  });
   const listLongest = () => {
     list.replaceChildren(details("The longest bars of this step", () => barTable(view.shown)));
     gapLegend(causes, view.shown);
   };
   const chooseWindow = value => {
-    view.choose(windows[value]);
+    view.choose(readWindow(windows[value]));
+    view.endSelection();
     listLongest();
     figure.redraw();
   };
   followMouse(canvas, drawing, view);
   followKeys(canvas, view);
   const about = "What threads and streams did in " + (hasSteps ? "one step" : "the run")
-    + ". Ctrl and the wheel zoom, dragging moves; so do W, S, A and D. Arrows lead from launches of"
-    + " the chosen range to its kernels.";
+    + ". Dragging selects a part and adds it up; Z zooms to it, Escape leaves it. Ctrl and the"
+    + " wheel zoom, Shift and dragging move; so do W, S, A and D. Arrows lead from launches of the"
+    + " chosen range to its kernels.";
   section("timeline", "Timeline", about,
-    timelineControls(windows, view, chooseWindow), figure, causes, note, list);
+    timelineControls(windows, view, chooseWindow), figure, causes, note, sums, list);
   redrawOnTheme.push(() => figure.redraw());
   listeners.push(() => figure.redraw());
+  view.endSelection();
   listLongest();
 }

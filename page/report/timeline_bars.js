@@ -4,16 +4,35 @@
 /** Bars that are narrower than this many pixels are joined with their neighbours. */
 const narrowBar = 2;
 
+const packedDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+const digitValues = new Map([...packedDigits].map((digit, value) => [digit.charCodeAt(0), value]));
+
+/** Numbers of a text, from 0 on: digits of five bits, the lowest first, and a bit for more. */
+function unpack(text) {
+  const numbers = [];
+  let [value, place] = [0, 1];
+  for (let i = 0; i < text.length; i += 1) {
+    const digit = digitValues.get(text.charCodeAt(i));
+    value += (digit & 31) * place;
+    place *= 32;
+    if (digit & 32) continue;
+    numbers.push(value);
+    [value, place] = [0, 1];
+  }
+  return numbers;
+}
+
 /**
  * The bars of a track in the order of time: begin, end, busy time, how many records, label, range.
  * A joined bar stands for records that were too many for the page.
  */
 function readBars(track, labels) {
   const bars = [];
+  const numbers = unpack(track.bars);
   let begin = 0;
-  for (let i = 0; i + 2 < track.bars.length; i += 3) {
-    const [sinceLast, length, label] = track.bars.slice(i, i + 3);
-    begin += sinceLast;
+  for (let i = 0; i + 2 < numbers.length; i += 3) {
+    const [length, label] = [numbers[i + 1], numbers[i + 2]];
+    begin += numbers[i];
     bars.push({
       begin,
       end: begin + length,
@@ -24,8 +43,9 @@ function readBars(track, labels) {
       range: labels[2 * label + 1],
     });
   }
-  for (let i = 0; i + 2 < track.joined.length; i += 3) {
-    const [position, records, busy] = track.joined.slice(i, i + 3);
+  const joined = unpack(track.joined);
+  for (let i = 0; i + 2 < joined.length; i += 3) {
+    const [position, records, busy] = joined.slice(i, i + 3);
     Object.assign(bars[position], {count: records, busy, longest: busy / records});
   }
   return bars;
@@ -76,7 +96,8 @@ function joinCalls(tracks) {
     }
   });
   for (const track of tracks) {
-    (track.launched || []).forEach((before, i) => {
+    unpack(track.launched || "").forEach((number, i) => {
+      const before = number % 2 ? -(number + 1) / 2 : number / 2;
       if (before) track.bars[i].call = calls.get(track.bars[i].begin - before);
     });
   }
@@ -105,30 +126,117 @@ function joinBar(group, bar) {
 }
 
 /**
- * What is drawn of a track between two times on so many pixels. Bars that are too narrow to be seen
- * are joined where they begin in the same few pixels: a gap of that width stays one.
+ * Joins bars that are narrower than a width of time where they begin in the same column of it: a
+ * gap of that width stays one.
  */
-function visibleBars(bars, from, to, pixels) {
-  const width = narrowBar * (to - from) / pixels;
+function joinBars(bars, width) {
   const groups = new Map();
-  const visible = [];
+  const joined = [];
   for (const bar of bars) {
-    if (bar.end < from || bar.begin > to) continue;
     if (bar.end - bar.begin >= width) {
-      visible.push(bar);
+      joined.push(bar);
       continue;
     }
-    const column = Math.floor((bar.begin - from) / width);
+    const column = Math.floor(bar.begin / width);
     const group = groups.get(column);
     if (group) {
       joinBar(group, bar);
     } else {
       const first = {...bar};
       groups.set(column, first);
-      visible.push(first);
+      joined.push(first);
     }
   }
-  return visible;
+  return joined;
+}
+
+/** The first position where a test holds that holds for all behind it too. */
+function firstWhere(amount, test) {
+  let [low, high] = [0, amount];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+/** Nanoseconds: bars are joined in steps of this, four times this, and so on. */
+const finestColumn = 8;
+
+/** The bars of a track for every zoom: what is drawn takes no longer where they are many. */
+class BarLevels {
+  constructor(bars) {
+    this.levels = [this.indexed(bars)];
+  }
+
+  /** Bars in the order of time, and by position the latest end up to there. */
+  indexed(bars) {
+    let latest = 0;
+    const ends = bars.map(bar => {
+      latest = Math.max(latest, bar.end);
+      return latest;
+    });
+    return {bars, ends};
+  }
+
+  /** The bars joined in columns of at most `width` nanoseconds. */
+  at(width) {
+    const steps = width < finestColumn
+      ? 0 : 1 + Math.floor(Math.log(width / finestColumn) / Math.log(4) + 1e-9);
+    while (this.levels.length <= steps) {
+      const column = finestColumn * 4 ** (this.levels.length - 1);
+      const {bars} = this.levels[this.levels.length - 1];
+      this.levels.push(this.indexed(joinBars(bars, column)));
+    }
+    return this.levels[steps];
+  }
+
+  /** Those that have a part between two times, at a level. */
+  between(from, to, {bars, ends} = this.levels[0]) {
+    const first = firstWhere(bars.length, i => ends[i] >= from);
+    const last = firstWhere(bars.length, i => bars[i].begin > to);
+    return bars.slice(first, last).filter(bar => bar.end >= from);
+  }
+}
+
+/**
+ * What is drawn of a track between two times on so many pixels: what is too narrow to be seen is
+ * joined with its neighbours.
+ */
+function visibleBars(levels, from, to, pixels) {
+  const width = narrowBar * (to - from) / pixels;
+  const bars = levels.between(from, to, levels.at(width));
+  return joinBars(bars, width);
+}
+
+/**
+ * What happened between two times: `busy` and `idle` of the GPU, idle time by cause, and kernels
+ * and copies by name with launches and time, each with the longest first. A bar at the edge has its
+ * part.
+ */
+function sumsBetween(tracks, from, to) {
+  const add = (sums, label, bar) => {
+    const part = Math.min(1, (Math.min(bar.end, to) - Math.max(bar.begin, from))
+      / Math.max(1e-9, bar.end - bar.begin));
+    const known = sums.get(label) || {label, range: bar.range, count: 0, ns: 0};
+    known.count += bar.begin >= from && bar.begin < to ? bar.count : 0;
+    known.ns += bar.busy * part;
+    sums.set(label, known);
+  };
+  const [causes, names] = [new Map(), new Map()];
+  for (const {kind, levels} of tracks) {
+    const sums = kind === "gaps" ? causes : kind === "device" ? names : null;
+    if (!sums) continue;
+    for (const bar of levels.between(from, to)) add(sums, bar.label, bar);
+  }
+  const list = sums => [...sums.values()].filter(({ns}) => ns > 0).sort((a, b) => b.ns - a.ns);
+  const idle = sum(list(causes), ({ns}) => ns);
+  const length = to - from;
+  return {length, idle, busy: length - idle, causes: list(causes), names: list(names)};
 }
 
 /** The part of a bar's time in which something ran. */

@@ -48,8 +48,18 @@ function picker(label, choices, act, attributes) {
     el("select", {onchange: event => act(event.target.value), ...attributes}, options));
 }
 
+/** A box of words: what has none of them stands back or is left out. `act` gets them. */
+const filterBox = (id, act) => el("label", {}, "Filter", el("input", {
+  type: "search",
+  id,
+  oninput: event => act(event.target.value.trim().toLowerCase()),
+}));
+
 /** A line of tiles, each a term with its value and what there is to say of it. */
-const tile = ({name, value, note, more, small}) => el("div", {class: "tile"},
+const tile = ({name, value, note, more, small, about}) => el("div", {
+  class: "tile",
+  "data-about": about,
+},
   el("dt", {}, name),
   el("dd", {class: small && "small"}, value),
   note ? el("dd", {class: "note"}, note) : null,

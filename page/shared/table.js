@@ -12,6 +12,43 @@ function showColumns(made, amount) {
   }
 }
 
+/** Which columns stand together on paper: the first one, and as many others as have room. */
+function columnGroups(widths, room) {
+  const groups = [];
+  let left = 0;
+  for (let i = 1; i < widths.length; i += 1) {
+    if (!groups.length || widths[i] > left) {
+      groups.push([]);
+      left = room - widths[0];
+    }
+    groups[groups.length - 1].push(i);
+    left -= widths[i];
+  }
+  return groups;
+}
+
+/** On paper nothing can be unfolded: columns without room follow in a table of their own. */
+function splitColumns(made, room) {
+  const widths = [...made.tHead.rows[0].cells].map(head => head.offsetWidth);
+  const [first, ...others] = columnGroups(widths, room);
+  const show = (copy, group) => {
+    for (const row of copy.rows) {
+      [...row.cells].forEach((cell, i) => {
+        cell.hidden = i > 0 && !group.includes(i);
+      });
+    }
+  };
+  const copies = others.map(group => {
+    const copy = made.cloneNode(true);
+    copy.classList.add("continued");
+    copy.querySelectorAll("[id]").forEach(item => item.removeAttribute("id"));
+    show(copy, group);
+    return copy;
+  });
+  show(made, first);
+  made.after(...copies);
+}
+
 /** Hides the last columns that have no room, and offers them. */
 function fitColumns(box) {
   const made = box.querySelector("table");
@@ -19,12 +56,14 @@ function fitColumns(box) {
   const room = box.clientWidth;
   if (!made || !room) return;
   const heads = [...made.tHead.rows[0].cells];
-  const offer = box.querySelector(".more-columns");
-  if (offer) {
-    showColumns(made, heads.length);
-    offer.remove();
-  }
+  const added = box.querySelectorAll(".more-columns, .continued");
+  if (added.length) showColumns(made, heads.length);
+  added.forEach(item => item.remove());
   if (made.offsetWidth <= room) return;
+  if (document.documentElement.classList.contains("paper")) {
+    splitColumns(made, room);
+    return;
+  }
   const begin = made.getBoundingClientRect().left;
   const inside = heads.filter(head => head.getBoundingClientRect().right - begin <= room);
   let fitting = Math.max(2, inside.length);
@@ -68,18 +107,22 @@ function tableBox(name, rows, ...children) {
 
 /**
  * A table of texts. A column has a `label` and `get(row)`; with `text` it is no number; `title` is
- * for its heading, `hint(row)` is what a cell has no room for, read instead of it. `isPicked(row)`:
- * whether a row is marked.
+ * for its heading and its numbers, `about(row)` for one of them; `hint(row)` is what a cell has no
+ * room for, read instead of it. `isPicked(row)`: whether a row is marked.
  */
 function table(caption, columns, rows, attributes, isPicked = () => false) {
-  const heading = column =>
-    el("th", {scope: "col", class: column.text && "text", title: column.title}, column.label);
+  const heading = ({label, text, title}) =>
+    el("th", {scope: "col", class: text && "text", "data-about": title}, label);
   const cell = (column, row, isFirst) => {
     const value = column.get(row);
-    const whole = column.text && String(value).length > 40 && String(value);
+    const whole = column.text && !value.append && String(value).length > 40 && String(value);
     const title = column.hint ? column.hint(row) : whole;
     const scope = isFirst ? "row" : undefined;
-    const style = {class: column.text && "text", scope, title, "aria-label": column.hint && title};
+    const about = column.about && column.about(row);
+    const style = {
+      class: column.text && "text", scope, title, "aria-label": column.hint && title,
+      "data-about": about,
+    };
     return el(isFirst ? "th" : "td", style, value);
   };
   const line = row => el("tr", {class: isPicked(row) && "picked"},

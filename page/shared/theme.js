@@ -24,6 +24,7 @@ function headerButtons() {
   darkQuery.addEventListener("change", update);
   printer.addEventListener("click", () => print());
   followPrinting(update);
+  followNumbers();
   update();
 }
 

@@ -14,6 +14,32 @@ function tip(text, x, y) {
   box.style.top = (above ? Math.max(4, y - height - 12) : y + 18) + "px";
 }
 
+/** What there is to say of a number: its own text, or that of the heading of its column. */
+function aboutNumber(target) {
+  const own = target.closest("[data-about]");
+  if (own) return own.dataset.about;
+  const cell = target.closest("td:not(.text)");
+  const made = cell && cell.textContent && cell.closest("table");
+  const head = made && made.tHead && made.tHead.rows[0].cells[cell.cellIndex];
+  const said = head && (head.dataset.about ? head : head.querySelector("[data-about]"));
+  return said ? said.dataset.about : "";
+}
+
+/** Shows what there is to say of numbers, at the mouse and at the focus. */
+function followNumbers() {
+  let shown = "";
+  const say = (text, x, y) => {
+    if (text || shown) tip(text, x, y);
+    shown = text;
+  };
+  document.addEventListener("pointermove", event =>
+    say(aboutNumber(event.target), event.clientX, event.clientY));
+  document.addEventListener("focusin", event => {
+    const place = event.target.getBoundingClientRect();
+    say(aboutNumber(event.target), place.left, place.bottom - 14);
+  });
+}
+
 /** Attributes that show a text at the mouse. What listens to the focus would be a tab stop. */
 const hovered = text => ({
   onmousemove: event => tip(text, event.clientX, event.clientY),

@@ -21,7 +21,8 @@ struct page_limits {
   std::size_t kernels = 800;           ///< rows, the longest
   std::size_t points = 1200;           ///< of the roofline
   std::size_t findings = 100;          ///< the most expensive
-  std::size_t slices = 24000;          ///< of the timelines of all steps that are shown
+  std::size_t first_slices = 110000;   ///< of the timeline that is shown first
+  std::size_t slices = 16000;          ///< of those of other steps together
   std::size_t tracks = 32;             ///< of that timeline
   std::size_t name = 96;               ///< columns of a name; its middle is left out
   std::size_t kernel_name = 80;        ///< the same of a kernel in the table, and of it below

@@ -27,6 +27,30 @@
 STRATA_BEGIN
 namespace detail {
 
+/// Numbers as a text, 5 bits a letter: a third of what JSON takes for them.
+class packed_numbers {
+ public:
+  /// Requires: `number` from 0 on.
+  void add(std::int64_t number) {
+    static constexpr char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+    auto rest = static_cast<std::uint64_t>(larger<std::int64_t>(0, number));
+    for (; rest >= 32; rest >>= 5) text_ += digits[32 + (rest & 31)];
+    text_ += digits[rest];
+  }
+  /// Twice the number, or of one below 0 twice its amount less 1.
+  void add_signed(std::int64_t number) { add(number < 0 ? -2 * number - 1 : 2 * number); }
+  /// The text so far; the next one begins anew.
+  std::string take() {
+    std::string made;
+    made.swap(text_);
+    return made;
+  }
+
+ private:
+  std::string text_;
+};
+
 /// Writes what ran on each thread and stream in some steps: the median one, the slowest, the first
 /// and a few others; without steps in the whole run.
 /// Cost: O(r) for r records and each of these steps.
@@ -119,11 +143,13 @@ class page_timeline {
     for (std::size_t i = 0; i < count; ++i) add_window(steps[i * steps.size() / count], {});
   }
 
-  /// How many bars a window may have: those of other steps share a quarter.
+  /// How many bars a window may have: the first has its records one by one, further steps share a
+  /// quarter of what the others have.
   std::uint64_t slices_of(std::size_t number) const noexcept {
+    if (number == 0) return limits_.first_slices;
     std::size_t const others = windows_.size() - named_;
     std::uint64_t const extra = others == 0 ? 0 : limits_.slices / 4;
-    return number < named_ ? (limits_.slices - extra) / named_ : extra / others;
+    return number < named_ ? (limits_.slices - extra) / (named_ - 1) : extra / others;
   }
 
   std::uint32_t place_of(std::uint32_t node) const noexcept {
@@ -262,22 +288,22 @@ class page_timeline {
     if (where.process == 0 && where.lane != page_track::waits) json_.integer("thread", where.group);
     json_.integer("count", track.count());
     vec<page_track::bar> const& bars = track.bars();
-    json_.array("bars");  // begin, from that of the one before on, length, label
+    packed_numbers packed;  // begin, from that of the one before on, length, label
     for (page_track::bar const& bar : bars) {
-      json_.integer({}, bar.begin - from);
-      json_.integer({}, bar.end - bar.begin);
-      json_.integer({}, used({bar.label, bar.range}));
+      packed.add(bar.begin - from);
+      packed.add(bar.end - bar.begin);
+      packed.add(static_cast<std::int64_t>(used({bar.label, bar.range})));
       from = bar.begin;
     }
-    json_.end_array();
-    json_.array("joined");  // of bars that stand for several: position, how many, their length
+    json_.text("bars", packed.take());
+    // Of bars that stand for several: position, how many, their length.
     for (std::size_t i = 0; i < bars.size(); ++i) {
       if (bars[i].count == 1) continue;
-      json_.integer({}, i);
-      json_.integer({}, bars[i].count);
-      json_.integer({}, smaller(bars[i].busy, bars[i].end - bars[i].begin));
+      packed.add(static_cast<std::int64_t>(i));
+      packed.add(static_cast<std::int64_t>(bars[i].count));
+      packed.add(smaller(bars[i].busy, bars[i].end - bars[i].begin));
     }
-    json_.end_array();
+    json_.text("joined", packed.take());
     if (where.process != 0) write_launches(bars);
     json_.end_object();
   }
@@ -285,12 +311,12 @@ class page_timeline {
   /// How long before each bar the call began that caused it; 0 where that is unknown, and for bars
   /// that stand for several.
   void write_launches(vec<page_track::bar> const& bars) {
-    json_.array("launched");
+    packed_numbers packed;
     for (page_track::bar const& bar : bars) {
       bool const known = bar.count == 1 && bar.launched != lost_time;
-      json_.integer({}, known ? bar.begin - bar.launched : 0);
+      packed.add_signed(known ? bar.begin - bar.launched : 0);
     }
-    json_.end_array();
+    json_.text("launched", packed.take());
   }
 
   /// What a bar says: a text of the labels, and a range.

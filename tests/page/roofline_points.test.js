@@ -20,7 +20,7 @@ const counted = {
 };
 
 const page = load(
-  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js", "report/sources.js",
     "report/kernels.js", "report/roofline_scale.js", "report/roofline_points.js"],
   ["levelsIn", "innermostPoints", "longestPoints", "roofsFor", "kernelPoints", "kernelRows",
     "answer"], data);
@@ -46,16 +46,17 @@ test("the slider keeps the ranges with most of the time, at all of their levels"
   assert.strictEqual(points[0].time_ns, 10);  // the list itself stays as it is
 });
 
-test("the roofs are those of the levels, and of the operations that were counted", () => {
+test("the roofs are those of the levels, and of all operations: idle where nothing used them", () => {
   page.answer.roofs = [memoryRoof("HBM", 3e12, true), memoryRoof("L1", 3e13, true),
     memoryRoof("shared", 3e13, true), computeRoof("FP32", 6e13, true),
     computeRoof("BF16 tensor", 9e14, false)];
   const both = page.roofsFor(["L1", "shared"]);
   assert.deepStrictEqual(both.slanted.map(roof => roof.name), ["L1, shared memory"]);
-  assert.deepStrictEqual(both.flat.map(roof => roof.name), ["FP32"]);
+  const looks = ({flat}) => flat.map(roof => [roof.name, roof.idle]);
+  assert.deepStrictEqual(looks(both), [["BF16 tensor", true], ["FP32", false]]);
   for (const roof of page.answer.roofs) roof.used = false;
   const none = page.roofsFor(["HBM"]);
-  assert.deepStrictEqual(none.flat.map(roof => roof.name), ["BF16 tensor", "FP32"]);
+  assert.deepStrictEqual(looks(none), [["BF16 tensor", false], ["FP32", false]]);
 });
 
 test("a kernel of a range has a point for each level that was counted, over all its ranges", () => {

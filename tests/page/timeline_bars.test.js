@@ -3,11 +3,22 @@ const assert = require("assert");
 const test = require("node:test");
 const {load, randomNumbers} = require("./load.js");
 
-const {readBars, readGaps, readUse, joinCalls, nextBar, matches, visibleBars, busyShare,
-  clampWindow, seenPart} = load(
+const page = load(
   ["shared/units.js", "report/timeline_bars.js"],
   ["readBars", "readGaps", "readUse", "joinCalls", "nextBar", "matches", "visibleBars", "busyShare",
-    "clampWindow", "seenPart"]);
+    "clampWindow", "seenPart", "unpack", "BarLevels", "sumsBetween"]);
+const {readBars, readGaps, readUse, joinCalls, nextBar, matches, busyShare, clampWindow, seenPart,
+  unpack, BarLevels, sumsBetween} = page;
+const visibleBars = (bars, ...view) => page.visibleBars(new BarLevels(bars), ...view);
+
+const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+
+/** Numbers as the report writes them. */
+const packed = numbers => numbers.map(number => {
+  let [text, rest] = ["", number];
+  for (; rest >= 32; rest = Math.floor(rest / 32)) text += digits[32 + rest % 32];
+  return text + digits[rest];
+}).join("");
 
 const bar = (begin, end, label = "kernel", range = 1) =>
   ({begin, end, busy: end - begin, count: 1, longest: end - begin, label, range});
@@ -15,7 +26,7 @@ const bar = (begin, end, label = "kernel", range = 1) =>
 const total = (list, amount) => list.reduce((all, item) => all + item[amount], 0);
 
 test("bars are read from differences, labels and what was joined", () => {
-  const track = {bars: [100, 50, 1, 200, 900, 0], joined: [1, 30, 300]};
+  const track = {bars: packed([100, 50, 1, 200, 900, 0]), joined: packed([1, 30, 300])};
   assert.deepStrictEqual(readBars(track, ["gemm", 7, "copy", 3]), [
     {begin: 100, end: 150, busy: 50, count: 1, longest: 50, label: "copy", range: 3},
     {begin: 300, end: 1200, busy: 300, count: 30, longest: 10, label: "gemm", range: 7},
@@ -103,7 +114,7 @@ test("a kernel knows the call that launched it, a joined bar none", () => {
   const tracks = [
     {kind: "ranges", bars: [bar(80, 500)]},
     {kind: "calls", bars: [bar(100, 110), {...bar(200, 260), count: 9}]},
-    {kind: "device", bars: [bar(130, 150), bar(300, 310), bar(320, 330)], launched: [30, 100, 0]},
+    {kind: "device", bars: [bar(130, 150), bar(300, 310), bar(320, 330)], launched: packed([60, 200, 0])},
   ];
   joinCalls(tracks);
   assert.deepStrictEqual(tracks[2].bars.map(item => item.call), [
@@ -140,4 +151,72 @@ test("a name has the room of the part of its bar that is seen", () => {
   assert.deepStrictEqual(seenPart(-50, 30, 10, 100), {begin: 10, end: 30});
   assert.deepStrictEqual(seenPart(80, 300, 10, 100), {begin: 80, end: 100});
   assert.deepStrictEqual(seenPart(-50, 5, 10, 100), {begin: 10, end: 10});
+});
+
+test("numbers are read from digits of five bits", () => {
+  assert.deepStrictEqual(unpack("AfgB-----H"), [0, 31, 32, 2 ** 28 - 1]);
+  const numbers = [0, 31, 32, 1023, 1024, 2 ** 40 + 5];
+  assert.deepStrictEqual(unpack(packed(numbers)), numbers);
+});
+
+/** Bars of a stream, and how many of them were looked at. */
+function counted(amount) {
+  let looks = 0;
+  const random = randomNumbers(7);
+  const bars = [];
+  let now = 0;
+  for (let i = 0; i < amount; i += 1) {
+    now += 20 + Math.floor(400 * random());
+    const end = now + 10 + Math.floor(300 * random());
+    const made = bar(now, end);
+    delete made.end;
+    Object.defineProperty(made, "end", {get: () => {
+      looks += 1;
+      return end;
+    }, enumerable: true});
+    bars.push(made);
+    now = end;
+  }
+  return {bars, length: now, looks: () => looks};
+}
+
+test("a view of 100,000 bars looks at as few as one of 1,000, and each is there by itself", () => {
+  const pixels = 1000;
+  const mostLooks = amount => {
+    const {bars, length, looks} = counted(amount);
+    const levels = new BarLevels(bars);
+    page.visibleBars(levels, 0, length, pixels);  // makes the levels
+    let most = 0;
+    for (let part = length; part > 2000; part /= 1.7) {
+      for (const from of [0, 0.3 * (length - part), length - part]) {
+        const before = looks();
+        const shown = page.visibleBars(levels, from, from + part, pixels);
+        most = Math.max(most, looks() - before);
+        assert.ok(shown.length <= 2 * pixels, shown.length + " bars on " + pixels + " pixels");
+      }
+    }
+    const near = page.visibleBars(levels, 0.6 * length, 0.6 * length + 20000, pixels);
+    assert.ok(near.length > 20 && near.every(item => item.count === 1));
+    const all = page.visibleBars(levels, 0, length, pixels);
+    assert.strictEqual(total(all, "count"), amount);
+    return most;
+  };
+  assert.ok(mostLooks(100000) < 12 * pixels, "it looks at " + mostLooks(100000));
+});
+
+test("the sums of a part are busy, idle by cause, and kernels by name, cut at its edges", () => {
+  const device = [bar(0, 100, "gemm"), bar(200, 300, "gelu"), bar(300, 400, "gemm"),
+    bar(500, 600, "copy")];
+  const gaps = [bar(100, 200, "launch", 0), bar(400, 500, "wait", 0)];
+  const tracks = [
+    {kind: "calls", levels: new BarLevels([bar(0, 600, "launch")])},
+    {kind: "device", levels: new BarLevels(device)},
+    {kind: "gaps", levels: new BarLevels(gaps)},
+  ];
+  const sums = sumsBetween(tracks, 50, 450);
+  assert.deepStrictEqual([sums.length, sums.busy, sums.idle], [400, 250, 150]);
+  assert.deepStrictEqual(sums.causes.map(({label, ns}) => [label, ns]),
+    [["launch", 100], ["wait", 50]]);
+  assert.deepStrictEqual(sums.names.map(({label, ns, count}) => [label, ns, count]),
+    [["gemm", 150, 1], ["gelu", 100, 1]]);
 });

@@ -8,7 +8,7 @@ const {load} = require("./load.js");
 const {data} = require("./sample.js");
 
 const page = load(
-  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js", "report/sources.js",
     "report/range_columns.js", "report/budget.js", "report/kernels.js"],
   ["recordedColumns", "countedColumn", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
     "helpOf", "useOf", "folded", "findingParts"],
@@ -32,10 +32,11 @@ const recorded = key => page.recordedColumns.find(column => column.key === key);
 test("columns of ranges have the report's names, units and help", () => {
   const busy = recorded("busy");
   assert.deepStrictEqual([busy.label, busy.title, busy.show(1500)],
-    ["GPU busy", "time in which a kernel or copy ran", "1.50 us"]);
+    ["GPU busy", "Time in which a kernel or copy ran.\ngpu_busy_ns [ns] of ranges.csv", "1.50 us"]);
   assert.deepStrictEqual([recorded("host").label, recorded("use").label], ["Host total", "Use %"]);
   assert.strictEqual(recorded("copies").label, "Copies");  // no column of the console
-  assert.strictEqual(recorded("copies").title, "GPU time of copies and fills");
+  assert.strictEqual(recorded("copies").title,
+    "GPU time of copies and fills.\ngpu_copy_ns [ns] of ranges.csv");
   assert.strictEqual(recorded("bytes").label, "B/s");  // its unit is in each cell
 });
 

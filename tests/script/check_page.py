@@ -275,6 +275,9 @@ class Page:
 
     def check_narrow(self):
         """On a telephone all links of the navigation, the settings and the names of legends are there whole."""
+        names = self.run("""[...document.querySelectorAll('#range-rows .pick, #kernel-rows .pick')].slice(0, 60)
+            .filter(e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)""")
+        self.expect(not names, f"names are cut: {names[:4]}")
         cut = self.run("""[...document.querySelectorAll('nav a, #where, .legend li, .parts .what, .controls label, .tile dd')].filter(e => e.getClientRects().length
             && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline'))
             .map(e => e.textContent.slice(0, 60))""")
@@ -290,7 +293,7 @@ class Page:
 
     def check_order(self):
         order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
-        wanted = ["headline", "findings", "lost", "icicle", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
+        wanted = ["headline", "findings", "lost", "icicle", "ranges", "kernels", "shares", "roofline", "range", "timeline", "memory", "environment"]
         self.expect(order == [each for each in wanted if each in order] and "headline" in order, f"the order of the sections: {order}")
         self.expect(self.run("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))"), "a link to no section")
         empty = self.run("[...document.querySelectorAll('main > section')].filter(s => s.innerText.trim().split('\\n').length < 2).map(s => s.id)")
@@ -361,6 +364,79 @@ class Page:
         place = self.run("folded.rows.length - 1")
         self.act(f"showRow({place})")
         self.expect(self.run(f"document.getElementById('row-{place}')?.contains(document.activeElement)"), "a link to a row does not lead there")
+
+    def check_kernels(self):
+        """The kernel view has each kernel of a step with the ranges that run it, and links lead both ways."""
+        limits = {}
+        for what, place, ns in zip(*[iter(self.data["budget"]["busy"] if self.data["budget"] else [])] * 3):
+            if ns > limits.get(place, ("", 0))[1]:
+                limits[place] = (what, ns)
+        groups = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+        for row in self.data["kernels"]["rows"]:
+            kernel = {**self.data["kernel_same"], **dict(zip(self.data["kernel_columns"], row))}
+            if kernel["step_launches"]:
+                sums = groups[kernel["name"], kernel["whole"]][kernel["range"]]
+                sums[0] += kernel["step_launches"]
+                sums[1] += kernel["step_ns"]
+        self.expect(self.has("#kernels") == bool(groups), "the view of kernels")
+        if not groups:
+            return
+        while self.run("!document.getElementById('kernel-more').hidden"):
+            self.click("document.getElementById('kernel-more')")
+        shown = self.run("[...document.querySelectorAll('#kernel-rows tbody tr')].map(r => [...r.cells].map(c => (c.querySelector('.pick') || c).textContent))")
+        period = self.data["answer"]["step"]["period_ns"]
+        whole = [[name, sum(ns for _, ns in runs.values()), sum(launches for launches, _ in runs.values()), runs] for (name, _), runs in groups.items()]
+        wanted = self.run(f"{json.dumps([[name, ns, launches, len(runs)] for name, ns, launches, runs in whole])}"
+                          f".map(([name, ns, launches, runs]) => [name, time(ns), shareText(100 * ns / {period}), count(launches), time(ns / launches), count(runs)])")
+        self.expect(sorted(row[:5] + row[6:] for row in shown) == sorted(wanted), f"the kernels of a step: {shown[:2]}, not {wanted[:2]}")
+        place, (name, _, _, runs) = max(enumerate(whole), key=lambda each: (len(each[1][3]), each[1][1]))
+        self.act(f"showKernel({json.dumps(name)})")
+        self.expect(self.run(f"document.activeElement.textContent === {json.dumps(name)}"), f"the kernel {name[:40]} is not shown")
+        rows = self.run("[...document.querySelectorAll('#kernel-rows tr[data-range]')].map(r => [Number(r.dataset.range), r.cells[3].textContent, r.cells[5].textContent])")
+        by_range = self.run(f"{json.dumps([[place, launches] for place, (launches, _) in runs.items()])}.map(([place, n]) => [place, count(n)])")
+        self.expect(sorted(row[:2] for row in rows) == sorted(by_range), f"the ranges of a kernel: {rows}, not {by_range}")
+        for place, _, limit in rows:
+            what = limits.get(place, ("", 0))[0]
+            self.expect(limit == self.run(f"({json.dumps(what)} && busyKinds[{json.dumps(what)}]?.name) || {json.dumps(what)}"), f"the limiter of range {place} is {what}, not {limit}")
+        before = self.run("isChosen ? chosen : 0")
+        first = rows[0][0]
+        if first:
+            self.click("document.querySelector('#kernel-rows tr[data-range] .pick')")
+            self.expect(self.run("isChosen && chosen") == first, "a range of a kernel is not chosen")
+            self.expect(self.count("#kernel-rows tr.picked") > 0, "the kernels of the choice are not marked")
+            link = "[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody th a\")]"
+            if self.run(f"{link}.length"):
+                linked = self.run(f"{link}[0].textContent")
+                self.act("kernelView.open.clear(); drawKernelView()")
+                self.click(f"{link}[0]")
+                self.expect(self.run("document.activeElement.textContent") == linked and self.count("#kernel-rows tr[data-range]") > 0, "a kernel of a range leads to no kernel")
+        self.act("kernelView.open.clear(); drawKernelView()")
+        self.act(f"location.hash = '#kernel=' + encodeURIComponent({json.dumps(name)})")
+        self.expect(self.count("#kernel-rows tr[data-range]") == len(runs), "the address of a kernel does not show it")
+        self.act(f"choose({before}); kernelView.open.clear(); drawKernelView()")
+        self.choose("#kernel-filter", "no such kernel")
+        self.expect(self.count("#kernel-rows tbody tr") == 0, "the filter of kernels finds what is not there")
+        self.choose("#kernel-filter", name.lower())
+        self.expect(0 < self.count("#kernel-rows tbody tr"), "the filter of kernels finds nothing")
+        self.choose("#kernel-filter", "")
+
+    def check_numbers(self):
+        """Each number of a table of ranges, kernels and counted values has its metric, its formula or meaning, and its source."""
+        self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
+        for box in ("#range-rows", "#kernel-rows", "[aria-label='Kernels of the range']", "[aria-label='Counted values']"):
+            silent = self.run(f"""[...document.querySelectorAll("{box} tbody tr")].slice(0, 30).flatMap(r => [...r.cells]).filter(c => c.matches('td:not(.text)') && c.textContent
+                && aboutNumber(c).length < 10).map(c => c.closest('table').tHead.rows[0].cells[c.cellIndex].textContent + ': ' + c.textContent)""")
+            self.expect(not silent, f"numbers that say nothing of themselves: {silent[:4]}")
+        if self.has("[aria-label='Counted values'] td"):
+            key = "document.querySelector(\"[aria-label='Counted values'] tbody tr\")"
+            metric = self.run(f"folded.metrics.find(m => m.key === {key}.cells[0].textContent)")
+            said = self.run(f"aboutNumber({key}.cells[1])")
+            self.expect(all(part in said for part in (metric["key"], metric.get("formula", ""), metric["method"].capitalize(), metric["set"])), f"what {metric['key']} is: {said}")
+        if self.has("#range-rows td:not(.text):not(:empty)"):
+            self.act("(c => c.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: 20, clientY: 20})))([...document.querySelectorAll('#range-rows td')].find(c => c.textContent && !c.matches('.text')))")
+            self.expect(self.run("!document.getElementById('tip').hidden && /ranges.csv/.test(document.getElementById('tip').textContent)"), "a number shows nothing at the mouse")
+            self.act("document.body.dispatchEvent(new PointerEvent('pointermove', {bubbles: true}))")
+            self.expect(self.run("document.getElementById('tip').hidden"), "a text stays at the mouse")
 
     def check_height(self):
         """A table of few rows is shown whole."""
@@ -440,6 +516,12 @@ class Page:
         is_of_part = best and (best["part"] in ("kernels", "copies") or best["part"] != "none" and self.run("summary.gpu_idle_ns > 0"))
         if is_of_part and self.has("#budget") and not self.run("Object.values(data.budget).flat().includes(-1)"):
             self.expect(self.run("leadingFindings.indexOf(bestFinding) + 1") in linked, f"no part has the finding that gains most: {best['rule']}")
+        for name, key, declared in ((self.data["memory_name"], "hbm_use", "mbu"), ("Tensor", "tensor_use", "mfu")):
+            said = self.run(f"[...document.querySelectorAll('#headline .tile')].filter(t => t.children[0].textContent === {json.dumps(name + ' use, counted')}).map(t => t.innerText)[0] || ''")
+            use = self.run(f"metric(folded.rows[0], '{key}')")
+            is_wanted = use is not None and self.data["answer"]["step"][declared] is None and self.run("folded.rows[0].mean_kernels > 0")
+            self.expect(bool(said) == is_wanted, f"the tile of {key}: {said}")
+            self.expect(not said or self.run(f"percent({use})") in said and self.run("count(folded.rows[0].mean_kernels) + ' of '") in said, f"the tile of {key} is {said}")
         memory = self.data.get("memory")
         tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
         self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
@@ -468,6 +550,10 @@ class Page:
         self.expect(account["text"] in self.run("document.querySelector('#headline').textContent"), "the account is not on the page")
         wrong = [each for each in parts if abs(each[1] / wide - each[0] / whole) > 0.02]
         self.expect(parts and not wrong, f"parts of the budget have another width: {wrong}")
+        cut = self.run("[...document.querySelectorAll('.budget .label')].filter(l => l.scrollWidth > l.clientWidth || l.getBoundingClientRect().width > l.parentNode.getBoundingClientRect().width).map(l => l.textContent)")
+        self.expect(not cut, f"labels of the budget are cut: {cut}")
+        silent = self.run("[...document.querySelectorAll('.budget > span')].filter(s => s.getBoundingClientRect().width > 60 && !/\\d %$/.test(s.textContent)).map(s => s.dataset.ns)")
+        self.expect(not silent, f"parts of the budget without a share: {silent}")
         idle = [each[2] for each in parts]
         self.expect(idle == sorted(idle), "idle time stands before GPU time")
         if self.has("#steps-figure"):
@@ -489,6 +575,7 @@ class Page:
             self.expect(self.run("Number(document.getElementById('range-chosen').value)") == place or place >= 400, "one range is another one")
         address = self.run("location.hash")
         self.act("choose(0)")
+        self.check_filter("#icicle-filter", f"[...document.querySelectorAll('{boxes}:not(.pale)')].every(r => hasWords(Number(r.dataset.key), %s))")
         self.expect(self.run("location.hash") == "" and self.run("document.getElementById('chosen').hidden"), "the choice stays")
         self.act(f"location.hash = {json.dumps(address)}")
         self.expect(self.run("chosen") == place, "the address does not lead to the range")
@@ -529,6 +616,7 @@ class Page:
         sums = self.run("[...document.querySelectorAll('#shares svg')].flatMap(s => { const y = {}; "
                         "s.querySelectorAll('rect').forEach(r => y[r.getAttribute('y')] = (y[r.getAttribute('y')] || 0) + Number(r.dataset.share)); return Object.values(y); })")
         self.expect(sums and all(abs(each - 1) < 1e-6 for each in sums), f"shares do not add up to a whole: {sums}")
+        self.check_filter("#share-filter", "[...document.querySelectorAll('#shares rect:not(.pale)')].every(r => folded.rows.some(o => r.dataset.key.endsWith(o.place) && hasWords(o.place, %s)))")
         if self.has("#share-depth"):
             self.choose("#share-depth", "1")
             self.expect(self.run("document.querySelectorAll('#shares .legend li').length === parts(1).parts.length"), "the depth of the shares does not change")
@@ -559,9 +647,13 @@ class Page:
         names = self.run("[...document.querySelectorAll('#roofline .legend li button')].map(li => li.textContent)")
         self.expect(len(names) == len(set(names)), f"a range is twice in the legend: {names}")
         self.expect(wrong == 0, f"{wrong} marks lie on the wrong side")
-        roofs = self.run("[...document.querySelectorAll('#roofline-figure .roof title')].map(t => t.textContent)")
-        unused = self.run("answer.roofs.some(r => r.unit === 'FLOP/s' && r.used) ? answer.roofs.filter(r => r.unit === 'FLOP/s' && !r.used).map(r => r.name) : []")
-        self.expect(roofs and not [each for each in roofs for name in unused if name in each.split(", ")], f"roofs that nothing uses: {roofs}, {unused}")
+        dashed = self.run("[...document.querySelectorAll('#roofline-figure .roof')].filter(r => getComputedStyle(r).strokeDasharray !== 'none').map(r => r.dataset.roof).join()")
+        solid = self.run("[...document.querySelectorAll('#roofline-figure .roof')].filter(r => getComputedStyle(r).strokeDasharray === 'none').map(r => r.dataset.roof).join()")
+        compute = self.run("answer.roofs.filter(r => r.unit === 'FLOP/s' && r.rate > 0)")
+        for roof in compute:
+            is_idle = not roof["used"] and any(other["used"] for other in compute)
+            self.expect(roof["name"] in (dashed if is_idle else solid), f"the roof {roof['name']} is {'not ' * is_idle}dashed: {dashed}; {solid}")
+        self.check_filter("#roofline-filter", "[...document.querySelectorAll('#roofline-figure [data-range]')].every(m => hasWords(Number(m.dataset.range), %s))")
         self.check_counted_kernels()
         self.choose("#roofline-part", "50")
         self.expect(0 < self.count(marks) < len(points), "the slider of the roofline does nothing")
@@ -579,6 +671,17 @@ class Page:
             HTMLAnchorElement.prototype.click = function () { HTMLAnchorElement.prototype.click = click; done(this.download + ' ' + this.href.slice(0, 22) + ' ' + (this.href.length > 5000)); };
             document.getElementById('roofline-png').click(); setTimeout(() => done('nothing'), 5000); })""")
         self.expect(got == "roofline.png data:image/png;base64, true", f"the picture: {got}")
+
+    def check_filter(self, box, test):
+        """What a filter does not find stands back or is gone; without words all is as before."""
+        name = self.run("folded.rows.filter(r => r.depth).slice(-1)[0].label.toLowerCase()")
+        before = self.count("svg .pale")
+        self.choose(box, name)
+        self.expect(self.run(test % json.dumps(name)), f"{box} does not filter")
+        self.choose(box, "no such range")
+        self.expect(self.run(test % json.dumps("no such range")), f"{box} finds what is not there")
+        self.choose(box, "")
+        self.expect(self.count("svg .pale") == before, f"{box} leaves its mark")
 
     def check_counted_kernels(self):
         """Kernels that were counted one by one are marks while a range above them is chosen."""
@@ -671,16 +774,46 @@ class Page:
         self.expect(self.run(records) == drawn, "Home does not show all of the timeline")
         gaps = [w for w in self.data["timeline"]["windows"] if w["tracks"]][-1]["gaps"]
         self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == bool(gaps), "the gaps of the device have no bars")
-        place = self.run("""(() => { const w = readWindows().slice(-1)[0], bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range);
+        place = self.run("""(() => { const w = readWindow(data.timeline.windows.filter(w => w.tracks.length).slice(-1)[0]), bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range);
             const ranges = [...new Set(bars.map(b => b.range))]; return ranges.find(r => sum(bars, b => isWithin(b.range, r)) < mostArrows) || 0; })()""")
         if place:
             before = self.run("isChosen ? chosen : 0")
             self.act(f"choose({place})")
             self.expect(self.run(f"Number({figure}.dataset.arrows)") > 0, "no arrow leads from a launch to a kernel")
             self.act(f"choose({before})")
+        self.check_selection(figure, press)
         self.choose("#timeline-search", "no such bar")
         self.expect(self.run(records) == drawn, "a search hides bars")
         self.choose("#timeline-search", "")
+
+    def check_selection(self, figure, press):
+        """Dragging selects a part, whose sums are those of the records; the keyboard selects what is shown."""
+        drag = figure + """.dispatchEvent(new PointerEvent('pointer%s', {bubbles: true, clientX: (b => b.left + %f * b.width)(""" + figure + ".getBoundingClientRect()), clientY: " + figure + ".getBoundingClientRect().top + 5}))"
+        for kind, at in (("down", 0.5), ("move", 0.6), ("move", 0.8), ("up", 0.8)):
+            self.act(drag % (kind, at))
+        self.expect(self.has("#timeline .selection:not([hidden])"), "dragging selects nothing")
+        begin, end = self.run(f"(s => [s.left, s.right])(document.querySelector('#timeline .selection').getBoundingClientRect())")
+        left, right = self.run(f"(s => [s.left, s.right])({figure}.getBoundingClientRect())")
+        self.expect(abs(begin - left - 0.5 * (right - left)) < 3 and abs(end - left - 0.8 * (right - left)) < 3, "another part is selected")
+        self.act(press % "Escape")
+        self.expect(not self.has("#timeline .selection:not([hidden])") and not self.has("#timeline-parts"), "Escape leaves the selection")
+        self.act(press % "Enter")
+        window = [w for w in self.data["timeline"]["windows"] if w["tracks"]][-1]
+        if not any(track["kind"] == "device" for track in window["tracks"]):
+            self.act(press % "Escape")
+            return
+        parts = self.run("[...document.querySelectorAll('#timeline-parts .amount[data-ns]')].map(a => Number(a.dataset.ns))")
+        self.expect(abs(sum(parts) - window["length_ns"]) <= 1e-6 * window["length_ns"], f"busy and idle are {sum(parts)} ns of {window['length_ns']}")
+        self.expect(abs(sum(parts[1:]) - idle_of(window)) <= 1e-6 * window["length_ns"], f"idle is {sum(parts[1:])}, not {idle_of(window)}")
+        launches = self.run("sum(sumsBetween(readWindow(data.timeline.windows.filter(w => w.tracks.length).slice(-1)[0]).tracks, 0, Infinity).names, n => n.count)")
+        self.expect(launches == sum(track["count"] for track in window["tracks"] if track["kind"] == "device"), f"{launches} kernels and copies are in the sums")
+        self.act(press % "w")
+        self.act(press % "Enter")
+        self.act(press % "Home")
+        self.act(press % "z")
+        self.expect(self.run("!document.querySelector('#timeline [role=status]').textContent.includes(', all of it.')"), "Z does not zoom to the selection")
+        self.act(press % "Home")
+        self.act(press % "Escape")
 
     def check_memory(self):
         if not self.has("#memory-figure"):
@@ -755,7 +888,12 @@ class Page:
         self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
         height_px = self.check_paper()
         self.check_sizes()
+        lost = self.run("""[...document.querySelectorAll('.scroll')].filter(s => s.getClientRects().length && s.querySelector('table')).flatMap(s => {
+            const heads = [...s.querySelectorAll('thead th')];
+            return [...s.querySelector('thead tr').cells].filter(h => !heads.some(o => !o.hidden && o.textContent === h.textContent)).map(h => s.getAttribute('aria-label') + ': ' + h.textContent); })""")
+        self.expect(not lost, f"columns are lost on paper: {lost[:5]}")
         self.act("dispatchEvent(new Event('afterprint'))")
+        self.expect(self.count(".continued") == 0, "tables stay split")
         if self.browser.name == "Chromium":
             self.check_pdf(height_px)
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
@@ -835,7 +973,7 @@ def check(browser, path, width, dark, axe, wrong):
             each()
         if huge:  # each choice of a range draws its table anew: with all rows that takes seconds
             page.fold("Fold all")
-        for each in (page.check_first_screen, page.check_budget, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
+        for each in (page.check_first_screen, page.check_budget, page.check_kernels, page.check_numbers, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
             each()
         if huge:
             page.fold("Unfold all")
