@@ -151,7 +151,10 @@ class MemoryChart {
     const lines = [...box.lines];
     if (!none(use.amount)) lines.unshift(["", bytes(use.amount)]);
     if (!none(use.perSecond)) lines.push(["", rate("B/s")(use.perSecond)]);
-    if (!none(use.share)) lines.push(["", percent(use.share) + " of peak B/s"]);
+    if (!none(use.share)) {
+      const peak = percent(use.share) + " of peak";
+      lines.push(["", textWidth(peak + " B/s") < place.width - 6 ? peak + " B/s" : peak]);
+    }
     const top = place.y + Math.max(17, (place.height - 16 * lines.length) / 2 - 2);
     this.svg.append(
       sv("rect", {...place, rx: 8, class: "box"}),

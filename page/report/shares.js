@@ -120,7 +120,7 @@ function drawShare(drawing, part, kind, i, place) {
     x: x + width / 2,
     y: y + height / 2 + 4,
     "text-anchor": "middle",
-    style: "pointer-events:none;fill:" + look === "pale" ? "var(--text)" : ink(paint),
+    style: "pointer-events:none;fill:" + (look === "pale" ? "var(--text)" : ink(paint)),
     "aria-hidden": "true",
   }, label));
 }

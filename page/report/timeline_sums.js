@@ -28,7 +28,7 @@ const sumsTable = ({names, length}) => table("Kernels and copies of the selected
   {label: "Launches", title: aboutKernels("count"), get: item => count(item.count)},
   {label: "Mean", title: aboutKernels("mean_ns"),
     get: item => item.count ? time(Math.round(item.ns / item.count)) : ""},
-], names.slice(0, namesOfSums));
+], names.slice(0, namesOfSums), {class: "kernels"});
 
 /** Fills the box with the sums of what is selected; without a selection it says how to select. */
 function showSums(box, {shown, selected}) {

@@ -774,7 +774,7 @@ class Page:
         self.expect(self.run(records) == drawn, "Home does not show all of the timeline")
         gaps = [w for w in self.data["timeline"]["windows"] if w["tracks"]][-1]["gaps"]
         self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == bool(gaps), "the gaps of the device have no bars")
-        place = self.run("""(() => { const w = readWindow(data.timeline.windows.filter(w => w.tracks.length).slice(-1)[0]), bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range);
+        place = self.run("""(() => { const w = readWindow(data.timeline.windows.filter(w => w.tracks.length).slice(-1)[0]), bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range && b.end - b.begin > w.length_ns / 200);
             const ranges = [...new Set(bars.map(b => b.range))]; return ranges.find(r => sum(bars, b => isWithin(b.range, r)) < mostArrows) || 0; })()""")
         if place:
             before = self.run("isChosen ? chosen : 0")

@@ -144,6 +144,25 @@ nlohmann::json parsed(sample::maker const& s) {
   return nlohmann::json::parse(page_tables(s.made).data());
 }
 
+/// The numbers of a text of the timeline: digits of five bits, the lowest first.
+std::vector<std::int64_t> unpacked(nlohmann::json const& text) {
+  std::string const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+  std::vector<std::int64_t> numbers;
+  std::int64_t number = 0;
+  int shift = 0;
+  for (char const letter : text.get<std::string>()) {
+    std::size_t const digit = digits.find(letter);
+    REQUIRE(digit < 64);
+    number |= static_cast<std::int64_t>(digit & 31) << shift;
+    shift += 5;
+    if (digit >= 32) continue;
+    numbers.push_back(number);
+    number = shift = 0;
+  }
+  CHECK(shift == 0);
+  return numbers;
+}
+
 }  // namespace
 
 TEST_CASE("report.html has the data as they were") {
@@ -408,7 +427,7 @@ TEST_CASE("the timeline has each gap of the device with its cause, and the call 
       CHECK(!track.contains("launched"));
       continue;
     }
-    CHECK(track["launched"].dump() == "[8000,8000,8000]");
+    CHECK(unpacked(track["launched"]) == std::vector<std::int64_t>(3, 2 * 8000));
   }
 }
 
@@ -496,29 +515,6 @@ TEST_CASE("a column that is the same in all rows is on the page once") {
   }
 }
 
-namespace {
-
-/// The numbers of a text of the timeline: digits of five bits, the lowest first.
-std::vector<std::int64_t> unpacked(nlohmann::json const& text) {
-  std::string const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
-  std::vector<std::int64_t> numbers;
-  std::int64_t number = 0;
-  int shift = 0;
-  for (char const letter : text.get<std::string>()) {
-    std::size_t const digit = digits.find(letter);
-    REQUIRE(digit < 64);
-    number |= static_cast<std::int64_t>(digit & 31) << shift;
-    shift += 5;
-    if (digit >= 32) continue;
-    numbers.push_back(number);
-    number = shift = 0;
-  }
-  CHECK(shift == 0);
-  return numbers;
-}
-
-}  // namespace
-
 TEST_CASE("the first step has 100,000 records one by one, with their calls, within 2 MB") {
   sample::maker s;
   s.made.traced = true;
@@ -553,7 +549,7 @@ TEST_CASE("the timeline of a step has every record, joined where they are too ma
   std::size_t const many = 130'000;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(many); ++i) {
     strata::kernel_record kernel = s.made.kernels.back();
-    kernel.begin = begin + i * 30;
+    kernel.begin = begin + i * 20;
     kernel.end = kernel.begin + 10;
     kernel.stream = 9;
     s.made.kernels.push_back(kernel);
