@@ -1,8 +1,8 @@
 "use strict";
 // A range keeps its colour in all figures, and one range is chosen at a time.
 
-/** As many as the style has: --range-0 to --range-8. */
-const colourCount = 9;
+/** As many as the style has: --range-0 to --range-11. */
+const colourCount = 12;
 const colours = new Map();
 
 /** A number of a colour that no sibling of the range, or of one above it, has. */

@@ -77,7 +77,7 @@ test("siblings have different colours, and keep them", () => {
   page.colours.clear();
   page.colours.set(4, 1);  // the next that is free would be 1, which a sibling has
   assert.strictEqual(page.color(3), "var(--range-2)");
-  assert.ok(rows.slice(1).every(row => /^var\(--range-\d\)$/.test(page.color(row.place))));
+  assert.ok(rows.slice(1).every(row => /^var\(--range-\d+\)$/.test(page.color(row.place))));
 });
 
 test("a choice is told to all that listen", () => {
