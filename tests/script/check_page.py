@@ -434,7 +434,7 @@ class Page:
             self.expect(all(part in said for part in (metric["key"], metric.get("formula", ""), metric["method"].capitalize(), metric["set"])), f"what {metric['key']} is: {said}")
         if self.has("#range-rows td:not(.text):not(:empty)"):
             self.act("(c => c.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: 20, clientY: 20})))([...document.querySelectorAll('#range-rows td')].find(c => c.textContent && !c.matches('.text')))")
-            self.expect(self.run("!document.getElementById('tip').hidden && /ranges.csv/.test(document.getElementById('tip').textContent)"), "a number shows nothing at the mouse")
+            self.expect(self.run("!document.getElementById('tip').hidden && /\\.csv/.test(document.getElementById('tip').textContent)"), "a number shows nothing at the mouse")
             self.act("document.body.dispatchEvent(new PointerEvent('pointermove', {bubbles: true}))")
             self.expect(self.run("document.getElementById('tip').hidden"), "a text stays at the mouse")
 
