@@ -5,7 +5,8 @@ const {load} = require("./load.js");
 const {data} = require("./sample.js");
 
 const page = load(
-  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js", "report/sources.js",
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+    "report/sources.js",
     "report/kernels.js"],
   ["kernelRows", "kernelsIn", "mergeKernels", "fillBins", "gridBins", "folded"], data);
 

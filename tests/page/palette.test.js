@@ -1,6 +1,7 @@
 "use strict";
-// Colours that stand side by side are told apart by everybody, in both themes and on paper: CIEDE2000
-// between them, also as the colour-blind see them (Machado, Oliveira and Fernandes 2009) and in grey.
+// Colours that stand side by side are told apart by everybody, in both themes and on paper:
+// CIEDE2000 between them, also as the colour-blind see them (Machado, Oliveira and Fernandes 2009)
+// and in grey.
 const assert = require("assert");
 const fs = require("fs");
 const path = require("path");
@@ -18,7 +19,8 @@ const least = 9;
 /** The same in the grey of a printer without colours, where names and lines help. */
 const leastInGrey = 3.5;
 
-const style = fs.readFileSync(path.join(__dirname, "..", "..", "page", "style", "theme.css"), "utf8");
+const file = path.join(__dirname, "..", "..", "page", "style", "theme.css");
+const style = fs.readFileSync(file, "utf8");
 
 /** The colours of the rule that begins with `selector`. */
 function coloursOf(selector) {

@@ -5,7 +5,8 @@ const {load} = require("./load.js");
 const {data} = require("./sample.js");
 
 const {folded, visibleRows, columns} = load(
-  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js", "report/sources.js",
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+    "report/sources.js",
     "report/range_columns.js", "report/range_rows.js"],
   ["folded", "visibleRows", "columns"], data);
 

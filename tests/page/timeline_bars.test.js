@@ -114,7 +114,11 @@ test("a kernel knows the call that launched it, a joined bar none", () => {
   const tracks = [
     {kind: "ranges", bars: [bar(80, 500)]},
     {kind: "calls", bars: [bar(100, 110), {...bar(200, 260), count: 9}]},
-    {kind: "device", bars: [bar(130, 150), bar(300, 310), bar(320, 330)], launched: packed([60, 200, 0])},
+    {
+      kind: "device",
+      bars: [bar(130, 150), bar(300, 310), bar(320, 330)],
+      launched: packed([60, 200, 0]),
+    },
   ];
   joinCalls(tracks);
   assert.deepStrictEqual(tracks[2].bars.map(item => item.call), [

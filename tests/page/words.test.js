@@ -8,7 +8,8 @@ const {load} = require("./load.js");
 const {data} = require("./sample.js");
 
 const page = load(
-  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js", "report/sources.js",
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+    "report/sources.js",
     "report/range_columns.js", "report/budget.js", "report/kernels.js"],
   ["recordedColumns", "countedColumn", "busyKinds", "kernelColumns", "limiterOf", "limitOf",
     "helpOf", "useOf", "folded", "findingParts"],
