@@ -47,7 +47,7 @@ test("the slider keeps the ranges with most of the time, at all of their levels"
   assert.strictEqual(points[0].time_ns, 10);  // the list itself stays as it is
 });
 
-test("the roofs are those of the levels and of all operations, idle where nothing used them", () => {
+test("the roofs are of the levels and of all operations, idle where nothing used them", () => {
   page.answer.roofs = [memoryRoof("HBM", 3e12, true), memoryRoof("L1", 3e13, true),
     memoryRoof("shared", 3e13, true), computeRoof("FP32", 6e13, true),
     computeRoof("BF16 tensor", 9e14, false)];
