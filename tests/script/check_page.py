@@ -871,6 +871,10 @@ class Page:
         self.expect(not nameless, f"tab stops without a name: {nameless[:3]}")
         many = self.run("[...document.querySelectorAll('.chart, .legend, #range-rows tbody')].filter(box => box.querySelectorAll('[tabindex=\"0\"], [role=button]:not([tabindex])').length > 1).map(box => box.parentNode.id)")
         self.expect(not many, f"several tab stops in {many}")
+        hidden = self.run("""['.budget > span', '#kernel-rows .pick', '#range-rows .pick', '#icicle rect', '#shares rect[tabindex]', '#roofline-figure path[tabindex]', '#timeline-figure', 'nav a', 'summary', '#icicle-filter']
+            .map(s => document.querySelector(s)).filter(e => e && e.getClientRects().length).filter(e => { e.focus({focusVisible: true, preventScroll: true}); const style = getComputedStyle(e);
+              return e.matches(':focus-visible') && (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2); }).map(e => e.outerHTML.slice(0, 60))""")
+        self.expect(not hidden, f"the focus cannot be seen on {hidden}")
         for box in ("#shares .chart", "#icicle .chart", "#roofline .chart", "#shares .legend"):
             items = f"[...document.querySelectorAll('{box} [tabindex]')]"
             if self.count(f"{box} [tabindex]") < 2:
