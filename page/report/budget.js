@@ -101,6 +101,11 @@ const busyKinds = {
     helps: fewerLaunches,
     paint: "var(--launch)",
   },
+  "start and end of kernels": {
+    helps: "fusion: fewer kernels, each with more work",
+    paint: "var(--launch)",
+    fine: true,
+  },
   copies: {
     means: "by the GPU",
     helps: "overlap with kernels, from pinned memory",
