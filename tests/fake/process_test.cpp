@@ -182,6 +182,12 @@ TEST_CASE("a forked child is silent and leaves CUPTI alone") {
     CHECK(std::system("test -e forked -o -e forked-2") != 0);
     CHECK(p.err.empty());
   }
+  SUBCASE("and waits for none of the parent's callbacks at its exit") {
+    child_process const p({"tell-exit", "start=trace,formats=none", "work=2", "fork", "stop"});
+    CHECK(p.number("child left CUPTI") == 0);
+    CHECK(p.number("parent left CUPTI") == 1);
+    CHECK(p.number("child") == 6);
+  }
   SUBCASE("of a program that STRATA traces") {
     REQUIRE(std::system("rm -rf forked forked-2") == 0);
     child_process const p({"work=2", "fork", "work=2"}, {{"STRATA", "trace,out=forked"}});

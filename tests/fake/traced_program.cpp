@@ -20,6 +20,7 @@
 //   constructor           a library's constructor begins to use CUDA, and waits for a thread with
 //                         ranges and steps
 //   leave-running         leaves the session to the end of the process
+//   tell-exit             tells at exit, after what begins later, whether Strata has left CUPTI
 //   tell=FUNCTION         tells how often the client called it
 //   await=FUNCTION        waits until the client has called it
 //   sampling              waits until the device is sampled, and lets it be once more
@@ -36,6 +37,7 @@
 #include <memory>
 #include <strata/base/clock.hpp>
 #include <strata/base/dynamic_library.hpp>
+#include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/profile.hpp>
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
@@ -402,6 +404,13 @@ struct program {
       std::printf("done in a constructor: %d\n", in_constructor::done.load());
     }
     if (key == "leave-running") left_running = std::move(session);
+    if (key == "tell-exit") {
+      static pid_t const parent = ::getpid();
+      std::atexit([] {
+        bool const left = strata::detail::activity_buffers::instance().presence().has_ended();
+        std::printf("%s left CUPTI: %d\n", ::getpid() == parent ? "parent" : "child", left);
+      });
+    }
     if (key == "tell")
       std::printf("%s: %zu\n", value.c_str(), CONTROL(cupti, fake_calls)(value.c_str()));
     if (key == "await") test::await([&] { return CONTROL(cupti, fake_calls)(value.c_str()) != 0; });

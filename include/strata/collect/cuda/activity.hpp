@@ -297,6 +297,7 @@ class activity_collector {
   void leave_at_exit() {
     if (std::exchange(leaves_at_exit_, true)) return;
     (void)std::atexit([] {
+      if (detail::in_forked_child()) return;  // CUPTI, and who uses it, are the parent's
       void (*const report)() = detail::block().report_at_exit.load();
       if (report != nullptr) report();
       instance().buffers_.forget();
