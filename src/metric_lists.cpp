@@ -1,4 +1,5 @@
 #include "metric_lists.hpp"
+#include "gpu_chips.hpp"
 
 STRATA_BEGIN
 namespace detail {
@@ -59,7 +60,7 @@ class metric_lister : metric_lines {
     std::string_view const chip = meant != nullptr ? meant->name : wanted;
     status const opened = host_.open(library_, std::string(chip));
     if (!opened) {
-      std::string const& why = opened.message();
+      std::string const why = why_not(std::string(chip), opened);
       char const* const end = !why.empty() && why.back() == '?' ? "\n" : ".\n";
       return sentence("No metrics can be listed: ") << why << end;
     }
@@ -79,6 +80,24 @@ class metric_lister : metric_lines {
 
  private:
   static constexpr std::size_t name_width = 14;
+
+  /// Why a chip could not be opened, and the CUPTI that knows it or the names that are near.
+  std::string why_not(std::string const& chip, status const& failed) const {
+    vec<std::string> const known = chip_metrics::chips(library_);
+    if (known.empty() || known.contains(chip)) return failed.message();
+    std::string text = sentence(library_.path) << " does not know chip '" << chip << '\'';
+    gpu_chip const* const meant = gpu_names::find(chip);
+    if (meant != nullptr && !known.contains(std::string(meant->name))) {
+      text += sentence(": ") << meant->name << " needs the libcupti of CUDA " << meant->since;
+      return text + (meant->until.empty() ? " or later" : " to " + std::string(meant->until));
+    }
+    text += "; it knows";
+    for (std::string const& name : known) text += ' ' + name;
+    vec<std::string> const alike = gpu_names::nearest(chip);
+    for (std::size_t i = 0; i < alike.size(); ++i)
+      text += (i == 0 ? "; did you mean " : i + 1 == alike.size() ? " or " : ", ") + alike[i];
+    return alike.empty() ? text : text + '?';
+  }
 
   /// Passes of all groups of a set; a dash where nothing is left to count.
   std::string passes(metric_set const& set, pass_layout layout) {

@@ -1,9 +1,9 @@
 // What the catalogue means on every chip that a CUPTI knows, from Turing to Rubin. Without a GPU:
 // by libcupti's Host API up to 13.1, by the libnvperf_host.so beside it from 13.2 on.
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/collect/counters/gpu_chips.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/tensor_formats.hpp>
+#include "gpu_chips.hpp"
 #include "metric_lists.hpp"
 
 #include <doctest/doctest.h>

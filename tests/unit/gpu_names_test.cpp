@@ -1,5 +1,6 @@
 // Names of GPUs as people and drivers write them, and the chips that they are.
-#include <strata/collect/counters/gpu_chips.hpp>
+
+#include "gpu_chips.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,6 @@
 #define STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/collect/counters/gpu_chips.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
 
@@ -37,8 +36,8 @@ class chip_metrics {
   /// Errors: unavailable without libcupti, bad_argument for an unknown chip.
   status open(profiler_library const& library, std::string chip, counter_images images = {}) {
     if (!library.ok()) return {errc::unavailable, library.problem};
-    status opened = scratch_.open(library, chip, images.of_context());
-    if (!opened) return why_not(library, chip, std::move(opened));
+    status const opened = scratch_.open(library, chip, images.of_context());
+    if (!opened) return opened;
     library_ = &library;
     chip_ = std::move(chip);
     images_ = std::move(images);
@@ -191,29 +190,6 @@ class chip_metrics {
       group.pop_back();
     }
     groups.push_back({name});
-  }
-
-  static status why_not(profiler_library const& library, std::string const& chip, status failed) {
-    vec<std::string> const known = chips(library);
-    if (known.empty() || known.contains(chip)) return failed;
-    std::string text = sentence(library.path) << " does not know chip '" << chip << '\'';
-    gpu_chip const* const meant = gpu_names::find(chip);
-    if (meant != nullptr && !known.contains(std::string(meant->name))) {
-      text += sentence(": ") << meant->name << " needs the libcupti of CUDA ";
-      if (!meant->until.empty()) {
-        text += sentence(meant->since) << " to " << meant->until;
-      } else {
-        text += sentence(meant->since) << " or later";
-      }
-      return {errc::bad_argument, std::move(text)};
-    }
-    text += "; it knows";
-    for (std::string const& name : known) text += ' ' + name;
-    vec<std::string> const alike = gpu_names::nearest(chip);
-    for (std::size_t i = 0; i < alike.size(); ++i)
-      text += (i == 0 ? "; did you mean " : i + 1 == alike.size() ? " or " : ", ") + alike[i];
-    if (!alike.empty()) text += '?';
-    return {errc::bad_argument, std::move(text)};
   }
 
   status build(vec<std::string> const& names, metric_config& made) {

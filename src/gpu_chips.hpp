@@ -1,9 +1,14 @@
-#ifndef STRATA_COLLECT_COUNTERS_GPU_CHIPS_HPP
-#define STRATA_COLLECT_COUNTERS_GPU_CHIPS_HPP
+#ifndef STRATA_GPU_CHIPS_HPP
+#define STRATA_GPU_CHIPS_HPP
 
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 
-STRATA_DETAIL_COLD_CODE
+#include <cstddef>
+#include <string>
+#include <string_view>
+
 STRATA_BEGIN
 namespace detail {
 
@@ -218,6 +223,5 @@ class gpu_names {
 
 }  // namespace detail
 STRATA_END
-STRATA_DETAIL_END_CODE
 
-#endif  // STRATA_COLLECT_COUNTERS_GPU_CHIPS_HPP
+#endif  // STRATA_GPU_CHIPS_HPP
