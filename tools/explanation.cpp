@@ -125,7 +125,7 @@ class explainer {
       cause.evidence_left_out = found.evidence.size() - cause.evidence.size();
       made_.causes.push_back(std::move(cause));
     }
-    made_.together = line_of(inner::together_text(input.findings.together, input.steps), 300);
+    made_.together = line_of(inner::together_text(input.findings.together, input.analysed), 300);
     made_.causes_left_out = all.size() - made_.causes.size();
   }
 

@@ -8,7 +8,6 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/launch_index.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "kernel_class.hpp"
 #include "kernel_look.hpp"
 #include "rule_context.hpp"
@@ -68,10 +67,11 @@ struct kernels_of_row {
 
 class account_builder {
  public:
-  account_builder(table_input const& tables, roofline_table const& roofline,
-                  findings_table const& findings, kernels_apart const* by_kernel)
+  account_builder(table_input const& tables, step_analysis const& steps,
+                  roofline_table const& roofline, findings_table const& findings,
+                  kernels_apart const* by_kernel)
       : in_(tables),
-        steps_(tables.steps),
+        steps_(steps),
         rows_(tables.folded),
         roofline_(roofline),
         findings_(findings),
@@ -516,7 +516,7 @@ class account_builder {
   }
 
   table_input const& in_;
-  steps_summary const& steps_;
+  step_analysis const& steps_;
   vec<range_row> const& rows_;
   roofline_table const& roofline_;
   findings_table const& findings_;
@@ -548,9 +548,10 @@ std::string variable_without_graphs(profile const& source) {
   return is_llama ? "GGML_CUDA_DISABLE_GRAPHS=1" : "";
 }
 
-period_account make_account(table_input const& tables, roofline_table const& roofline,
-                            findings_table const& findings, kernels_apart const* by_kernel) {
-  return detail::account_builder(tables, roofline, findings, by_kernel).build();
+period_account make_account(table_input const& tables, step_analysis const& steps,
+                            roofline_table const& roofline, findings_table const& findings,
+                            kernels_apart const* by_kernel) {
+  return detail::account_builder(tables, steps, roofline, findings, by_kernel).build();
 }
 
 STRATA_END

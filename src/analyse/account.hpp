@@ -9,6 +9,7 @@
 #include <strata/tables/table_input.hpp>
 #include "findings.hpp"
 #include "roofline.hpp"
+#include "steps.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -95,8 +96,9 @@ struct period_account {
 /// The account of a profile's mean period; without a part where no GPU worked or none was traced.
 /// `by_kernel`: with rows of kernels that were counted one by one; null where none was.
 /// Requires: the steps and counters of the tables. Cost: O(rows + kernels + findings).
-period_account make_account(table_input const& tables, roofline_table const& roofline,
-                            findings_table const& findings, kernels_apart const* by_kernel);
+period_account make_account(table_input const& tables, step_analysis const& steps,
+                            roofline_table const& roofline, findings_table const& findings,
+                            kernels_apart const* by_kernel);
 
 namespace detail {
 

@@ -9,8 +9,8 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "roofline.hpp"
+#include "steps.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -218,7 +218,7 @@ struct findings_input {
   profile const& source;
   vec<range_row> const& rows;      ///< of the folded tree
   vec<kernel_row> const& kernels;  ///< of the folded tree
-  steps_summary const& steps;
+  step_analysis const& steps;
   roofline_table const& roofline;
   counter_table const* counters;             ///< of the rows; null where nothing was counted
   call_tree const& tree;                     ///< the folded one

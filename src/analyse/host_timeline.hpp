@@ -4,7 +4,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/steps_summary.hpp>
+#include "steps.hpp"
 
 STRATA_BEGIN
 namespace detail {

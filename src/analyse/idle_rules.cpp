@@ -3,7 +3,6 @@
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
 #include "gains.hpp"
 #include "rule_context.hpp"
@@ -210,7 +209,7 @@ class copy_finder {
         rates_{pinned_rate(run, false), pinned_rate(run, true)} {}
 
   rule_result find() {
-    steps_summary const& steps = run_.in.steps;
+    step_analysis const& steps = run_.in.steps;
     look(steps.copies, steps.idle, false);
     look(steps.copies_between, steps.idle_between, true);
     // Copies at the same time count once.

@@ -28,7 +28,7 @@ namespace detail {
 
 class roofline_builder {
  public:
-  roofline_builder(profile const& source, vec<range_row> const& rows, steps_summary const& steps,
+  roofline_builder(profile const& source, vec<range_row> const& rows, step_analysis const& steps,
                    counter_table const* counters)
       : source_(source), rows_(rows), steps_(steps), mean_(rows, steps), counters_(counters) {}
 
@@ -380,7 +380,7 @@ class roofline_builder {
   }
   profile const& source_;
   vec<range_row> const& rows_;
-  steps_summary const& steps_;
+  step_analysis const& steps_;
   step_amounts mean_;
   counter_table const* counters_;           ///< of the same rows; null where nothing was counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
@@ -392,7 +392,7 @@ class roofline_builder {
 }  // namespace detail
 
 roofline_table make_roofline(profile const& source, vec<range_row> const& rows,
-                             steps_summary const& steps, counter_table const* counters) {
+                             step_analysis const& steps, counter_table const* counters) {
   return detail::roofline_builder(source, rows, steps, counters).build();
 }
 

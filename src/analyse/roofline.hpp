@@ -7,8 +7,8 @@
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "speed_of_light.hpp"
+#include "steps.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -165,7 +165,7 @@ struct roofline_table {
 
 /// Roofs, and each range of the folded tree beside them. `counters` is of the same rows, or null.
 roofline_table make_roofline(profile const& source, vec<range_row> const& rows,
-                             steps_summary const& steps, counter_table const* counters);
+                             step_analysis const& steps, counter_table const* counters);
 
 STRATA_END
 

@@ -431,22 +431,21 @@ run_period make_run_period(run_tables const& run) {
   return detail::finished(std::move(made));
 }
 
-run_period make_run_period(profile const& source, profile_tables& tables, run_tables const& run) {
+run_period make_run_period(profile const& source, profile_tables& tables,
+                           step_analysis const& steps, run_tables const& run) {
   table_input const& input = tables.input();
   call_tree const& tree = tables.folded();
   if (source.steps.empty()) return {};
-  bool const is_whole = source.traced && !input.steps.typical.empty();
-  run_period made = is_whole ? detail::timeline_period(source, tree, input.steps.typical).make()
+  bool const is_whole = source.traced && !steps.typical.empty();
+  run_period made = is_whole ? detail::timeline_period(source, tree, steps.typical).make()
                              : detail::summed_period(run, &input).make();
-  detail::add_between(input.steps.between, made);
-  if (input.steps.without_first) made.first_ns = input.steps.first_ns;
+  detail::add_between(steps.between, made);
+  if (steps.without_first) made.first_ns = steps.first_ns;
   if (!source.traced) return detail::finished(std::move(made));
-  roofline_table const roofline =
-      make_roofline(source, input.folded, input.steps, input.gpu_counters());
+  roofline_table const roofline = make_roofline(source, input.folded, steps, input.gpu_counters());
   vec<kernel_row> const by_name = make_kernel_table(source, tree);
-  findings_table const findings =
-      make_findings({source, input.folded, by_name, input.steps, roofline, input.gpu_counters(),
-                     tree, input.ranges});
+  findings_table const findings = make_findings(
+      {source, input.folded, by_name, steps, roofline, input.gpu_counters(), tree, input.ranges});
   detail::find_bound(made, findings, roofline);
   detail::describe_ranges(made, input.folded, roofline, input.gpu_counters());
   return detail::finished(std::move(made));

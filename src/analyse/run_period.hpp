@@ -17,6 +17,7 @@
 STRATA_BEGIN
 
 class profile_tables;
+struct step_analysis;
 struct run_tables;
 
 /// What a part of a period is.
@@ -73,7 +74,8 @@ inline constexpr std::string_view idle_without_cause = "GPU idle";
 /// The period of a recording, step by step where its timeline is whole.
 /// Requires: the steps of the tables are found. Cost: O(r log r) for r records, and the findings
 /// without their predictions.
-run_period make_run_period(profile const& source, profile_tables& tables, run_tables const& run);
+run_period make_run_period(profile const& source, profile_tables& tables,
+                           step_analysis const& steps, run_tables const& run);
 
 /// The period by the sums of a run: idle time is one part, and calls tell the variance.
 run_period make_run_period(run_tables const& run);

@@ -130,7 +130,8 @@ double run_tables::number(run_row const& row, std::string_view name,
 run_tables make_run_tables(profile const& source) {
   profile_tables tables(source);
   table_input& input = tables.input();
-  input.steps = make_steps(source, tables.folded(), input.ranges);
+  step_analysis const steps = make_steps(source, tables.folded(), input.ranges);
+  input.steps = steps;
   run_tables made;
   made.origin = detail::origin_of(source.environment);
   made.traced = source.traced;
@@ -152,7 +153,7 @@ run_tables make_run_tables(profile const& source) {
          std::string(row.collective.protocol)});
   for (counter_tables const& set : input.counters)
     made.counters.push_back(detail::counted(set.ranges, input.ranges));
-  made.period = make_run_period(source, tables, made);
+  made.period = make_run_period(source, tables, steps, made);
   return made;
 }
 

@@ -8,7 +8,6 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "roofline.hpp"
 #include "rule_context.hpp"
 #include "speed_of_light.hpp"
@@ -33,7 +32,7 @@ class bound_sentence {
     // Of the time that the GPU is busy; chosen between the planted programs: where it waits for the
     // host it is busy 4 to 50 % of the step, in sound ones 87 to 100 % (H200, CUDA 13.0).
     constexpr double gpu_bound = 0.7;
-    steps_summary const& steps = run_.in.steps;
+    step_analysis const& steps = run_.in.steps;
     if (run_.in.source.hang.found) return hang_text(run_.in.source.hang);
     if (are_steps_empty())
       return "The steps are empty, since a step ends with the block of STRATA_STEP(): put it first "
@@ -74,7 +73,7 @@ class bound_sentence {
     return run_.in.steps.from_steps ? run_.in.steps.period_ns() : run_.in.steps.active_ns;
   }
   double busy_ns() const noexcept {
-    steps_summary const& steps = run_.in.steps;
+    step_analysis const& steps = run_.in.steps;
     return steps.from_steps ? steps.period_busy_ns() : steps.active_busy_ns;
   }
   double idle_ns() const noexcept { return std::max(0.0, whole_ns() - busy_ns()); }
@@ -82,7 +81,7 @@ class bound_sentence {
   /// What the whole is, where that is not the recorded step. What recording adds to a step is idle
   /// time of the device: CUPTI delays CUDA graphs.
   std::string base_text() const {
-    steps_summary const& steps = run_.in.steps;
+    step_analysis const& steps = run_.in.steps;
     std::string text;
     if (steps.between_ns > 0.0)
       text = " A period is a step of " + time_text(steps.usual_ns()) + " and " +

@@ -3,7 +3,6 @@
 #include <strata/base/text.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "rule_context.hpp"
 #include "rules.hpp"
 
@@ -278,7 +277,7 @@ rule_result slow_step(rule_context const& run) {
 
 rule_result first_step(rule_context const& run) {
   constexpr double least_factor = 3.0;  // times the median; chosen
-  steps_summary const& steps = run.in.steps;
+  step_analysis const& steps = run.in.steps;
   if (!steps.from_steps || steps.count < 3 || steps.first_ns < least_factor * steps.p50_ns)
     return {};
   if (follows_own_start(run.in.source, steps.first_ns - steps.p50_ns)) return {};

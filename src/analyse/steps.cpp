@@ -18,12 +18,13 @@ class step_details final : public steps_builder {
   step_details(profile const& source, call_tree const& tree, vec<range_row> const& ranges)
       : steps_builder(source, tree, ranges), usable_(source), finder_(source, tree) {}
 
-  steps_summary build() {
-    made_ = steps_builder::build();
-    share_out(made_.idle, made_.step_idle_ns());
-    share_out(made_.idle_between, larger(0.0, made_.between_ns - made_.between_busy_ns));
+  step_analysis build() {
+    static_cast<steps_summary&>(analysed_) = steps_builder::build();
+    share_out(analysed_.idle, analysed_.step_idle_ns());
+    share_out(analysed_.idle_between,
+              larger(0.0, analysed_.between_ns - analysed_.between_busy_ns));
     order();
-    return std::move(made_);
+    return std::move(analysed_);
   }
 
  private:
@@ -57,15 +58,15 @@ class step_details final : public steps_builder {
     add_between();
     add_copies_between();
     add_exposed();
-    for (device_time const& device : made_.devices) made_.overlap_ns += device.overlap_ns;
+    for (device_time const& device : analysed_.devices) analysed_.overlap_ns += device.overlap_ns;
   }
 
   void list_typical() {
     for (std::size_t i = first_; made_.from_steps && i < steps_.size(); ++i) {
       if (!is_typical(static_cast<std::uint32_t>(i))) continue;
-      made_.typical.emplace_back();
-      made_.typical.back().step = steps_[i].step;
-      made_.typical.back().ns = static_cast<double>(elapsed(steps_[i].begin, steps_[i].end));
+      analysed_.typical.emplace_back();
+      analysed_.typical.back().step = steps_[i].step;
+      analysed_.typical.back().ns = static_cast<double>(elapsed(steps_[i].begin, steps_[i].end));
     }
   }
 
@@ -74,7 +75,7 @@ class step_details final : public steps_builder {
     if (distances_.empty()) return;
     busy_times all;
     for (step_work const& work : work_) all.add(work.begin, work.end);
-    idle_list_ = {&made_.idle_between, &places_.idle_between};
+    idle_list_ = {&analysed_.idle_between, &places_.idle_between};
     idle_part_ = 1.0 / static_cast<double>(distances_.size());
     for (distance const& made : distances_)
       all.for_each_outside(made.begin, made.end, [&](std::int64_t begin, std::int64_t end) {
@@ -92,7 +93,7 @@ class step_details final : public steps_builder {
           distances_.count_first([&](distance const& before) { return before.end <= work.begin; });
       if (at == distances_.size() || distances_[at].begin >= work.end) continue;
       copy_record const& copy = copy_of(work);
-      copy_time& copies = copies_in(made_.copies_between, places_.copies_between,
+      copy_time& copies = copies_in(analysed_.copies_between, places_.copies_between,
                                     tree_.position_of(copy.node), copy);
       copies.count += part;
       copies.bytes += part * static_cast<double>(copy.bytes);
@@ -173,10 +174,10 @@ class step_details final : public steps_builder {
     idle_time& idle = entry_of(*idle_list_.times, *idle_list_.places, key, {row, cause, 0.0, 0.0});
     idle.ns += idle_part_ * static_cast<double>(ns);
     if (gap) idle.gaps += idle_part_;
-    if (idle_list_.times != &made_.idle) return;  // it is of no step
+    if (idle_list_.times != &analysed_.idle) return;  // it is of no step
     std::size_t const typical = idle_step_ - first_ - (made_.without_first ? 1 : 0);
-    if (typical < made_.typical.size())
-      made_.typical[typical].idle_ns[static_cast<std::size_t>(cause)] +=
+    if (typical < analysed_.typical.size())
+      analysed_.typical[typical].idle_ns[static_cast<std::size_t>(cause)] +=
           idle_part_ / part_ * static_cast<double>(ns);
   }
 
@@ -206,14 +207,14 @@ class step_details final : public steps_builder {
 
   void add_collective(kernel_record const& kernel) {
     std::uint32_t const row = tree_.position_of(kernel.node);
-    collective_time& collective = entry_of(made_.collectives, places_.collectives, row, {row});
+    collective_time& collective = entry_of(analysed_.collectives, places_.collectives, row, {row});
     collective.count += part_;
     collective.ns += part_ * static_cast<double>(elapsed(kernel.begin, kernel.end));
     collective.busy_ns +=
         part_ * static_cast<double>(busy_.collectives.add(kernel.begin, kernel.end));
     device_communication& own = communication_of(kernel.device);
     std::int64_t const more = own.collectives.add(kernel.begin, kernel.end);
-    auto const position = static_cast<std::uint32_t>(&collective - made_.collectives.data());
+    auto const position = static_cast<std::uint32_t>(&collective - analysed_.collectives.data());
     own.computing.for_each_outside(kernel.end - more, kernel.end,
                                    [&](std::int64_t begin, std::int64_t end) {
                                      busy_.exposed.push_back({begin, end, position});
@@ -228,13 +229,13 @@ class step_details final : public steps_builder {
     });
     joint_time joint;
     for (exposed_time const& time : busy_.exposed)
-      made_.collectives[time.collective].alone_ns +=
+      analysed_.collectives[time.collective].alone_ns +=
           part_ * static_cast<double>(joint.add(time.begin, time.end));
   }
 
   void add_device_copy(step_work const& work, copy_record const& copy) {
     std::uint32_t const row = tree_.position_of(copy.node);
-    device_copy_time& all = entry_of(made_.device_copies, places_.device_copies, row, {row});
+    device_copy_time& all = entry_of(analysed_.device_copies, places_.device_copies, row, {row});
     bool const is_fill = copy.kind == copy_kind::set;
     (is_fill ? all.fills : all.copies) += part_;
     (is_fill ? all.filled_bytes : all.copied_bytes) += part_ * static_cast<double>(copy.bytes);
@@ -248,14 +249,15 @@ class step_details final : public steps_builder {
     if (copy.kind == copy_kind::device_to_device || copy.kind == copy_kind::set)
       add_device_copy(work, copy);
     if (!is_of_host(copy)) return;
-    copy_time& copies = copies_in(made_.copies, places_.copies, tree_.position_of(copy.node), copy);
+    copy_time& copies =
+        copies_in(analysed_.copies, places_.copies, tree_.position_of(copy.node), copy);
     copies.count += part_;
     copies.bytes += part_ * static_cast<double>(copy.bytes);
     copies.ns += part_ * ns;
     copies.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
     std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
-    made_.copies_alone_ns += part_ * static_cast<double>(alone);
+    analysed_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
     driver_call_record const& call = source_.launches[work.launch];
     copies.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
@@ -271,9 +273,10 @@ class step_details final : public steps_builder {
 
   /// Requires: the kernels of a device come in the order of their begins.
   void add_to_device(kernel_record const& kernel, double ns) {
-    device_time& device = entry_of(made_.devices, places_.devices, kernel.device, {kernel.device});
-    busy_.devices.resize(made_.devices.size());
-    joint_time& joint = busy_.devices[static_cast<std::size_t>(&device - made_.devices.data())];
+    device_time& device =
+        entry_of(analysed_.devices, places_.devices, kernel.device, {kernel.device});
+    busy_.devices.resize(analysed_.devices.size());
+    joint_time& joint = busy_.devices[static_cast<std::size_t>(&device - analysed_.devices.data())];
     auto const alone = static_cast<double>(joint.add(kernel.begin, kernel.end));
     device.ns += part_ * ns;
     device.overlap_ns += part_ * (ns - alone);
@@ -285,7 +288,7 @@ class step_details final : public steps_builder {
 
   stream_time& stream_of(kernel_record const& kernel) {
     std::uint64_t const key = std::uint64_t{kernel.device} << 32 | kernel.stream;
-    return entry_of(made_.streams, places_.streams, key, {kernel.device, kernel.stream});
+    return entry_of(analysed_.streams, places_.streams, key, {kernel.device, kernel.stream});
   }
 
   static bool is_of_host(copy_record const& copy) noexcept {
@@ -324,15 +327,16 @@ class step_details final : public steps_builder {
 
   void order() {
     auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
-    made_.idle.sort(longest_first);
-    made_.idle_between.sort(longest_first);
-    made_.copies.sort(longest_first);
-    made_.copies_between.sort(longest_first);
-    made_.collectives.sort(longest_first);
-    made_.streams.sort(longest_first);
-    made_.devices.sort(longest_first);
+    analysed_.idle.sort(longest_first);
+    analysed_.idle_between.sort(longest_first);
+    analysed_.copies.sort(longest_first);
+    analysed_.copies_between.sort(longest_first);
+    analysed_.collectives.sort(longest_first);
+    analysed_.streams.sort(longest_first);
+    analysed_.devices.sort(longest_first);
   }
 
+  step_analysis analysed_;
   usable_multiprocessors usable_;
   collective_finder finder_;
   std::optional<host_timeline> host_;
@@ -364,13 +368,13 @@ class step_details final : public steps_builder {
   struct idle_list {
     vec<idle_time>* times;
     number_map<std::uint32_t>* places;
-  } idle_list_{&made_.idle, &places_.idle};
+  } idle_list_{&analysed_.idle, &places_.idle};
 };
 
 }  // namespace
 }  // namespace detail
 
-steps_summary make_steps(profile const& source, call_tree const& folded,
+step_analysis make_steps(profile const& source, call_tree const& folded,
                          vec<range_row> const& ranges) {
   return detail::step_details(source, folded, ranges).build();
 }

@@ -4,7 +4,6 @@
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "findings.hpp"
 #include "roofline.hpp"
 #include "step_replay.hpp"
@@ -35,7 +34,7 @@ namespace detail {
 
 /// The time that copies alone take of a row in a mean step, with the idle time that is theirs.
 /// Units: ns.
-inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
+inline double copies_ns(std::size_t row, step_analysis const& steps) noexcept {
   double sum = 0.0;
   for (copy_time const& copies : steps.copies)
     if (copies.row == row && !copies.in_place) sum += copies.alone_ns;
@@ -46,7 +45,7 @@ inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
   return sum;
 }
 
-bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
+bool fix_of(finding_range const& range, vec<range_row> const& rows, step_analysis const& steps,
             what_if& made) noexcept {
   made = what_if();
   made.row = range.row;
@@ -113,7 +112,7 @@ inline void add_change(std::vector<what_if>& changes, what_if const& more) {
 }
 
 /// The idle time of a step without recording, of all causes.
-double idle_ns(steps_summary const& steps) noexcept {
+double idle_ns(step_analysis const& steps) noexcept {
   double sum = 0.0;
   for (idle_time const& time : steps.idle) sum += steps.own_idle_ns(time.ns);
   return sum;
@@ -127,7 +126,7 @@ double between_ns(finding const& cause) noexcept {
   return sum;
 }
 
-double most_gain(finding const& cause, steps_summary const& steps) noexcept {
+double most_gain(finding const& cause, step_analysis const& steps) noexcept {
   double const cost = cause.cost_ns_per_step - between_ns(cause);
   for (finding_range const& range : cause.ranges)
     if (range.launches > 0.0) return cost + idle_ns(steps);
@@ -151,7 +150,7 @@ inline bool is_of_host(finding const& cause) noexcept {
 }  // namespace detail
 
 std::vector<double> predict(profile const& source, call_tree const& folded,
-                            steps_summary const& steps, std::vector<what_if> const& changes) {
+                            step_analysis const& steps, std::vector<what_if> const& changes) {
   detail::step_replay replay(source, folded, steps);
   std::vector<double> made;
   for (what_if const& change : changes)
@@ -163,7 +162,7 @@ namespace detail {
 namespace {
 
 std::vector<what_if> changes_of(finding const& cause, call_tree const& folded,
-                                steps_summary const& steps) {
+                                step_analysis const& steps) {
   std::vector<what_if> changes;
   for (finding_range const& range : cause.ranges) {
     what_if change;
@@ -175,7 +174,7 @@ std::vector<what_if> changes_of(finding const& cause, call_tree const& folded,
 /// Predicts steps without causes, one or several at a time.
 class step_predictor {
  public:
-  step_predictor(profile const& source, call_tree const& folded, steps_summary const& steps)
+  step_predictor(profile const& source, call_tree const& folded, step_analysis const& steps)
       : folded_(folded), steps_(steps), replay_(source, folded, steps) {}
 
   void predict(finding& cause) {
@@ -228,7 +227,7 @@ class step_predictor {
   }
 
   call_tree const& folded_;
-  steps_summary const& steps_;
+  step_analysis const& steps_;
   step_replay replay_;
 };
 
@@ -302,7 +301,7 @@ class fixes_together {
 }  // namespace detail
 
 fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
-                             call_tree const& folded, steps_summary const& steps) {
+                             call_tree const& folded, step_analysis const& steps) {
   if (findings.empty()) return {};
   detail::step_predictor predictor(source, folded, steps);
   for (finding& cause : findings) predictor.predict(cause);

@@ -9,7 +9,6 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "findings.hpp"
 #include "roofline.hpp"
 
@@ -47,7 +46,7 @@ what_if without_gaps(std::size_t row) noexcept;
 /// last step (without steps the run) has more than 2^18 calls, kernels and copies.
 /// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
 std::vector<double> predict(profile const& source, call_tree const& folded,
-                            steps_summary const& steps, std::vector<what_if> const& changes);
+                            step_analysis const& steps, std::vector<what_if> const& changes);
 
 /// Fills `predicted_step_ns` of the findings: the period without this cause alone, in all its
 /// ranges together. It is no shorter than the cost of the finding says; where the host's own time
@@ -56,20 +55,20 @@ std::vector<double> predict(profile const& source, call_tree const& folded,
 /// Causes without which the step is no shorter come last. Returns: the step without the first
 /// causes together.
 fixed_together predict_steps(std::vector<finding>& findings, profile const& source,
-                             call_tree const& folded, steps_summary const& steps);
+                             call_tree const& folded, step_analysis const& steps);
 
 namespace detail {
 
 /// What the fix of a finding would change of one of its ranges at most; false where no time of a
 /// part follows from it.
-bool fix_of(finding_range const& range, vec<range_row> const& rows, steps_summary const& steps,
+bool fix_of(finding_range const& range, vec<range_row> const& rows, step_analysis const& steps,
             what_if& made) noexcept;
 
 /// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
 /// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
 /// the launch; only the timeline tells how much of it, and no more than what the device idles.
 /// Where launches go with kernels, the idle time may go with the cost.
-double most_gain(finding const& cause, steps_summary const& steps) noexcept;
+double most_gain(finding const& cause, step_analysis const& steps) noexcept;
 
 }  // namespace detail
 

@@ -118,7 +118,7 @@ std::string account_text(report_input const& input) {
     add_part(text, part, "; ");
   }
   std::string const whole = input.steps.from_steps
-                                ? std::string("A ") + input.steps.whole() + " of "
+                                ? std::string("A ") + input.analysed.whole() + " of "
                                 : std::string("The run of ");
   return whole + time_text(account.period_ns) + " is " + text + ".";
 }
@@ -130,7 +130,7 @@ std::string unknown_text(report_input const& input) {
   std::string text = most->row == account_part::none || most->row >= input.folded.size()
                          ? std::string("Work of no range")
                          : path_label(console_text(input.folded[most->row].path));
-  text += ", " + time_and_share(most->ns, std::string("of the ") + input.steps.whole(),
+  text += ", " + time_and_share(most->ns, std::string("of the ") + input.analysed.whole(),
                                 input.account.period_ns);
   if (!most->about.empty()) text += ": " + most->about;
   text += ".";

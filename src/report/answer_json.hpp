@@ -12,10 +12,10 @@
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/json.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "../analyse/findings.hpp"
 #include "../analyse/roofline.hpp"
 #include "../analyse/rules.hpp"
+#include "../analyse/steps.hpp"
 #include "account_view.hpp"
 #include "finding_view.hpp"
 #include "next_command.hpp"
@@ -99,7 +99,7 @@ class answer_json {
     return rate >= 999.5 && rate < 1e6 ? rounded_down(rate + 0.5) : rate;
   }
   void write_step() {
-    steps_summary const& steps = input_.steps;
+    step_analysis const& steps = input_.analysed;
     json_.line();
     json_.object("step");
     json_.boolean("from_steps", steps.from_steps);
@@ -135,7 +135,7 @@ class answer_json {
   }
 
   void write_finding(finding const& found) {
-    finding_view const view = view_of(found, input_.steps);
+    finding_view const view = view_of(found, input_.analysed);
     json_.line();
     json_.object();
     json_.text("rule", found.rule);
@@ -188,7 +188,7 @@ class answer_json {
     for (std::size_t const position : together.findings) json_.integer({}, position + 1);
     json_.end_array();
     json_.number("predicted_step_ns", together.step_ns);
-    json_.text("prediction", together_text(together, input_.steps));
+    json_.text("prediction", together_text(together, input_.analysed));
     json_.end_object();
   }
 

@@ -77,7 +77,7 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   std::size_t shown = 0;
   std::size_t without_gain = 0;
   std::string rules_without_gain;
-  std::vector<finding_view> const views = view_findings(table, input.steps);
+  std::vector<finding_view> const views = view_findings(table, input.analysed);
   for (std::size_t i = 0; i < views.size(); ++i) {
     finding_view const& view = views[i];
     if (view.leaves_step) {
@@ -90,7 +90,7 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
     write("finding " + std::to_string(i + 1) + ": ", view.text(), console_warning);
     write("try:       ", view.found->advice, console_bold);
   }
-  write("together:  ", together_text(table.together, input.steps), {});
+  write("together:  ", together_text(table.together, input.analysed), {});
   write("unknown:   ", unknown_text(input), {});
   std::string more;
   if (std::size_t const rest = views.size() - shown - without_gain; rest > 0)

@@ -76,7 +76,7 @@ std::string what_stays(finding_view const& view, double step_ns) {
          bottleneck_without(*view.found) + ".";
 }
 
-std::string prediction_of(finding_view const& view, steps_summary const& steps) {
+std::string prediction_of(finding_view const& view, step_analysis const& steps) {
   finding const& found = *view.found;
   double const step_ns = steps.period_ns();
   std::string const whole(steps.whole());
@@ -146,7 +146,7 @@ std::string finding_view::text() const {
   return prediction.empty() ? all : all + " " + prediction;
 }
 
-finding_view view_of(finding const& found, steps_summary const& steps) {
+finding_view view_of(finding const& found, step_analysis const& steps) {
   double const step_ns = steps.period_ns();
   finding_view made;
   made.found = &found;
@@ -169,13 +169,13 @@ finding_view view_of(finding const& found, steps_summary const& steps) {
   return made;
 }
 
-std::vector<finding_view> view_findings(findings_table const& table, steps_summary const& steps) {
+std::vector<finding_view> view_findings(findings_table const& table, step_analysis const& steps) {
   std::vector<finding_view> views;
   for (finding const& found : table.findings) views.push_back(view_of(found, steps));
   return views;
 }
 
-std::string together_text(fixed_together const& together, steps_summary const& steps) {
+std::string together_text(fixed_together const& together, step_analysis const& steps) {
   std::size_t const count = together.findings.size();
   if (count < 2 || !is_finite(together.step_ns)) return {};
   double const step_ns = steps.period_ns();

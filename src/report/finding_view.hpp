@@ -6,8 +6,8 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "../analyse/findings.hpp"
+#include "../analyse/steps.hpp"
 
 #include <string>
 #include <string_view>
@@ -82,13 +82,13 @@ struct finding_view {
   std::string text() const;
 };
 
-finding_view view_of(finding const& found, steps_summary const& steps);
+finding_view view_of(finding const& found, step_analysis const& steps);
 /// In the order of the table.
-std::vector<finding_view> view_findings(findings_table const& table, steps_summary const& steps);
+std::vector<finding_view> view_findings(findings_table const& table, step_analysis const& steps);
 
 /// "Without findings 1 to 3 together, the step would take 1.20 ms (62.1 % shorter)."; "" where
 /// nothing is predicted of several together.
-std::string together_text(fixed_together const& together, steps_summary const& steps);
+std::string together_text(fixed_together const& together, step_analysis const& steps);
 
 }  // namespace detail
 STRATA_END

@@ -154,7 +154,7 @@ class fleet_samples {
 
   void add_findings() {
     std::size_t const before = samples_.size();
-    for (finding_view const& view : view_findings(input_.findings, input_.steps)) {
+    for (finding_view const& view : view_findings(input_.findings, input_.analysed)) {
       if (samples_.size() - before == most_findings) return;
       std::string name = label_of(view.found->path);
       if (!view.shortens_step || is_listed(view.found->rule, name, before)) continue;

@@ -7,7 +7,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/tables/steps_summary.hpp>
 #include "account_view.hpp"
 #include "answer_text.hpp"
 #include "next_command.hpp"
@@ -60,7 +59,7 @@ class page_plain {
   }
 
   std::string step_text() const {
-    steps_summary const& steps = input_.steps;
+    step_analysis const& steps = input_.analysed;
     if (!(steps.mean_ns > 0.0)) return {};
     sentence text(steps.from_steps ? "Step: " : "Run: ");
     text << time_text(steps.usual_ns());
@@ -78,11 +77,11 @@ class page_plain {
     if (input_.findings.findings.empty()) return;
     out_.write("<ol>");
     for (std::size_t i = 0; i < smaller(input_.findings.findings.size(), most_findings); ++i) {
-      finding_view const view = view_of(input_.findings.findings[i], input_.steps);
+      finding_view const view = view_of(input_.findings.findings[i], input_.analysed);
       write_element("li", view.text() + " Try: " + std::string(view.found->advice) + ".");
     }
     out_.write("</ol>\n");
-    write_element("p", together_text(input_.findings.together, input_.steps));
+    write_element("p", together_text(input_.findings.together, input_.analysed));
     write_element("p", unknown_text(input_));
     next_command const next = make_next_command(input_);
     if (!next.tells_more || !input_.source.traced) return;

@@ -34,30 +34,31 @@ inline row_limit shown_limit(range_limit const& limit) {
 }  // namespace detail
 
 void report_input::find_answer(call_tree const& folded_tree) {
-  steps = make_steps(source, folded_tree, ranges);
-  roofline = make_roofline(source, folded, steps, gpu_counters());
+  analysed = make_steps(source, folded_tree, ranges);
+  steps = analysed;
+  roofline = make_roofline(source, folded, analysed, gpu_counters());
   roofs_measured_at = roofline.measured_at;
   show_limits();
   declared = make_declared_use(folded, steps, roofline);
   declared_text = declared.text();
   vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
-  findings_input input{source,   folded,         by_name,     steps,
+  findings_input input{source,   folded,         by_name,     analysed,
                        roofline, gpu_counters(), folded_tree, ranges};
   auto const find = [&] {
     findings = make_findings(input);
-    findings.together = predict_steps(findings.findings, source, folded_tree, steps);
-    account = make_account(*this, roofline, findings, input.by_kernel);
+    findings.together = predict_steps(findings.findings, source, folded_tree, analysed);
+    account = make_account(*this, analysed, roofline, findings, input.by_kernel);
   };
   std::optional<profile> const by_kernel = detail::kernels_as_ranges(source);
   if (!by_kernel) return find();
   profile_tables tables(*by_kernel);
   table_input& finer = tables.input();
-  finer.steps = make_steps(*by_kernel, tables.folded(), finer.ranges);
+  step_analysis const finer_steps = make_steps(*by_kernel, tables.folded(), finer.ranges);
   roofline_table const roofs =
-      make_roofline(*by_kernel, finer.folded, finer.steps, finer.gpu_counters());
+      make_roofline(*by_kernel, finer.folded, finer_steps, finer.gpu_counters());
   vec<kernel_row> const each = make_kernel_table(*by_kernel, tables.folded());
   findings_input const apart_input{*by_kernel,      finer.folded, each,
-                                   finer.steps,     roofs,        finer.gpu_counters(),
+                                   finer_steps,     roofs,        finer.gpu_counters(),
                                    tables.folded(), finer.ranges};
   kernels_apart const apart = detail::rows_of_kernels(apart_input, source, folded_tree);
   input.by_kernel = &apart;

@@ -10,6 +10,7 @@
 #include "../analyse/declared_use.hpp"
 #include "../analyse/findings.hpp"
 #include "../analyse/roofline.hpp"
+#include "../analyse/steps.hpp"
 
 #include <cstddef>
 #include <utility>
@@ -22,13 +23,14 @@ struct report_input : table_input {
   /// Takes the counters of the tables.
   explicit report_input(table_input&& tables) : table_input(std::move(tables)) {}
 
+  step_analysis analysed;   ///< `steps` with what the analysis adds; empty before find_answer()
   roofline_table roofline;  ///< of `folded`; empty before find_answer()
   findings_table findings;  ///< of `folded`; empty before find_answer()
   declared_use declared;    ///< the same
   period_account account;   ///< the same
 
-  /// Fills `steps`, `roofline`, `limits`, `declared`, `findings` and `account`. Requires: the tree
-  /// of `folded`; the counters.
+  /// Fills `steps`, `analysed`, `roofline`, `limits`, `declared`, `findings` and `account`.
+  /// Requires: the tree of `folded`; the counters.
   void find_answer(call_tree const& folded_tree);
 
   /// Fills `limits`, which tables show, from `roofline`.

@@ -18,7 +18,7 @@
 #include <strata/range.hpp>
 #include <strata/session/problem_log.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/steps_summary.hpp>
+#include <strata/tables/step_analysis.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -353,7 +353,7 @@ TEST_CASE("step=auto: windows and sums are as with STRATA_STEP()") {
   CHECK(found.kernels.size() > by_hand.kernels.size());
   strata::call_tree const tree(found);
   strata::call_tree const folded(found, strata::folding::by_name);
-  strata::steps_summary const steps = strata::make_steps(found, folded, tree.rows());
+  strata::step_analysis const steps = strata::make_steps(found, folded, tree.rows());
   CHECK(steps.count == 4);
   strata::detail::step_amounts const means(tree.rows(), steps);
   CHECK(means.work(0).kernels == doctest::Approx(launches_in_step));

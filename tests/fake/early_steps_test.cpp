@@ -54,7 +54,7 @@ void check(profile const& p) {
   CHECK(row(p, "train").first_step_calls == 1);
   CHECK(p.first_recorded_step() == 4);
   strata::call_tree const tree(p);
-  strata::steps_summary const steps =
+  strata::step_analysis const steps =
       strata::make_steps(p, strata::call_tree(p, strata::folding::by_name), tree.rows());
   CHECK(steps.count == 6);
   CHECK(steps.early == 4);

@@ -90,7 +90,7 @@ answer measure(bool ahead, double flops, double bytes, Work work) {
   strata::call_tree const tree(p);
   strata::call_tree const folded(p, strata::folding::by_name);
   made.counted = strata::make_counter_table(p, folded);
-  strata::steps_summary const summary = strata::make_steps(p, folded, tree.rows());
+  strata::step_analysis const summary = strata::make_steps(p, folded, tree.rows());
   strata::roofline_table const roofs =
       strata::make_roofline(p, folded.rows(), summary, &made.counted);
   while (made.at < folded.rows().size() && folded.rows()[made.at].path != "work") ++made.at;

@@ -124,7 +124,7 @@ TEST_CASE("the account of each recording closes, and all of its outputs have its
     CAPTURE(name);
     answer const a(recording(name));
     closes(a.input);
-    CHECK(copies_explained(a.input) <= a.input.steps.copies_alone_ns);
+    CHECK(copies_explained(a.input) <= a.input.analysed.copies_alone_ns);
     nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
     nlohmann::json const& account = json["account"];
     double parts = 0.0;
@@ -465,7 +465,7 @@ TEST_CASE("where recording slows steps, title, evidence, cost and budget are of 
 
 TEST_CASE("evidence is in words: no output shows the name of a column") {
   auto const all_words = [](report_input const& input) {
-    for (detail::finding_view const& view : detail::view_findings(input.findings, input.steps))
+    for (detail::finding_view const& view : detail::view_findings(input.findings, input.analysed))
       for (detail::evidence_view const& value : view.evidence) {
         std::string const column(value.column);
         bool const is_key = column.find('_') != column.npos;

@@ -86,7 +86,7 @@ TEST_CASE("a kernel is compared with the device that it ran on, or with its gree
     kernel.context = context;
     strata::call_tree const tree(make.made);
     strata::call_tree const folded(make.made, strata::folding::by_name);
-    strata::steps_summary const steps = strata::make_steps(make.made, folded, tree.rows());
+    strata::step_analysis const steps = strata::make_steps(make.made, folded, tree.rows());
     REQUIRE(steps.streams.size() == 1);
     return steps.streams[0].small_ns;
   };

@@ -54,7 +54,7 @@ double exposed_by_hand(std::vector<interval> const& all, std::uint32_t steps, st
 double exposed_of(strata::profile const& made) {
   strata::call_tree const folded(made, strata::folding::by_name);
   strata::call_tree const tree(made);
-  strata::steps_summary const steps = strata::make_steps(made, folded, tree.rows());
+  strata::step_analysis const steps = strata::make_steps(made, folded, tree.rows());
   REQUIRE(steps.without_first);
   double sum = 0.0;
   for (strata::collective_time const& each : steps.collectives) sum += each.alone_ns;

@@ -237,7 +237,7 @@ struct answer : report_test::report_tables {
 
   using report_tables::report_tables;
 
-  steps_summary const& steps() const { return input.steps; }
+  step_analysis const& steps() const { return input.analysed; }
   std::vector<finding> const& findings() const { return input.findings.findings; }
   finding const* find(std::string_view rule) const {
     for (finding const& each : findings())

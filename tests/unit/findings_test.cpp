@@ -1332,7 +1332,7 @@ TEST_CASE("evidence is whole where sums of parts come to a whole number") {
 }
 
 TEST_CASE("a gain beyond the time of its cause says that other idle time ends with it") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.mean_ns = 1000.0 * us;
   finding found;

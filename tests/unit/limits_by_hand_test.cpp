@@ -42,7 +42,7 @@ counter_table table_of(std::size_t rows,
 struct one_range {
   profile source;
   vec<range_row> rows{2};
-  steps_summary steps;
+  step_analysis steps;
   std::vector<std::pair<std::string, std::vector<double>>> columns;
 
   one_range() {
@@ -196,7 +196,7 @@ TEST_CASE("the number of a limiter is that of the unit with its name") {
 TEST_CASE("a peak that no row has in all is the largest of the rows") {
   profile source;
   vec<range_row> rows(4);
-  steps_summary steps;
+  step_analysis steps;
   counter_table const counters =
       table_of(4, {{"hbm_peak_bytes_per_second", {no, 3e12, 4e12, 2e12}}});
   CHECK(make_roofline(source, rows, steps, &counters).rate_of("HBM") == 4e12);
@@ -444,7 +444,7 @@ TEST_CASE("the fix of a finding: a part of the range's kernels in a step") {
   rows[1].step_call_share = {0.6, 0.6};
   rows[1].step_work_share = {0.75, 0.7};
   rows[1].step_busy_share = {1.0, 0.9};
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.count = 2;
   what_if made;
@@ -476,7 +476,7 @@ TEST_CASE("at a part of the roof kernels take as much less as they are below it"
 
 TEST_CASE(
     "without the host's own work the device's idle time may go, of other causes the cost alone") {
-  steps_summary steps;
+  step_analysis steps;
   steps.idle = {{0, idle_cause::host_work, 300.0, 1.0}, {0, idle_cause::launch, 200.0, 1.0}};
   finding cause;
   cause.cost_ns_per_step = 300.0;

@@ -45,7 +45,7 @@ struct timeline : sample::maker {
     made.end = end * us + 1;
     for (driver_call_record& each : made.launches) each.step = 0;
   }
-  steps_summary steps() const {
+  step_analysis steps() const {
     call_tree const tree(made);
     return make_steps(made, call_tree(made, folding::by_name), tree.rows());
   }
@@ -138,7 +138,7 @@ TEST_CASE("without steps the run lasts from its first work, whoever launched tha
   run.kernel_at(999, 10, 20);
   run.kernel_at(run.call_at(30, 33, run.a), 40, 60);
   call_tree const folded(run.made, folding::by_name);
-  steps_summary const steps = run.steps();
+  step_analysis const steps = run.steps();
   CHECK(detail::step_replay(run.made, folded, steps).unchanged_ns() == 50.0 * us);
 }
 

@@ -756,7 +756,7 @@ TEST_CASE("a step without recording that cannot be is not believed") {
 }
 
 TEST_CASE("one view has what each output says of a finding") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.mean_ns = 1e6;
   finding found;
@@ -784,7 +784,7 @@ TEST_CASE("one view has what each output says of a finding") {
 }
 
 TEST_CASE("what a cause takes beyond its gain is said, with what bounds the step then") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.mean_ns = 1e6;
   finding found;
@@ -800,7 +800,7 @@ TEST_CASE("what a cause takes beyond its gain is said, with what bounds the step
 }
 
 TEST_CASE("alone no gain: the sentence says what bounds the step then, and what finding 1 adds") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.mean_ns = 1e6;
   finding found;

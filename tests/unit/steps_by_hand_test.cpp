@@ -51,7 +51,7 @@ struct program : sample::maker {
     record.stream = stream;
     return record;
   }
-  steps_summary steps() {
+  step_analysis steps() {
     made.end = now + 1000;
     if (made.cost.seconds_in_window == 0.0)
       made.cost.seconds_in_window = static_cast<double>(made.end) * 1e-9;
@@ -67,12 +67,12 @@ program of_durations(std::vector<std::int64_t> const& durations) {
   return p;
 }
 
-double idle_of(steps_summary const& steps, std::uint32_t row, idle_cause cause) {
+double idle_of(step_analysis const& steps, std::uint32_t row, idle_cause cause) {
   for (idle_time const& idle : steps.idle)
     if (idle.row == row && idle.cause == cause) return idle.ns;
   return 0.0;
 }
-double gaps_of(steps_summary const& steps, std::uint32_t row, idle_cause cause) {
+double gaps_of(step_analysis const& steps, std::uint32_t row, idle_cause cause) {
   for (idle_time const& idle : steps.idle)
     if (idle.row == row && idle.cause == cause) return idle.gaps;
   return 0.0;
@@ -98,7 +98,7 @@ TEST_CASE("busy with work of no range: what overlaps there counts once, beside r
 }
 
 TEST_CASE("quantiles of few steps: the median of two in the middle, nineteen of twenty below p95") {
-  steps_summary const four = of_durations({30, 10, 41, 20}).steps();
+  step_analysis const four = of_durations({30, 10, 41, 20}).steps();
   CHECK(four.p50_ns == 25.0);
   CHECK(four.p95_ns == 41.0);
   CHECK(four.mean_ns == 25.25);
@@ -106,19 +106,19 @@ TEST_CASE("quantiles of few steps: the median of two in the middle, nineteen of 
   for (std::int64_t i = 10; i > 0; --i) many.push_back(100 + i);
   CHECK(of_durations(many).steps().p95_ns == 110.0);
   for (std::int64_t i = 20; i > 10; --i) many.push_back(100 + i);
-  steps_summary const twenty = of_durations(many).steps();
+  step_analysis const twenty = of_durations(many).steps();
   CHECK(twenty.p95_ns == 119.0);
   CHECK(twenty.p50_ns == 110.5);
 }
 
 TEST_CASE("a first step of one and a half medians is apart, of three steps at least") {
-  steps_summary const apart = of_durations({61, 40, 40, 40}).steps();
+  step_analysis const apart = of_durations({61, 40, 40, 40}).steps();
   CHECK(apart.without_first);
   CHECK(apart.mean_ns == 40.0);
   CHECK(apart.first_ns == 61.0);
   CHECK(apart.count == 4);
   CHECK(apart.typical_count() == 3.0);
-  steps_summary const alike = of_durations({60, 40, 40, 40}).steps();
+  step_analysis const alike = of_durations({60, 40, 40, 40}).steps();
   CHECK_FALSE(alike.without_first);
   CHECK(alike.mean_ns == 45.0);
   CHECK(alike.typical_count() == 4.0);
@@ -129,7 +129,7 @@ TEST_CASE("a first step of one and a half medians is apart, of three steps at le
 TEST_CASE("what lies outside of steps is the window without all of them, the first with them") {
   program p = of_durations({100, 40, 40, 40});
   p.made.cost.seconds_in_window = 1000e-9;
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   CHECK(steps.without_first);
   CHECK(steps.outside_ns == doctest::Approx(1000 - 220));
 }
@@ -148,12 +148,12 @@ TEST_CASE("tokens of a step are those of the range that declares most, without t
     inner.step = step;
     p.describe(inner).tokens = 3;
   }
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   REQUIRE(steps.without_first);
   CHECK(steps.tokens == 5.0);
   CHECK(steps.tokens_per_s == doctest::Approx(5.0 / 410e-9));  // 10 ns lie between two
   p.made.steps[0].begin = p.made.steps[0].end - 400;           // as long as the others
-  steps_summary const all = p.steps();
+  step_analysis const all = p.steps();
   REQUIRE_FALSE(all.without_first);
   CHECK(all.tokens == (7 + 3 * 5) / 4.0);
 }
@@ -171,7 +171,7 @@ TEST_CASE("declared work of a step is that of its own calls, without the first s
     work.bytes = step == 0 ? 3e6 : 2e6;
     work.tokens = step == 0 ? 512 : 1;
   }
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   REQUIRE(steps.without_first);
   profile_tables tables(p.made);
   range_row const& row = tables.input().ranges[1];
@@ -189,7 +189,7 @@ TEST_CASE("declared work of a step is that of its own calls, without the first s
 }
 
 TEST_CASE("a part of a sum in a step, for a range that lies partly in steps") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.count = 5;
   CHECK(steps.per_step(100.0) == 20.0);
@@ -215,7 +215,7 @@ TEST_CASE(
   half.grid_z = 11;  // 66 of 132
   p.kernel_in(0, 0, 200 * us, 204 * us, 1).grid_x = 67;
   p.kernel_in(0, 0, 300 * us, 302 * us, 2).grid_x = 33;
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   REQUIRE(steps.streams.size() == 2);
   CHECK(steps.streams[0].stream == 1);  // the busiest first
   CHECK(steps.streams[0].kernels == 2.0);
@@ -234,7 +234,7 @@ TEST_CASE("kernels of two devices at a time do not overlap, and their streams ar
   p.kernel_in(0, 0, 102 * us, 122 * us, 7).device = 1;
   p.kernel_in(0, 0, 106 * us, 114 * us, 8);
   p.kernel_in(0, 0, 112 * us, 130 * us, 8).device = 1;
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   CHECK(steps.streams.size() == 4);
   REQUIRE(steps.devices.size() == 2);
   CHECK(steps.devices[0].device == 1);  // the busiest first
@@ -265,7 +265,7 @@ TEST_CASE("copies: pinned and pageable apart, without the time in which kernels 
   p.kernel_in(0, 0, 90 * us, 125 * us, 1);
   p.kernel_in(0, 0, 110 * us, 115 * us, 2);
   p.kernel_in(0, 0, 135 * us, 150 * us, 1);
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   REQUIRE(steps.copies.size() == 3);
   CHECK(steps.copies[0].pageable);
   CHECK(steps.copies[0].to_device);
@@ -294,7 +294,7 @@ TEST_CASE("idle: the host's own work, its launch, what the device took, and a wa
   p.kernel(id, 30 * us, 50 * us).name = 1;
   CHECK(idle_of(p.steps(), 1, idle_cause::host_work) == 10'000.0);  // without ranges: of the call
   p.call(range, 10 * us, 14 * us);
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   CHECK(idle_of(steps, 0, idle_cause::host_work) == 10'000.0);
   // The call, and ten microseconds from its end to an idle device; what is later is the device's.
   CHECK(idle_of(steps, 1, idle_cause::launch) == 13'000.0);
@@ -319,7 +319,7 @@ TEST_CASE("idle: between queued kernels a microsecond is launching, within a gra
     p.kernel(first, 5 * us, 10 * us).name = 1;
     p.kernel(second, 14 * us, 20 * us).name = 1;
     p.launch_in(0, 0, 2 * us, 50 * us, api_kind::wait);
-    steps_summary const steps = p.steps();
+    step_analysis const steps = p.steps();
     // To an idle device launching takes up to ten microseconds: here five.
     CHECK(idle_of(steps, 1, idle_cause::launch) == (graph ? 5'000.0 : 6'000.0));
     CHECK(idle_of(steps, 1, idle_cause::device) == (graph ? 4'000.0 : 3'000.0));
@@ -343,7 +343,7 @@ TEST_CASE("idle: only what is in the step, and all of a step without work") {
         .name = 1;
   }
   p.launch_in(1, 0, 300 * us, 400 * us, api_kind::wait);
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   CHECK(steps.mean_ns == 100'000.0);
   CHECK(steps.gpu_busy_ns == doctest::Approx(100'000.0 / 3));
   CHECK(idle_of(steps, 0, idle_cause::wait) == doctest::Approx(100'000.0 / 3));
@@ -366,7 +366,7 @@ TEST_CASE("periods of the device: the middle distance of the steps, between neig
         .name = 1;
   }
   p.now = 3000 * us;
-  steps_summary const steps = p.steps();
+  step_analysis const steps = p.steps();
   REQUIRE(steps.period_of_gpu);
   // Neighbours: 70 of the first, then 10, 20, 60. Without the first the middle one is 20.
   double const all = 150 + 90 + 100 + (80 + 20) + 140 + (80 + 20);
@@ -412,7 +412,7 @@ TEST_CASE("a loop is a period of the device where a tenth of the host's time fol
 // --- rows of a tree in a mean step ---
 
 TEST_CASE("amounts of a step: a range around the loop has what lies below it in steps") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.count = 5;
   steps.without_first = true;  // of four steps
@@ -480,7 +480,7 @@ TEST_CASE("amounts of a step: a range around the loop has what lies below it in 
 }
 
 TEST_CASE("amounts of a step: a copy before the steps is no part of the whole") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.count = 2;
   vec<range_row> rows(3);
@@ -496,14 +496,14 @@ TEST_CASE("amounts of a step: a copy before the steps is no part of the whole") 
   CHECK(amounts.work(root).kernel_ns == 100);
   CHECK(amounts.work(root).copy_ns == 0);
   CHECK(amounts.work(root).copied_bytes == 0);
-  steps = steps_summary();  // without steps the run is all of it
+  steps = step_analysis();  // without steps the run is all of it
   detail::step_amounts const run(rows, steps);
   CHECK(run.work(root).copy_ns == 5000);
   CHECK(run.work(root).kernel_ns == 200);
 }
 
 TEST_CASE("amounts of a step: captured kernels are in steps as often as the launching range's") {
-  steps_summary steps;
+  step_analysis steps;
   steps.from_steps = true;
   steps.count = 2;
   vec<range_row> rows(4);

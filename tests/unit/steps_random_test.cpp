@@ -105,16 +105,16 @@ class reference {
   std::vector<std::uint32_t> owner_;  ///< the step whose work runs, by ns
 };
 
-double idle_sum(steps_summary const& steps) {
+double idle_sum(step_analysis const& steps) {
   double sum = 0.0;
   for (idle_time const& idle : steps.idle) sum += idle.ns;
   return sum;
 }
 
-steps_summary steps_of(profile const& source) {
+step_analysis steps_of(profile const& source) {
   call_tree const folded(source, folding::by_name);
   call_tree const tree(source);
-  steps_summary const steps = make_steps(source, folded, tree.rows());
+  step_analysis const steps = make_steps(source, folded, tree.rows());
   // What the analysis adds changes nothing of what the tables alone show.
   steps_summary const mean = make_mean_step(source, folded, tree.rows());
   CHECK(mean.period_ns() == steps.period_ns());
@@ -134,7 +134,7 @@ TEST_CASE("random steps that wait: busy, idle and overlap are those of every nan
     random_steps program(seed, step_end::waits);
     profile const& source = program.run(1 + static_cast<std::uint32_t>(seed % 9));
     reference const expected(source);
-    steps_summary const steps = steps_of(source);
+    step_analysis const steps = steps_of(source);
     REQUIRE_FALSE(steps.period_of_gpu);
     std::uint32_t const first = steps.without_first ? 1 : 0;
     dear += first;
@@ -159,7 +159,7 @@ TEST_CASE("random steps that only launch: the device is never busier than a step
     random_steps program(seed, seed % 2 == 0 ? step_end::goes_on : step_end::sometimes);
     profile const& source = program.run(1 + static_cast<std::uint32_t>(seed % 9));
     reference const expected(source);
-    steps_summary const steps = steps_of(source);
+    step_analysis const steps = steps_of(source);
     periods += steps.period_of_gpu;
     std::uint32_t const first = steps.without_first ? 1 : 0;
     double const count = static_cast<double>(source.steps.size() - first);
@@ -184,7 +184,7 @@ TEST_CASE("random programs without steps: active is from the first work to the l
     for (driver_call_record& each : source.launches) each.step = no_step;
     reference const expected(source);
     if (!expected.has_work()) continue;
-    steps_summary const steps = steps_of(source);
+    step_analysis const steps = steps_of(source);
     auto const active = expected.active();
     double idle = 0.0;
     for (std::size_t ns = active.first; ns < active.second; ++ns) idle += expected.is_idle(ns);
@@ -219,7 +219,7 @@ TEST_CASE("a loop that only launches is seen as one beside a dear first step") {
     }
     made.end = free + 1;
     made.cost.seconds_in_window = static_cast<double>(made.end) * 1e-9;
-    steps_summary const steps = steps_of(made);
+    step_analysis const steps = steps_of(made);
     CHECK(steps.period_of_gpu);
     CHECK(steps.p50_ns == about(100'000));
     CHECK(steps.mean_ns == about(100'000));

@@ -104,7 +104,7 @@ struct program : sample::maker {
 /// The step with a change in us, beside the recorded one.
 struct answer {
   call_tree tree;
-  steps_summary steps;
+  step_analysis steps;
   profile const& source;
 
   explicit answer(program const& of)
@@ -433,7 +433,7 @@ TEST_CASE("without a change every timeline is as it was recorded") {
     for (kernel_record const& each : made.kernels) see(each.begin, each.end);
     for (copy_record const& each : made.copies) see(each.begin, each.end);
     call_tree const tree(made, folding::by_name);
-    steps_summary const steps = make_steps(made, tree, call_tree(made).rows());
+    step_analysis const steps = make_steps(made, tree, call_tree(made).rows());
     detail::step_replay replay(made, tree, steps);
     CHECK(replay.unchanged_ns() == static_cast<double>(last - first));
     // Shorter kernels never make it longer; whatever is taken away, it stays a time.
@@ -524,7 +524,7 @@ TEST_CASE("what gains nothing alone gains with the first cause") {
 TEST_CASE("idle time that recording adds is nobody's gain, also beside a cause of the GPU") {
   program const p = launches_of_100();
   answer const step(p);
-  steps_summary steps = step.steps;
+  step_analysis steps = step.steps;
   steps.unrecorded_ns = 200'000;
   REQUIRE(steps.is_slowed());
   std::vector<finding> findings{cause(of_launches, 200'000), cause(of_kernels, 50'000)};

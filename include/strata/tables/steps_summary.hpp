@@ -5,91 +5,7 @@
 
 STRATA_BEGIN
 
-/// What the host did while the device had no work.
-enum class idle_cause : std::uint8_t {
-  launch,     ///< launched
-  host_work,  ///< the program's own code, without a call into the driver
-  wait,       ///< waited for the device, and only then launched what came next
-  allocation,
-  copy,   ///< in a copy or a fill
-  device  ///< nothing that matters: the device began queued work late
-};
-
-/// A cause as reports name it, what it makes of a step, and when the device is idle of it.
-struct idle_cause_entry {
-  std::string_view name;
-  std::string_view bound;
-  std::string_view meanwhile;
-};
-/// By idle_cause.
-inline constexpr idle_cause_entry idle_cause_table[] = {
-    {"launch", "Launch-bound", "waiting for kernel launches"},
-    {"host work", "CPU-bound", "while the program computes on the CPU"},
-    {"wait", "Wait-bound", "since the host waits for the GPU before it launches more"},
-    {"allocation", "Allocation-bound", "while the host allocates and frees memory"},
-    {"copy", "Copy-bound", "while the host copies"},
-    {"device", "Queue-bound", "between pieces of work that were launched already"}};
-
-constexpr idle_cause_entry const& entry_of(idle_cause cause) noexcept {
-  return idle_cause_table[static_cast<std::size_t>(cause)];
-}
-constexpr std::string_view to_string(idle_cause cause) noexcept { return entry_of(cause).name; }
-
-/// Time of a mean step in which the device was idle for one cause in one range itself.
-struct idle_time {
-  std::uint32_t row = 0;  ///< of the call tree; 0 is outside of ranges
-  idle_cause cause = idle_cause::launch;
-  double ns = 0.0;
-  double gaps = 0.0;  ///< idle periods in which the cause had the largest part
-};
-
-inline constexpr std::size_t idle_causes = sizeof(idle_cause_table) / sizeof(idle_cause_table[0]);
-
-/// One of the steps that a mean is of. Units: ns.
-struct step_idle {
-  std::uint32_t step = 0;  ///< its number
-  double ns = 0.0;
-  double idle_ns[idle_causes] = {};  ///< by idle_cause
-};
-
-/// Copies between host and device in a mean step, of one range itself.
-struct copy_time {
-  std::uint32_t row = 0;
-  bool to_device = false;
-  bool pageable = false;  ///< from or to memory of the host that is not pinned
-  bool in_place = false;  ///< of devices that have the host's memory: nothing crosses a bus
-  double count = 0.0;
-  double bytes = 0.0;
-  double ns = 0.0;
-  double alone_ns = 0.0;  ///< without a kernel at the same time
-  double call_ns = 0.0;   ///< host time in the calls
-};
-
-/// Copies within a GPU and fills in a mean step, of one range itself. Times in ns.
-struct device_copy_time {
-  std::uint32_t row = 0;
-  double copies = 0.0;
-  double copied_bytes = 0.0;
-  double fills = 0.0;
-  double filled_bytes = 0.0;
-  double ns = 0.0;
-  double alone_ns = 0.0;  ///< without a kernel at the same time
-};
-
-/// Kernels in a mean step in which ranks wait for each other, of one range itself.
-struct collective_time {
-  std::uint32_t row = 0;
-  double count = 0.0;
-  double ns = 0.0;
-  double busy_ns = 0.0;  ///< in which one ran; several at the same time count once
-  /// Without another kernel on its device; of several devices at the same time once.
-  double alone_ns = 0.0;
-};
-
 namespace detail {
-/// A kernel that fills no more of the multiprocessors leaves room for another one of its size.
-inline constexpr double small_fill = 0.5;
-
 /// The steps that a mean is of: all, or all but the first, which is apart.
 struct averaged_steps {
   double all = 1.0;
@@ -108,25 +24,6 @@ struct mean_between {
   double ns = 0.0;
   double variance = 0.0;  ///< of the mean, ns squared
   bool is_named = false;  ///< it is a hundredth of a step or more
-};
-
-/// The kernels of one stream in a mean step.
-struct stream_time {
-  std::uint32_t device = 0;  ///< ordinal
-  std::uint32_t stream = 0;
-  double kernels = 0.0;
-  double ns = 0.0;
-  /// Of kernels that fill small_fill of the multiprocessors at most; not of collectives, which
-  /// leave some free by design.
-  double small_ns = 0.0;
-  double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
-};
-
-/// The kernels of one device in a mean step.
-struct device_time {
-  std::uint32_t device = 0;  ///< ordinal
-  double ns = 0.0;           ///< sum of the kernels
-  double overlap_ns = 0.0;   ///< the sum less the time in which one ran
 };
 
 /// The mean recorded step; the whole run, as one step, where the program has none.
@@ -155,9 +52,6 @@ struct steps_summary {
   /// device work.
   double active_ns = 0.0;
   double active_busy_ns = 0.0;
-  double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
-  /// In which copies ran, and no kernel; several at the same time count once.
-  double copies_alone_ns = 0.0;
   double tokens = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
   /// From the end of a step to the begin of the next one in the same window; 0 where that is less
@@ -168,23 +62,6 @@ struct steps_summary {
   double stepless_busy_ns = 0.0;  ///< of a step, only with such work
   double outside_ns = 0.0;        ///< of the whole run: recorded, but in no step
   double outside_gpu_ns = 0.0;    ///< of the whole run: device busy with work of no step
-  vec<idle_time> idle;            ///< the longest first
-  vec<idle_time> idle_between;    ///< between steps, the longest first
-  vec<step_idle> typical;         ///< the steps that `idle` is of, with a timeline
-  vec<copy_time> copies;          ///< the longest first
-  vec<copy_time> copies_between;  ///< between steps, that no step launched
-  vec<device_copy_time> device_copies;
-  vec<collective_time> collectives;  ///< the longest first
-  vec<stream_time> streams;          ///< the busiest first
-  vec<device_time> devices;          ///< that ran kernels, the busiest first
-
-  /// What the amounts are of, in sentences.
-  char const* whole() const noexcept {
-    return !from_steps ? "run" : between_ns > 0.0 ? "period" : "step";
-  }
-  char const* one_whole() const noexcept {
-    return !from_steps ? "the run" : between_ns > 0.0 ? "a period" : "a step";
-  }
 
   /// How much longer a recorded step takes; 1 where that is not known, or as steps differ anyway.
   double recording_factor() const noexcept {
@@ -208,22 +85,7 @@ struct steps_summary {
   double period_busy_ns() const noexcept {
     return detail::smaller(gpu_busy_ns + stepless_busy_ns + between_busy_ns, period_ns());
   }
-  /// The part of it in which copies from and to the host ran, and no kernel.
-  double period_copies_alone_ns() const noexcept {
-    double sum = copies_alone_ns;
-    for (copy_time const& each : copies_between) sum += each.alone_ns;
-    return detail::smaller(sum, period_busy_ns());
-  }
   double period_idle_ns() const noexcept { return period_ns() - period_busy_ns(); }
-  /// The part of idle time that is the program's, not what recorded steps take longer.
-  double own_idle_part() const noexcept {
-    double const idle_ns = step_idle_ns();
-    if (!is_slowed() || !(idle_ns > 0.0)) return 1.0;
-    return detail::larger(0.0, 1.0 - (active_ns - unrecorded_ns) / idle_ns);
-  }
-  /// Idle time of a recorded step, as it is without recording.
-  double own_idle_ns(double recorded_ns) const noexcept { return recorded_ns * own_idle_part(); }
-
   /// The part of an amount that lies in the steps which `mean_ns` is of.
   double part(step_part const& share) const noexcept {
     return without_first ? share.typical : share.in_steps;
@@ -271,21 +133,6 @@ struct steps_summary {
     return {static_cast<double>(count), without_first};
   }
   double typical_count() const noexcept { return averaged().size(); }
-  /// The part of `active_ns` in which the device was idle.
-  double active_idle_ns() const noexcept { return detail::larger(0.0, active_ns - active_busy_ns); }
-  /// The same without the time in which work of no step ran.
-  double step_idle_ns() const noexcept {
-    return detail::larger(0.0, active_idle_ns() - stepless_busy_ns);
-  }
-  /// Idle time of a period for one cause, as it is without recording.
-  double idle_of(idle_cause cause) const noexcept {
-    double sum = 0.0;
-    for (idle_time const& time : idle)
-      if (time.cause == cause) sum += own_idle_ns(time.ns);
-    for (idle_time const& time : idle_between)
-      if (time.cause == cause) sum += time.ns;
-    return sum;
-  }
 };
 
 namespace detail {
