@@ -99,11 +99,10 @@ STRATA_END_SWITCH
 
 STRATA_BEGIN
 
-class counter_collector;
-
 namespace detail {
+class counter_collector;
 class session_core;
-}
+}  // namespace detail
 
 STRATA_END
 
@@ -180,14 +179,14 @@ class STRATA_DETAIL_EXPORT counter_passes {
     (*static_cast<Call*>(call))();
   }
 
-  explicit counter_passes(counter_collector& collector) noexcept : collector_(&collector) {}
+  explicit counter_passes(detail::counter_collector& collector) noexcept : collector_(&collector) {}
   void begin_pass();
   void end_pass() noexcept;
   void accept_pass();
   status replay_once(body_function* run, void* body);
   status replay_all(body_function* run, void* body);
 
-  counter_collector* collector_;
+  detail::counter_collector* collector_;
 };
 
 /// Collects while it runs, then makes a profile and its reports.

@@ -386,7 +386,7 @@ TEST_CASE("waits and overhead") {
 }
 
 TEST_CASE("records of CUPTI's own work are no progress of the device") {
-  std::uint64_t const before = strata::activity_collector::instance().delivered();
+  std::uint64_t const before = strata::detail::activity_collector::instance().delivered();
   traced s;
   {
     STRATA_RANGE("work");
@@ -396,7 +396,7 @@ TEST_CASE("records of CUPTI's own work are no progress of the device") {
   }
   for (int i = 0; i < 9; ++i) fake_overhead(1 << 16, 5000);
   CHECK(s.profile().overheads.size() == 9);
-  CHECK(strata::activity_collector::instance().delivered() == before + 1);
+  CHECK(strata::detail::activity_collector::instance().delivered() == before + 1);
 }
 
 TEST_CASE("calls that fail are no launches") {

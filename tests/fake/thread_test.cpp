@@ -96,9 +96,9 @@ class changed_lines {
  public:
   std::set<std::size_t> since_last() {
     auto const* const now =
-        reinterpret_cast<unsigned char const*>(&strata::activity_collector::instance());
+        reinterpret_cast<unsigned char const*>(&strata::detail::activity_collector::instance());
     std::set<std::size_t> changed;
-    for (std::size_t i = 0; i < sizeof(strata::activity_collector); ++i) {
+    for (std::size_t i = 0; i < sizeof(strata::detail::activity_collector); ++i) {
       if (now[i] != former_[i]) changed.insert((reinterpret_cast<std::uintptr_t>(now) + i) / 64);
       former_[i] = now[i];
     }
@@ -107,7 +107,7 @@ class changed_lines {
 
  private:
   std::vector<unsigned char> former_ =
-      std::vector<unsigned char>(sizeof(strata::activity_collector));
+      std::vector<unsigned char>(sizeof(strata::detail::activity_collector));
 };
 
 }  // namespace

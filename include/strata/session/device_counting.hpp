@@ -20,10 +20,11 @@ inline bool asks_for_kernels(options const& wanted) noexcept {
 class device_counting : uncopied {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
-  device_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
+  device_counting(options const& wanted, vec<status>& problems, trace_control& trace)
       : options_(wanted),
         problems_(problems),
         stage_(wanted.counters.empty() ? stage::done : stage::waiting),
+        trace_(trace),
         pause_(trace),
         trial_(trace),
         ranges_(trace, trial_),
@@ -76,7 +77,7 @@ class device_counting : uncopied {
   /// Begins a step; it counts after the timed ones. One that warms up is recorded, and dropped.
   void begin_step(bool counts, bool warms_up) {
     if (!counts && stage_ != stage::done) {
-      if (!std::exchange(saw_step_, true)) pause_.forget_waits();
+      if (!std::exchange(saw_step_, true)) trace_.stream_waits().forget();
       if (warms_up) begin_trial();
       return ranges_.pass_by();
     }
@@ -244,6 +245,7 @@ class device_counting : uncopied {
   options const& options_;
   vec<status>& problems_;
   stage stage_;
+  trace_control& trace_;
   trace_pause pause_;
   launch_trial trial_;
   bool saw_step_ = false;
@@ -261,7 +263,7 @@ class device_counting : uncopied {
 class refused_passes {
  public:
   /// Makes the ranges that refuse; without memory they have no reason.
-  counter_collector& ranges(options const& wanted, trace_control const& trace) {
+  counter_collector& ranges(options const& wanted, trace_control& trace) {
     if (!counting_) counting_.emplace(wanted, unreported_, trace);
     return counting_->ranges();
   }

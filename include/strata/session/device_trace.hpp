@@ -9,13 +9,13 @@
 STRATA_BEGIN
 namespace detail {
 
-/// How long a step that counts waits for the devices. CUPTI waits for them without an end, so that
-/// a pass begins, changes its range and ends only while they are idle. Threads: the one that drives
+/// What counting has of the session's trace. CUPTI waits for the devices without an end, so that a
+/// pass begins, changes its range and ends only while they are idle. Threads: the one that drives
 /// the steps; `in_the_way` is for the session's too.
-class counting_waits {
+class counting_control final : public trace_control {
  public:
-  static counting_waits& instance() noexcept {
-    static counting_waits only;
+  static counting_control& instance() noexcept {
+    static counting_control only;
     return only;
   }
 
@@ -27,8 +27,7 @@ class counting_waits {
     blocker_begin_ns_.store(0);
   }
 
-  /// A step begins, whether it counts or not.
-  static void choose_streams() noexcept {
+  void choose_streams() noexcept override {
     thread_recorder const* const own = thread_recorder::current();
     if (own != nullptr) activity().streams().choose(own->ordinal());
   }
@@ -36,7 +35,7 @@ class counting_waits {
   /// Before a pass: for the streams that the stepping thread launches most into, `drain=` ms: a
   /// program may run ahead of the device by many steps. Where that was not enough they are not
   /// waited for again until they are done.
-  void await_own_streams() {
+  void await_own_streams() override {
     if (!activity().is_open()) return;
     choose_streams();
     device_patience patience;
@@ -45,20 +44,21 @@ class counting_waits {
     if (outcome != pause_outcome::captures) own_hang_ = outcome == pause_outcome::busy;
   }
 
-  /// Before a pass, and where a part of it is over: for all devices, a moment. It gets shorter in
-  /// steps in a row that wait in vain, so that they cost milliseconds together.
-  pause_outcome await_all() {
-    return briefly([](auto goes_on) { return device_fence::wait_for_all(goes_on); });
+  /// The moment gets shorter in steps in a row that wait in vain, so that they cost milliseconds
+  /// together.
+  bool devices_are_idle() override {
+    return briefly([](auto goes_on) { return device_fence::wait_for_all(goes_on); }) !=
+           pause_outcome::busy;
   }
-  /// As await_all; what is traced has come then, and is traced no more.
-  pause_outcome suspend() {
+  /// The same; what is traced has come then, and is traced no more.
+  pause_outcome suspend() override {
     return briefly([](auto goes_on) { return activity().pause(goes_on); });
   }
 
   /// In a pass: for what was launched in it, `drain=` ms. Once that was not enough, as with a
   /// collective that needs this thread, later passes are given up after twice what such a wait took
   /// that was not in vain.
-  bool await_pass() {
+  bool await_pass() override {
     if (!activity().is_open()) return true;
     std::int64_t const begin = kernel_ns();
     deadline twice(larger(moment_ns, 2 * longest_ns_));
@@ -72,8 +72,7 @@ class counting_waits {
     return !failed;
   }
 
-  /// For the work of the context that is current, `drain=` ms. Threads: any.
-  static pause_outcome await_launch(callback<bool()> goes_on) {
+  pause_outcome await_launch(callback<bool()> goes_on) override {
     driver::context_handle const context = capture_guard::current();
     if (context == nullptr || !activity().is_open()) return pause_outcome::captures;
     device_patience patience;
@@ -90,13 +89,28 @@ class counting_waits {
 
   /// What the last of those waits was in vain for: "a stream whose last traced launch was in stuck,
   /// 8.0 s before"; empty where it had no traced launch.
-  std::string in_the_way() const {
+  std::string in_the_way() const override {
     std::int64_t const begin = blocker_begin_ns_.load();
     if (begin == 0) return {};
     return sentence("a stream whose last traced launch was ")
            << in_range(hang_finder::path_now(blocker_node_.load())) << ", "
            << hang_finder::seconds(blocked_ns_.load() - begin) << " before";
   }
+
+  bool tracing() override { return activity().tracing(); }
+  void resume() override { (void)activity().begin_window(); }
+  bool watch(launch_watcher* watcher, void* context) override {
+    return activity().watch_launches(watcher, context);
+  }
+  void set_gate(launch_gate::keeper const* keeper, void* context) override {
+    activity().gate().set(keeper, context);
+  }
+  stream_waits_seen& stream_waits() override { return activity().stream_waits(); }
+  std::string place_of(std::uint32_t node) const override {
+    return in_range(hang_finder::path_now(node));
+  }
+  bool saw_graphs() const override { return activity().saw_graphs(); }
+  void guard_graphs() override { activity().guard_graphs(); }
 
  private:
   static constexpr std::int64_t moment_ns = 2'000'000;
@@ -211,7 +225,7 @@ class device_trace : uncopied {
   /// The session begins. `at_once`: also where the program does not use CUDA.
   status begin(bool at_once) {
     device_patience::set(options_.drain_ms);
-    counting_waits::instance().reset();
+    counting_control::instance().reset();
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
     has_attached_ = false;
@@ -346,33 +360,6 @@ class device_trace : uncopied {
   /// The session is over.
   void end() noexcept { tracing_ = false; }
 
-  /// What the counters control of the device activity.
-  static trace_control control() noexcept {
-    trace_control made;
-    made.tracing = [] { return activity().tracing(); };
-    made.choose_streams = &counting_waits::choose_streams;
-    made.await_own_streams = [] { counting_waits::instance().await_own_streams(); };
-    made.suspend = [] { return counting_waits::instance().suspend(); };
-    made.devices_are_idle = [] {
-      return counting_waits::instance().await_all() != pause_outcome::busy;
-    };
-    made.await_pass = [] { return counting_waits::instance().await_pass(); };
-    made.in_the_way = [] { return counting_waits::instance().in_the_way(); };
-    made.resume = [] { (void)activity().begin_window(); };
-    made.watch = [](trace_control::launch_watcher* watcher, void* context) {
-      return activity().watch_launches(watcher, context);
-    };
-    made.set_gate = [](launch_gate::keeper const* keeper, void* context) {
-      activity().gate().set(keeper, context);
-    };
-    made.await_launch = &counting_waits::await_launch;
-    made.stream_waits = []() -> stream_waits_seen& { return activity().stream_waits(); };
-    made.place_of = [](std::uint32_t node) { return in_range(hang_finder::path_now(node)); };
-    made.saw_graphs = [] { return activity().saw_graphs(); };
-    made.guard_graphs = [] { activity().guard_graphs(); };
-    return made;
-  }
-
  private:
   static activity_collector& activity() { return activity_collector::instance(); }
 
@@ -410,9 +397,8 @@ class device_trace : uncopied {
 
   /// CUPTI comes into the process. Returns: false where the session has ended meanwhile.
   bool attach(status& outcome) {
-    activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
-                                                  options_.trace_memory, options_.trace_waits,
-                                                  options_.trace_managed};
+    traced_kinds const chosen{options_.trace_kernels, options_.trace_copies, options_.trace_memory,
+                              options_.trace_waits, options_.trace_managed};
     step_calls const calls = step_calls_of(options_.step);
     if (!outlives([&] { outcome = activity().open(buffer_bytes(), chosen, calls); })) return false;
     if (!outcome.ok()) return true;

@@ -18,7 +18,7 @@ class session_core : uncopied {
  public:
   explicit session_core(strata::options const& wanted)
       : options_(wanted), steps_{step_plan(options_), {}, without_steps::all, 0} {
-    counting_.emplace(options_, problems_.all(), device_trace::control());
+    counting_.emplace(options_, problems_.all(), counting_control::instance());
     cpu_counters_.emplace();
   }
   ~session_core() {
@@ -156,7 +156,7 @@ class session_core : uncopied {
   using phase = detail::schedule::phase;
 
   counter_collector& refuse_counters(status const& why) {
-    counter_collector& refused = reports_.refused.ranges(options_, device_trace::control());
+    counter_collector& refused = reports_.refused.ranges(options_, counting_control::instance());
     attempt([&] { refused.refuse(why); });
     return refused;
   }
@@ -219,7 +219,7 @@ class session_core : uncopied {
     std::int64_t const begin = monotonic_ns();
     start_.cost = instrumentation_cost::measure(recorder.clock());
     window_ = window_state::closed;
-    counting_.emplace(options_, problems_.all(), device_trace::control());
+    counting_.emplace(options_, problems_.all(), counting_control::instance());
     look_at_wishes();
     hang_finder::set_rank(machine::rank());
     reports_.around = report_files::look_around();
@@ -488,7 +488,7 @@ class session_core : uncopied {
       problems_.begin_window();
       detail::recorder::instance().begin_clock();
       if (windows_.had_window() && !options_.counters.empty()) {
-        counting_.emplace(options_, problems_.all(), device_trace::control());
+        counting_.emplace(options_, problems_.all(), counting_control::instance());
         (void)counting_->may_count(trace_.awaits_cuda() || cupti_library::get().ok());
       }
       cpu_counters_.emplace();

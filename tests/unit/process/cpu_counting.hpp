@@ -25,7 +25,7 @@ namespace cpu_counting {
 /// Runs the tests if `key` can be counted here.
 inline int run_tests(char const* key, int argc, char** argv) {
   {
-    strata::cpu_counter_collector probe;
+    strata::detail::cpu_counter_collector probe;
     strata::vec<strata::status> problems;
     strata::status const opened = probe.open(key, problems);
     if (!opened.ok()) {

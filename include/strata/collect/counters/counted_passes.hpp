@@ -90,8 +90,7 @@ class counted_passes : public pass_driver {
   vec<std::uint32_t> const& mixed() const noexcept { return work_.mixed(); }
 
  protected:
-  counted_passes(trace_control const& trace, launch_trial& trial) noexcept
-      : pass_driver(trace, trial) {}
+  counted_passes(trace_control& trace, launch_trial& trial) noexcept : pass_driver(trace, trial) {}
   ~counted_passes() = default;
 
   /// Room for this many pushes in each pass of the next configuration.
@@ -164,7 +163,7 @@ class counted_passes : public pass_driver {
 
   /// Leaves out what would break the program's CUDA graphs.
   void leave_graphs_alone() {
-    if (configured_ || done() || !trace_.saw_graphs()) return;
+    if (configured_ || done() || !control_.saw_graphs()) return;
     passes_ -= plan_.leave_graphs_alone(config_index_, problems_);
   }
 

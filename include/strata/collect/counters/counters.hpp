@@ -53,16 +53,14 @@ class launching_ranges {
   std::size_t pushes_ = 0;
 };
 
-}  // namespace detail
-
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
 /// every counter is known. CUPTI sees one level of ranges, a child interrupts its parent, and sums
 /// are made afterwards. Threads: the one that drives the steps; ranges of other threads are not
 /// counted. Devices: all that this thread used in the timed steps and that have the chip of the
 /// current one. Cost: a counted step is slower, so its times are not recorded.
-class counter_collector : public detail::counted_passes {
+class counter_collector : public counted_passes {
  public:
-  counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
+  counter_collector(trace_control& trace, launch_trial& trial) noexcept
       : counted_passes(trace, trial) {}
   ~counter_collector() {
     close();
@@ -106,7 +104,7 @@ class counter_collector : public detail::counted_passes {
     do {
       run_pass(run, body);
       (void)accept_pass();
-      if (!done() && detail::capture_guard::capturing_here())
+      if (!done() && capture_guard::capturing_here())
         (void)as_memory_allows([this] {
           return give_up(
               {errc::busy,
@@ -121,7 +119,7 @@ class counter_collector : public detail::counted_passes {
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
   status open(std::string_view request, vec<status>& problems) {
-    refusal_ = open_passes(request, detail::device_profilers::which::all, problems);
+    refusal_ = open_passes(request, device_profilers::which::all, problems);
     return refusal_;
   }
   /// Kernels are counted after the ranges.
@@ -150,14 +148,14 @@ class counter_collector : public detail::counted_passes {
   status end_pass(bool discard = false) {
     stop_pass();
     if (!discard) return accept_pass();
-    detail::system_lock const lock(mutex_);
+    system_lock const lock(mutex_);
     drop();
     return {};
   }
 
   /// Ends the counting of a pass, of which is not known yet whether it counts.
   void stop_pass() noexcept {
-    detail::system_lock const lock(mutex_);
+    system_lock const lock(mutex_);
     stop();
   }
 
@@ -188,10 +186,10 @@ class counter_collector : public detail::counted_passes {
     leave_graphs_alone();
     leave_waiting_work_alone();
     if (done()) return {};
-    detail::capture_guard::exclusive const alone;
+    capture_guard::exclusive const alone;
     status problem;
     if (!begin_pass_of_plan(how_to_launch(), static_cast<bool>(alone), problem)) return problem;
-    detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
+    thread_recorder* const own = recorder::instance().of_this_thread();
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
     followed_ = trace_.watch(&launched, &range_changes, this) && followed_;
@@ -200,9 +198,8 @@ class counter_collector : public detail::counted_passes {
   }
 
   std::size_t room() noexcept override {
-    launching_ = detail::launching_ranges();
-    (void)detail::if_memory_allows(
-        [this] { launching_ = detail::launching_ranges(detail::recorder::instance()); });
+    launching_ = launching_ranges();
+    (void)if_memory_allows([this] { launching_ = launching_ranges(recorder::instance()); });
     return expected_ranges();
   }
 
@@ -217,18 +214,17 @@ class counter_collector : public detail::counted_passes {
     run(body);
   }
 
-  static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
+  static void launched(void* context, api_kind kind, cupti::api_data const& call) {
     auto& self = *static_cast<counter_collector*>(context);
-    if (!detail::if_memory_allows([&] { self.note_launch(kind, call); }))
-      self.attempt_.dropped = true;
+    if (!if_memory_allows([&] { self.note_launch(kind, call); })) self.attempt_.dropped = true;
   }
-  void note_launch(api_kind kind, detail::cupti::api_data const& call) {
+  void note_launch(api_kind kind, cupti::api_data const& call) {
     if (is_work(kind)) {
       plan_.devices.launched(work_.node(), kind, call);
       if (work_.is_counted_thread() && !plan_.devices.knows(call.context))
         attempt_.met_other_device = true;
     }
-    if (!detail::capture_guard::capturing_here()) work_.add(kind, call);  // else it does not run
+    if (!capture_guard::capturing_here()) work_.add(kind, call);  // else it does not run
   }
 
   /// Room for the pushes of ranges that launched so far, and some more; a step with more is
@@ -251,11 +247,11 @@ class counter_collector : public detail::counted_passes {
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<counter_collector*>(context);
-    detail::system_lock const lock(self.mutex_);
+    system_lock const lock(self.mutex_);
     if (!self.may_move() || node == self.work_.node() || !self.leave_range()) return;
-    detail::capture_guard::exclusive const alone;
+    capture_guard::exclusive const alone;
     if (alone) return self.enter(node);
-    self.drop_for(detail::pause_outcome::captures);
+    self.drop_for(pause_outcome::captures);
   }
 
   /// A range that launches nothing itself is not worth a drain of the device.
@@ -266,7 +262,7 @@ class counter_collector : public detail::counted_passes {
 
   status refuse_passes() { return give_notice(takes_several(errc::bad_argument)); }
   status takes_several(errc code) const {
-    return {code, detail::sentence("counters: this set takes ")
+    return {code, sentence("counters: this set takes ")
                       << passes()
                       << " passes, and replay may run its body once only: say "
                          "replay(body, strata::repeatable) if it may run again, or ask for fewer "
@@ -279,12 +275,13 @@ class counter_collector : public detail::counted_passes {
     return problems_.size() == before ? status{} : problems_.back();
   }
 
-  detail::launching_ranges launching_;
+  launching_ranges launching_;
   status refusal_;
   bool tries_for_kernels_ = false;
   bool followed_ = true;  // the launches of every pass
 };
 
+}  // namespace detail
 STRATA_END
 
 #endif  // STRATA_COLLECT_COUNTERS_COUNTERS_HPP

@@ -18,7 +18,7 @@ class pass_driver : uncopied {
   /// After this many steps that were no passes.
   status in_the_way(std::size_t steps, pause_outcome last) const {
     if (last == pause_outcome::busy) {
-      std::string const what = trace_.in_the_way();
+      std::string const what = control_.in_the_way();
       return {errc::busy, sentence("counters: the GPU had not done its earlier work in ")
                               << steps << " steps in a row, so no pass was counted"
                               << (what.empty() ? what : "; in the way was " + what)
@@ -43,10 +43,10 @@ class pass_driver : uncopied {
     return skipped_.count == 0 ? status{} : in_the_way(skipped_.count, skipped_.reason);
   }
 
-  /// As trace_pause has them.
-  void pass_by() const { trace_.pass_by(); }
-  void await_own_streams() const { trace_.await_own_streams(); }
-  bool devices_are_idle() const { return trace_.devices_are_idle(); }
+  /// As trace_control has them.
+  void pass_by() const { control_.choose_streams(); }
+  void await_own_streams() const { control_.await_own_streams(); }
+  bool devices_are_idle() const { return control_.devices_are_idle(); }
   bool counts_several_devices() const noexcept { return plan_.devices.several(); }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept {
@@ -104,8 +104,8 @@ class pass_driver : uncopied {
   /// What counts without instrumented code.
   static constexpr char const* without_instruments = "counters=hbm or counters=limits";
 
-  pass_driver(trace_control const& trace, launch_trial& trial) noexcept
-      : trace_(trace), trial_(trial) {}
+  pass_driver(trace_control& trace, launch_trial& trial) noexcept
+      : control_(trace), trace_(trace), trial_(trial) {}
   ~pass_driver() = default;
 
   /// Why launches may not wait for their work in this program; empty where nothing is known.
@@ -113,14 +113,14 @@ class pass_driver : uncopied {
     std::string const waits = trace_.stream_waits();
     if (!waits.empty()) return waits;
     if (!trial_.failed()) return {};
-    return "work " + trace_.place_of(trial_.failed_in()) +
+    return "work " + control_.place_of(trial_.failed_in()) +
            " that had not ended drain= ms after its launch";
   }
 
   /// As pass_plan::open, without what would break the program's CUDA graphs.
   status open_plan(std::string_view request, device_profilers::which counted,
                    vec<status>& problems) {
-    trace_.guard_graphs();
+    control_.guard_graphs();
     thread_ = recorder::thread_id();
     end_.asked = false;
     capture_guard::exclusive const alone;
@@ -130,7 +130,7 @@ class pass_driver : uncopied {
     status planned;
     bool const whole = if_memory_allows([&] {
       planned = plan_.open(request, counted, recorder::instance().session(), problems);
-      if (planned.ok() && trace_.saw_graphs()) (void)plan_.leave_graphs_alone(0, problems);
+      if (planned.ok() && control_.saw_graphs()) (void)plan_.leave_graphs_alone(0, problems);
       if (planned.ok()) (void)leave_waits_alone(0, problems);
     });
     open_ = plan_.devices.is_open();
@@ -197,10 +197,10 @@ class pass_driver : uncopied {
     trace_.unwatch(this);
     trial_.end(!attempt_.dropped);
     if (!attempt_.is_trial && !attempt_.is_over) {
-      bool const ended = attempt_.dropped || trace_.await_pass();
+      bool const ended = attempt_.dropped || control_.await_pass();
       capture_guard::exclusive const alone;
       if (!alone) return drop_for(pause_outcome::captures);
-      if (!ended || !trace_.devices_are_idle()) return drop_for(pause_outcome::busy);
+      if (!ended || !control_.devices_are_idle()) return drop_for(pause_outcome::busy);
       leave();
       end_session();
     }
@@ -244,7 +244,7 @@ class pass_driver : uncopied {
   status after_drop() {
     constexpr std::size_t most = 2;
     if (given_up_ < most) return skip();
-    std::string const what = trace_.in_the_way();
+    std::string const what = control_.in_the_way();
     skipped_.count = 0;
     return give_up(
         {errc::busy,
@@ -311,10 +311,10 @@ class pass_driver : uncopied {
   /// Whether the pass may continue in another range. Else it does not count: a device does not come
   /// to an end, or a capture is open.
   bool leave_range() noexcept {
-    bool const ended = !attempt_.pushed || trace_.await_pass();
+    bool const ended = !attempt_.pushed || control_.await_pass();
     capture_guard::exclusive const alone;
     if (!alone) drop_for(pause_outcome::captures);
-    if (alone && attempt_.pushed && !(ended && trace_.devices_are_idle()))
+    if (alone && attempt_.pushed && !(ended && control_.devices_are_idle()))
       drop_for(pause_outcome::busy);
     if (attempt_.dropped) return false;
     leave();
@@ -372,6 +372,7 @@ class pass_driver : uncopied {
   };
 
   system_mutex mutex_{held_over::calls};  // held by each function that others call
+  trace_control& control_;
   trace_pause trace_;
   launch_trial& trial_;
   pass_plan plan_;

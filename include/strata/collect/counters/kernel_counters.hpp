@@ -170,16 +170,14 @@ class kernel_launches {
   bool is_counted_ = false;  // a pass was
 };
 
-}  // namespace detail
-
 /// Hardware counters of single kernels within chosen ranges, in live steps: CUPTI counts a range
 /// around a launch while the device does nothing else. Each step is one pass. A launch takes 1 ms
 /// more for counters of the multiprocessors, 0.05 ms for those of memory (H200, CUDA 13.0), so that
 /// a few launches of each kernel stand for the rest. Threads: the one that drives the steps.
 /// Devices: the one of the current context.
-class kernel_counter_collector : public detail::counted_passes {
+class kernel_counter_collector : public counted_passes {
  public:
-  kernel_counter_collector(detail::trace_control const& trace, detail::launch_trial& trial) noexcept
+  kernel_counter_collector(trace_control& trace, launch_trial& trial) noexcept
       : counted_passes(trace, trial) {}
   ~kernel_counter_collector() {
     close();
@@ -190,13 +188,13 @@ class kernel_counter_collector : public detail::counted_passes {
   /// them. Requires: no counter_collector is open. Errors: as counter_collector::open.
   status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
     launches_.choose(std::move(ranges));
-    return open_passes(request, detail::device_profilers::which::current, problems);
+    return open_passes(request, device_profilers::which::current, problems);
   }
 
   /// The same for the kernels of these ranges themselves.
   status open(std::string_view request, vec<std::uint32_t> const& ranges, vec<status>& problems) {
     launches_.choose(ranges);
-    return open_passes(request, detail::device_profilers::which::current, problems);
+    return open_passes(request, device_profilers::which::current, problems);
   }
 
   /// Begins to count kernels, with room for those that earlier counting steps saw. Neither times
@@ -241,12 +239,12 @@ class kernel_counter_collector : public detail::counted_passes {
     std::string const why = why_not_wait();
     if (!why.empty()) {
       return give_up({errc::not_supported,
-                      detail::sentence("kernels=: single kernels are not counted beside ")
+                      sentence("kernels=: single kernels are not counted beside ")
                           << why
                           << ", since each launch would wait for its kernel: leave kernels= out"});
     }
     note_seen(seen);
-    detail::capture_guard::exclusive const alone;
+    capture_guard::exclusive const alone;
     status problem;
     if (!begin_pass_of_plan(trial_.passed() ? launches::wait : launches::are_tried,
                             static_cast<bool>(alone), problem))
@@ -266,7 +264,7 @@ class kernel_counter_collector : public detail::counted_passes {
     for (counted_work const& work : seen) {
       if (work.pass != pass) now = 0;
       pass = work.pass;
-      most_launches_ = detail::larger(most_launches_, now += work.launches);
+      most_launches_ = larger(most_launches_, now += work.launches);
     }
   }
 
@@ -276,37 +274,37 @@ class kernel_counter_collector : public detail::counted_passes {
     bool const is_cheap =
         !plan_.is_of_multiprocessors(config_index_) && !plan_.instruments(config_index_);
     std::size_t const most = is_cheap ? most_in_memory : most_in_multiprocessors;
-    most_each_ = kernels == 0 ? 1 : detail::larger(std::size_t{1}, most / kernels);
+    most_each_ = kernels == 0 ? 1 : larger(std::size_t{1}, most / kernels);
     std::size_t const known = kernels == 0 ? most_launches_ : kernels * most_each_;
-    std::size_t const pushes = detail::smaller(known, most_launches_);
+    std::size_t const pushes = smaller(known, most_launches_);
     return pushes == 0 ? 1024 : pushes + pushes / 4 + 32;
   }
 
-  static void launched(void*, api_kind, detail::cupti::api_data const&) {}
+  static void launched(void*, api_kind, cupti::api_data const&) {}
   static void moved(void* context, std::uint32_t) noexcept {
     auto& self = *static_cast<kernel_counter_collector*>(context);
-    detail::system_lock const lock(self.mutex_);
+    system_lock const lock(self.mutex_);
     (void)self.may_move();
   }
 
-  void took(detail::metric_config const& config) override {
+  void took(metric_config const& config) override {
     std::size_t const names = config.names().size();
     counted_.resize(values_.names().size() - names);
     counted_.resize(values_.names().size(), most_each_);
   }
 
   /// A launch has the counted context for itself until it has ended: CUPTI would count another one.
-  void launch_begins(detail::gated_call const& call) noexcept override {
-    bool const is_wait = call.waits != detail::cupti::stream_wait::none || call.call == nullptr;
+  void launch_begins(gated_call const& call) noexcept override {
+    bool const is_wait = call.waits != cupti::stream_wait::none || call.call == nullptr;
     if (is_wait || turn_.is_own() || !is_of_counted_context(call)) return;
     bool const has_turn = turn_.take([this] { return trace_.keeps_gate(); });
     if (has_turn) turn_call_.store(call.call->correlation_id);
     lock_of_call const lock(*this);
     if (!lock || !may_push()) return;
-    if (!has_turn) return drop_for(detail::pause_outcome::busy);
-    if (!detail::if_memory_allows([&] { push_launch(call); })) attempt_.dropped = true;
+    if (!has_turn) return drop_for(pause_outcome::busy);
+    if (!if_memory_allows([&] { push_launch(call); })) attempt_.dropped = true;
   }
-  void launch_ended(detail::gated_call const& call) noexcept override {
+  void launch_ended(gated_call const& call) noexcept override {
     if (call.call == nullptr || !turn_.is_own() || turn_call_.load() != call.call->correlation_id)
       return;
     {
@@ -315,18 +313,18 @@ class kernel_counter_collector : public detail::counted_passes {
     }
     turn_.end();
   }
-  bool is_of_counted_context(detail::gated_call const& call) noexcept {
+  bool is_of_counted_context(gated_call const& call) noexcept {
     lock_of_call const lock(*this);
     return lock && counts_context_of(call);
   }
 
-  void push_launch(detail::gated_call const& call) {
+  void push_launch(gated_call const& call) {
     if (call.kind != api_kind::launch) return;
-    detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
+    thread_recorder* const own = recorder::instance().of_this_thread();
     char const* const name = call.call->symbol_name == nullptr ? "" : call.call->symbol_name;
     std::uint32_t const kernel = launches_.add(own == nullptr ? root_node : own->work_node(), name,
-                                               detail::launch_shape::read(*call.call));
-    if (attempt_.is_trial || kernel == detail::kernel_launches::not_chosen ||
+                                               launch_shape::read(*call.call));
+    if (attempt_.is_trial || kernel == kernel_launches::not_chosen ||
         launches_.launches_of(kernel) > most_each_)
       return;
     change_range([&] { push(kernel); });
@@ -337,20 +335,21 @@ class kernel_counter_collector : public detail::counted_passes {
   /// Once the device has done its work, while no capture can begin; else the pass does not count.
   template <class Change>
   void change_range(Change change) noexcept {
-    detail::pause_outcome const outcome = trace_.await_launch();
-    detail::capture_guard::exclusive const alone;
-    if (outcome == detail::pause_outcome::paused && alone) return change();
-    drop_for(alone ? outcome : detail::pause_outcome::captures);
+    pause_outcome const outcome = control_.await_launch([] { return true; });
+    capture_guard::exclusive const alone;
+    if (outcome == pause_outcome::paused && alone) return change();
+    drop_for(alone ? outcome : pause_outcome::captures);
   }
 
-  detail::kernel_launches launches_;
+  kernel_launches launches_;
   vec<std::uint64_t> counted_;     // by counter: how many launches of a kernel were, at most
   std::size_t most_each_ = 1;      // of the configuration under way
   std::size_t most_launches_ = 0;  // of an earlier counting step
-  detail::launch_turn turn_;
-  detail::atomic<std::uint32_t> turn_call_{0};  // the call that has it
+  launch_turn turn_;
+  atomic<std::uint32_t> turn_call_{0};  // the call that has it
 };
 
+}  // namespace detail
 STRATA_END
 
 #endif  // STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP

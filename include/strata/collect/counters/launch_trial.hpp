@@ -40,7 +40,7 @@ class launch_turn {
 /// nothing else. Threads: any; `begin` and `end` are for the one that drives the steps.
 class launch_trial : uncopied {
  public:
-  explicit launch_trial(trace_control const& trace) noexcept : await_(trace.await_launch) {}
+  explicit launch_trial(trace_control& trace) noexcept : trace_(trace) {}
 
   void begin() noexcept {
     turn_.end();
@@ -70,8 +70,8 @@ class launch_trial : uncopied {
   }
   void ended(gated_call const& call) noexcept {
     if (!turn_.is_own()) return;
-    if (call.done && under_way() && await_ != nullptr) {
-      pause_outcome const outcome = await_([this] { return under_way(); });
+    if (call.done && under_way()) {
+      pause_outcome const outcome = trace_.await_launch([this] { return under_way(); });
       if (outcome == pause_outcome::busy && under_way()) fail();
       if (outcome == pause_outcome::paused) learn(call.what);
     }
@@ -90,7 +90,7 @@ class launch_trial : uncopied {
     (void)if_memory_allows([&] { known_[what] = true; });
   }
 
-  pause_outcome (*await_)(callback<bool()> goes_on);
+  trace_control& trace_;
   system_mutex mutex_;  // of what is known
   flat_map<std::uint64_t, bool> known_;
   bool passed_ = false;

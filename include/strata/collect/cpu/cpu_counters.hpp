@@ -237,8 +237,6 @@ class perf_opener {
   int thread_;
 };
 
-}  // namespace detail
-
 /// Hardware counters of the CPU by range, over Linux's perf_event_open, in user code of the steps
 /// that are timed. Where there are more events than counters they take turns; their values are
 /// scaled to the whole time, and marked. Threads: ranges of the thread that begins the counting;
@@ -246,10 +244,9 @@ class perf_opener {
 /// One thread calls, and the end may come from any. Cost: a read of each group of events at each
 /// end of a range, and at the ends of steps one for each older thread. A range's own time is
 /// without them, its parent's with.
-class cpu_counter_collector : detail::uncopied {
+class cpu_counter_collector : uncopied {
  public:
-  explicit cpu_counter_collector(
-      detail::perf_system const& system = detail::perf_system::real()) noexcept
+  explicit cpu_counter_collector(perf_system const& system = perf_system::real()) noexcept
       : system_(&system) {}
   ~cpu_counter_collector() { close(); }
 
@@ -259,7 +256,7 @@ class cpu_counter_collector : detail::uncopied {
   status open(std::string_view request, vec<status>& problems) {
     close();
     threads_.clear();
-    detail::perf_request asked(request);
+    perf_request asked(request);
     threads_.emplace_back(new counted_thread(*system_, asked.wishes()));
     counted_thread const& first = *threads_.back();
     set_ = asked.resolve();
@@ -273,7 +270,7 @@ class cpu_counter_collector : detail::uncopied {
     }
     for (status& refusal : refusals(asked)) problems.push_back(std::move(refusal));
     wanted_.clear();
-    for (detail::perf_wish const& wish : asked.wishes()) {
+    for (perf_wish const& wish : asked.wishes()) {
       if (wish.refused.code == errc::ok) wanted_.push_back({wish.event});
     }
     for (status const& problem : {one_thread_only(first), missed_threads(first)}) {
@@ -286,15 +283,15 @@ class cpu_counter_collector : detail::uncopied {
   /// opened, those of `open`; limit: threads are missing.
   status begin() {
     if (threads_.empty() || running_ != nullptr) return {};
-    detail::recorder& recorder = detail::recorder::instance();
-    std::uint64_t const thread = detail::recorder::thread_id();
-    for (detail::owned<counted_thread>& known : threads_) {
+    recorder& recorder = recorder::instance();
+    std::uint64_t const thread = recorder::thread_id();
+    for (owned<counted_thread>& known : threads_) {
       if (known->thread == thread) running_ = &*known;
     }
     status problem;
     if (running_ == nullptr) {
       if (std::exchange(refused_, true)) return {};
-      detail::owned<counted_thread> made(new counted_thread(*system_, wanted_));
+      owned<counted_thread> made(new counted_thread(*system_, wanted_));
       if (made->columns.empty()) return refusal(wanted_);
       refused_ = false;
       threads_.push_back(std::move(made));
@@ -323,7 +320,7 @@ class cpu_counter_collector : detail::uncopied {
   /// Gives the counters back; what was counted stays.
   void close() noexcept {
     end();
-    for (detail::owned<counted_thread>& thread : threads_) thread->meter.close();
+    for (owned<counted_thread>& thread : threads_) thread->meter.close();
   }
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
@@ -341,7 +338,7 @@ class cpu_counter_collector : detail::uncopied {
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
     bool gone = false;
-    for (detail::owned<counted_thread> const& thread : threads_) {
+    for (owned<counted_thread> const& thread : threads_) {
       copy(*thread, set);
       failures += thread->meter.failures();
       gone = gone || thread->meter.is_gone();
@@ -361,7 +358,7 @@ class cpu_counter_collector : detail::uncopied {
           "range");
     } else if (failures != 0) {
       problems.emplace_back(
-          errc::internal, detail::sentence("counters: ")
+          errc::internal, sentence("counters: ")
                               << failures << " of " << target.cost.counter_reads
                               << " readings of the CPU's counters failed; what was counted around "
                                  "them is in no range");
@@ -372,44 +369,44 @@ class cpu_counter_collector : detail::uncopied {
   /// The counting of one thread.
   struct counted_thread {
     /// The threads that are there already are counted one by one.
-    counted_thread(detail::perf_system const& system, vec<detail::perf_wish>& wishes)
-        : meter(system), thread(detail::recorder::thread_id()) {
+    counted_thread(perf_system const& system, vec<perf_wish>& wishes)
+        : meter(system), thread(recorder::thread_id()) {
       vec<int> const others = system.threads();
-      detail::perf_opener::opened made = detail::perf_opener(system).open(wishes);
+      perf_opener::opened made = perf_opener(system).open(wishes);
       columns = std::move(made.columns);
       who = made.who;
       meter.take(made.groups);
       if (columns.empty()) return;
-      vec<detail::perf_wish> same;
-      for (detail::perf_wish const& wish : wishes) {
+      vec<perf_wish> same;
+      for (perf_wish const& wish : wishes) {
         if (wish.error == 0) same.push_back({wish.event});
       }
       for (int const other : others) {
-        made = detail::perf_opener(system, other).open(same);
+        made = perf_opener(system, other).open(same);
         bool ended = true;
-        for (detail::perf_wish const& wish : same) ended = ended && wish.error == ESRCH;
+        for (perf_wish const& wish : same) ended = ended && wish.error == ESRCH;
         if (made.columns == columns) {
           meter.take(made.groups);
         } else {
-          for (detail::perf_group& group : made.groups) group.close(system);
+          for (perf_group& group : made.groups) group.close(system);
           missed += !ended;
         }
       }
     }
 
-    detail::perf_meter meter;
+    perf_meter meter;
     vec<std::string> columns;  ///< of the meter's slots, but for the first
     std::uint64_t thread;
-    detail::perf_group::reach who = detail::perf_group::reach::threads;
-    std::size_t missed = 0;                        ///< other threads that could not be counted
-    detail::thread_recorder* ranges_of = nullptr;  ///< where it is observed
+    perf_group::reach who = perf_group::reach::threads;
+    std::size_t missed = 0;                ///< other threads that could not be counted
+    thread_recorder* ranges_of = nullptr;  ///< where it is observed
   };
 
   /// One sentence for each reason, with the metrics that it concerns.
-  vec<status> refusals(detail::perf_request& asked) const {
+  vec<status> refusals(perf_request& asked) const {
     vec<status> problems;
     vec<std::string> reasons;
-    for (detail::perf_wish const& wish : asked.wishes()) {
+    for (perf_wish const& wish : asked.wishes()) {
       std::string const& reason = wish.refused.text;
       if (wish.error == 0 || reasons.contains(reason)) continue;
       reasons.push_back(reason);
@@ -417,17 +414,17 @@ class cpu_counter_collector : detail::uncopied {
       for (absent_metric const& metric : set_.absent) {
         bool const derived =
             find_metric(metric.key, metric_source::perf)->combine == metric_combine::ratio;
-        if (metric.reason == reason && !derived) detail::add_part(keys, metric.key);
+        if (metric.reason == reason && !derived) add_part(keys, metric.key);
       }
-      problems.emplace_back(wish.refused.code, detail::sentence("counters: ")
+      problems.emplace_back(wish.refused.code, sentence("counters: ")
                                                    << keys << " cannot be counted: " << reason);
     }
     return problems;
   }
 
   /// Nothing can be counted: why not the first.
-  static status refusal(vec<detail::perf_wish> const& wishes) {
-    for (detail::perf_wish const& wish : wishes) {
+  static status refusal(vec<perf_wish> const& wishes) {
+    for (perf_wish const& wish : wishes) {
       if (wish.refused.code != errc::ok) {
         return {wish.refused.code, "counters: the CPU's cannot be counted: " + wish.refused.text};
       }
@@ -436,7 +433,7 @@ class cpu_counter_collector : detail::uncopied {
   }
 
   status one_thread_only(counted_thread const& thread) const {
-    if (thread.who != detail::perf_group::reach::alone) return {};
+    if (thread.who != perf_group::reach::alone) return {};
     return {errc::not_supported,
             "counters: this kernel counts the CPU's in one thread only: the work of other threads "
             "is missing; Linux 4.13 or later counts it"};
@@ -446,7 +443,7 @@ class cpu_counter_collector : detail::uncopied {
     if (thread.missed == 0) return {};
     return {
         errc::limit,
-        detail::sentence("counters: ")
+        sentence("counters: ")
             << thread.missed << (thread.missed == 1 ? " thread" : " threads")
             << " of the program could not be counted: a thread needs a file descriptor for each "
                "counter, so raise the limit (ulimit -n), or ask for fewer"};
@@ -461,12 +458,12 @@ class cpu_counter_collector : detail::uncopied {
       if (metric.counters.size() != 3) continue;  // itself, and the times that scale it
       auto const sum = [&](std::string const& name) { return sums[data.names.index_of(name)]; };
       if (sum(metric.counters[1]) > 0.0 && sum(metric.counters[2]) <= 0.0)
-        detail::add_part(keys, metric.key);
+        add_part(keys, metric.key);
     }
     if (keys.empty()) return {};
     return {
         errc::busy,
-        detail::sentence("counters: the hardware had no counter free for ")
+        sentence("counters: the hardware had no counter free for ")
             << keys
             << ": ask for fewer at once, or end what else counts (sysctl kernel.nmi_watchdog=0, "
                "other profilers)"};
@@ -479,25 +476,26 @@ class cpu_counter_collector : detail::uncopied {
       positions.push_back(static_cast<std::uint32_t>(found));
       if (found == set.names.size()) set.names.push_back(name);
     }
-    thread.meter.for_each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
+    thread.meter.for_each_node([&](std::uint32_t node, perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)
         set.values.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
     });
   }
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
-    bool const counts = detail::recorder::instance().recording();
-    static_cast<detail::perf_meter*>(context)->change(node, counts);
+    bool const counts = recorder::instance().recording();
+    static_cast<perf_meter*>(context)->change(node, counts);
   }
 
-  detail::perf_system const* system_;
+  perf_system const* system_;
   metric_set set_;
-  vec<detail::perf_wish> wanted_;  ///< in every thread that counts
-  vec<detail::owned<counted_thread>> threads_;
+  vec<perf_wish> wanted_;  ///< in every thread that counts
+  vec<owned<counted_thread>> threads_;
   counted_thread* running_ = nullptr;
   bool refused_ = false;  ///< in another thread than the one that opened
 };
 
+}  // namespace detail
 STRATA_END
 
 #endif  // STRATA_COLLECT_CPU_CPU_COUNTERS_HPP

@@ -9,6 +9,7 @@
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 
 STRATA_BEGIN
+namespace detail {
 
 /// The activity of the devices: kernels, copies, allocations and waits by CUPTI, each with the
 /// range that caused it. Nothing is loaded before `open`, nothing is traced before `begin_window`.
@@ -17,20 +18,18 @@ STRATA_BEGIN
 /// record a launch in the launching thread; the rest on CUPTI's thread.
 class activity_collector {
  public:
-  using traced_kinds = detail::traced_kinds;
-
   static activity_collector& instance() {
-    static auto* const only = static_cast<activity_collector*>(detail::shared_object(
-        detail::process_object::activity, []() -> void* { return new activity_collector; }));
+    static auto* const only = static_cast<activity_collector*>(
+        shared_object(process_object::activity, []() -> void* { return new activity_collector; }));
     return *only;
   }
 
   /// A session begins, with CUPTI in the process; its steps are the program's, or calls of this
   /// kind. Errors: those of cupti_client::attach.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen,
-              detail::step_calls steps = detail::step_calls::none) {
+              step_calls steps = step_calls::none) {
     traced_.chosen = chosen;
-    detail::capture_guard::forget_graph_calls();  // what changes graphs is not followed yet
+    capture_guard::forget_graph_calls();  // what changes graphs is not followed yet
     choose_call_steps(steps);
     status outcome = cupti_.attach(call_steps_.now.load() == nullptr ? &handle : &handle_steps);
     if (!outcome.ok()) return outcome;
@@ -46,42 +45,42 @@ class activity_collector {
     window_.end_marked_ns = 0;
     if (window_.open.load()) return {};  // the last one has not ended yet
     errc const failure = !traced_.any ? errc::unavailable : errc::not_supported;
-    detail::cupti_library const& library = *cupti_.library();
+    cupti_library const& library = *cupti_.library();
     status const registered = buffers_.attach(library);
     if (!registered.ok()) return registered;
     buffers_.sample_clocks();
     // The callbacks come before the records and outlast them: no work without its launch.
-    window_.begin.store(clock().now(), detail::memory_order_relaxed);
-    counts_graphs_.store(traced_.chosen.kernels, detail::memory_order_relaxed);
+    window_.begin.store(clock().now(), memory_order_relaxed);
+    counts_graphs_.store(traced_.chosen.kernels, memory_order_relaxed);
     window_.open.store(true);
     captures_.await_records(true);
     std::string problem = enable_launch_callbacks();
     std::string refused;
-    auto why = detail::cupti::result::success;
-    for (detail::traced_kind const& kind : detail::traced_kind_table) {
+    auto why = cupti::result::success;
+    for (traced_kind const& kind : traced_kind_table) {
       if (!(traced_.chosen.*kind.chosen)) continue;
       auto const code = library.api.activity_enable(kind.kind);
-      if (code == detail::cupti::result::success) continue;
-      if (kind.kind == detail::cupti::activity_kind::concurrent_kernel) {
+      if (code == cupti::result::success) continue;
+      if (kind.kind == cupti::activity_kind::concurrent_kernel) {
         disable();
         return {failure, "no device activity; " + library.describe("cuptiActivityEnable", code)};
       }
-      detail::add_part(refused, kind.name);
+      add_part(refused, kind.name);
       why = code;
     }
     enable_contexts(library);
     if (traced_.chosen.managed || (traced_.chosen.memory && cupti_.saw_managed_memory())) {
       auto const code = follow_migrations();
       // Most programs have no managed memory, so what nobody asked for is not missed.
-      if (code != detail::cupti::result::success && traced_.chosen.managed) {
-        detail::add_part(refused, "migrations");
+      if (code != cupti::result::success && traced_.chosen.managed) {
+        add_part(refused, "migrations");
         why = code;
       }
     }
     traced_.any = true;
     if (!refused.empty()) {
-      detail::add_part(problem, "not traced: " + refused, "; ");
-      detail::add_part(problem, library.describe("cuptiActivityEnable", why), "; ");
+      add_part(problem, "not traced: " + refused, "; ");
+      add_part(problem, library.describe("cuptiActivityEnable", why), "; ");
     }
     if (problem.empty() || std::exchange(traced_.reported, true)) return {};
     return {errc::not_supported, problem};
@@ -100,15 +99,15 @@ class activity_collector {
   }
 
   /// As end_window, once the devices are idle, which is waited for while `goes_on`.
-  detail::pause_outcome pause(detail::callback<bool()> goes_on) {
-    if (!window_.open.load() || !cupti_.is_subscribed()) return detail::pause_outcome::paused;
-    detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
-    if (!alone) return detail::pause_outcome::captures;
-    detail::pause_outcome const waited = detail::device_fence::wait_for_all(goes_on);
-    if (waited != detail::pause_outcome::paused) return waited;
-    detail::device_fence::synchronize_all();
+  pause_outcome pause(callback<bool()> goes_on) {
+    if (!window_.open.load() || !cupti_.is_subscribed()) return pause_outcome::paused;
+    capture_guard::exclusive const alone(capture_guard::patience / 10);
+    if (!alone) return pause_outcome::captures;
+    pause_outcome const waited = device_fence::wait_for_all(goes_on);
+    if (waited != pause_outcome::paused) return waited;
+    device_fence::synchronize_all();
     await_records();
-    return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
+    return end_window(true) ? pause_outcome::paused : pause_outcome::captures;
   }
   /// The session has ended while its window began: what that switched on is off again.
   void undo_window() { disable(); }
@@ -120,10 +119,10 @@ class activity_collector {
     if (!cupti_.is_subscribed()) return {errc::unavailable, "nvtx=in: device activity is not open"};
     library = cupti_.library()->path;
     cupti_.keep();
-    for (detail::nvtx_entry const& entry : detail::nvtx_calls::entries) {
+    for (nvtx_entry const& entry : nvtx_calls::entries) {
       auto const code =
-          cupti_.set_callback(1, detail::cupti::domain::nvtx, static_cast<std::uint32_t>(entry.id));
-      if (code != detail::cupti::result::success) {
+          cupti_.set_callback(1, cupti::domain::nvtx, static_cast<std::uint32_t>(entry.id));
+      if (code != cupti::result::success) {
         return {errc::not_supported,
                 "nvtx=in: " + cupti_.library()->describe("cuptiEnableCallback", code)};
       }
@@ -136,22 +135,22 @@ class activity_collector {
     streams_.follow(true);
     cupti_.guard_graphs();
   }
-  detail::launch_streams& streams() noexcept { return streams_; }
+  launch_streams& streams() noexcept { return streams_; }
   /// Calls that launch, as far as they are followed, and those that make streams wait.
-  detail::launch_gate& gate() noexcept { return gate_; }
-  detail::stream_waits_seen& stream_waits() noexcept { return stream_waits_; }
+  launch_gate& gate() noexcept { return gate_; }
+  stream_waits_seen& stream_waits() noexcept { return stream_waits_; }
   /// What calls said of the steps of the last session that has such steps.
-  detail::call_steps_seen seen_steps() const noexcept {
-    detail::call_steps const* const last = call_steps_.last;
-    return last == nullptr ? detail::call_steps_seen{} : last->seen();
+  call_steps_seen seen_steps() const noexcept {
+    call_steps const* const last = call_steps_.last;
+    return last == nullptr ? call_steps_seen{} : last->seen();
   }
   /// A thread ends that may drive such steps.
-  static void leave_steps(detail::thread_recorder const* own) noexcept {
-    if (detail::call_steps* const all = instance().call_steps_.now.load()) all->leave(own);
+  static void leave_steps(thread_recorder const* own) noexcept {
+    if (call_steps* const all = instance().call_steps_.now.load()) all->leave(own);
   }
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
-  using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
+  using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
   /// and no call is under way any more when it returns. False where nothing can be followed.
@@ -193,14 +192,13 @@ class activity_collector {
   /// Takes what is complete, and waits for the devices while `goes_on`; if a stream captures, for
   /// the records alone. `added` is called when nobody has to keep captures out any more. Returns:
   /// whether they are idle.
-  bool await_devices(bool captures, detail::callback<void()> added,
-                     detail::callback<bool()> goes_on) {
+  bool await_devices(bool captures, callback<void()> added, callback<bool()> goes_on) {
     if (!cupti_.is_subscribed()) return true;
     std::int64_t const begin = clock().now();
-    detail::device_fence before;
+    device_fence before;
     if (!captures) before.add_all();
     added();
-    buffers_.flush(detail::cupti::flush_flag::complete_only);
+    buffers_.flush(cupti::flush_flag::complete_only);
     bool idle = before.wait(goes_on);
     if (cupti_.is_silent()) return idle;
     if (captures) buffers_.await_records(goes_on);
@@ -226,7 +224,7 @@ class activity_collector {
   }
 
   /// How those calls fare, and what to do when they do not come back.
-  detail::cupti_client& client_of_cupti() noexcept { return cupti_; }
+  cupti_client& client_of_cupti() noexcept { return cupti_; }
   /// They did not: what the program launches is not followed any more.
   void give_up() noexcept {
     window_.open.store(false);
@@ -240,7 +238,7 @@ class activity_collector {
   /// delivery of records.
   std::uint64_t mark() const noexcept {
     std::uint64_t all = delivered();
-    for (lane const& counted : lanes_) all += counted.callbacks.load(detail::memory_order_relaxed);
+    for (lane const& counted : lanes_) all += counted.callbacks.load(memory_order_relaxed);
     return all;
   }
   /// Threads: any. As activity_buffers::for_each_unfinished.
@@ -250,8 +248,8 @@ class activity_collector {
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
-  void take(profile& target, detail::tick_converter const& ticks) {
-    detail::cupti_library const* const library = cupti_.library();
+  void take(profile& target, tick_converter const& ticks) {
+    cupti_library const* const library = cupti_.library();
     if (library == nullptr) return;
     target.traced = true;
     target.environment.cupti_path = library->path;
@@ -273,10 +271,10 @@ class activity_collector {
               "device activity is incomplete: CUPTI was destroyed before the session ended: end it "
               "before main returns"};
     status const of_buffers = buffers_.problem();
-    std::uint64_t const graphs = device_graphs_.load(detail::memory_order_relaxed);
+    std::uint64_t const graphs = device_graphs_.load(memory_order_relaxed);
     if (!of_buffers.ok() || graphs == 0) return of_buffers;
     return {errc::not_supported,
-            detail::sentence("the program made ")
+            sentence("the program made ")
                 << graphs << (graphs == 1 ? " CUDA graph" : " CUDA graphs")
                 << " that the device can launch (DeviceLaunch): CUPTI has no record of kernels "
                    "that the device launches, so they are missing; launch from the host to see "
@@ -284,21 +282,19 @@ class activity_collector {
   }
 
  private:
-  using client = detail::cupti_client;
-  using resource_id = detail::cupti::resource_id;
+  using client = cupti_client;
+  using resource_id = cupti::resource_id;
   activity_collector() = default;
 
-  static detail::tick_source const& clock() noexcept {
-    return detail::recorder::instance().clock();
-  }
+  static tick_source const& clock() noexcept { return recorder::instance().clock(); }
 
   /// CUPTI's objects are destroyed after the exit handlers that are younger, and before the older
   /// ones: the one of a session that began without CUPTI would come too late to report.
   void leave_at_exit() {
     if (std::exchange(leaves_at_exit_, true)) return;
     (void)std::atexit([] {
-      if (detail::in_forked_child()) return;  // CUPTI, and who uses it, are the parent's
-      void (*const report)() = detail::block().report_at_exit.load();
+      if (in_forked_child()) return;  // CUPTI, and who uses it, are the parent's
+      void (*const report)() = block().report_at_exit.load();
       if (report != nullptr) report();
       instance().buffers_.forget();
     });
@@ -307,15 +303,15 @@ class activity_collector {
   /// Marks what the window's end awaits, once. Returns: false where no moment is without a capture.
   bool mark_end() {
     if (window_.end_marked_ns != 0) return true;
-    detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
+    capture_guard::exclusive const alone(capture_guard::short_patience);
     if (!alone) return false;
     window_.end.add_all();
     window_.looks = 0;
-    return (window_.end_marked_ns = detail::monotonic_ns()) != 0;
+    return (window_.end_marked_ns = monotonic_ns()) != 0;
   }
   /// Ends the tracing. Returns: as mark_end.
   bool switch_off() {
-    detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
+    capture_guard::exclusive const alone(capture_guard::short_patience);
     if (!alone) return false;
     disable();
     captures_.await_records(false);
@@ -325,28 +321,27 @@ class activity_collector {
   /// that they are looked for 20 times only. Migrations have no call: they come after a moment.
   bool has_arrived() {
     if (!window_.end.is_reached()) return false;
-    buffers_.flush(detail::cupti::flush_flag::complete_only);
+    buffers_.flush(cupti::flush_flag::complete_only);
     if (buffers_.unfinished() != 0 && ++window_.looks < 20) return false;
-    return !migrations_.followed.load() ||
-           detail::monotonic_ns() - window_.end_marked_ns > 250'000'000;
+    return !migrations_.followed.load() || monotonic_ns() - window_.end_marked_ns > 250'000'000;
   }
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
     constexpr std::int64_t longest_ns = 20'000'000;  // some calls have no record
-    detail::deadline patience(longest_ns);
+    deadline patience(longest_ns);
     buffers_.await_records([&patience] { return patience.lasts(); });
   }
   /// Has CUPTI deliver all that it holds.
   void bring_in() {
     if (!cupti_.is_subscribed()) return;
-    buffers_.flush(detail::cupti::flush_flag::forced);
+    buffers_.flush(cupti::flush_flag::forced);
     captures_.await_records(false);
   }
 
   void reset(std::int64_t memory_limit_bytes) {
     bring_in();
     buffers_.reset(memory_limit_bytes);
-    session_.store(detail::recorder::instance().session(), detail::memory_order_relaxed);
+    session_.store(recorder::instance().session(), memory_order_relaxed);
     traced_.reported = false;
     traced_.any = false;
     migrations_.seen.store(false);
@@ -359,63 +354,62 @@ class activity_collector {
 
   /// Who looks at launches while no window is open.
   struct launch_watch {
-    detail::atomic<bool> on{false};
-    detail::system_mutex mutex;  // of the rest
+    atomic<bool> on{false};
+    system_mutex mutex;  // of the rest
     launch_watcher* watcher = nullptr;
     void* context = nullptr;
   };
   void set_watcher(launch_watcher* watcher, void* context) noexcept {
-    detail::system_lock lock(watch_.mutex);
+    system_lock lock(watch_.mutex);
     watch_.context = context;
     watch_.watcher = watcher;
-    watch_.on.store(watcher != nullptr, detail::memory_order_release);
+    watch_.on.store(watcher != nullptr, memory_order_release);
   }
 
-  void choose_call_steps(detail::step_calls wanted) noexcept {
+  void choose_call_steps(step_calls wanted) noexcept {
     auto* const before = call_steps_.last;
-    auto* const made = wanted == detail::step_calls::none ? nullptr
-                                                          : new (std::nothrow)
-                                                                detail::call_steps(wanted, before);
+    auto* const made =
+        wanted == step_calls::none ? nullptr : new (std::nothrow) call_steps(wanted, before);
     if (made != nullptr) call_steps_.last = made;
     call_steps_.now.store(made);
-    auto* followed = &detail::call_steps::is_any;
-    if (wanted == detail::step_calls::graph) followed = &detail::call_steps::is_graph;
+    auto* followed = &call_steps::is_any;
+    if (wanted == step_calls::graph) followed = &call_steps::is_graph;
     cupti_.follow_outside_windows(made == nullptr ? nullptr : followed);
   }
   /// Calls outside of windows are not followed any more.
   void ignore_steps() noexcept {
     if (call_steps_.now.exchange(nullptr) == nullptr) return;
     cupti_.follow_outside_windows(nullptr);
-    cupti_.set_step_callbacks(0, &detail::call_steps::is_any);
+    cupti_.set_step_callbacks(0, &call_steps::is_any);
     cupti_.look_outside_windows();
   }
 
   /// A count of its own line for a group of threads, since all of them count.
   static constexpr std::size_t lanes = 32;
   struct alignas(64) lane {
-    detail::atomic<std::uint64_t> callbacks{0};
+    atomic<std::uint64_t> callbacks{0};
   };
-  lane& lane_of(detail::thread_recorder const& own) noexcept {
+  lane& lane_of(thread_recorder const& own) noexcept {
     return lanes_[(reinterpret_cast<std::uintptr_t>(&own) >> 6) * 0x9e3779b97f4a7c15u >> 59];
   }
 
   /// Records of the contexts, those that live included: how many multiprocessors a green one has.
   /// Where CUPTI does not tell, work is compared with the whole device, and that is no problem.
-  void enable_contexts(detail::cupti_library const& library) {
-    if (!traced_.chosen.kernels || library.version < detail::cupti::green_context_version) return;
+  void enable_contexts(cupti_library const& library) {
+    if (!traced_.chosen.kernels || library.version < cupti::green_context_version) return;
     auto* const with_living = library.api.activity_enable_and_dump;
     auto* const enable = with_living != nullptr ? with_living : library.api.activity_enable;
-    constexpr auto kind = detail::cupti::activity_kind::context;
-    traced_.contexts = enable(kind) == detail::cupti::result::success;
+    constexpr auto kind = cupti::activity_kind::context;
+    traced_.contexts = enable(kind) == cupti::result::success;
   }
   void disable_contexts() {
-    constexpr auto kind = detail::cupti::activity_kind::context;
+    constexpr auto kind = cupti::activity_kind::context;
     if (std::exchange(traced_.contexts, false)) (void)cupti_.library()->api.activity_disable(kind);
   }
 
   /// Switches the callbacks of what is traced.
   /// Returns: how many; `code` is the last failure's.
-  std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr) {
+  std::size_t set_launch_callbacks(std::uint32_t on, cupti::result* code = nullptr) {
     return cupti_.set_callbacks(
         on,
         [this](api_kind kind) { return client::is_for_windows(kind) && traced_.chosen.has(kind); },
@@ -424,42 +418,41 @@ class activity_collector {
 
   /// Why device work cannot be joined to ranges; empty when it can.
   std::string enable_launch_callbacks() {
-    auto code = detail::cupti::result::success;
+    auto code = cupti::result::success;
     if (set_launch_callbacks(1, &code) != 0) return {};
     std::string const then = "device work is not joined to ranges; ";
-    if (code != detail::cupti::result::success)
+    if (code != cupti::result::success)
       return then + cupti_.library()->describe("cuptiEnableCallback", code);
     return then + "cuptiGetCallbackName names no driver function that launches";
   }
 
   /// Has CUPTI record migrations until the window ends. Threads: any.
-  detail::cupti::result follow_migrations() noexcept {
-    auto const code = detail::enable_migrations(cupti_.library()->api);
-    if (code != detail::cupti::result::success) return code;
+  cupti::result follow_migrations() noexcept {
+    auto const code = enable_migrations(cupti_.library()->api);
+    if (code != cupti::result::success) return code;
     migrations_.followed.store(true);
     migrations_.seen.store(true);
     return code;
   }
   void ignore_migrations() noexcept {
     if (migrations_.followed.exchange(false))
-      (void)cupti_.library()->api.activity_disable(detail::cupti::activity_kind::unified_memory);
+      (void)cupti_.library()->api.activity_disable(cupti::activity_kind::unified_memory);
   }
 
   /// Memory was allocated: what is managed may migrate from now on. Threads: any.
-  STRATA_DETAIL_COLD void saw_allocation(detail::cupti::api_data const& call) noexcept {
-    if (call.function_name == nullptr || !detail::cupti::is_managed_allocation(call.function_name))
-      return;
+  STRATA_DETAIL_COLD void saw_allocation(cupti::api_data const& call) noexcept {
+    if (call.function_name == nullptr || !cupti::is_managed_allocation(call.function_name)) return;
     bool const first = cupti_.saw_managed_allocation();
     if (!first || !window_.open.load() || !traced_.chosen.memory || migrations_.followed.load())
       return;
-    detail::cupti_presence::use const answers(buffers_.presence());
+    cupti_presence::use const answers(buffers_.presence());
     if (!answers) return;
     (void)follow_migrations();
     if (!window_.open.load()) ignore_migrations();  // it ended meanwhile, in another thread
   }
 
   void disable() {
-    for (detail::traced_kind const& kind : detail::traced_kind_table)
+    for (traced_kind const& kind : traced_kind_table)
       if (traced_.chosen.*kind.chosen) (void)cupti_.library()->api.activity_disable(kind.kind);
     disable_contexts();
     set_launch_callbacks(0);
@@ -471,54 +464,53 @@ class activity_collector {
 
   STRATA_DETAIL_HOT_CODE
 
-  static void handle(void*, detail::cupti::domain where, std::uint32_t id,
-                     void const* data) noexcept {
+  static void handle(void*, cupti::domain where, std::uint32_t id, void const* data) noexcept {
     activity_collector& self = instance();
-    if (where == detail::cupti::domain::driver_api) {
+    if (where == cupti::domain::driver_api) {
       api_kind const kind = self.cupti_.kind_of(id);
-      auto const& call = *static_cast<detail::cupti::api_data const*>(data);
+      auto const& call = *static_cast<cupti::api_data const*>(data);
       if (STRATA_DETAIL_UNLIKELY(kind == api_kind::none))
         return self.on_stream_wait(self.cupti_.stream_wait_of(id), call);
       if (STRATA_DETAIL_UNLIKELY(self.gate_.is_kept()))
-        self.pass_gate(kind, detail::cupti::stream_wait::none, call);
+        self.pass_gate(kind, cupti::stream_wait::none, call);
       self.on_api(kind, call);
-    } else if (where == detail::cupti::domain::resource) {
+    } else if (where == cupti::domain::resource) {
       self.on_resource(static_cast<resource_id>(id),
-                       *static_cast<detail::cupti::resource_data const*>(data));
-    } else if (where == detail::cupti::domain::nvtx) {
-      detail::nvtx_calls::on_call(static_cast<detail::cupti::nvtx_id>(id),
-                                  *static_cast<detail::cupti::nvtx_data const*>(data));
+                       *static_cast<cupti::resource_data const*>(data));
+    } else if (where == cupti::domain::nvtx) {
+      nvtx_calls::on_call(static_cast<cupti::nvtx_id>(id),
+                          *static_cast<cupti::nvtx_data const*>(data));
     }
   }
 
   /// The same where calls into the driver are steps, which change before a launch is looked at, and
   /// after a wait was.
-  static void handle_steps(void* user, detail::cupti::domain where, std::uint32_t id,
+  static void handle_steps(void* user, cupti::domain where, std::uint32_t id,
                            void const* data) noexcept {
     activity_collector& self = instance();
-    detail::call_steps* const steps = self.call_steps_.now.load(detail::memory_order_acquire);
-    if (where != detail::cupti::domain::driver_api || steps == nullptr)
+    call_steps* const steps = self.call_steps_.now.load(memory_order_acquire);
+    if (where != cupti::domain::driver_api || steps == nullptr)
       return handle(user, where, id, data);
-    detail::cupti::step_call const call = self.cupti_.step_call_of(id);
-    auto const& api = *static_cast<detail::cupti::api_data const*>(data);
-    bool const begins = api.site == detail::cupti::api_site::enter;
-    if (begins && call != detail::cupti::step_call::none) steps->begins(call, api);
+    cupti::step_call const call = self.cupti_.step_call_of(id);
+    auto const& api = *static_cast<cupti::api_data const*>(data);
+    bool const begins = api.site == cupti::api_site::enter;
+    if (begins && call != cupti::step_call::none) steps->begins(call, api);
     if (self.is_looked_at(self.cupti_.kind_of(id))) handle(user, where, id, data);
-    if (!begins && call != detail::cupti::step_call::none) steps->ended(call, id);
+    if (!begins && call != cupti::step_call::none) steps->ended(call, id);
   }
   /// Whether a call is looked at for its own sake, not only as a step.
   bool is_looked_at(api_kind kind) const noexcept {
     if (kind == api_kind::none || gate_.is_kept()) return true;
     if (!client::is_for_windows(kind) || kind == api_kind::allocate) return true;
     if (kind == api_kind::graph_launch && !cupti_.saw_graphs()) return true;
-    if (watch_.on.load(detail::memory_order_relaxed)) return true;
-    return window_.open.load(detail::memory_order_relaxed) && traced_.chosen.has(kind);
+    if (watch_.on.load(memory_order_relaxed)) return true;
+    return window_.open.load(memory_order_relaxed) && traced_.chosen.has(kind);
   }
 
-  void on_api(api_kind kind, detail::cupti::api_data const& call) noexcept {
-    detail::recorder& recorder = detail::recorder::instance();
+  void on_api(api_kind kind, cupti::api_data const& call) noexcept {
+    recorder& recorder = recorder::instance();
     if (kind == api_kind::graph_launch) cupti_.saw_graph();
-    if (call.site == detail::cupti::api_site::enter) {
+    if (call.site == cupti::api_site::enter) {
       if (call.correlation_data != nullptr) {
         *call.correlation_data = static_cast<std::uint64_t>(recorder.clock().now());
       }
@@ -528,77 +520,73 @@ class activity_collector {
     }
     std::int64_t const end = recorder.clock().now();
     auto const outcome = call.return_value == nullptr
-                             ? detail::driver::result::success
-                             : *static_cast<detail::driver::result const*>(call.return_value);
+                             ? driver::result::success
+                             : *static_cast<driver::result const*>(call.return_value);
     if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind)))
       return graph_call_ended(kind, call, outcome);
-    if (outcome != detail::driver::result::success) return;
+    if (outcome != driver::result::success) return;
     if (kind == api_kind::allocate && !cupti_.saw_managed_memory()) saw_allocation(call);
     if (STRATA_DETAIL_UNLIKELY(streams_.followed())) note_stream(kind, call);
-    if (STRATA_DETAIL_UNLIKELY(watch_.on.load(detail::memory_order_acquire))) {
-      detail::system_lock lock(watch_.mutex);
+    if (STRATA_DETAIL_UNLIKELY(watch_.on.load(memory_order_acquire))) {
+      system_lock lock(watch_.mutex);
       if (watch_.watcher != nullptr) watch_.watcher(watch_.context, kind, call);
     }
-    if (!window_.open.load(detail::memory_order_acquire)) return;
-    if (kind == api_kind::graph_launch && !counts_graphs_.load(detail::memory_order_relaxed))
-      return;
-    detail::thread_recorder* const own = recorder.of_this_thread();
+    if (!window_.open.load(memory_order_acquire)) return;
+    if (kind == api_kind::graph_launch && !counts_graphs_.load(memory_order_relaxed)) return;
+    thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
-    detail::capture_guard::saw(call.context);
-    std::uint32_t const session = session_.load(detail::memory_order_relaxed);
-    if (is_work(kind)) detail::thread_contexts::saw(call.context, session);
+    capture_guard::saw(call.context);
+    std::uint32_t const session = session_.load(memory_order_relaxed);
+    if (is_work(kind)) thread_contexts::saw(call.context, session);
     driver_call_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
     // The call was under way when the callbacks began.
-    if (launch.begin < window_.begin.load(detail::memory_order_relaxed) || launch.begin > end)
+    if (launch.begin < window_.begin.load(memory_order_relaxed) || launch.begin > end)
       launch.begin = end;
     launch.end = end;
     launch.correlation = call.correlation_id;
     launch.kind = kind;
-    launch.flags = detail::capture_guard::capturing() ? driver_call_record::in_capture : 0;
-    detail::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
+    launch.flags = capture_guard::capturing() ? driver_call_record::in_capture : 0;
+    atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
       launch.flags |= warming ? driver_call_record::in_warmup : driver_call_record::outside_window;
-    if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, detail::memory_order_relaxed);
-    lane_of(*own).callbacks.fetch_add(2, detail::memory_order_relaxed);
+    if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, memory_order_relaxed);
+    lane_of(*own).callbacks.fetch_add(2, memory_order_relaxed);
   }
 
   /// A call that makes a stream wait for what the device does not do.
-  STRATA_DETAIL_COLD void on_stream_wait(detail::cupti::stream_wait waits,
-                                         detail::cupti::api_data const& call) noexcept {
-    if (waits == detail::cupti::stream_wait::none) return;
-    bool const waits_for_memory = waits == detail::cupti::stream_wait::memory;
-    if (waits_for_memory && call.site == detail::cupti::api_site::enter) {
-      detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
+  STRATA_DETAIL_COLD void on_stream_wait(cupti::stream_wait waits,
+                                         cupti::api_data const& call) noexcept {
+    if (waits == cupti::stream_wait::none) return;
+    bool const waits_for_memory = waits == cupti::stream_wait::memory;
+    if (waits_for_memory && call.site == cupti::api_site::enter) {
+      thread_recorder* const own = recorder::instance().of_this_thread();
       stream_waits_.saw(call.function_name, own == nullptr ? root_node : own->work_node());
     }
     pass_gate(api_kind::none, waits, call);
   }
-  STRATA_DETAIL_COLD void pass_gate(api_kind kind, detail::cupti::stream_wait waits,
-                                    detail::cupti::api_data const& call) noexcept {
+  STRATA_DETAIL_COLD void pass_gate(api_kind kind, cupti::stream_wait waits,
+                                    cupti::api_data const& call) noexcept {
     bool const launches = kind == api_kind::launch || kind == api_kind::graph_launch;
-    if (!(launches || kind == api_kind::none) || detail::capture_guard::capturing_here()) return;
-    detail::gated_call gated = gate_.read(kind, waits, call);
-    if (call.site == detail::cupti::api_site::enter) return gate_.begins(gated);
+    if (!(launches || kind == api_kind::none) || capture_guard::capturing_here()) return;
+    gated_call gated = gate_.read(kind, waits, call);
+    if (call.site == cupti::api_site::enter) return gate_.begins(gated);
     gated.done = call.return_value == nullptr ||
-                 *static_cast<detail::driver::result const*>(call.return_value) ==
-                     detail::driver::result::success;
+                 *static_cast<driver::result const*>(call.return_value) == driver::result::success;
     gate_.ended(gated);
   }
 
-  STRATA_DETAIL_COLD void note_stream(api_kind kind, detail::cupti::api_data const& call) noexcept {
-    if (detail::thread_recorder* const own = detail::recorder::instance().of_this_thread())
-      if (!detail::capture_guard::capturing_here())
-        streams_.saw(kind, call, own->ordinal(), own->node());
+  STRATA_DETAIL_COLD void note_stream(api_kind kind, cupti::api_data const& call) noexcept {
+    if (thread_recorder* const own = recorder::instance().of_this_thread())
+      if (!capture_guard::capturing_here()) streams_.saw(kind, call, own->ordinal(), own->node());
   }
 
   /// The executable graph is the first argument of every function that launches one.
-  void graph_launch_begins(detail::cupti::api_data const& call) noexcept {
-    if (!window_.open.load(detail::memory_order_acquire) ||
-        !counts_graphs_.load(detail::memory_order_relaxed))
+  void graph_launch_begins(cupti::api_data const& call) noexcept {
+    if (!window_.open.load(memory_order_acquire) || !counts_graphs_.load(memory_order_relaxed))
       return;
-    detail::cupti_presence::use const answers(buffers_.presence());
+    cupti_presence::use const answers(buffers_.presence());
     if (!answers) return;
     buffers_.graph_launch_begins(call.correlation_id,
                                  call.function_params == nullptr
@@ -607,71 +595,69 @@ class activity_collector {
   }
 
   STRATA_DETAIL_COLD static void graph_call_begins(api_kind kind,
-                                                   detail::cupti::api_data const& call) noexcept {
+                                                   cupti::api_data const& call) noexcept {
     if (kind == api_kind::end_capture) return;
-    detail::capture_guard::graph_call_begins();
+    capture_guard::graph_call_begins();
     if (kind == api_kind::begin_capture)
-      detail::capture_guard::capture_began(stream_of(call), call.context);
+      capture_guard::capture_began(stream_of(call), call.context);
   }
 
   /// Counts the graphs that the device may launch.
-  STRATA_DETAIL_COLD void note_instantiation(detail::cupti::api_data const& call) noexcept {
-    using params = detail::cupti::instantiate_params;
+  STRATA_DETAIL_COLD void note_instantiation(cupti::api_data const& call) noexcept {
+    using params = cupti::instantiate_params;
     if (call.function_name == nullptr || call.function_params == nullptr ||
-        !detail::cupti::is_instantiation(call.function_name))
+        !cupti::is_instantiation(call.function_name))
       return;
     auto const& given = *static_cast<params const*>(call.function_params);
     bool const by_params =
         std::string_view(call.function_name).find("Params") != std::string_view::npos;
     if (by_params && given.params == nullptr) return;
     std::uint64_t const flags = by_params ? *given.params : given.flags;
-    if ((flags & params::device_launch) != 0)
-      device_graphs_.fetch_add(1, detail::memory_order_relaxed);
+    if ((flags & params::device_launch) != 0) device_graphs_.fetch_add(1, memory_order_relaxed);
   }
 
-  STRATA_DETAIL_COLD void graph_call_ended(api_kind kind, detail::cupti::api_data const& call,
-                                           detail::driver::result outcome) noexcept {
-    if (kind != api_kind::end_capture) detail::capture_guard::graph_call_ended();
+  STRATA_DETAIL_COLD void graph_call_ended(api_kind kind, cupti::api_data const& call,
+                                           driver::result outcome) noexcept {
+    if (kind != api_kind::end_capture) capture_guard::graph_call_ended();
     if (kind == api_kind::graph_change) {
       gate_.graph_changed(call);
-      if (outcome == detail::driver::result::success) note_instantiation(call);
+      if (outcome == driver::result::success) note_instantiation(call);
       return;
     }
     // A capture that another thread began outlasts the attempt to end it.
     bool const open = kind == api_kind::begin_capture
-                          ? outcome == detail::driver::result::success
-                          : outcome == detail::driver::result::stream_capture_wrong_thread;
+                          ? outcome == driver::result::success
+                          : outcome == driver::result::stream_capture_wrong_thread;
     if (open) return;
-    detail::capture_guard::capture_ended(stream_of(call));
+    capture_guard::capture_ended(stream_of(call));
     // Ranges that changed in the capture were not followed.
-    if (detail::thread_recorder* const own = detail::thread_recorder::current())
-      own->report_place();
+    if (thread_recorder* const own = thread_recorder::current()) own->report_place();
   }
 
   /// The stream is the first argument of every function that begins or ends a capture.
-  static detail::driver::stream_handle stream_of(detail::cupti::api_data const& call) noexcept {
+  static driver::stream_handle stream_of(cupti::api_data const& call) noexcept {
     if (call.function_params == nullptr) return nullptr;
-    return *static_cast<detail::driver::stream_handle const*>(call.function_params);
+    return *static_cast<driver::stream_handle const*>(call.function_params);
   }
 
   STRATA_DETAIL_END_CODE
 
-  void on_resource(resource_id id, detail::cupti::resource_data const& data) noexcept {
+  void on_resource(resource_id id, cupti::resource_data const& data) noexcept {
     if (id == resource_id::context_destroy_starting) {
       streams_.forget_all_of(data.context);
-      detail::capture_guard::forget(data.context);
+      capture_guard::forget(data.context);
       return;
     }
     if (id == resource_id::stream_destroy_starting) {
       streams_.forget(data.stream);
-      detail::capture_guard::forget_stream(data.stream);
+      capture_guard::forget_stream(data.stream);
       return;
     }
     cupti_.saw_graph();
-    detail::cupti_presence::use const answers(buffers_.presence());
+    cupti_presence::use const answers(buffers_.presence());
     if (!answers || data.descriptor == nullptr) return;
-    auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
-    detail::cupti_library const& library = *cupti_.library();
+    auto const& graph = *static_cast<cupti::graph_data const*>(data.descriptor);
+    cupti_library const& library = *cupti_.library();
     std::uint64_t const node = library.graph_node_id(graph.node);
     if (id == resource_id::graph_node_destroy_starting) {
       captures_.destroy(node);
@@ -679,19 +665,19 @@ class activity_collector {
       captures_.copy(library.graph_node_id(graph.original_node), node);
     } else if (id == resource_id::graph_node_updated) {
       captures_.update(node, library.graph_node_id(graph.original_node), clock().now());
-    } else if (detail::thread_recorder* const own = detail::thread_recorder::current()) {
-      captures_.add(node, detail::recorder::instance().state().nodes.handle(own->node()));
+    } else if (thread_recorder* const own = thread_recorder::current()) {
+      captures_.add(node, recorder::instance().state().nodes.handle(own->node()));
     }
   }
 
   struct steps_of_calls {
-    detail::atomic<detail::call_steps*> now{nullptr};  // null: steps are the program's
-    detail::call_steps const* last = nullptr;
+    atomic<call_steps*> now{nullptr};  // null: steps are the program's
+    call_steps const* last = nullptr;
   };
   struct window_state {
-    detail::atomic<bool> open{false};
-    detail::atomic<std::int64_t> begin{0};  // in ticks
-    detail::device_fence end;
+    atomic<bool> open{false};
+    atomic<std::int64_t> begin{0};  // in ticks
+    device_fence end;
     std::int64_t end_marked_ns = 0;  // of the window that ends
     int looks = 0;                   // at records that have not come
   };
@@ -702,30 +688,31 @@ class activity_collector {
     bool contexts = false;  // their records are on
   };
   struct migration_state {
-    detail::atomic<bool> followed{false};
-    detail::atomic<bool> seen{false};  // in this session
+    atomic<bool> followed{false};
+    atomic<bool> seen{false};  // in this session
   };
 
   steps_of_calls call_steps_;
-  detail::atomic<std::uint32_t> session_{0};
-  detail::atomic<bool> counts_graphs_{false};  // else their launches are looked at only
-  detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
-  detail::cupti_client cupti_{buffers_.presence()};
+  atomic<std::uint32_t> session_{0};
+  atomic<bool> counts_graphs_{false};  // else their launches are looked at only
+  activity_buffers& buffers_ = activity_buffers::instance();
+  cupti_client cupti_{buffers_.presence()};
   window_state window_;
   traced_state traced_;
-  detail::launch_streams streams_;
-  detail::launch_gate gate_;
-  detail::stream_waits_seen stream_waits_;
+  launch_streams streams_;
+  launch_gate gate_;
+  stream_waits_seen stream_waits_;
   bool leaves_at_exit_ = false;
   migration_state migrations_;
-  detail::graph_captures& captures_ = buffers_.captures();
+  graph_captures& captures_ = buffers_.captures();
   launch_watch watch_;
   lane lanes_[lanes];
-  detail::atomic<std::uint64_t> launches_dropped_{0};
-  detail::atomic<std::uint64_t> device_graphs_{0};  // that the device may launch, of this session
-  detail::atomic<std::int64_t> flush_ticks_{0};
+  atomic<std::uint64_t> launches_dropped_{0};
+  atomic<std::uint64_t> device_graphs_{0};  // that the device may launch, of this session
+  atomic<std::int64_t> flush_ticks_{0};
 };
 
+}  // namespace detail
 STRATA_END
 
 #endif  // STRATA_COLLECT_CUDA_ACTIVITY_HPP
