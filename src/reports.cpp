@@ -27,6 +27,13 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
+/// The file of the timeline; of two, the one that the help names first. Empty: there is none.
+char const* timeline_file(options const& wanted) noexcept {
+  for (report_format_entry const& format : report_formats)
+    if (wanted.*format.field && format.turn == format_turn::timeline) return format.made_file;
+  return "";
+}
+
 /// All reports of one profile, for a session.
 class session_reports final : public table_reports {
  public:

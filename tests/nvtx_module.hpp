@@ -5,8 +5,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <strata/collect/nvtx/nccl_payloads.hpp>
-#include <strata/collect/nvtx/nvtx_ranges.hpp>
+
+#include "../tools/inject/nvtx_injection.hpp"
 
 namespace nvtx_calls {
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "counter_tables.hpp"
+
 namespace test {
 
 std::size_t place_of(strata::vec<strata::range_row> const& rows, std::string_view path) {

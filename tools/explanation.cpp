@@ -106,7 +106,7 @@ class explainer {
       explained_cause cause;
       cause.rule = line_of(found.rule);
       cause.path = path_of(found.path);
-      inner::finding_view const view = inner::view_of(found, input.steps);
+      inner::finding_view const view = inner::view_of(found, input.analysed);
       cause.text = line_of(view.place, 150);
       if (!cause.text.empty()) cause.text += ": ";
       cause.text += line_of(view.title) + ".";

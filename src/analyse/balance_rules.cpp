@@ -1,9 +1,9 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/devices.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include "device_peaks.hpp"
+#include "devices.hpp"
 #include "gains.hpp"
 #include "kernel_look.hpp"
 #include "occupancy.hpp"

@@ -4,6 +4,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/collectives.hpp>
+#include "kernel_names.hpp"
 
 STRATA_BEGIN
 namespace detail {

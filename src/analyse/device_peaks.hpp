@@ -4,8 +4,8 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/devices.hpp>
 #include <strata/tables/counter_sums.hpp>
+#include "devices.hpp"
 
 #include <cstddef>
 #include <cstdint>

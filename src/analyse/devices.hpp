@@ -20,6 +20,18 @@ namespace detail {
 // different kinds, each needs its own roofs: what was counted is added up, so no roof is right for
 // the sum.
 
+/// The same of the device with a number; false where the driver did not describe it.
+inline bool shares_host_memory(profile const& source, std::uint32_t ordinal) noexcept {
+  for (profile_device const& device : source.environment.devices)
+    if (device.ordinal == ordinal) return shares_host_memory(device);
+  return false;
+}
+
+/// Whether a roof is that of the devices' memory, whatever it is called.
+constexpr bool is_memory_name(std::string_view roof) noexcept {
+  return roof == "HBM" || roof == "DRAM" || roof == "memory";
+}
+
 /// How many multiprocessors the work of a context may use: those of its green context, else those
 /// of the device; 0 where that is not known. Cost: a look-up.
 class usable_multiprocessors {

@@ -7,7 +7,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/profile/devices.hpp>
+#include "devices.hpp"
 #include "roofline.hpp"
 #include "speed_of_light.hpp"
 

@@ -327,7 +327,7 @@ byte_ledger make_ledger(profile const& source, vec<byte_need> const& needs) {
   call_tree const whole(source);
   call_tree const folded(source, folding::by_name);
   steps_summary const steps = make_mean_step(source, folded, whole.rows());
-  counter_table const counters = make_counter_table(source, folded, counter_set::gpu, steps);
+  counter_table const counters = make_counter_table(source, folded, source.counters(), steps);
   double l2_size = 0.0;
   for (profile_device const* device : detail::worked_devices(source))
     l2_size += static_cast<double>(device->l2_bytes);

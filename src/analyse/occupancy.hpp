@@ -7,6 +7,7 @@
 #include <strata/profile.hpp>
 #include <strata/tables/kernel_table.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -83,7 +84,7 @@ inline residency residency_of(kernel_row const& kernel, sm_limits const& sm) noe
   if (!sm.known()) return made;
   double const warps = larger(1.0, kernel.warps_per_block);
   double const warp_registers =
-      rounded_up(kernel.registers_per_thread * sm.warp_size / register_unit) * register_unit;
+      std::ceil(kernel.registers_per_thread * sm.warp_size / register_unit) * register_unit;
   double const shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
   made.blocks = smaller(sm.blocks, rounded_down(sm.warps / warps));
   auto const limit = [&made](double blocks, std::string_view resource) {

@@ -7,12 +7,12 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/kernel_names.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include "change_statistics.hpp"
 #include "collective_finder.hpp"
+#include "kernel_names.hpp"
 #include "range_paths.hpp"
 #include "run_losses.hpp"
 #include "run_ranges.hpp"
@@ -154,8 +154,14 @@ class rank_recording {
     std::stable_sort(work_.begin(), work_.end(), [](work const& a, work const& b) {
       return a.sample != b.sample ? a.sample < b.sample : a.begin < b.begin;
     });
-    launches_.visit_lost(
-        [this](auto const& record, std::uint32_t launch) { add_work(record, launch); });
+    auto const add_lost = [this](auto const& records) {
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches_.launch_of(record.correlation);
+        if (launch != launch_index::none && record.begin == lost_time) add_work(record, launch);
+      }
+    };
+    add_lost(source_.kernels);
+    add_lost(source_.copies);
   }
   template <class Record>
   void add_work(Record const& record, std::uint32_t launch) {

@@ -286,6 +286,56 @@ std::string ceilings_text(measured_ceilings const& ceilings) {
   return text;
 }
 
+namespace detail {
+namespace {
+
+std::string number_text(double value) {
+  char text[longest_number];
+  return std::string(text, double_text(text, value));
+}
+
+/// Replaces a file at once: a reader sees the old one or the new one, and so does another writer.
+bool replace_file(std::string const& path, std::string const& text) {
+  std::string const parent = output_directory::parent_of(path);
+  if (!open_folder::objection(parent).empty()) return false;
+  open_folder const folder(parent);
+  std::string const name = output_directory::name_of(path);
+  std::string const part = sentence(name) << "." << monotonic_ns() << ".part";
+  std::FILE* const file = folder.error() == 0 ? folder.create(part) : nullptr;
+  if (file == nullptr) return false;
+  bool const whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  bool const closed = std::fclose(file) == 0;
+  if (whole && closed && folder.rename(part, name) == 0) return true;
+  folder.remove(part);
+  return false;
+}
+
+}  // namespace
+
+/// The lines of a file about this device.
+std::string ceilings_lines(profile_device const& device, std::uint32_t driver_version) {
+  std::string text = sentence(ceilings_file::schema)
+                     << "\nuuid " << device.uuid << "\ndevice " << device.name << "\ndriver "
+                     << driver_version << "\nclock_khz " << device.clock_khz
+                     << "\nmemory_clock_khz " << device.memory_clock_khz << "\ndate "
+                     << device.measured_at
+                     << "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
+  for (device_ceiling const& ceiling : device.ceilings) {
+    if (!ceiling.refused.empty()) {
+      text += sentence("refused ") << ceiling.name << ": " << ceiling.refused << "\n";
+      continue;
+    }
+    text +=
+        sentence("ceiling ") << number_text(ceiling.rate) << (ceiling.memory ? " B/s " : " op/s ")
+                             << number_text(ceiling.theory) << ' ' << number_text(ceiling.spread)
+                             << ' ' << number_text(ceiling.clock_hertz) << ' ' << ceiling.samples
+                             << ' ' << ceiling.name << '\n';
+  }
+  return text + "end\n";
+}
+
+}  // namespace detail
+
 status write_ceilings(measured_ceilings const& ceilings, std::string path) {
   if (!ceilings.outcome.ok()) return ceilings.outcome;
   if (ceilings.cpu)
@@ -297,8 +347,8 @@ status write_ceilings(measured_ceilings const& ceilings, std::string path) {
               "the ceilings are not kept: set XDG_CACHE_HOME or HOME to an absolute path"};
     detail::output_directory::make_parents(path);
   }
-  std::string const text = detail::ceilings_file::text_of(ceilings.device, ceilings.driver_version);
-  if (detail::output_directory::replace(path, text)) return {};
+  std::string const text = detail::ceilings_lines(ceilings.device, ceilings.driver_version);
+  if (detail::replace_file(path, text)) return {};
   return {errc::input_output, "cannot write " + path + ": the ceilings are not kept"};
 }
 

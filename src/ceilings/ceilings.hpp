@@ -30,6 +30,9 @@ namespace detail {
 /// 2 %, or below half of them.
 void judge_ceiling(device_ceiling& ceiling);
 
+/// The lines of a file of ceilings about this device, as ceilings_file::read takes them.
+std::string ceilings_lines(profile_device const& device, std::uint32_t driver_version);
+
 }  // namespace detail
 
 /// Measures what a device reaches, in about a second: its memory, L2, L1 and shared memory; FP32,

@@ -3,6 +3,7 @@
 #define STRATA_REPORT_TRACE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/table_input.hpp>
 
@@ -11,6 +12,26 @@
 #include <string>
 
 STRATA_BEGIN
+
+namespace detail {
+
+/// ns as microseconds with three decimals: exact, no floating point.
+inline char* microseconds_text(char* out, std::int64_t ns) noexcept {
+  auto magnitude = static_cast<std::uint64_t>(ns);
+  if (ns < 0) {
+    *out++ = '-';
+    magnitude = 0 - magnitude;
+  }
+  out = digits_text(out, magnitude / 1000);
+  auto const rest = static_cast<unsigned>(magnitude % 1000);
+  *out++ = '.';
+  *out++ = static_cast<char>('0' + rest / 100);
+  *out++ = static_cast<char>('0' + rest / 10 % 10);
+  *out++ = static_cast<char>('0' + rest % 10);
+  return out;
+}
+
+}  // namespace detail
 
 /// How much a trace holds, and how it is written.
 struct trace_options {

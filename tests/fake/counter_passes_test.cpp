@@ -8,6 +8,7 @@
 
 #include <strata/collect/host/recorder.hpp>
 
+#include "../counter_tables.hpp"
 #include "../patience.hpp"
 #include "counter_run.hpp"
 

@@ -15,6 +15,7 @@
 #include <strata/tables/counter_table.hpp>
 #include <string>
 
+#include "../counter_tables.hpp"
 #include "../work_folder.hpp"
 #include "counter_run.hpp"
 #include "fake_sampling.hpp"

@@ -63,7 +63,7 @@ measured_ceilings measured() {
 
 std::string text() {
   measured_ceilings const made = measured();
-  return ceilings_file::text_of(made.device, made.driver_version);
+  return detail::ceilings_lines(made.device, made.driver_version);
 }
 
 std::string replaced(std::string where, std::string const& what, std::string const& by) {

@@ -1,4 +1,6 @@
 // Which kernels are collectives, by the names that libraries give them.
+#include "analyse/kernel_names.hpp"
+
 #include <doctest/doctest.h>
 
 #include <strata/profile.hpp>

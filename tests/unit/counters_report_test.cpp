@@ -12,6 +12,7 @@
 
 #include "../work_folder.hpp"
 #include "counter_sample.hpp"
+#include "counter_tables.hpp"
 #include "report_sample.hpp"
 
 namespace counters_report_test {

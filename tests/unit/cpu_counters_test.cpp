@@ -36,9 +36,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "counter_tables.hpp"
+
 namespace cpu_counters_test {
 
 using namespace strata;
+using detail::cpu_counter_collector;
 using detail::perf_attributes;
 
 namespace {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "counter_tables.hpp"
 #include "sample_profile.hpp"
 
 namespace record_amounts_test {

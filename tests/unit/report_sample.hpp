@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "counter_tables.hpp"
+
 #ifndef STRATA_TEST_DATA
 #define STRATA_TEST_DATA STRATA_TEST_DIR "/unit"
 #endif

@@ -1,3 +1,5 @@
+#include "report/trace.hpp"
+
 #include <doctest/doctest.h>
 #include <strata/base/json_writer.hpp>
 #include <strata/base/text.hpp>
@@ -32,7 +34,8 @@ std::string cell(std::string_view text) {
   return text_of([&](text_writer& out) { write_csv_cell(out, text); });
 }
 std::string microseconds(std::int64_t ns) {
-  return text_of([&](text_writer& out) { out.microseconds(ns); });
+  char text[strata::detail::longest_number];
+  return {text, strata::detail::microseconds_text(text, ns)};
 }
 std::string number(double value) {
   return text_of([&](text_writer& out) { out.number(value); });

@@ -24,6 +24,7 @@
 #include <strata/options.hpp>
 #include <strata/session/environment_session.hpp>
 #include <strata/session/problem_log.hpp>
+#include "nvtx_injection.hpp"
 
 #if !STRATA_ENABLED
 #error "With STRATA_ENABLED=0 there is nothing to inject."

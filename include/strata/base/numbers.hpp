@@ -80,11 +80,9 @@ inline double share_of(double const& part, double const& whole) noexcept {
 
 #if defined(__GNUC__)
 inline double rounded_down(double value) noexcept { return __builtin_floor(value); }
-inline double rounded_up(double value) noexcept { return __builtin_ceil(value); }
 inline double square_root(double value) noexcept { return __builtin_sqrt(value); }
 #else
 inline double rounded_down(double value) noexcept { return ::floor(value); }
-inline double rounded_up(double value) noexcept { return ::ceil(value); }
 inline double square_root(double value) noexcept { return ::sqrt(value); }
 #endif
 

@@ -51,22 +51,6 @@ inline char* integer_text(char* out, Integer value) noexcept {
   return digits_text(out, magnitude);
 }
 
-/// ns as microseconds with three decimals: exact, no floating point.
-inline char* microseconds_text(char* out, std::int64_t ns) noexcept {
-  auto magnitude = static_cast<std::uint64_t>(ns);
-  if (ns < 0) {
-    *out++ = '-';
-    magnitude = 0 - magnitude;
-  }
-  out = digits_text(out, magnitude / 1000);
-  auto const rest = static_cast<unsigned>(magnitude % 1000);
-  *out++ = '.';
-  *out++ = static_cast<char>('0' + rest / 100);
-  *out++ = static_cast<char>('0' + rest / 10 % 10);
-  *out++ = static_cast<char>('0' + rest % 10);
-  return out;
-}
-
 STRATA_DETAIL_COLD_CODE
 
 /// The number that all of a text is, with a point whatever the locale; false where it is none.

@@ -61,9 +61,6 @@ class text_writer : uncopied {
   /// The shortest text that reads back as the same number.
   void number(double value) { end_at(double_text(room(longest_number), value)); }
 
-  /// ns as microseconds with three decimals, exactly.
-  void microseconds(std::int64_t ns) { end_at(microseconds_text(room(longest_number), ns)); }
-
   /// Returns: whether everything has arrived so far.
   bool flush() {
     drain();

@@ -22,13 +22,6 @@ inline bool shares_host_memory(profile_device const& device) noexcept {
   }
 }
 
-/// The same of the device with a number; false where the driver did not describe it.
-inline bool shares_host_memory(profile const& source, std::uint32_t ordinal) noexcept {
-  for (profile_device const& device : source.environment.devices)
-    if (device.ordinal == ordinal) return shares_host_memory(device);
-  return false;
-}
-
 /// What people call the memory of a device: "HBM", or "DRAM" where it is GDDR or LPDDR. HBM has a
 /// bus of 1,024 bits a stack, other memory one of 512 bits at most. Where no attribute tells, HBM.
 inline std::string_view memory_name(profile_device const& device) noexcept {
@@ -70,11 +63,6 @@ inline vec<std::uint32_t> worked_ordinals(profile const& source) {
     if (!device.ns.empty() && device.ns[root_node] > 0) see(device.device);
   seen.sort();
   return seen;
-}
-
-/// Whether a roof is that of the devices' memory, whatever it is called.
-constexpr bool is_memory_name(std::string_view roof) noexcept {
-  return roof == "HBM" || roof == "DRAM" || roof == "memory";
 }
 
 }  // namespace detail

@@ -13,7 +13,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Where the file of a device is, its text, and what a session takes of it.
+/// Where the file of a device is, and what a session takes of it.
 class ceilings_file {
  public:
   static constexpr std::string_view schema = "strata-ceilings 1";
@@ -29,27 +29,6 @@ class ceilings_file {
   static std::string path_of(profile_device const& device) {
     std::string const where = device.uuid.empty() ? std::string() : folder();
     return where.empty() ? where : sentence(where) << '/' << file_stem(device.uuid) << ".txt";
-  }
-
-  /// The lines of a file about this device.
-  static std::string text_of(profile_device const& device, std::uint32_t driver_version) {
-    std::string text = sentence(schema)
-                       << "\nuuid " << device.uuid << "\ndevice " << device.name << "\ndriver "
-                       << driver_version << "\nclock_khz " << device.clock_khz
-                       << "\nmemory_clock_khz " << device.memory_clock_khz << "\ndate "
-                       << device.measured_at
-                       << "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
-    for (device_ceiling const& ceiling : device.ceilings) {
-      if (!ceiling.refused.empty()) {
-        text += sentence("refused ") << ceiling.name << ": " << ceiling.refused << "\n";
-        continue;
-      }
-      text += sentence("ceiling ") << number(ceiling.rate) << (ceiling.memory ? " B/s " : " op/s ")
-                                   << number(ceiling.theory) << ' ' << number(ceiling.spread) << ' '
-                                   << number(ceiling.clock_hertz) << ' ' << ceiling.samples << ' '
-                                   << ceiling.name << '\n';
-    }
-    return text + "end\n";
   }
 
   /// Takes the ceilings of a text for a device that has its UUID, driver and clocks already.
@@ -147,10 +126,6 @@ class ceilings_file {
     return taken;
   }
 
-  static std::string number(double value) {
-    char text[longest_number];
-    return std::string(text, double_text(text, value));
-  }
   static double take_number(std::string_view& line) {
     double value = 0.0;
     return read_double(take_word(line), value) && is_finite(value) ? value : -1.0;

@@ -181,7 +181,7 @@ class device_counting : uncopied {
     if (!keep(ranges_.open(options_.counters, problems_))) return;
     stage_ = stage::ranges;
     bool const partly = problems_.size() != before;
-    if (ranges_.done() || (ranges_.shows_progress() && !partly)) return;
+    if (ranges_.done()) return;
     problem_log::say(sentence("counting on ")
                      << ranges_.chip() << " in the next " << ranges_.steps()
                      << (ranges_.steps() == 1 ? " step" : " steps")
@@ -211,11 +211,10 @@ class device_counting : uncopied {
         kernels_.done())
       return end();
     stage_ = stage::kernels;
-    if (!kernels_.shows_progress())
-      problem_log::say(sentence("counting the kernels of ")
-                       << mixed.size() << (mixed.size() == 1 ? " range" : " ranges")
-                       << " with several kernels one by one in the next " << kernels_.passes()
-                       << (kernels_.passes() == 1 ? " step" : " steps"));
+    problem_log::say(sentence("counting the kernels of ")
+                     << mixed.size() << (mixed.size() == 1 ? " range" : " ranges")
+                     << " with several kernels one by one in the next " << kernels_.passes()
+                     << (kernels_.passes() == 1 ? " step" : " steps"));
   }
   static bool asks_for(std::string_view request, std::string_view preset) {
     while (!request.empty())

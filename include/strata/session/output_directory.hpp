@@ -285,21 +285,13 @@ class output_directory {
     return error == 0 ? status() : failure(sentence(path_) << "/" << name, error);
   }
 
-  /// Replaces a file at once: a reader sees the old one or the new one, and so does another writer.
-  static bool replace(std::string const& path, std::string const& text) {
-    std::string const parent = parent_of(path);
-    if (!open_folder::objection(parent).empty()) return false;
-    open_folder const folder(parent);
-    std::string const name = name_of(path);
-    std::string const part = sentence(name) << "." << monotonic_ns() << ".part";
-    std::FILE* const file = folder.error() == 0 ? folder.create(part) : nullptr;
-    if (file == nullptr) return false;
-    bool const whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    bool const closed = std::fclose(file) == 0;
-    if (whole && closed && folder.rename(part, name) == 0) return true;
-    folder.remove(part);
-    return false;
+  /// What is before the last part of a path: empty for the working directory.
+  static std::string parent_of(std::string const& path) {
+    std::size_t const slash = path.rfind('/');
+    if (slash == std::string::npos) return {};
+    return path.substr(0, slash == 0 ? 1 : slash);
   }
+  static std::string name_of(std::string const& path) { return path.substr(path.rfind('/') + 1); }
 
   /// `files` of one directory as a shell has them: `DIRECTORY/{one,other}`.
   static std::string joined(std::string const& folder, vec<std::string> const& files) {
@@ -352,14 +344,6 @@ class output_directory {
     std::string const name = name_of(path);
     return name.empty() || name == "." || name == ".." ? path + "/strata-out" : path;
   }
-
-  /// What is before the last part of a path: empty for the working directory.
-  static std::string parent_of(std::string const& path) {
-    std::size_t const slash = path.rfind('/');
-    if (slash == std::string::npos) return {};
-    return path.substr(0, slash == 0 ? 1 : slash);
-  }
-  static std::string name_of(std::string const& path) { return path.substr(path.rfind('/') + 1); }
 
   static std::string three_digits(int number) {
     std::string const text = sentence() << number;

@@ -97,13 +97,6 @@ inline bool wants_files(options const& wanted) noexcept {
   return false;
 }
 
-/// The file of the timeline; of two, the one that the help names first. Empty: there is none.
-inline char const* timeline_file(options const& wanted) noexcept {
-  for (report_format_entry const& format : report_formats)
-    if (wanted.*format.field && format.turn == format_turn::timeline) return format.made_file;
-  return "";
-}
-
 /// How the console shows text.
 struct console_look {
   int width = 120;     ///< columns of the terminal, 40 or more

@@ -494,19 +494,6 @@ inline counter_table make_counter_table(profile const& source, call_tree const& 
   return detail::counter_table_builder(source, tree, set, steps).build();
 }
 
-/// The same of the set with this name.
-inline counter_table make_counter_table(profile const& source, call_tree const& tree,
-                                        std::string_view set, steps_summary const& steps) {
-  return make_counter_table(source, tree, source.counters(set), steps);
-}
-
-/// The same where the steps were not looked at yet. Cost: with that of make_mean_step.
-inline counter_table make_counter_table(profile const& source, call_tree const& tree,
-                                        std::string_view set = counter_set::gpu) {
-  call_tree const folded(source, folding::by_name);
-  return make_counter_table(source, tree, set, make_mean_step(source, folded, tree.rows()));
-}
-
 STRATA_END
 
 #endif  // STRATA_TABLES_COUNTER_TABLE_HPP

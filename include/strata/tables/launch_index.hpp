@@ -61,18 +61,6 @@ class launch_index {
     visit(source_.kernels, sink);
     visit(source_.copies, sink);
   }
-  /// Hands over those whose launch is known and whose time is not.
-  template <class Sink>
-  void visit_lost(Sink sink) const {
-    auto const visit_all = [&](auto const& records) {
-      for (auto const& record : records) {
-        std::uint32_t const launch = launch_of(record.correlation);
-        if (launch != none && record.begin == lost_time) sink(record, launch);
-      }
-    };
-    visit_all(source_.kernels);
-    visit_all(source_.copies);
-  }
 
  private:
   profile const& source_;

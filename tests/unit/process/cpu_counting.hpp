@@ -18,6 +18,7 @@
 #include <limits>
 #include <string>
 
+#include "../../counter_tables.hpp"
 #include "../recording.hpp"
 
 namespace cpu_counting {

@@ -110,7 +110,6 @@ class counted_passes : public pass_driver {
   /// As pass_driver::begin, for a pass of the configuration that is next.
   bool begin_pass_of_plan(launches how, bool alone, status& problem) {
     if (!begin([this] { return prepare(); }, how, alone, problem)) return false;
-    if (progress_.live()) progress_.show(progress_line::of_pass(chip(), passes_done_ + 1, passes_));
     return true;
   }
 

@@ -1,7 +1,6 @@
 #ifndef STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 
-#include <strata/base/progress_line.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/launch_trial.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
@@ -48,7 +47,6 @@ class pass_driver : uncopied {
   void await_own_streams() const { control_.await_own_streams(); }
   bool devices_are_idle() const { return control_.devices_are_idle(); }
   bool counts_several_devices() const noexcept { return plan_.devices.several(); }
-  bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept {
     return !open_ || end_.asked || config_index_ >= plan_.configs.size();
   }
@@ -66,7 +64,6 @@ class pass_driver : uncopied {
   void abandon() noexcept {
     end_.asked = true;
     if (!mutex_.try_lock()) return;  // the thread of the pass is in a call that does not return
-    progress_.erase();
     held_.reset();
     launches_wait_.store(false);
     if (stage_ == stage::counting) stage_ = stage::stopped;
@@ -83,7 +80,6 @@ class pass_driver : uncopied {
     system_lock const lock(mutex_);
     if (own) return end_all();
     if (!open_) return;
-    progress_.erase();
     held_.reset();
     stage_ = stage::stopped;
     drop();
@@ -193,7 +189,6 @@ class pass_driver : uncopied {
   void stop(bool goes_on = true) noexcept {
     if (stage_ != stage::counting) return;
     thread_ = recorder::thread_id();
-    progress_.erase();
     trace_.unwatch(this);
     trial_.end(!attempt_.dropped);
     if (!attempt_.is_trial && !attempt_.is_over) {
@@ -378,7 +373,6 @@ class pass_driver : uncopied {
   pass_plan plan_;
   attempt attempt_;
   maybe<capture_guard::exclusive> held_;  // while kernels are counted
-  progress_line progress_;
   vec<status> problems_;
   std::size_t config_index_ = 0;  // of the plan's configurations
   skipped_steps skipped_;

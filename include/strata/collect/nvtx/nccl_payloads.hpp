@@ -11,10 +11,6 @@ namespace nvtx {
 inline constexpr auto extended_payload = static_cast<std::int32_t>(0xDFBD0009u);
 /// NVTX_PAYLOAD_SCHEMA_ID_STATIC_START: the numbers that a library gives to its schemas begin here.
 inline constexpr std::uint64_t first_schema = std::uint64_t{1} << 24;
-/// NVTX_PAYLOAD_ENTRY_TYPE_UINT64 and _SIZE.
-inline constexpr std::uint64_t uint64_entry = 18;
-inline constexpr std::uint64_t size_entry = 22;
-
 /// nvtxPayloadData_t.
 struct payload_data {
   std::uint64_t schema;
@@ -22,52 +18,19 @@ struct payload_data {
   void const* data;
 };
 
-/// nvtxPayloadSchemaEntry_t.
-struct schema_entry {
-  std::uint64_t flags;
-  std::uint64_t type;
-  char const* name;
-  char const* description;
-  std::uint64_t detail;
-  std::uint64_t offset;
-  void const* semantics;
-  void const* reserved;
-};
-
-/// nvtxPayloadSchemaAttr_t.
-struct schema {
-  std::uint64_t fields;
-  char const* name;
-  std::uint64_t type;
-  std::uint64_t flags;
-  schema_entry const* entries;
-  std::size_t entry_count;
-  std::size_t size;
-  std::size_t alignment;
-  std::uint64_t id;
-  void* extension;
-};
-
 }  // namespace nvtx
 
 /// What NCCL says of its calls to NVTX: the bytes of the message. Threads: any.
 class nccl_payloads {
  public:
-  /// A library tells how a payload is laid out.
-  STRATA_DETAIL_COLD static void add(nvtx_domain const* domain,
-                                     nvtx::schema const* schema) noexcept {
-    if (schema == nullptr || schema->entries == nullptr || !is_nccl(domain)) return;
-    if (schema->id < nvtx::first_schema || schema->id - nvtx::first_schema >= max_schemas) return;
-    for (std::size_t i = 0; i < schema->entry_count; ++i) {
-      nvtx::schema_entry const& entry = schema->entries[i];
-      bool const is_number = entry.type == nvtx::uint64_entry || entry.type == nvtx::size_entry;
-      bool const is_placed = i == 0 || entry.offset != 0;
-      if (!is_number || !is_placed || entry.flags != 0 || entry.name == nullptr) continue;
-      if (std::string_view(entry.name).find("[bytes]") == std::string_view::npos) continue;
-      if (entry.offset >= max_offset) continue;
-      place_of(schema->id).store(static_cast<std::uint8_t>(entry.offset + 1));
-      return;
-    }
+  /// Whether a domain is NCCL's.
+  static bool is_nccl(nvtx_domain const* domain) noexcept {
+    return domain != nullptr && domain->name == "NCCL";
+  }
+  /// A library told that payloads of its schema have the bytes there.
+  static void place(std::uint64_t schema, std::uint64_t offset) noexcept {
+    if (schema < nvtx::first_schema || schema - nvtx::first_schema >= max_schemas) return;
+    if (offset < max_offset) place_of(schema).store(static_cast<std::uint8_t>(offset + 1));
   }
 
   /// The bytes of the call that an event is of; NaN where it does not tell.
@@ -90,7 +53,7 @@ class nccl_payloads {
  private:
   static constexpr std::size_t max_schemas = 64;
   static constexpr std::int32_t max_payloads = 16;
-  static constexpr std::size_t max_offset = 128;
+  static constexpr std::uint64_t max_offset = 128;
   static constexpr std::size_t nowhere = ~std::size_t{0};
 
   /// Of NCCL's schemas, by their numbers.
@@ -101,9 +64,6 @@ class nccl_payloads {
     scatter = 18
   };
 
-  static bool is_nccl(nvtx_domain const* domain) noexcept {
-    return domain != nullptr && domain->name == "NCCL";
-  }
   static atomic<std::uint8_t>& place_of(std::uint64_t schema) noexcept {
     static atomic<std::uint8_t> places[max_schemas];  // of the bytes, and 1
     return places[schema - nvtx::first_schema];

@@ -32,8 +32,7 @@ struct event {
 /// What NVTX returns for a range without a level: NVTX_NO_PUSH_POP_TRACKING.
 inline constexpr int no_level = -2;
 
-/// NvtxExportTableID and NvtxCallbackModule.
-inline constexpr std::uint32_t callbacks_table = 1;
+/// NvtxCallbackModule.
 enum class module_id : int { core = 1, core2 = 5 };
 
 /// NvtxCallbackIdCore.
@@ -63,42 +62,6 @@ enum class core2_id : unsigned {
   create_domain = 12,
   create_domain_wide = 13,
   destroy_domain = 14
-};
-
-using function = void (*)();
-
-/// NvtxExportTableCallbacks: where one module of the program keeps its pointers to the tool.
-struct export_callbacks {
-  std::size_t struct_size;
-  int (*get_module_table)(module_id module, function*** table, unsigned* last);
-};
-
-/// NvtxGetExportTableFunc_t.
-using export_table_function = void const*(std::uint32_t table);
-
-/// NVTX_EXT_PAYLOAD_MODULEID: the extension by which NCCL ends its ranges and describes them.
-inline constexpr std::uint16_t payload_extension = 2;
-
-/// NVTX3EXT_CBID_*: slots of that extension's functions.
-enum class payload_id : std::size_t { add_schema = 0, push = 3, pop = 4, start = 5, end = 6 };
-
-/// nvtxExtModuleSegment_t.
-struct extension_segment {
-  std::size_t number;
-  std::size_t slot_count;
-  std::intptr_t* slots;  // functions of the tool
-};
-
-/// nvtxExtModuleInfo_t: an extension of one module of the program.
-struct extension {
-  std::uint16_t version;
-  std::uint16_t struct_size;
-  std::uint16_t which;
-  std::uint16_t compatibility;
-  std::size_t segment_count;
-  extension_segment* segments;
-  void* get_export_function;
-  void const* about;
 };
 
 }  // namespace nvtx

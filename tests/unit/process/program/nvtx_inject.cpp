@@ -1,6 +1,7 @@
 // A library that NVTX_INJECTION64_PATH names: Strata for programs that know nothing of it.
-#include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/strata.hpp>
+
+#include "../../../../tools/inject/nvtx_injection.hpp"
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     strata::detail::nvtx::export_table_function* get_table) {
