@@ -38,9 +38,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#if !defined(__GNUC__)
-#include <atomic>
-#endif
 
 #include <strata/c.h>
 #include <strata/collect/cpu/perf_events.hpp>

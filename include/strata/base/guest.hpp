@@ -102,10 +102,8 @@ struct file_identity {
 
   file_identity() = default;
   /// Of an open file.
-  explicit file_identity([[maybe_unused]] std::FILE* stream) noexcept {
-    *this = file_identity(::fileno(stream));
-  }
-  explicit file_identity([[maybe_unused]] int descriptor) noexcept {
+  explicit file_identity(std::FILE* stream) noexcept { *this = file_identity(::fileno(stream)); }
+  explicit file_identity(int descriptor) noexcept {
     struct stat found {};
     if (::fstat(descriptor, &found) == 0) *this = file_identity(found);
   }

@@ -9,10 +9,6 @@
 #include <cstdint>
 #include <cstring>
 
-#if !defined(__GNUC__)
-#include <math.h>
-#endif
-
 STRATA_BEGIN_LIGHT
 namespace detail {
 
@@ -20,11 +16,7 @@ namespace detail {
 // std::isnan and std::isfinite are constants in the functions of the program; the bits of the
 // number are not. By reference: compilers may also assume that no argument is NaN.
 
-#if defined(__GNUC__)
 inline constexpr double not_a_number = __builtin_nan("");
-#else
-inline constexpr double not_a_number = NAN;
-#endif
 
 /// The number without its sign, as its bits; more than those of infinity for NaN.
 inline std::uint64_t magnitude_bits(double const& value) noexcept {
@@ -78,13 +70,8 @@ inline double share_of(double const& part, double const& whole) noexcept {
   return smaller(part / whole, 1.0);
 }
 
-#if defined(__GNUC__)
 inline double rounded_down(double value) noexcept { return __builtin_floor(value); }
 inline double square_root(double value) noexcept { return __builtin_sqrt(value); }
-#else
-inline double rounded_down(double value) noexcept { return ::floor(value); }
-inline double square_root(double value) noexcept { return ::sqrt(value); }
-#endif
 
 }  // namespace detail
 STRATA_END

@@ -29,7 +29,7 @@ inline void end_with_program() noexcept {
 /// Does a thing in a thread of Strata's own, that of a call which may never come back. The thread
 /// is not waited for: what it uses has to live as long as the process. Threads: any.
 /// Returns: false where no thread can be started.
-inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
+inline bool do_apart(apart_work& what) noexcept {
   pthread_t made{};
   void* (*const run)(void*) = [](void* context) -> void* {
     name_thread("strata-drain");

@@ -183,7 +183,7 @@ class cuda_watch : uncopied {
 
   /// Ends the thread. Returns: false where it is in a call that does not come back within so many
   /// ms. Requires: nothing is waited for any more.
-  bool stop([[maybe_unused]] std::uint32_t patience_ms) noexcept {
+  bool stop(std::uint32_t patience_ms) noexcept {
     stop_.make();
     deadline patience(std::int64_t{patience_ms} * 1'000'000 + 2 * period_ns);
     for (unsigned turn = 0; !ended_.load(); ++turn) {

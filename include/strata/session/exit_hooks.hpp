@@ -164,7 +164,7 @@ class exit_hooks {
   /// The watcher, the thread that waits for signals, makes the report, and this one waits for it.
   /// Where the report stands still, it waits for a lock that this thread holds: it is given up.
   /// Returns: false where there is no such thread, and this one may make the report.
-  static bool leave_to_watcher([[maybe_unused]] ending how) noexcept {
+  static bool leave_to_watcher(ending how) noexcept {
     hooks& all = instance();
     if (all.watches.load()) {
       int nothing = 0;

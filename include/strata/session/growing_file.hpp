@@ -110,7 +110,7 @@ class growing_file : uncopied {
   static constexpr std::uint64_t max_kept_room = std::uint64_t{64} << 20;
 
   /// The report that begins there is whole: from now on it is read, and not the pieces alone.
-  void mark_finished([[maybe_unused]] std::uint64_t report_begin) {
+  void mark_finished(std::uint64_t report_begin) {
     constexpr auto kind = static_cast<char>(recording_part::profile);
     if (pwrite(fileno(file_), &kind, 1, static_cast<off_t>(report_begin)) != 1) out_->fail(errno);
   }

@@ -15,7 +15,7 @@ class borrowed_variable : uncopied {
   ~borrowed_variable() { give_back(); }
 
   /// Returns: false where memory is short. Requires: it is not set.
-  bool set([[maybe_unused]] char const* name, [[maybe_unused]] std::string const& value) {
+  bool set(char const* name, std::string const& value) {
     give_back();
     text_ = sentence(name) << "=" << value;
     if (!set_variable(name, value.c_str())) return false;

@@ -87,7 +87,7 @@ class open_folder : uncopied {
   /// path elsewhere. Empty where nobody does. Good are directories of this user and of root, and
   /// such as /tmp (the sticky bit). For root all others are good where not everybody may write:
   /// containers run as root, in directories of the user who began them.
-  static std::string objection([[maybe_unused]] std::string const& path) {
+  static std::string objection(std::string const& path) {
     long const user = static_cast<long>(::geteuid());
     std::string folder = path.empty() || path.front() != '/' ? "." : "/";
     struct stat last {};

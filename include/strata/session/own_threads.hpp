@@ -39,7 +39,7 @@ class owned_thread {
       pthread_join(id_, nullptr);
   }
   /// As name_thread, by the thread that started it, before anybody looks.
-  void name([[maybe_unused]] char const* name) noexcept {
+  void name(char const* name) noexcept {
     if (runs_) pthread_setname_np(id_, name);
   }
   /// Nobody waits for it from now on.
@@ -72,9 +72,7 @@ class stop_request {
 };
 
 /// Names the calling thread, one of Strata's, in debuggers and in /proc: 15 bytes at most.
-inline void name_thread([[maybe_unused]] char const* name) noexcept {
-  pthread_setname_np(pthread_self(), name);
-}
+inline void name_thread(char const* name) noexcept { pthread_setname_np(pthread_self(), name); }
 
 /// Does a thing in a thread of its own that opens files beside the program: in a table of
 /// descriptors of its own, where the kernel has such (Linux 5.9), so that neither takes a number

@@ -5,9 +5,7 @@
 
 #include <strata/profile.hpp>
 
-#if defined(__GNUC__)
 #include <cxxabi.h>
-#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -16,16 +14,12 @@ namespace detail {
 inline std::string demangled_text(std::string const& mangled) {
   // Without this test the demangler takes the C name `f` for the type float.
   if (mangled.compare(0, 2, "_Z") != 0) return {};
-#if defined(__GNUC__)
   int status = 0;
   char* const text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
   if (text == nullptr) return {};
   std::string result = status == 0 ? text : "";
   std::free(text);
   return result;
-#else
-  return {};
-#endif
 }
 
 /// Past the bracket that closes the one at `index`, or the end. Operators like `->` and comparisons

@@ -58,8 +58,6 @@ struct perf_system {
   static perf_system const& real() noexcept;
 };
 
-#if defined(SYS_perf_event_open)
-
 struct linux_perf {
   static int open(perf_attributes const& what, int thread, int leader) noexcept {
     constexpr unsigned long close_on_exec = 8;
@@ -104,20 +102,6 @@ struct linux_perf {
   }
   STRATA_DETAIL_END_CODE
 };
-
-#else
-
-struct linux_perf {
-  static int open(perf_attributes const&, int, int) noexcept { return -ENOSYS; }
-  static int enable(int) noexcept { return -ENOSYS; }
-  static long read(int, void*, std::size_t) noexcept { return -ENOSYS; }
-  static void close(int) noexcept {}
-  static std::uint64_t number(int) noexcept { return 0; }
-  static int paranoid() noexcept { return perf_system::no_paranoid; }
-  static vec<int> threads() { return {}; }
-};
-
-#endif
 
 inline perf_system const& perf_system::real() noexcept {
   static constexpr perf_system calls{

@@ -48,7 +48,6 @@ class step_usage {
   static constexpr std::int64_t min_steps = 256;
 
   static bool read(usage& made) noexcept {
-#if defined(RUSAGE_THREAD)
     rusage used;
     if (getrusage(RUSAGE_THREAD, &used) != 0) return false;
     auto const ns = [](timeval const& time) {
@@ -58,10 +57,6 @@ class step_usage {
     made.voluntary = static_cast<std::uint32_t>(used.ru_nvcsw);
     made.involuntary = static_cast<std::uint32_t>(used.ru_nivcsw);
     return true;
-#else
-    (void)made;
-    return false;
-#endif
   }
 
   usage before_;
