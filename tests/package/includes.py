@@ -43,7 +43,7 @@ COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/k
 
 # What a range runs in the functions of the program has the program's flags; every other header is exact under
 # -ffast-math, which is what STRATA_BEGIN and STRATA_BEGIN_SWITCH see to.
-LIGHT = """annotate/attributes annotate/process base/console base/containers base/environment base/memory base/numbers base/threads base/vec
+LIGHT = """annotate/attributes annotate/process base/console base/containers base/deadline base/environment base/memory base/numbers base/threads base/vec
     base/vocabulary inherit nvtx range strata base/macros""".split()
 
 STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charconv chrono cinttypes climits cmath

@@ -1,4 +1,4 @@
-#include <strata/base/threads.hpp>
+#include <strata/base/deadline.hpp>
 
 #include <doctest/doctest.h>
 

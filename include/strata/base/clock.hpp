@@ -1,12 +1,14 @@
 #ifndef STRATA_BASE_CLOCK_HPP
 #define STRATA_BASE_CLOCK_HPP
 
+#include <strata/base/deadline.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 
 #include <time.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
@@ -25,7 +27,6 @@ inline std::int64_t monotonic_ns() noexcept {
 /// For how long the machine has been suspended so far, in ns: monotonic_ns() stands still then.
 /// Only the difference of two is known.
 inline std::int64_t suspended_ns() noexcept {
-#if defined(CLOCK_BOOTTIME)
   std::int64_t least = INT64_MAX;
   for (int i = 0; i < 3; ++i) {
     std::int64_t const before = monotonic_ns();
@@ -35,9 +36,6 @@ inline std::int64_t suspended_ns() noexcept {
     least = smaller(least, found);  // a thread may wait between the two
   }
   return least;
-#else
-  return 0;
-#endif
 }
 
 /// Units: ns since 1970; the clock that CUPTI stamps its records with on Linux.
@@ -60,9 +58,9 @@ class tick_source {
       : counter_(has_steady_counter(clock_file)) {}
 
   std::int64_t now() const noexcept {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__)
     if (counter_) return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
-#elif defined(__aarch64__) && defined(__GNUC__)
+#elif defined(__aarch64__)
     if (counter_) {
       std::int64_t ticks;
       asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
@@ -83,22 +81,24 @@ class tick_source {
  private:
   STRATA_DETAIL_COLD static std::int64_t steady_ns() noexcept { return monotonic_ns(); }
 
-  static bool has_steady_counter([[maybe_unused]] char const* clock_file) noexcept {
-#if defined(__x86_64__) && defined(__GNUC__)
+  static bool has_steady_counter(char const* clock_file) noexcept {
+#if defined(__x86_64__)
     unsigned a = 0;
     unsigned b = 0;
     unsigned c = 0;
     unsigned d = 0;
     bool const invariant = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
     return invariant && kernel_uses_tsc(clock_file);
-#elif defined(__aarch64__) && defined(__GNUC__)
+#elif defined(__aarch64__)
+    (void)clock_file;
     return true;
 #else
+    (void)clock_file;
     return false;
 #endif
   }
 
-  static bool kernel_uses_tsc([[maybe_unused]] char const* clock_file) noexcept {
+  static bool kernel_uses_tsc(char const* clock_file) noexcept {
     std::FILE* const file = std::fopen(clock_file, "re");
     if (file == nullptr) return false;
     char name[16] = {};

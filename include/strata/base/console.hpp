@@ -6,6 +6,7 @@
 // the stream. So text is written past the stream, and text that is not taken in time is dropped and
 // counted.
 
+#include <strata/base/deadline.hpp>
 #include <strata/base/threads.hpp>
 
 #include <cerrno>

@@ -1,6 +1,7 @@
 #ifndef STRATA_BASE_CONTAINERS_HPP
 #define STRATA_BASE_CONTAINERS_HPP
 
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 
 #include <string>

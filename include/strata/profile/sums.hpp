@@ -1,6 +1,7 @@
 #ifndef STRATA_PROFILE_SUMS_HPP
 #define STRATA_PROFILE_SUMS_HPP
 
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
@@ -134,12 +135,7 @@ class duration_statistics {
     // 64 linear parts an octave: values below 128 ns are exact.
     if (duration < 128) return duration < 0 ? 0 : static_cast<std::size_t>(duration);
     auto const value = static_cast<std::uint64_t>(duration);
-    unsigned octave = 0;
-#if defined(__GNUC__)
-    octave = 57u - static_cast<unsigned>(__builtin_clzll(value));
-#else
-    for (auto rest = value; rest >= 128; rest >>= 1) ++octave;
-#endif
+    unsigned const octave = 57u - static_cast<unsigned>(__builtin_clzll(value));
     return 64u * octave + static_cast<std::size_t>(value >> octave);
   }
   static std::int64_t fine_middle(std::size_t bucket) noexcept {

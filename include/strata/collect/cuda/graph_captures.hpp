@@ -3,6 +3,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/profile/records.hpp>
 
 #include <limits>

@@ -2,6 +2,7 @@
 #define STRATA_COLLECT_HOST_NODE_TABLE_HPP
 
 #include <strata/base/containers.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/profile/records.hpp>
 
 STRATA_BEGIN

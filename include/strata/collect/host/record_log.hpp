@@ -3,6 +3,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/overflow_names.hpp>
 
@@ -14,8 +15,7 @@ namespace detail {
 
 /// Gives the whole pages of memory that is about to be freed back to the system at once: the C
 /// library keeps what lies between blocks in use.
-inline void give_pages_back([[maybe_unused]] void* memory,
-                            [[maybe_unused]] std::size_t bytes) noexcept {
+inline void give_pages_back(void* memory, std::size_t bytes) noexcept {
   constexpr std::uintptr_t page = 4096;
   auto const begin = reinterpret_cast<std::uintptr_t>(memory);
   std::uintptr_t const first = (begin + page - 1) / page * page;
