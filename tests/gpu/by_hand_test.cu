@@ -10,6 +10,7 @@
 #include "analyse/roofline.hpp"
 #include "analyse/steps.hpp"
 
+#include "counter_tables.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/known_memory.hpp"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "counter_tables.hpp"
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/known_memory.hpp"
 

@@ -9,6 +9,7 @@
 #include <string>
 #include "ceilings/ceiling_kernels.hpp"
 
+#include "counter_tables.hpp"
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/known_kernels.hpp"
 #include "gpu/ratio_kernels.hpp"
