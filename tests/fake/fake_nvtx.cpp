@@ -4,6 +4,7 @@
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
+#include "../../tools/inject/nvtx_injection.hpp"
 #include "fake_state.hpp"
 
 namespace fake {
