@@ -18,7 +18,6 @@
 #include <strata/range.hpp>
 #include <strata/session/problem_log.hpp>
 #include <strata/tables/call_tree.hpp>
-#include <strata/tables/step_analysis.hpp>
 #include <string>
 #include <thread>
 #include <vector>
