@@ -62,7 +62,7 @@ void closes(report_input const& input) {
 /// The place of each finding counts a range once. Returns: the findings that have one twice.
 std::size_t ranges_count_once(report_input const& input) {
   std::size_t with_twice = 0;
-  for (detail::finding_view const& view : detail::view_findings(input.findings, input.steps)) {
+  for (detail::finding_view const& view : detail::view_findings(input.findings, input.analysed)) {
     std::set<std::string> paths;
     for (finding_range const& range : view.found->ranges) paths.insert(range.path);
     CAPTURE(view.place);
