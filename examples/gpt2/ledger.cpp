@@ -43,7 +43,7 @@ strata::vec<strata::byte_need> needs_of_ranges(llm::model const& m, llm::pass co
 void print_mfu(dimensions const& d, llm::model const& m, strata::profile const& recorded) {
   strata::call_tree const whole(recorded);
   strata::call_tree const folded(recorded, strata::folding::by_name);
-  strata::steps_summary const steps = strata::make_steps(recorded, folded, whole.rows());
+  strata::step_analysis const steps = strata::make_steps(recorded, folded, whole.rows());
   double const seconds = steps.mean_ns / 1e9;
   double const peak =
       strata::make_roofline(recorded, folded.rows(), steps, nullptr).rate_of("FP32");
