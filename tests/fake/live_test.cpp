@@ -413,6 +413,7 @@ namespace {
 /// Steps of some ms, in which `a` moves 40 in a us and `b` 10; or the other way round in time.
 /// The host marks them, and the device begins later.
 void run_for_map(int steps, int first_other = 1000, double more = 1.0) {
+  std::int64_t t = strata::detail::realtime_ns();  // where the next sample begins
   for (int i = 0; i < steps; ++i) {
     std::int64_t const begin = strata::detail::realtime_ns();
     bool const other = i >= first_other;
@@ -430,7 +431,7 @@ void run_for_map(int steps, int first_other = 1000, double more = 1.0) {
       rest(5);
     }
     std::int64_t const end = strata::detail::realtime_ns();
-    for (std::int64_t t = begin; t + 70'000 <= end; t += 70'000) {
+    for (; t + 70'000 <= end; t += 70'000) {
       double bytes = 0.0;
       for (std::int64_t ns = t; ns < t + 70'000; ns += 1000) {
         auto const us = at(static_cast<int>((ns - begin) / 1000));
@@ -494,7 +495,7 @@ TEST_CASE("live alone: steps that are others than the map's are counted and said
     REQUIRE(strata::live::attribute_by_map(alone, traced).ok());
     std::string const& about = alone.counters(counter_set::live).about;
     INFO(about);
-    CHECK(misfits(about) >= 6);
+    CHECK(misfits(about) >= 3);
     CHECK(misfits(about) < 11);
     CHECK(fake::says(about, ", the first is step "));
     CHECK(cell(alone, "a", "hbm_bytes").value == doctest::Approx(80'000.0).epsilon(0.08));

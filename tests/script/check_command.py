@@ -450,7 +450,7 @@ def members_of(value):
 for name in ("help.json", "help-ranks.json"):
     for word in sorted(set(members_of(json.loads(pathlib.Path(name).read_text(encoding="utf-8"))))):
         has_topic(word, name)
-causes = (root / "include/strata/tables/steps_summary.hpp").read_text(encoding="utf-8")
+causes = (root / "src/analyse/steps.hpp").read_text(encoding="utf-8")
 bounds = re.findall(r'^    \{"[\w ]+", "([\w-]+)", "', causes, re.M)
 that(len(bounds) >= 6, f"what bounds a step: {bounds}")
 for word in bounds:
