@@ -187,8 +187,11 @@ class explainer {
       if (!list.empty()) list += ", ";
       list += rule.rule;
     }
-    for (auto const& [how, list] : rules)
-      made_.not_examined.push_back(line_of(list + ": " + how + " to run this check", 600));
+    for (auto const& [how, list] : rules) {
+      bool const several = list.find(',') != std::string::npos;
+      std::string const what = several ? " to run these checks" : " to run this check";
+      made_.not_examined.push_back(line_of(list + ": " + how + what, 600));
+    }
   }
 
   void add_problems() {

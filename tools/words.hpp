@@ -33,7 +33,7 @@ inline explained_words const output_words[] = {
     {{"answer"}, "what bounds the step, and which range takes most of it"},
     {{"finding"}, "one cause, over all ranges that have it; the one that gains most comes first"},
     {{"try"}, "the fix of the finding above"},
-    {{"more", "to run this check"},
+    {{"more", "to run this check", "to run these checks"},
      "findings that gain little, and keys of STRATA= to run more checks with"},
     {{"Without this cause"}, "the step without this cause alone, by a replay of the recorded one"},
     {{"since other idle time ends with it"}, "the fix ends waits beside those of its cause"},

@@ -223,8 +223,9 @@ for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", " 
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(re.search(r"^ranges        block\[\*\]: GPU busy [\d.]+ ms, ", text, re.M), f"explain does not say which time:\n{text}")
 that(re.search(r": \d,\d{3} kernels of its own$", text, re.M), f"explain has a count with decimals:\n{text}")
-that(re.search(r"record with counters=findings,kernels=softmax to run this check$", text, re.M),
+that(re.search(r"record with counters=findings,kernels=softmax to run these checks$", text, re.M),
      f"a range's name is no mode of kernels=:\n{text}")
+that("few-blocks: record with counters=findings,kernels=loss to run this check\n" in text, "one check is several")
 that(f" more: strata report {recordings[0]} --formats csv\n" in text
      and f" more: strata report {recordings[0]} --formats json\n" in text,
      f"explain names files that the run did not write:\n{text}")
