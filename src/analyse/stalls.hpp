@@ -84,7 +84,7 @@ struct stall_share {
 /// Units: parts of the warps' time. Some stalls alone may have been counted (`findings` has those
 /// that few passes hold).
 inline stall_share longest_stall(counter_table const* counters, std::size_t row,
-                                 counter_scope scope) noexcept {
+                                 counter_scope scope) {
   stall_share found;
   found.uncounted = 1.0;
   for (metric const& each : metric_list()) {

@@ -103,7 +103,8 @@ class trace_pause {
     (void)trace_.watch(nullptr, nullptr);
   }
   void resume() noexcept {
-    if (std::exchange(resume_trace_, false)) trace_.resume();
+    // What is not traced for want of memory is missing, and the end of memory is said by itself.
+    if (std::exchange(resume_trace_, false)) (void)if_memory_allows([this] { trace_.resume(); });
     if (std::exchange(resume_log_, false)) recorder::instance().record(true);
   }
 
