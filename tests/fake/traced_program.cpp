@@ -50,6 +50,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../ending_threads.hpp"
 #include "../forked_leaks.hpp"
 #include "../patience.hpp"
 #include "fake.hpp"
@@ -448,5 +449,6 @@ int main(int count, char** words) {
     if (!the.run(words[i])) break;
   }
   std::fflush(stdout);
+  test::await_ending_threads();
   return the.exit_code;
 }
