@@ -44,11 +44,29 @@ def chips(cupti):
     return [names[i].decode() for i in range(count)]
 
 
-def open_chip(cupti, chip):
+RANGES, SAMPLING = 0, 1  # what a host object is for
+
+
+def open_chip(cupti, chip, kind=RANGES):
     """The answer, and the host object of a chip."""
-    answer, members = call(cupti.cuptiProfilerHostInitialize, (c.c_int, 0), (c.c_char_p, chip.encode()), (c.c_void_p,),
-                           (c.c_void_p,))
+    answer, members = call(cupti.cuptiProfilerHostInitialize, (c.c_int, kind), (c.c_char_p, chip.encode()),
+                           (c.c_void_p,), (c.c_void_p,))
     return answer, members[3]
+
+
+def passes(cupti, chip, names, kind=RANGES):
+    """How many passes the metrics take together; 0 where the chip lacks one."""
+    host = (c.c_void_p, open_chip(cupti, chip, kind)[1])
+    texts = (c.c_char_p * len(names))(*[name.encode() for name in names])
+    answer, _ = call(cupti.cuptiProfilerHostConfigAddMetrics, host, (c.c_void_p, c.cast(texts, c.c_void_p)),
+                     (c.c_size_t, len(names)))
+    if answer != 0:
+        return 0
+    _, (_, size) = call(cupti.cuptiProfilerHostGetConfigImageSize, host, (c.c_size_t,))
+    image = (c.c_uint8 * size)()
+    place = (c.c_void_p, c.cast(image, c.c_void_p))
+    call(cupti.cuptiProfilerHostGetConfigImage, host, (c.c_size_t, size), place)
+    return call(cupti.cuptiProfilerHostGetNumOfPasses, (c.c_size_t, size), place, (c.c_size_t,))[1][2]
 
 
 def properties(cupti, chip, name):

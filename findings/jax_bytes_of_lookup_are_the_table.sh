@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # JAX 0.8.1, its CPU backend.
 #
-# Guess: "bytes accessed" of an embedding lookup, compiled, are those of the rows that are read, as they are before it is
-# compiled, so that they can stand beside the traffic that counters saw.
+# Guess: "bytes accessed" of an embedding lookup, compiled, are those of the rows that are read, as they are before it
+# is compiled, so that they can stand beside the traffic that counters saw.
 # Behaviour: lowered, 16 rows are read and written; compiled, the whole table is counted, a thousand times as much. A
 # decode step that looks up few tokens in a large vocabulary looks bound by memory where it is not.
 # Seen: table of 50,257 by 768 floats, 16 rows: 99,176 bytes lowered, 154 million compiled

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # JAX 0.8.1 (jax.profiler.trace), its CPU backend.
 #
-# Guess: trace.json.gz names the process that it is of and says when it began, so that the traces of two ranks, or one of
-# them and one of another tool, can stand side by side; and an annotation's numbers are numbers.
-# Behaviour: the process id is 701 in every trace, times begin at 0 with no absolute time beside them, and thread ids are
-# not the system's. Two ranks merged by id lie on top of each other. step_num and every other argument are strings.
+# Guess: trace.json.gz names the process that it is of and says when it began, so that the traces of two ranks, or one
+# of them and one of another tool, can stand side by side; and an annotation's numbers are numbers.
+# Behaviour: the process id is 701 in every trace, times begin at 0 with no absolute time beside them, and thread ids
+# are not the system's. Two ranks merged by id lie on top of each other. step_num and every other argument are
+# strings.
 # Seen: 701 for two processes, keys displayTimeUnit and metadata (highres-ticks), "step_num": "0"
 set -eu
 folder=$(mktemp -d)
@@ -48,6 +49,7 @@ others = sorted(set(traces[0]) - {"traceEvents"})
 numbers = [each["args"]["step_num"] for each in steps[0]]
 latest = max(each["ts"] for rank in steps for each in rank)
 print(processes, others, traces[0]["metadata"], numbers, latest)
-clock = [key for key in json.dumps([others, traces[0]["metadata"]]).lower().split('"') if "base" in key or "start" in key]
+words = json.dumps([others, traces[0]["metadata"]]).lower().split('"')
+clock = [word for word in words if "base" in word or "start" in word]
 sys.exit(0 if len(processes) == 1 and numbers == ["0", "1"] and not clock and latest < 60e6 else 1)
 PY

@@ -55,7 +55,8 @@ def iterations(backward):
     path = folder / f"{backward}.sqlite"
     write(path, backward)
     done = subprocess.run([sys.executable, "-m", "nsys_ai", "skill", "run", "iteration_timing", str(path),
-                           "-p", "marker=step", "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+                           "-p", "marker=step", "--format", "json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
     return [(row["text"], row["heuristic"]) for row in json.loads(done.stdout)]
 
 

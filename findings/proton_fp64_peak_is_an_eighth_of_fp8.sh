@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Triton 3.9.0 (Proton's viewer), llnl-hatchet 2026.2.0.
 #
-# Guess: "util" of a kernel whose FP64 operations run at the A100's published peak (19.5 TFLOP/s) is 1, as it is for FP16
-# (312 TFLOP/s); and a kernel that tells its operations alone has a "util" too.
-# Behaviour: a peak is that of 8 bits divided by the width, so FP64's is 78 TFLOP/s on an A100, and a perfect FP64 kernel is
-# shown at a quarter. Without "bytes" in any kernel the viewer ends with KeyError.
+# Guess: "util" of a kernel whose FP64 operations run at the A100's published peak (19.5 TFLOP/s) is 1, as it is for
+# FP16 (312 TFLOP/s); and a kernel that tells its operations alone has a "util" too.
+# Behaviour: a peak is that of 8 bits divided by the width, so FP64's is 78 TFLOP/s on an A100, and a perfect FP64
+# kernel is shown at a quarter. Without "bytes" in any kernel the viewer ends with KeyError.
 # Seen: util 1.0 for FP16, 0.25 for FP64, KeyError: 'bytes' without bytes
 set -eu
 folder=$(mktemp -d)
@@ -24,7 +24,8 @@ A100 = {"arch": "80", "num_sms": 108, "clock_rate": 1410000, "memory_clock_rate"
 def util(**told):
     metrics = {"time (ns)": 1000000, "count": 1, "device_id": "0", "device_type": "CUDA", **told}
     kernel = {"frame": {"name": "gemm", "type": "function"}, "metrics": metrics, "children": []}
-    root = {"frame": {"name": "ROOT", "type": "function"}, "metrics": {"time (ns)": 0, "count": 0}, "children": [kernel]}
+    root = {"frame": {"name": "ROOT", "type": "function"}, "metrics": {"time (ns)": 0, "count": 0},
+            "children": [kernel]}
     with open("run.hatchet", "w") as file:
         json.dump([root, {"CUDA": {"0": A100}}], file)
     try:
