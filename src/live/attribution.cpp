@@ -45,6 +45,14 @@ samples samples_of(profile const& source) {
   return made;
 }
 
+/// Where the step of that number stands among the recorded ones; their count where it does not.
+std::size_t place_of_step(profile const& source, std::uint32_t step) {
+  std::size_t const place =  // steps are in their order
+      source.steps.count_first([step](step_record const& other) { return other.step < step; });
+  bool const is_there = place < source.steps.size() && source.steps[place].step == step;
+  return is_there ? place : source.steps.size();
+}
+
 bool is_hbm(counter_set const& set, std::size_t counter) {
   return level_of(set.names[counter]) == metric_level::hbm;
 }
@@ -170,13 +178,10 @@ class attribution {
   std::vector<sample_span> times_of_steps() const {
     std::vector<sample_span> made(target_.steps.size(), {INT64_MAX, INT64_MIN});
     detail::launch_index(target_).visit_work([&](auto const& record, std::uint32_t launch) {
-      std::uint32_t const step = target_.launches[launch].step;
       if (record.device != target_.samples.device || record.begin == lost_time) return;
-      auto const at = std::partition_point(  // steps are in their order
-          target_.steps.begin(), target_.steps.end(),
-          [step](step_record const& each) { return each.step < step; });
-      if (at == target_.steps.end() || at->step != step) return;
-      sample_span& time = made[static_cast<std::size_t>(at - target_.steps.begin())];
+      std::size_t const place = place_of_step(target_, target_.launches[launch].step);
+      if (place == made.size()) return;
+      sample_span& time = made[place];
       time = {std::min(time.begin, record.begin), std::max(time.end, record.end)};
     });
     for (std::size_t i = 1; i < made.size(); ++i)
@@ -250,13 +255,10 @@ struct usual_step {
     std::uint32_t const device =
         traced.kernels.empty() ? 0 : std::uint32_t{traced.kernels[0].device};
     detail::launch_index(traced).visit_work([&](auto const& record, std::uint32_t launch) {
-      std::uint32_t const step = traced.launches[launch].step;
-      auto const at =
-          std::partition_point(traced.steps.begin(), traced.steps.end(),
-                               [step](step_record const& each) { return each.step < step; });
-      if (record.device != device || at == traced.steps.end() || at->step != step) return;
-      steps[static_cast<std::size_t>(at - traced.steps.begin())].push_back(
-          {record.begin, std::max(record.end, record.begin + 1), record.node});
+      if (record.device != device) return;
+      std::size_t const place = place_of_step(traced, traced.launches[launch].step);
+      if (place == steps.size()) return;
+      steps[place].push_back({record.begin, std::max(record.end, record.begin + 1), record.node});
     });
     std::map<std::size_t, std::size_t> sizes;
     for (std::vector<work>& each : steps) {
