@@ -4,7 +4,6 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
-#include "ending_threads.hpp"
 #include "listener.hpp"
 
 namespace {
@@ -29,7 +28,6 @@ __attribute__((weak))
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
   int const result = context.run();
-  test::await_ending_threads();
   if (context.shouldExit()) return result;
   if (selected == 0) return 4;
   return result;

@@ -50,7 +50,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../ending_threads.hpp"
 #include "../forked_leaks.hpp"
 #include "../patience.hpp"
 #include "fake.hpp"
@@ -449,6 +448,5 @@ int main(int count, char** words) {
     if (!the.run(words[i])) break;
   }
   std::fflush(stdout);
-  test::await_ending_threads();
   return the.exit_code;
 }
