@@ -138,9 +138,9 @@ class live_sampling {
     if (missed.without_value + misplaced + own_.store.without_room() != 0)
       problems.emplace_back(errc::limit, sentence("live: samples are missing, ")
                                              << own_.store.without_room()
-                                             << " for want of memory (raise log=), and "
+                                             << " since memory was short (raise log=), and "
                                              << missed.without_value + misplaced
-                                             << " without a value or a time that can be");
+                                             << " without a value or a possible time");
     target.samples = own_.store.take();
     target.samples.device = static_cast<std::uint32_t>(device_.load());
     target.samples.only_steps = has_schedule || !target.traced;

@@ -36,7 +36,7 @@ class sample_store {
   std::uint64_t without_room() const noexcept { return without_room_; }
 
   /// `convert(begin, end)` says what the times are by another clock; false: there is no such time.
-  /// Returns: how many samples were left out, also for want of memory.
+  /// Returns: how many samples were left out, also because memory is short.
   template <class Convert>
   std::uint64_t convert(Convert&& convert) noexcept {
     std::uint64_t const before = all_.count;

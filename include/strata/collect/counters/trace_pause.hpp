@@ -103,7 +103,7 @@ class trace_pause {
     (void)trace_.watch(nullptr, nullptr);
   }
   void resume() noexcept {
-    // What is not traced for want of memory is missing, and the end of memory is said by itself.
+    // Where memory is short the trace stays off.
     if (std::exchange(resume_trace_, false)) (void)if_memory_allows([this] { trace_.resume(); });
     if (std::exchange(resume_log_, false)) recorder::instance().record(true);
   }
