@@ -397,6 +397,25 @@ void add_sample(profile& p, detail::counted_sample const& added) {
 
 }  // namespace
 
+TEST_CASE("samples of any numbers are coded and read again") {
+  detail::counted_sample const all[] = {{INT64_MIN, INT64_MAX, {INT64_MIN, 0}},
+                                        {INT64_MAX, INT64_MIN, {INT64_MAX, INT64_MIN}},
+                                        {12'027, 12'028, {0, INT64_MAX}}};
+  device_samples coded;
+  coded.counters = 2;
+  detail::sample_writer writer;
+  for (detail::counted_sample const& each : all) writer.add(coded, each);
+  detail::sample_reader reader(coded);
+  for (detail::counted_sample const& each : all) {
+    detail::counted_sample read;
+    REQUIRE(reader.next(read));
+    CHECK(read.begin == each.begin);
+    CHECK(read.end == each.end);
+    CHECK(read.counts[0] == each.counts[0]);
+    CHECK(read.counts[1] == each.counts[1]);
+  }
+}
+
 TEST_CASE("records whose times cannot be are dropped and counted, and nothing else is lost") {
   using change = void (*)(profile&);
   constexpr std::int64_t far = std::int64_t{1} << 60;

@@ -25,15 +25,20 @@ class sample_writer {
 
   /// Where there is room for most_bytes in `target`, it does not grow.
   void add(device_samples& target, counted_sample const& next) noexcept {
-    number(target, next.begin - before_.end);
-    number(target, (next.end - next.begin) - (before_.end - before_.begin));
+    number(target, difference(next.begin, before_.end));
+    number(target,
+           difference(difference(next.end, next.begin), difference(before_.end, before_.begin)));
     for (std::size_t i = 0; i < target.counters; ++i)
-      number(target, next.counts[i] - before_.counts[i]);
+      number(target, difference(next.counts[i], before_.counts[i]));
     before_ = next;
     ++target.count;
   }
 
  private:
+  /// Wraps, as the reader's sum does: the numbers may be any.
+  static std::int64_t difference(std::int64_t a, std::int64_t b) noexcept {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  }
   static void number(device_samples& target, std::int64_t value) noexcept {
     std::uint64_t code =
         static_cast<std::uint64_t>(value) << 1 ^ (value < 0 ? ~std::uint64_t{0} : 0);
