@@ -55,7 +55,7 @@ struct sampled {
   }
 
   void open() {
-    status done = sampler.choose(profiler_library::get(), 0, interval);
+    status done = sampler.choose(profiler_library::get(), 0, interval, [] { return true; });
     CHECK(fake_sampling_enabled() == 0);
     if (done) done = sampler.begin();
     CAPTURE(done.message());
@@ -105,29 +105,40 @@ TEST_CASE("what is wanted most is chosen of what one pass counts") {
     auto const& chosen = s.sampler.chosen();
     CHECK(chosen.config.passes() == 1);
     CHECK(chosen.set.find("hbm_bytes") != nullptr);
-    CHECK(chosen.set.find("tensor_active_cycles") != nullptr);
     REQUIRE(chosen.left_out.size() == 4);
     CHECK(chosen.left_out[0].key == "nvlink_receive_bytes");
   }
-  SUBCASE("a pass with room for three") {
-    fake_profiler_set_metrics_per_pass(3);
+  SUBCASE("a pass with room for one") {
+    fake_profiler_set_metrics_per_pass(1);
     s.open();
     auto const& chosen = s.sampler.chosen();
-    CHECK(chosen.config.names().size() == 3);
-    CHECK(chosen.set.find("l2_sectors") != nullptr);
-    CHECK(chosen.set.find("sm_active_cycles") == nullptr);
-    CHECK(chosen.left_out[0].key == "sm_active_cycles");
+    CHECK(chosen.config.names().size() == 1);
+    CHECK(chosen.set.find("hbm_read_bytes") != nullptr);
+    CHECK(chosen.set.find("hbm_write_bytes") == nullptr);
+    CHECK(chosen.left_out[0].key == "hbm_write_bytes");
     CHECK(chosen.left_out[0].reason.find("another pass") != std::string::npos);
   }
   SUBCASE("a chip without one of them has the others") {
-    fake_profiler_lack("lts__t_sectors");
+    fake_profiler_lack("nvlrx__bytes");
     s.open();
     auto const& chosen = s.sampler.chosen();
-    CHECK(chosen.set.find("l2_sectors") == nullptr);
-    CHECK(chosen.set.find("sm_active_cycles") != nullptr);
+    CHECK(chosen.set.find("hbm_bytes") != nullptr);
     REQUIRE(chosen.set.absent.size() == 1);
-    CHECK(chosen.set.absent[0].key == "l2_sectors");
+    CHECK(chosen.set.absent[0].key == "nvlink_receive_bytes");
   }
+}
+
+TEST_CASE("a choice ends between two calls of CUPTI where it is not to go on") {
+  sampled s;
+  int calls = 0;
+  int left = 2;
+  status const done = s.sampler.choose(profiler_library::get(), 0, interval, [&] {
+    ++calls;
+    return --left >= 0;
+  });
+  CHECK(done.code() == strata::errc::unavailable);
+  CHECK(calls > 2);
+  CHECK(!s.sampler.is_chosen());
 }
 
 TEST_CASE("a buffer that was full is begun anew, and the time between is a gap") {
@@ -231,7 +242,7 @@ TEST_CASE("each refusal of CUPTI ends in one sentence, and gives back what was t
     CAPTURE(std::string(call));
     sampled s;
     fake_fail(call, 35);
-    status done = s.sampler.choose(profiler_library::get(), 0, interval);
+    status done = s.sampler.choose(profiler_library::get(), 0, interval, [] { return true; });
     if (done) done = s.sampler.begin();
     CHECK(done.code() == errc::not_permitted);
     CHECK(done.message().find(call) != std::string::npos);

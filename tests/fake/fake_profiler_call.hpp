@@ -2,7 +2,10 @@
 #ifndef STRATA_TESTS_FAKE_FAKE_PROFILER_CALL_HPP
 #define STRATA_TESTS_FAKE_FAKE_PROFILER_CALL_HPP
 
+#include <signal.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,6 +28,15 @@ struct size_since {
 
 enum class needs { nothing, driver, initialized };
 
+// Calls that begin something make objects, which are destroyed after the exit handlers that are
+// younger than the first of those calls: what calls the profiler then crashes.
+inline std::atomic<bool> is_profiler_destroyed{false};
+inline void make_profiler_objects() {
+  static struct objects {
+    ~objects() { is_profiler_destroyed = true; }
+  } const made;
+}
+
 /// One call: the lock, the count, the scripted failures, the driver, the size of the parameters.
 class profiler_call {
  public:
@@ -32,6 +44,10 @@ class profiler_call {
   profiler_call(char const* function, Params const* params, std::vector<size_since> const& sizes,
                 needs what)
       : s(the_state()), p(the_profiler()), function_(function) {
+    if (is_profiler_destroyed) raise(SIGSEGV);
+    if (is_one_of(
+            {"cuptiProfilerHostInitialize", "cuptiRangeProfilerEnable", "cuptiPmSamplingEnable"}))
+      make_profiler_objects();
     breaks_ = is_one_of({"cuptiRangeProfilerPushRange", "cuptiRangeProfilerPopRange"});
     of_session_ = is_one_of({"cuptiRangeProfilerEnable", "cuptiRangeProfilerDisable",
                              "cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart",

@@ -170,20 +170,7 @@ class live_sampling {
     for (std::string const& name : chosen.config.names()) set.names.push_back(name);
   }
 
-  /// CUPTI's objects are destroyed after the exit handlers that are younger.
-  static cupti_presence& presence() {
-    static auto* const only = new cupti_presence;
-    return *only;
-  }
-  static void leave_at_exit() {
-    static int const registered = std::atexit([] {
-      if (in_forked_child()) return;
-      void (*const report)() = block().report_at_exit.load();
-      if (report != nullptr) report();
-      presence().end();
-    });
-    (void)registered;
-  }
+  static cupti_presence& presence() { return cupti::profiler::presence(); }
 
   static void* run(void* context) {
     auto& self = *static_cast<live_sampling*>(context);
@@ -278,10 +265,10 @@ class live_sampling {
       return;
     }
     (void)cupti_library::get();
-    leave_at_exit();
     status opened;
     if (!own_.sampler.is_chosen())
-      opened = own_.sampler.choose(library, device_.load(), interval_ns_);
+      opened = own_.sampler.choose(library, device_.load(), interval_ns_,
+                                   [this] { return !stop_.is_made(); });
     if (opened) {
       capture_guard::exclusive const alone(capture_guard::short_patience);
       if (!alone) return;  // again soon
@@ -289,6 +276,7 @@ class live_sampling {
       opened = own_.sampler.begin();
     }
     if (!opened) {
+      if (stop_.is_made()) return;
       own_.problem = {opened.code(), "live: nothing is sampled: " + opened.message()};
       return;
     }

@@ -1,7 +1,8 @@
 #ifndef STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP
 #define STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP
 
-#include <strata/collect/cuda/cupti.hpp>
+#include <strata/annotate/process.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
 
 // The Profiler Host API and the Range Profiler, declared here so that no CUPTI header is needed.
 // tests/package/abi_profiler.cpp holds every size, offset and value against the headers of CUPTI
@@ -318,17 +319,37 @@ struct table {
   result (*range_info)(range_info_params*) = nullptr;
 };
 
+/// Of the profiling functions in this process.
+inline cupti_presence& presence() {
+  static auto* const only = new cupti_presence;
+  return *only;
+}
+
+/// The first call of a function may make objects, which are destroyed after the exit handlers that
+/// are younger: the report comes before, and nothing is called afterwards.
+inline bool leave_at_exit() noexcept {
+  return std::atexit([] {
+           if (in_forked_child() || presence().has_ended()) return;
+           void (*const report)() = block().report_at_exit.load();
+           if (report != nullptr) report();
+           presence().end();
+         }) == 0;
+}
+
 /// Calls `function` with the newest size that the library knows.
-/// Errors: not_implemented where the function is absent.
+/// Errors: not_implemented where the function is absent; not_initialized after the exit began.
 template <class Params>
 result call(result (*function)(Params*), Params& params) noexcept {
   if (function == nullptr) return result::not_implemented;
+  if (presence().has_ended()) return result::not_initialized;
   result code = result::invalid_parameter;
   for (std::size_t const size : Params::sizes) {
     params.struct_size = size;
     code = function(&params);
     if (code != result::invalid_parameter) break;
   }
+  static bool const leaves = leave_at_exit();
+  (void)leaves;
   return code;
 }
 
