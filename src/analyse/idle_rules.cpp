@@ -5,10 +5,12 @@
 #include <strata/tables/kernel_table.hpp>
 #include "device_peaks.hpp"
 #include "gains.hpp"
+#include "kernel_look.hpp"
 #include "rule_context.hpp"
 #include "rules.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -119,12 +121,45 @@ bool is_in_place(rule_context const& run, std::uint32_t row, idle_place scope) n
   return (row == 0) == (scope == idle_place::between_ranges) && !run.migrating[row];
 }
 
+/// Waits of the host in a step, or in the run.
+double waits_in_step(rule_context const& run) noexcept {
+  double all = 0.0;
+  for (std::size_t row = 0; row < run.rows.size(); ++row)
+    all += run.own_launches_per_step(row, run.rows[row].self.synchronizations);
+  return all;
+}
+
+/// What a load or store of a range's kernels takes, where it can only be a page that comes first:
+/// device memory at its limit takes 1,000 to 3,000 cycles. 0 elsewhere. Units: cycles.
+/// Source: 290,000 of a table of managed memory that the host writes each step (H200, CUDA 13.0).
+double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
+  constexpr double least = 20'000.0;  // chosen
+  double const cycles = run.own(row, "stall_long_scoreboard") / run.own(row, "lsu_instructions");
+  return is_finite(cycles) && cycles >= least ? cycles : 0.0;
+}
+
+/// Whether the host is in these ranges for longer than its thread has a CPU in a step, by far.
+bool mostly_sleeps(rule_context const& run, std::vector<candidate> const& seen) noexcept {
+  constexpr double by_far = 2.0;  // chosen
+  if (!(run.cpu.steps > 0.0)) return false;
+  double host_ns = 0.0;
+  for (candidate const& each : seen)
+    if (!each.between)
+      host_ns += run.in.steps.per_step(static_cast<double>(run.rows[each.row].host_self_ns),
+                                       run.rows[each.row].step_host_self_share);
+  return host_ns > by_far * run.cpu.cpu_ns;
+}
+
 /// Idle time of one cause.
 rule_result idle_time_of(rule_context const& run, idle_cause cause,
                          idle_place scope = idle_place::anywhere) {
   rule_result made;
   double const sure = run.sure_idle_part();
   if (!(sure > 0.0)) return made;  // lost work may have filled it
+  // After a wait a host wakes up and launches, however well the program does: a step whose result
+  // it reads ends so. Source: 6 to 9 us (H200, CUDA 13.0).
+  constexpr double least_after_one = 10'000.0;
+  bool const waits_once = cause == idle_cause::wait && waits_in_step(run) <= 1.0;
   idle_work all;
   auto const look = [&](idle_time idle, bool between) {
     if (!between) idle.ns = run.in.steps.own_idle_ns(idle.ns);
@@ -141,11 +176,28 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   };
   for (idle_time const& idle : run.in.steps.idle) look(idle, false);
   for (idle_time const& idle : run.in.steps.idle_between) look(idle, true);
+  if (waits_once && all.ns < least_after_one) return {};
+  if (waits_once)
+    made.advice =
+        "launch the next step before the host waits for this one, where it needs no "
+        "result of it";
   bool const between = scope == idle_place::between_ranges;
   made.title =
       idle_title(run, cause, all) + (between ? ", outside ranges" : "") + between_text(all);
-  // The GPU's work hides no more than it takes.
-  if (cause == idle_cause::host_work && all.ns > run.in.steps.period_busy_ns())
+  if (cause != idle_cause::host_work) return made;
+  bool has_pages = false;
+  for (std::size_t row = 0; row < run.rows.size(); ++row)
+    has_pages = has_pages || cycles_of_pages(run, row) > 0.0;
+  if (has_pages) {
+    made.title += ", or waits for pages of managed memory that kernels use";
+    made.advice = "use pinned memory and one cudaMemcpyAsync, or prefetch (cudaMemPrefetchAsync)";
+  } else if (mostly_sleeps(run, made.candidates)) {
+    made.title = "The GPU is idle for " + time_text(all.ns) + " of " + run.in.steps.one_whole() +
+                 " while the program sleeps or waits for something else" + between_text(all);
+    made.advice =
+        "wait for the GPU by cudaEventSynchronize or cudaStreamSynchronize: who sleeps "
+        "and asks notices the end late";
+  } else if (all.ns > run.in.steps.period_busy_ns())  // the GPU's work hides no more than it takes
     made.advice = between ? "mark what the program does there with a range, and make that "
                             "faster: the GPU has too little work to hide it"
                           : "make it faster, or move it to the GPU, which has too little work "
@@ -178,6 +230,15 @@ double pinned_rate(rule_context const& run, bool to_device) {
   return best * 1e-9 * reachable_use(gpu_unit::pcie);
 }
 
+/// Copies whose beginnings take longer than their bytes do on the bus. Chosen.
+bool are_pieces(copy_time const& copies, double rate) noexcept {
+  constexpr double least_count = 8.0;
+  constexpr double largest = 256 << 10;  // bytes
+  constexpr double most_of_rate = 0.5;
+  return copies.count >= least_count && copies.bytes <= largest * copies.count &&
+         copies.bytes < most_of_rate * rate * copies.ns;
+}
+
 /// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, while no kernel runs for 610 us".
 std::string copies_title(rule_context const& run, copy_time const& downloads,
                          copy_time const& uploads, double alone_ns, bool pageable) {
@@ -185,8 +246,12 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
   auto const text_of = [&](copy_time const& sum, char const* direction) {
     std::string text = bytes_text(sum.bytes) + in_whole(run) + direction +
                        amount_text(sum.count, "copy", "copies");
-    if (sum.ns > 0.0 && sum.bytes >= large * sum.count)
-      text += ", at " + fixed_string(sum.bytes / sum.ns, 1) + " GB/s";
+    bool const in_pieces = are_pieces(sum, pinned_rate(run, sum.to_device));
+    if (in_pieces) text += " of " + bytes_text(sum.bytes / sum.count);
+    constexpr double least_rate = 0.1;  // GB/s: what is slower has hardly a byte
+    bool const has_rate =
+        in_pieces ? sum.bytes > least_rate * sum.ns : sum.bytes >= large * sum.count;
+    if (sum.ns > 0.0 && has_rate) text += ", at " + fixed_string(sum.bytes / sum.ns, 1) + " GB/s";
     return text;
   };
   std::string title;
@@ -200,7 +265,7 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
 enum class host_memory : std::uint8_t { pinned, pageable };
 
 /// Finds the copies that cost time: a pinned one may lie beside kernels or be left out, a pageable
-/// one still has to cross the bus.
+/// one still has to cross the bus. Pieces can be copied together.
 class copy_finder {
  public:
   copy_finder(rule_context const& run, host_memory memory)
@@ -221,7 +286,11 @@ class copy_finder {
     place.ns = alone_ns;
     place.between_ns = alone_ns_[1];
     made_.title += between_text(place);
-    if (!is_pageable_ && alone_ns > steps.period_busy_ns() - steps.period_copies_alone_ns())
+    if (in_pieces_ && !is_pageable_)
+      made_.advice =
+          "copy them together: pack them into one buffer beside which a kernel gathers "
+          "or scatters, or use cudaMemcpyBatchAsync; leave on the GPU what can stay there";
+    else if (!is_pageable_ && alone_ns > steps.period_busy_ns() - steps.period_copies_alone_ns())
       made_.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
     return std::move(made_);
   }
@@ -237,11 +306,15 @@ class copy_finder {
       double const idle_ns = time.in_place ? 0.0 : std::exchange(idle[time.row], 0.0);
       double cost = time.alone_ns + idle_ns;
       if (time.pageable != is_pageable_ || time.in_place || !run_.is_judged(time.row)) continue;
-      double const pinned_ns = time.bytes / rates_[time.to_device ? 1 : 0];
-      if (time.pageable && is_finite(pinned_ns) && time.ns > 0.0)
+      double const rate = rates_[time.to_device ? 1 : 0];
+      double const pinned_ns = time.bytes / rate;
+      bool const in_pieces = are_pieces(time, rate);
+      if ((time.pageable || in_pieces) && is_finite(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
       if (!run_.is_worth(cost)) continue;
+      in_pieces_ = in_pieces && (in_pieces_ || made_.candidates.empty());
       copy_time& sum = all_[time.to_device ? 1 : 0];
+      sum.to_device = time.to_device;
       sum.bytes += time.bytes;
       sum.count += time.count;
       sum.ns += time.ns;
@@ -249,6 +322,8 @@ class copy_finder {
       idle_ns_ += idle_ns;
       candidate seen = run_.candidate_of(time.row, cost);
       seen.between = between;
+      bool const copies_alone = run_.rows[time.row].self.kernels == 0;
+      if (in_pieces && !time.pageable && copies_alone) seen.launches = 1.0 - 1.0 / time.count;
       seen.prove(time.to_device ? "h2d_bytes" : "d2h_bytes", time.bytes, "B");
       seen.prove("gpu_copy_self_ns", time.ns, "ns");
       seen.prove("copies_self", time.count, "");
@@ -261,12 +336,35 @@ class copy_finder {
 
   rule_context const& run_;
   bool is_pageable_;
+  bool in_pieces_ = false;  // all of them
   double rates_[2];
   copy_time all_[2];         // by direction, from the GPU and to it
   double alone_ns_[2] = {};  // in steps, and between them
   double idle_ns_ = 0.0;
   rule_result made_;
 };
+
+/// Managed memory that was allocated before the recording began: its migrations are not recorded,
+/// and the kernels' waits tell of them.
+rule_result pages_by_waits(rule_context const& run) {
+  rule_result made = look_at_counted(
+      run, "lsu_instructions", [&](std::size_t row, double ns) -> std::optional<candidate> {
+        double const cycles = cycles_of_pages(run, row);
+        double const gain =
+            cycles > 0.0 ? run.gains.gain(row, fix_of_kernels().ends_waits(ns)) : 0.0;
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "A load or store takes " + amount_text(std::round(cycles / 1000.0)) +
+                ",000 cycles: pages of managed memory come first, or memory of the host");
+        run.prove_own(seen, "stall_long_scoreboard", "warp cycles");
+        run.prove_own(seen, "lsu_instructions", "instructions");
+        return seen;
+      });
+  made.has_data = true;  // of migrations; the counts are more
+  made.lacks = {};
+  return made;
+}
 
 /// The kernels of one device in a mean step that leave most of its SMs free.
 struct small_kernels {
@@ -370,7 +468,7 @@ rule_result device_copy(rule_context const& run) {
 // Kernels that wait for pages of managed memory, and the host's code that takes them back.
 rule_result managed_memory(rule_context const& run) {
   rule_result made;
-  if (!run.in.source.has_migrations) return made;
+  if (!run.in.source.has_migrations) return pages_by_waits(run);
   std::vector<own_migrations> const own = own_migrations_by_row(run);
   std::vector<double> const idle = idle_of_pages_by_row(run, own);
   own_migrations all;  // of a step

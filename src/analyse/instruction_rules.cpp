@@ -40,6 +40,20 @@ struct unfused_format {
 constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
                                               {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
 
+/// Instructions of threads that add and multiply floating-point numbers.
+double floating_instructions(rule_context const& run, std::size_t row) noexcept {
+  double all = 0.0;
+  for (std::string_view const key :
+       {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma"})
+    all += run.own_or_0(row, key);
+  return all;
+}
+
+// A kernel that instructions bound has to move some of device memory before its instructions are
+// too many for it, and what moves more is near its limit. Parts of HBM's peak; chosen.
+constexpr double least_memory = 0.05;
+constexpr double most_memory = 0.5;
+
 /// Instructions of threads by which integers are divided: a division by what is known when it runs
 /// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
 /// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the
@@ -48,10 +62,7 @@ double dividing_instructions(rule_context const& run, std::size_t row) noexcept 
   constexpr double conversions_by_division = 2.0;
   double const converting = run.own_or_0(row, "conversion_instructions");
   double const special = warp_threads * run.own_or_0(row, "xu_instructions") - converting;
-  double floating = run.own_or_0(row, "flop_fp16") / 2.0;
-  for (unfused_format const& format : unfused_formats)
-    for (std::string_view const key : {format.add, format.mul, format.fused})
-      floating += run.own_or_0(row, key);
+  double const floating = floating_instructions(run, row);
   double const divisions = std::min(special - floating, converting / conversions_by_division);
   return (1.0 + conversions_by_division) * std::max(0.0, divisions);
 }
@@ -154,9 +165,6 @@ rule_result conversions(rule_context const& run) {
 
 rule_result integer_work(rule_context const& run) {
   constexpr double mostly = 0.6;  // of the instructions; chosen
-  // Of HBM: what moves less computes with integers, and what moves more is near its limit; chosen.
-  constexpr double least_memory = 0.05;
-  constexpr double most_memory = 0.5;
   return look_at_counted(
       run, "integer_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row)) return std::nullopt;
@@ -185,6 +193,71 @@ rule_result integer_work(rule_context const& run) {
         run.prove_own(seen, "predicated_on_instructions", "instructions");
         return seen;
       });
+}
+
+rule_result arithmetic_work(rule_context const& run) {
+  constexpr double least_part = 0.4;      // of the instructions; chosen
+  constexpr double each_byte_once = 1.5;  // asked for, of what device memory moves; chosen
+  // A byte: FP32 and memory are busy alike at 7 on an H200. Chosen.
+  constexpr double least_by_byte = 2.0;
+  return look_at_counted(
+      run, "predicated_on_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
+        if (!is_bound_by_instructions(run, row) || is_tensor_kernel(run, row)) return std::nullopt;
+        double const asked = run.own(row, "global_load_bytes") +
+                             run.own_or_0(row, "global_store_bytes") +
+                             run.own_or_0(row, "shared_load_bytes");
+        double const moved = run.own_or_0(row, "hbm_bytes");
+        double const memory = run.load(row).use(gpu_unit::hbm);
+        double const arithmetic =
+            floating_instructions(run, row) + run.own_or_0(row, "conversion_instructions");
+        double const part = part_of(arithmetic, run.own_or_0(row, "predicated_on_instructions"));
+        if (!(asked <= each_byte_once * moved) || arithmetic < least_by_byte * moved ||
+            part < least_part || memory < least_memory || memory > most_memory)
+          return std::nullopt;
+        fix_of_kernels fix;
+        fix.leaves(gpu_unit::issue, 1.0 - part);
+        fix.leaves(gpu_unit::fma, 0.0);
+        fix.leaves(gpu_unit::xu, 0.0);
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "Arithmetic and conversions are " + percent_text(part) + " of the instructions, " +
+                amount_text(arithmetic / moved) + " for a byte that device memory moves once; " +
+                std::string(run.load(row).roof) + " is used for " + run.load(row).percent_text() +
+                " of the time, device memory for " + percent_text(memory));
+        for (std::string_view const key : {"fadd", "fmul", "ffma", "conversion_instructions"})
+          seen.prove_some(key, run.own_or_0(row, key), "instructions");
+        run.prove_own(seen, "predicated_on_instructions", "instructions");
+        run.prove_own(seen, "hbm_bytes", "B");
+        return seen;
+      });
+}
+
+rule_result divergent_addresses(rule_context const& run) {
+  // Of 16 values of a table 32 threads choose 14 different ones: so many turns. Chosen.
+  constexpr double left = 1.0 / 16.0;
+  constexpr double most_barriers = 0.2;  // of the warps' time: this unit has them, too; chosen
+  return look_at_counted(run, "adu_ns", [&](std::size_t row, double) -> std::optional<candidate> {
+    range_limit const& load = run.load(row);
+    if (!load.units.are_whole() || load.units.longest() != gpu_unit::adu ||
+        load.fraction() < latency_use ||
+        run.own_or_0(row, "stall_barrier_share") > 100.0 * most_barriers)
+      return std::nullopt;
+    fix_of_kernels fix;
+    fix.leaves(gpu_unit::adu, left);
+    double const gain = run.gains.gain(row, fix);
+    if (!run.is_worth(gain)) return std::nullopt;
+    candidate seen = run.candidate_of_kernels(
+        row, gain,
+        "The unit of addresses that differ within a warp (ADU) is used for " +
+            percent_text(load.use(gpu_unit::adu)) +
+            " of the time: the threads of a warp read __constant__ memory at different "
+            "indices, or jump to different places");
+    run.prove_own(seen, "adu_ns", "ns");
+    run.prove_own(seen, "issue_ns", "ns");
+    return seen;
+  });
 }
 
 }  // namespace detail

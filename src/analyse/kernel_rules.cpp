@@ -259,6 +259,50 @@ rule_result bank_conflicts(rule_context const& run) {
       });
 }
 
+/// Values that go through shared memory many times, as in a reduction by a tree.
+rule_result shared_work(rule_context const& run) {
+  constexpr double each_byte = 4.0;      // of device memory, so often in shared memory; chosen
+  constexpr double least_memory = 0.05;  // of HBM: what moves less computes in the SMs; chosen
+  constexpr double most_memory = 0.5;    // what moves more is near its limit; chosen
+  constexpr double least_flop = 0.5;     // a byte, from which on they are operands; chosen
+  return look_at_counted(
+      run, "shared_load_bytes", [&](std::size_t row, double) -> std::optional<candidate> {
+        range_limit const& load = run.load(row);
+        gpu_unit const longest = load.units.longest();
+        bool const is_shared = longest == gpu_unit::shared || longest == gpu_unit::lsu;
+        double const moved = run.own_or_0(row, "hbm_bytes");
+        double const shared =
+            run.own(row, "shared_load_bytes") + run.own_or_0(row, "shared_store_bytes");
+        double const memory = load.use(gpu_unit::hbm);
+        if (!is_shared || !load.units.are_whole() || load.fraction() < latency_use ||
+            is_tensor_kernel(run, row) || !(shared > each_byte * moved) ||
+            run.own_or_0(row, "flop") > least_flop * shared || memory < least_memory ||
+            memory > most_memory)
+          return std::nullopt;
+        double const left = moved / shared;  // each byte once
+        double const of_l1 = part_of(load.units[gpu_unit::shared], load.units[gpu_unit::l1]);
+        fix_of_kernels fix;
+        fix.leaves(gpu_unit::shared, left);
+        for (gpu_unit const unit : {gpu_unit::l1, gpu_unit::lsu})
+          fix.leaves(unit, 1.0 - of_l1 * (1.0 - left));
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        double const barriers = run.own_or_0(row, "stall_barrier_share") / 100.0;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "Shared memory moves " + amount_text(shared / moved) +
+                " times the bytes of device memory" +
+                (barriers >= 0.1 ? ", and warps wait for barriers for " + percent_text(barriers) +
+                                       " of their time"
+                                 : std::string()));
+        run.prove_own(seen, "shared_load_bytes", "B");
+        run.prove_own(seen, "shared_store_bytes", "B");
+        run.prove_own(seen, "hbm_bytes", "B");
+        seen.prove_some("stall_barrier_share", run.own_or_0(row, "stall_barrier_share"), "%");
+        return seen;
+      });
+}
+
 rule_result atomics(rule_context const& run) {
   constexpr double least_atomics = 0.08;  // of L2's sectors; chosen
   return look_at_counted(
@@ -283,6 +327,8 @@ rule_result atomics(rule_context const& run) {
 /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.
 rule_result fp64_by_accident(rule_context const& run) {
   constexpr double conversions_by_operation = 0.25;  // chosen
+  // What converts more has another reason: sin and cos reduce few large arguments in FP64.
+  constexpr double most_conversions = 4.0;  // an operation; chosen
   // Of 128 lanes that schedulers fill in a cycle the conversion pipe has 16, on all chips from
   // compute capability 7.0 on ("Arithmetic Instructions", CUDA C++ Programming Guide).
   constexpr double issue_by_conversion = 16.0 / 128.0;
@@ -295,9 +341,10 @@ rule_result fp64_by_accident(rule_context const& run) {
           return std::nullopt;
         fix_of_kernels fix;
         fix.leaves(gpu_unit::fp64, 0.0);
-        fix.leaves(gpu_unit::xu, 0.0);
+        double const part = part_of(most_conversions * operations, conversions);
+        fix.leaves(gpu_unit::xu, 1.0 - part);
         fix.adds(gpu_unit::fma, run.at_roof_ns(run.own(row, "flop_fp64"), "FP32"));
-        double const converting = issue_by_conversion * run.load(row).units[gpu_unit::xu];
+        double const converting = part * issue_by_conversion * run.load(row).units[gpu_unit::xu];
         fix.leaves(gpu_unit::issue,
                    1.0 - part_of(converting, run.load(row).units[gpu_unit::issue]));
         double const gain = run.gains.gain(row, fix);

@@ -87,6 +87,7 @@ rule_result fp64_by_accident(rule_context const& run);
 rule_result uncoalesced(rule_context const& run);
 rule_result register_spills(rule_context const& run);
 rule_result bank_conflicts(rule_context const& run);
+rule_result shared_work(rule_context const& run);
 rule_result few_blocks(rule_context const& run);
 rule_result atomics(rule_context const& run);
 rule_result extra_traffic(rule_context const& run);
@@ -104,6 +105,8 @@ rule_result conversions(rule_context const& run);
 rule_result divergence(rule_context const& run);
 rule_result unfused(rule_context const& run);
 rule_result integer_work(rule_context const& run);
+rule_result arithmetic_work(rule_context const& run);
+rule_result divergent_addresses(rule_context const& run);
 
 // Work that is not spread evenly (balance_rules.cpp).
 rule_result host_memory(rule_context const& run);
@@ -193,6 +196,10 @@ inline constexpr finding_rule finding_rules[] = {
     {"few-blocks", "too few blocks",
      "split the work into more blocks, or run several such kernels at a time", deciding::nothing,
      &few_blocks, finding_part::kernels, true},
+    {"shared-work", "values that go through shared memory again and again",
+     "reduce within warps by shuffles (__shfl_xor_sync, __reduce_add_sync), and only their results "
+     "in shared memory: fewer accesses and fewer barriers",
+     deciding::findings, &shared_work, finding_part::kernels, true},
     {"atomics", "atomics that wait for each other",
      "reduce within warps and blocks first, or spread the atomics over addresses",
      deciding::findings, &atomics, finding_part::kernels, true},
@@ -223,6 +230,14 @@ inline constexpr finding_rule finding_rules[] = {
     {"integer-work", "integer instructions",
      "compute addresses once a loop, divide by constants or powers of two, use 32-bit indices",
      deciding::findings, &integer_work, finding_part::kernels, true},
+    {"arithmetic-work", "arithmetic beside memory that waits",
+     "read what repeats from a table (angles, powers, scales), call fast functions (__expf, "
+     "__sinf, exp2f), or compute on packed pairs",
+     deciding::findings, &arithmetic_work, finding_part::kernels, true},
+    {"divergent-addresses", "addresses that differ within a warp",
+     "read a table by data from shared memory or registers (shuffles): __constant__ memory serves "
+     "one address at a time; replace calls by address and large switches",
+     deciding::findings, &divergent_addresses, finding_part::kernels, true},
     {"extra-traffic", "traffic that is not needed",
      "fuse kernels, or tile so that L2 and L1 keep what is read again", deciding::hbm,
      &extra_traffic, finding_part::kernels},

@@ -68,6 +68,7 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, step_analysi
     case finding_part::copies: {
       double const copies = copies_ns(range.row, steps);
       made.copies = 1.0 - range.cost_ns_per_step / copies;
+      made.launches = 1.0 - range.launches;
       return copies > 0.0;
     }
     case finding_part::launches:

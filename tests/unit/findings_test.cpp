@@ -194,6 +194,25 @@ TEST_CASE("wait-in-step: the host waits and launches only then") {
   answer(p.made).first_is("wait-in-step", "mlp");
 }
 
+TEST_CASE("wait-in-step: one wait a step is none for what a host takes to wake up and launch") {
+  for (std::int64_t const slow : {0, 30}) {
+    CAPTURE(slow);
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        p.now += slow * us / 2;
+        p.kernel_of(at, 100 * us);
+      });
+      p.wait(p.mlp);
+      p.now += slow * us / 2;
+    });
+    answer const a(p.made);
+    finding const* const found = a.find("wait-in-step");
+    CHECK((found != nullptr) == (slow != 0));
+    if (found != nullptr) CHECK(found->advice.find("launch the next step before") == 0);
+  }
+}
+
 TEST_CASE("allocation-in-step: also where the release waits for the device") {
   program p;
   p.run(4, [&] {
@@ -278,6 +297,22 @@ TEST_CASE("host-work: ranges that follow each other have their own parts of an i
   }
 }
 
+TEST_CASE("host-work: a thread that has no CPU for it sleeps") {
+  for (bool const sleeps : {true, false}) {
+    CAPTURE(sleeps);
+    program p;
+    p.run(6, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
+      p.in(p.mlp, [&](std::uint32_t) { p.now += 900 * us; });
+    });
+    for (step_record& step : p.made.steps) step.cpu_ns = sleeps ? 50 * us : step.end - step.begin;
+    answer const a(p.made);
+    a.first_is("host-work", "mlp");
+    CHECK((a.findings()[0].title.find("while the program sleeps") != std::string::npos) == sleeps);
+    CHECK((a.findings()[0].advice.find("wait for the GPU by") == 0) == sleeps);
+  }
+}
+
 TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
   for (bool const pageable : {true, false}) {
     program p;
@@ -298,6 +333,35 @@ TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
     CHECK(shared.find("copy-in-step") == nullptr);
     CHECK(shared.find("pageable-copy") == nullptr);
   }
+}
+
+TEST_CASE("copy-in-step: pieces are to be copied together") {
+  auto const made_of = [](int pieces, std::uint64_t bytes, std::int64_t ns) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.other, [&](std::uint32_t at) {
+        for (int i = 0; i < pieces; ++i) p.copy_of(at, copy_kind::host_to_device, ns, false, bytes);
+      });
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+      p.wait();
+    });
+    return p;
+  };
+  program const many = made_of(200, 16 << 10, 3 * us);  // 5.5 GB/s
+  answer const a(many.made);
+  a.first_is("copy-in-step", "sample");
+  finding const& found = a.findings()[0];
+  CHECK(found.title.find("in 200 copies of 16.0 KiB, at 5.5 GB/s") != std::string::npos);
+  CHECK(found.advice.find("copy them together") == 0);
+  // What the bus takes for all bytes stays, and of the calls one.
+  double const bus_ns = 200.0 * (16 << 10) / 55.0;
+  CHECK(found.cost_ns_per_step == doctest::Approx(200 * 8 * us - bus_ns).epsilon(0.01));
+  CHECK(found.ranges[0].launches == doctest::Approx(1.0 - 1.0 / 200));
+  CHECK(found.predicted_step_ns < 0.75 * a.steps().mean_ns);
+  program const few = made_of(4, 16 << 10, 3 * us);
+  CHECK(answer(few.made).find("copy-in-step")->advice.find("together") == std::string::npos);
+  program const large = made_of(20, 4 << 20, 80 * us);
+  CHECK(answer(large.made).find("copy-in-step")->advice.find("together") == std::string::npos);
 }
 
 TEST_CASE("copies are judged by the device that copied, not by another one of the machine") {
@@ -1045,7 +1109,7 @@ TEST_CASE("rules without their counters say which would decide") {
   p.made.counter_sets.clear();
   answer const a(p.made);
   a.is_silent();
-  CHECK(a.input.findings.undecided.size() == 21);
+  CHECK(a.input.findings.undecided.size() == 24);
   for (undecided_rule const& each : a.input.findings.undecided)
     CHECK(each.needs().substr(0, 9) == "counters=");
   CHECK(answer(one_kernel().made).input.findings.undecided.empty());
@@ -1272,7 +1336,7 @@ TEST_CASE("findings.json has the answer with its evidence, and the console five 
   CHECK(first["path"] == "</script>\n");
   CHECK(first["cost_of_step"].get<double>() > 0.9);
   CHECK(first["evidence"][0]["column"] == "blocks_mean");
-  CHECK(json["undecided"].size() == 21);
+  CHECK(json["undecided"].size() == 24);
   std::string const text = text_of(a, false);
   CHECK(text.find("finding 1: few-blocks: </script>\\n: ") != std::string::npos);
   CHECK(text.find("try:       split the work") != std::string::npos);

@@ -79,7 +79,7 @@ TEST_CASE("fp64-by-accident: the time of the FP64 pipe, where values are convert
 TEST_CASE(
     "fp64-by-accident: conversions leave the issue slots, the operations go to the FMA pipe") {
   program p = one_kernel();
-  p.set(p.attention, double_additions, 1e7);
+  p.set(p.attention, double_additions, 2e7);
   p.use(p.attention, "issue", 0.5);
   for (double const converting : {0.8, 0.96}) {
     p.use(p.attention, "xu", converting);
@@ -105,6 +105,16 @@ TEST_CASE("fp64-by-accident: a conversion for four operations at least") {
   CHECK(cost_of(p.made, "fp64-by-accident") == 0.0);
   p.set(p.attention, double_additions, 0);  // conversions without FP64
   CHECK(cost_of(p.made, "fp64-by-accident") == 0.0);
+}
+
+TEST_CASE("fp64-by-accident: of many conversions four an operation are its own") {
+  program p = one_kernel();  // as sincosf() of few large angles beside conversions of all values
+  p.set(p.attention, double_additions, 2e4);
+  p.use(p.attention, "xu", 0.9);
+  double const conversions = 32.0 * 0.9 * kernel_ns;
+  CHECK(cost_of(p.made, "fp64-by-accident") == 0.0);
+  p.set(p.attention, double_additions, 2.0 * conversions / 4.0);
+  CHECK(cost_of(p.made, "fp64-by-accident") > 0.5 * kernel_ns);
 }
 
 // --- uncoalesced ---
@@ -467,6 +477,44 @@ TEST_CASE("few-blocks: more blocks do not split a chain of one or two warps") {
     for (kernel_record& kernel : p.made.kernels) kernel.block_x = threads + 64;
     CHECK(cost_of(p.made, "few-blocks") == exactly(above(0.25)));
   }
+}
+
+TEST_CASE("shared-work: a tree that reduces in shared memory, no operands of a product") {
+  program p = one_kernel();
+  double const bytes = 0.1 * program::hbm_peak * kernel_ns;
+  auto const tree = [&](program& q) {
+    q.hbm(q.attention, 0.1);
+    q.use(q.attention, "lsu", 0.75);
+    q.set(q.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 4.0 * bytes);
+    q.set(q.attention, "smsp__sass_data_bytes_mem_shared_op_st.sum", 4.0 * bytes);
+    q.l1(q.attention, 0.0, 0.7 * program::l1_peak * kernel_ns);
+  };
+  tree(p);
+  answer const a(p.made);
+  a.first_is("shared-work", "attention");
+  CHECK(a.findings()[0].title.find("Shared memory moves 8 times the bytes of device memory") == 0);
+  CHECK(a.findings()[0].title.find("barriers") == std::string::npos);
+  p.set(p.attention, "smsp__warps_issue_stalled_barrier.sum", 0.3 * 132 * 1e6 * 32);
+  CHECK(answer(p.made).find("shared-work")->title.find("barriers for 30 % of their time") !=
+        std::string::npos);
+  auto const is_silent_with = [&](auto const& change) {
+    program other = one_kernel();
+    tree(other);
+    change(other);
+    CHECK(answer(other.made).find("shared-work") == nullptr);
+  };
+  is_silent_with([&](program& o) {  // operands of a product
+    o.set(o.attention, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 3.0 * bytes);
+  });
+  is_silent_with([&](program& o) {
+    o.set(o.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 1.0 * bytes);
+    o.set(o.attention, "smsp__sass_data_bytes_mem_shared_op_st.sum", 1.0 * bytes);
+  });
+  is_silent_with([](program& o) {
+    o.use(o.attention, "lsu", 0.5);
+    o.l1(o.attention, 0.0, 0.5 * program::l1_peak * kernel_ns);
+  });
+  is_silent_with([](program& o) { o.hbm(o.attention, 0.6); });
 }
 
 // --- atomics ---

@@ -319,6 +319,59 @@ TEST_CASE("integer-work: a special function beside floating-point arithmetic div
   CHECK(title_of(p.made, "integer-work").find("divi") == std::string::npos);
 }
 
+TEST_CASE("arithmetic-work: functions of each value beside memory that waits") {
+  program p = one_kernel();
+  p.use(p.attention, "issue", 0.9);
+  p.hbm(p.attention, 0.23);
+  double const all = 7e9;  // instructions of threads
+  p.set(p.attention, "smsp__sass_inst_executed.sum", all / 32);
+  p.set(p.attention, "smsp__sass_thread_inst_executed.sum", all);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_pred_on.sum", all);
+  double const bytes = 0.23 * program::hbm_peak * kernel_ns;
+  p.set(p.attention, op("ffma"), 0.4 * all);
+  p.set(p.attention, converting, 0.1 * all);
+  answer(p.made).first_is("arithmetic-work", "attention");
+  CHECK(cost_of(p.made, "arithmetic-work") == exactly(above(0.9 * 0.5)));
+  has(title_of(p.made, "arithmetic-work"), "Arithmetic and conversions are 50 % of the");
+  auto const is_silent_with = [&](auto const& change) {
+    program other = p;
+    change(other);
+    answer(other.made).is_silent();
+  };
+  is_silent_with([&](program& o) { o.set(o.attention, op("ffma"), 0.29 * all); });
+  is_silent_with([](program& o) { o.hbm(o.attention, 0.55); });  // near its limit
+  is_silent_with([](program& o) { o.hbm(o.attention, 0.02); });  // computes in registers
+  is_silent_with([&](program& o) {                               // a product: each byte many times
+    o.set(o.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", 2.0 * bytes);
+  });
+  is_silent_with([&](program& o) { o.set(o.attention, shared_loads, 2.0 * bytes); });
+}
+
+TEST_CASE("managed-memory: loads that take as long as a page does, without records of migrations") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.001);
+  p.use(p.attention, "issue", 0.001);
+  p.set(p.attention, stalled("long_scoreboard"), 0.98 * warps);
+  p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.98 * warps / 290'000);
+  answer(p.made).first_is("managed-memory", "attention");
+  has(title_of(p.made, "managed-memory"), "A load or store takes 290,000 cycles");
+  p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.98 * warps / 3'000);
+  CHECK(title_of(p.made, "managed-memory").empty());  // device memory at its limit
+}
+
+TEST_CASE("divergent-addresses: the unit of constants with an index, branches and barriers") {
+  program p = one_kernel();
+  p.use(p.attention, "adu", 0.9);
+  answer(p.made).first_is("divergent-addresses", "attention");
+  CHECK(cost_of(p.made, "divergent-addresses") == exactly(above(0.25)));  // what issues stays
+  has(title_of(p.made, "divergent-addresses"), "(ADU) is used for 90 % of the time");
+  p.set(p.attention, stalled("barrier"), 0.3 * warps);
+  answer(p.made).is_silent();
+  p.set(p.attention, stalled("barrier"), 0);
+  p.use(p.attention, "adu", 0.5);
+  CHECK(cost_of(p.made, "divergent-addresses") == 0.0);
+}
+
 // --- products ---
 
 namespace {
