@@ -4,7 +4,7 @@
 #   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, and for
-#                              other systems; beside unit, the pages in Firefox);
+#                              other systems; beside unit, the pages in Chromium and Firefox);
 #                              the ring readers (what other people open traces with; 1.1 GB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and 12 seconds of each fuzz target, where clang has
@@ -87,7 +87,6 @@ missing() {
 has_libfuzzer() { [ -f "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]; }
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
   if has_ring unit && [ $quick = 0 ]; then
-    command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
     command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
   fi
   if has_ring readers; then
@@ -107,6 +106,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
   if has_ring toolchains; then
+    ! has_ring unit || command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
     ! has_ring unit || command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
@@ -274,7 +274,7 @@ if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import prometheus_client' 2>
 fi
 
 # What checks pages for people who do not see them or have no mouse; without it that part is left out.
-if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
+if has_ring toolchains && has_ring unit && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
     --root-user-action=ignore --target "$root/build/axe" 'axe-playwright-python==0.1.*'
 fi
@@ -362,7 +362,7 @@ total = {"passed": 0, "failed": failures, "skipped": 0}
 optional = {"toolchains.clang", "toolchains.nvcc", "toolchains.firefox_page", "toolchains.firefox_comparison_page", "package.abi", "package.format",
             "toolchains.platforms", "toolchains.device_programs", "toolchains.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
-    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "readers.check_readers",
+    optional |= {"toolchains.check_page", "toolchains.check_comparison_page", "toolchains.check_pictures", "unit.script.check_page_logic", "readers.check_readers",
                  "unit.script.check_schemas", "unit.script.check_fleet_metrics"}
 
 

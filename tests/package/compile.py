@@ -74,6 +74,9 @@ def host(checks, compiler):
         for name, flags in builds:
             jobs.append((f"parity, {mode} {name}", base + ["-std=c++17", define, *flags, "-c", PARITY, "-o",
                                                            f"parity-{mode}-{name}.o"], None))
+    # The strictest program, to which these are headers of the system.
+    jobs.append(("parity, beside system headers", [compiler, "-isystem", INCLUDE, *WARNINGS, "-Weffc++", "-Wold-style-cast", "-std=c++17",
+                                                   MODES["on"], "-fsyntax-only", PARITY], None))
     for program in glob.glob("parity-*") + glob.glob("implementation-*"):
         os.unlink(program)
     checks.all_succeed(jobs)

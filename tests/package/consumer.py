@@ -41,7 +41,7 @@ def tree(folder):
 
 
 def other_compiler():
-    """For half of the consumers: clang++, where it is; it takes half of g++'s time for the implementation."""
+    """For the builds that compile all of src/: clang++, where it is, takes half of g++'s time. pkg_config is g++'s."""
     return {"CXX": "clang++"} if "clang++" in compilers() else {}
 
 
@@ -127,10 +127,32 @@ def install(checks, prefix):
         flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
         checks.that(set(flags) <= {f"-I{where}/include", f"-I{where}/share/pkgconfig/../../include",
                                    "-DSTRATA_ENABLED=1", "-ldl"}, f"{name}: flags", " ".join(flags))
+        reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.strip()
+        checks.that(os.path.exists(reports), f"{name}: pkg-config names the reports", reports)
+
+
+def add_subdirectory(checks, prefix):
+    build = cmake(checks, "add_subdirectory", f"-DSTRATA_SOURCE={ROOT}", **other_compiler())
+    checks.succeeds("installs", ["cmake", "--install", build, "--prefix", "prefix"])
+    checks.that(pathlib.Path("prefix/lib/cmake/engine/engineTargets.cmake").exists(), "exports its own target")
+    commands = (build / "build.ninja").read_text() if (build / "build.ninja").exists() else "-isystem"
+    checks.that("-isystem" in commands, "a subproject's headers are system headers")
 
 
 def find_package(checks, prefix):
-    cmake(checks, "find_package", f"-DCMAKE_PREFIX_PATH={prefix}", **other_compiler())
+    """A large program in two folders that each ask for Strata, and the versions that an installation accepts. A static library
+    brings the one implementation into programs that do not name it."""
+    cuda = nvcc() is not None
+    if not cuda:
+        left_out("CUDA", "no nvcc here")
+    build, units = many(checks, prefix, "find_package", 10, cuda), 10 + 2 * cuda
+    checks.succeeds("builds", ["cmake", "--build", build, "--verbose"])
+    for program in ("consumer", "trimmed", "direct"):
+        runs(checks, build / "app" / program, f"{program}: ")
+        with open(next(pathlib.Path("run").rglob("ranges.csv")), newline="", encoding="utf-8") as file:
+            found = {row["path"] for row in csv.DictReader(file) if row["path"]}
+        checks.that(found == {"work", *(f"work/unit{i}" for i in range(units))}, f"{program}: the ranges of all {units} units",
+                    str(sorted(found)))
     for wanted, accepted in (("0.0", False), ("0.1", True), ("9.0", False)):
         text = f"""cmake_minimum_required(VERSION 3.14...3.31)
 project(versions LANGUAGES NONE)
@@ -144,54 +166,27 @@ find_package(strata {wanted} REQUIRED)
                     asked.stdout + asked.stderr)
 
 
-def add_subdirectory(checks, prefix):
-    build = cmake(checks, "add_subdirectory", f"-DSTRATA_SOURCE={ROOT}")
-    checks.succeeds("installs", ["cmake", "--install", build, "--prefix", "prefix"])
-    checks.that(pathlib.Path("prefix/lib/cmake/engine/engineTargets.cmake").exists(), "exports its own target")
-    commands = (build / "build.ninja").read_text() if (build / "build.ninja").exists() else "-isystem"
-    checks.that("-isystem" in commands, "a subproject's headers are system headers")
+def many(checks, prefix, way, units, cuda=False):
+    """Configures the large program; its implementation is compiled once, however often Strata is asked for."""
+    build = pathlib.Path(way).absolute()
+    shutil.rmtree(build, ignore_errors=True)
+    env = clean_environment(**other_compiler(), **({"CUDACXX": nvcc()} if cuda else {}))
+    checks.succeeds(f"{way}: configures", ["cmake", "-S", SOURCE / "many", "-B", build, *generator(), f"-DWAY={way}", f"-DCOUNT={units}",
+                                           f"-DWITH_CUDA={cuda}", f"-DSTRATA_SOURCE={ROOT}", f"-DCMAKE_PREFIX_PATH={prefix}",
+                                           "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], env=env)
+    commands = json.loads((build / "compile_commands.json").read_text())
+    checks.that(sum(each["file"].endswith("implementation.cpp") for each in commands) == 1,
+                f"{way}: the implementation is compiled once", str(commands))
+    return build
 
 
 def fetch_content(checks, prefix):
-    build = cmake(checks, "fetch_content", f"-DSTRATA_SOURCE={ROOT}", **other_compiler())
+    """It adds the folder as add_subdirectory does, which is built: here the commands are counted."""
+    many(checks, prefix, "add_subdirectory", 2)
+    build = many(checks, prefix, "fetch_content", 2)
     shutil.rmtree("prefix", ignore_errors=True)
     checks.succeeds("installs", ["cmake", "--install", build, "--prefix", "prefix"])
-    checks.that(tree("prefix") == ["bin/consumer"], "installs nothing into its parent", "\n".join(tree("prefix")))
-
-
-def many(checks, prefix):
-    """A large program in two folders that each ask for Strata: one compile of the implementation, which a static library
-    brings into programs that do not name it. FetchContent adds the folder as add_subdirectory does: there the commands
-    are counted, and nothing is built."""
-    cuda = nvcc() is not None
-    if not cuda:
-        left_out("CUDA", "no nvcc here")
-    for way, units in (("find_package", 50), ("add_subdirectory", 2), ("fetch_content", 2)):
-        build = pathlib.Path(way).absolute()
-        shutil.rmtree(build, ignore_errors=True)
-        with_cuda = cuda and units == 50
-        env = clean_environment(**other_compiler())
-        if with_cuda:
-            env["CUDACXX"] = nvcc()
-        checks.succeeds(f"{way}: configures", ["cmake", "-S", SOURCE / "many", "-B", build, *generator(), f"-DWAY={way}",
-                                               f"-DCOUNT={units}", f"-DWITH_CUDA={with_cuda}", f"-DSTRATA_SOURCE={ROOT}",
-                                               f"-DCMAKE_PREFIX_PATH={prefix}",
-                                               "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"], env=env)
-        if way == "fetch_content":
-            commands = json.loads((build / "compile_commands.json").read_text())
-            checks.that(sum(each["file"].endswith("implementation.cpp") for each in commands) == 1,
-                        f"{way}: the implementation is compiled once", str(commands))
-            continue
-        built = checks.succeeds(f"{way}: builds", ["cmake", "--build", build, "--verbose"])
-        compiled = sum(line.count(" -c ") for line in built.stdout.splitlines() if "implementation.cpp" in line)
-        checks.that(compiled == 1, f"{way}: the implementation is compiled once", f"  {compiled} times")
-        units += 2 * with_cuda
-        for program in ("consumer", "trimmed", "direct"):
-            runs(checks, build / "app" / program, f"{way}, {program}: ")
-            with open(next(pathlib.Path("run").rglob("ranges.csv")), newline="", encoding="utf-8") as file:
-                found = {row["path"] for row in csv.DictReader(file) if row["path"]}
-            checks.that(found == {"work", *(f"work/unit{i}" for i in range(units))},
-                        f"{way}, {program}: the ranges of all {units} units", str(sorted(found)))
+    checks.that(not tree("prefix"), "installs nothing into its parent", "\n".join(tree("prefix")))
 
 
 def meson(checks, prefix):
@@ -207,14 +202,6 @@ def meson(checks, prefix):
 
 
 def pkg_config(checks, prefix):
-    meson = pathlib.Path("meson-prefix").absolute()
-    shutil.rmtree("meson", ignore_errors=True)
-    checks.succeeds("meson: configures", ["meson", "setup", "meson", ROOT, f"--prefix={meson}", "-Dtests=disabled",
-                                          "-Dtools=disabled"])
-    checks.succeeds("meson: installs", ["meson", "install", "-C", "meson"])
-    reports = run(["pkg-config", "--variable=reports", "strata"],
-                  env=clean_environment(PKG_CONFIG_PATH=f"{meson}/share/pkgconfig")).stdout.strip()
-    checks.that(os.path.exists(reports), "meson: pkg-config names the reports", reports)
     env = clean_environment(PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig")
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
@@ -234,7 +221,7 @@ def makefile(checks, prefix):
     shutil.copy(SOURCE / "main.cpp", "consumers")
     shutil.copy(SOURCE / "main.cpp", "consumers/main.cu")
     shutil.copytree(SOURCE / "c", "consumers/c")
-    make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"]
+    make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}", *(f"{k}={v}" for k, v in other_compiler().items())]
     built = checks.succeeds("builds", make)
     checks.that(built.stdout.count(" -Wall -O0 -Wextra ") == 3, "flags below the include hold", built.stdout)
     checks.that(tree(folder) == ["Makefile", "consumer", "strata.o", "strata_page_files.hpp", "strata_reports.o"], "nothing else is built", str(tree(folder)))

@@ -920,7 +920,7 @@ class Page:
             [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length)
               .forEach((c, i) => { c.dataset.mark = `figure${i}`; });""")
         figures = self.count("[data-mark]")
-        for name, paper in PAPERS.items():
+        for name, paper in list(PAPERS.items())[:1 if self.path.name == "huge.html" else None]:
             pdf = self.browser.pdf(paper)
             pages = len(re.findall(rb"/Type /Page\b(?!s)", pdf))
             full = height_px / ((paper[1] - 0.8) * 96)
@@ -981,7 +981,9 @@ def check(browser, path, width, dark, axe, wrong):
             each()
         if huge:
             page.fold("Unfold all")
-        for each in (page.check_focus, page.check_print, page.check_rest, page.check_height, page.check_texts):
+        # Paper has one width for every window: one page is printed from a narrow one too.
+        prints = [page.check_print] if width == 1400 or path.name == "gpt2.html" else []
+        for each in (page.check_focus, *prints, page.check_rest, page.check_height, page.check_texts):
             each()
         page.check_width(width)
         if width == 1400 and not huge:
