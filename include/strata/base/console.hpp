@@ -74,7 +74,7 @@ class console {
     if (!take_turn(patience)) return leave_out();
     bool whole = say_left_out(file, patience);
     whole = whole && write(file, text, size, patience);
-    turn_taken_.store(false);
+    turn_.store(0);
     stuck_.store(!whole);
     if (!whole) leave_out();
   }
@@ -88,13 +88,16 @@ class console {
  private:
   static constexpr std::int64_t ns_of_ms = 1'000'000;
 
+  /// A forked child takes the turn of a thread that it does not have.
   static bool take_turn(int patience_ms) noexcept {
     deadline patience(patience_ms * ns_of_ms);
-    while (turn_taken_.exchange(true)) {
+    pid_t const own = getpid();
+    for (;;) {
+      pid_t holder = turn_.load();
+      if (holder != own && turn_.compare_exchange_strong(holder, own)) return true;
       if (!patience.lasts()) return false;
       (void)poll(nullptr, 0, 1);
     }
-    return true;
   }
 
   static bool is_program_stderr() noexcept {
@@ -115,7 +118,7 @@ class console {
     return true;
   }
 
-  STRATA_DETAIL_OF_MODULE static inline atomic<bool> turn_taken_{false};
+  STRATA_DETAIL_OF_MODULE static inline atomic<pid_t> turn_{0};  // the process that prints, or 0
   STRATA_DETAIL_OF_MODULE static inline atomic<bool> stuck_{false};
   STRATA_DETAIL_OF_MODULE static inline atomic<bool> hurried_{false};
   STRATA_DETAIL_OF_MODULE static inline atomic<unsigned> left_out_{0};
