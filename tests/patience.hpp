@@ -9,16 +9,16 @@
 
 namespace test {
 
-/// Returns when `done()` is true; until then `meanwhile()` is called again and again. After 60 s
-/// the program ends, and doctest names the case: other threads may wait for the same, and cannot be
-/// ended.
+/// Returns when `done()` is true; until then `meanwhile()` is called again and again. After ten
+/// minutes the program ends, and doctest names the case: other threads may wait for the same, and
+/// cannot be ended.
 template <class Done, class Meanwhile>
 void await(Done done, Meanwhile meanwhile) {
   auto const begin = std::chrono::steady_clock::now();
   while (!done()) {
     meanwhile();
-    if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(60)) continue;
-    std::fputs("a test waited for 60 s in vain\n", stderr);
+    if (std::chrono::steady_clock::now() - begin < std::chrono::minutes(10)) continue;
+    std::fputs("a test waited for ten minutes in vain\n", stderr);
     std::abort();
   }
 }

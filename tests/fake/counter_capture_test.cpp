@@ -2,6 +2,7 @@
 // destroys a graph meets one that begins or ends CUPTI's session.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -256,7 +257,10 @@ TEST_CASE("the thread's own open capture is not waited for") {
   counting s(hbm_read);
   run_steps(1, step);
   (void)fake_begin_capture(9);
-  CHECK(milliseconds_of([] { run_steps(20, step); }) < 20 * 50);
+  double shortest_ms = 1e9;  // a loaded machine adds its own
+  for (int i = 0; i < 20; ++i)
+    shortest_ms = std::min(shortest_ms, milliseconds_of([] { run_steps(1, step); }));
+  CHECK(shortest_ms < 50);
   CHECK(fake_end_capture(9) != 0);
 }
 
