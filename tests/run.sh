@@ -4,7 +4,7 @@
 #   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, and for
-#                              other systems; beside unit, the pages in Chromium and Firefox);
+#                              other systems; beside unit, the pages in Chromium and Firefox, and how the work of reports grows);
 #                              the ring readers (what other people open traces with; 1.1 GB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and 12 seconds of each fuzz target, where clang has
@@ -285,16 +285,29 @@ if has_ring toolchains && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglan
     --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
 fi
 
+# Without optimisation clang++ takes half of the time of g++. Beside the sanitizers, which clang++ compiles, g++ compiles the
+# tests, and the implementation that most of them use is optimised; what runs on a device is always compiled so.
+compiler=g++
+optimised=(-DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0)
+if [ $((sanitize + full + device)) = 0 ]; then
+  optimised=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1")
+  ! command -v clang++ >/dev/null 2>&1 || compiler=clang++
+fi
+by=()  # the compiler of CXX is CMake's own choice
+if [ -z "${CXX:-}" ]; then
+  by=(-DCMAKE_CXX_COMPILER=$compiler)
+  for cache in build/tests/CMakeCache.txt build/quick/CMakeCache.txt; do  # CMake forgets what else it was told where the compiler changes
+    grep -q "^CMAKE_CXX_COMPILER:[A-Z]*=\(.*/\)\?$compiler\$" $cache 2>/dev/null || rm -f $cache
+  done
+fi
 if [ $quick = 1 ]; then
-  configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
+  configure quick "${by[@]}" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
-  # What is not optimised takes half of its compiler's time; the implementation that most tests use is optimised.
   built=$rings
   # Tests of a device are built where there is one, with --full, and where nothing else is asked for.
   if [ $device = 0 ] && [ $full = 0 ] && [ "$rings" != gpu ]; then built=${rings//gpu/}; fi
-  configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DSTRATA_TEST_FLAGS=-O0 \
-    -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
+  configure tests "${by[@]}" "${optimised[@]}" -DSTRATA_TEST_RINGS="${built//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
   sanitizing=g++
