@@ -59,7 +59,7 @@ void window(attached const& s, std::string const& file, int number, Step step) {
   test::threads_of_before const threads;
   test::touch(file);
   fs::path const last = s / ("out/00" + std::to_string(number) + "/memory.csv");
-  for (int i = 0; i < 10'000 && !fs::exists(last); ++i) {
+  for (int i = 0; i < 100'000 && !fs::exists(last); ++i) {
     step();
     usleep(1000);
   }
@@ -257,7 +257,7 @@ TEST_CASE("counters are read in windows that CUPTI came with") {
       fake::launch_blocks(2);
     });
     fs::path const file = s / ("out/00" + std::to_string(number) + "/counters.csv");
-    for (int i = 0; i < 1'000 && !fs::exists(file); ++i) usleep(1000);
+    for (int i = 0; i < 100'000 && !fs::exists(file); ++i) usleep(1000);
     CHECK(content(file.string()).find(std::string(",work,") + hbm_read + ",64,") !=
           std::string::npos);
   }

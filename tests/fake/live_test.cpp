@@ -41,7 +41,7 @@ void rest(long ms) {
 /// Waits until something is so, as long as a loaded machine needs.
 template <class Condition>
 void await(Condition is_so) {
-  for (int i = 0; i < 3000 && !is_so(); ++i) rest(1);
+  for (int i = 0; i < 100'000 && !is_so(); ++i) rest(1);
   REQUIRE(is_so());
 }
 

@@ -63,7 +63,7 @@ struct triggered : work_folder, strata::session {
   std::string window(int number, char const* last = "memory.csv", int launches = 1) {
     steps_for(110);
     touch();
-    for (int i = 0; i < 10'000 && !fs::exists(file(number, last)); ++i) steps_for(1, launches);
+    for (int i = 0; i < 100'000 && !fs::exists(file(number, last)); ++i) steps_for(1, launches);
     REQUIRE(fs::exists(file(number, last)));
     return content(file(number, "ranges.csv"));
   }
@@ -156,7 +156,7 @@ TEST_CASE("every=N,keep=K: each window has its work and its counters, and none c
     fake::check_tracing(false);
     for (; steps < 100 * number; ++steps) s.step(number);
     for (; steps < 100 * number + 1; ++steps) s.step(number);  // the pass
-    for (int i = 0; i < 5'000 && !fs::exists(s.file(number, "counters_wide.csv")); ++i)
+    for (int i = 0; i < 100'000 && !fs::exists(s.file(number, "counters_wide.csv")); ++i)
       usleep(1000);
     s.threads->await_others();
     std::string const ranges = content(s.file(number, "ranges.csv"));
@@ -188,7 +188,7 @@ TEST_CASE("a graph that was captured between two windows is known in the next on
   REQUIRE(graph != 0);
   fake_graph_t const executable = fake_graph_clone(graph);
   s.touch();
-  for (int i = 0; i < 10'000 && !fs::exists(s.file(2, "memory.csv")); ++i) {
+  for (int i = 0; i < 100'000 && !fs::exists(s.file(2, "memory.csv")); ++i) {
     STRATA_STEP();
     STRATA_RANGE("work");
     (void)fake_graph_launch(executable, 7);
@@ -206,7 +206,7 @@ TEST_CASE("the timeline of each window is in its own directory, and whole") {
     s.steps_for(110);
     s.touch();
     fs::path const timeline = s.file(number, "trace.json");
-    for (int i = 0; i < 10'000 && !fs::exists(timeline); ++i) s.steps_for(1, number);
+    for (int i = 0; i < 100'000 && !fs::exists(timeline); ++i) s.steps_for(1, number);
     contents const found = from_json(content(timeline.string()));
     auto const count = [&](std::string const& category) {
       return std::count_if(found.slices.begin(), found.slices.end(),

@@ -1,5 +1,6 @@
 """Units of both modes in one program, in both link orders; several shared objects and the executable; several
-implementations; one session. "lto": several implementations under link-time optimisation."""
+implementations; one session. "lto": several implementations under link-time optimisation, of which each link is one more
+compilation: for STRATA_TEST_FULL=1."""
 import csv
 import pathlib
 import shutil
@@ -7,6 +8,7 @@ import shutil
 from common import FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, Checks, clean_environment, compilers, run
 
 SOURCE = HERE / "odr"
+HIDDEN = compilers() if FULL else compilers()[-1:]  # what compiles hidden symbols: clang++, where it is
 WORDS = ("range", "scope", "phase", "push")
 
 
@@ -43,7 +45,7 @@ def behaves(checks, what, program, modes):
 
 def implementations(checks):
     """The bodies by compiler and visibility, once for all programs but those of link-time optimisation."""
-    kinds = [kind for kind in (("g++", "default"), ("g++", "hidden"), ("clang++", "hidden")) if kind[0] in compilers()]
+    kinds = [("g++", "default"), *((compiler, "hidden") for compiler in HIDDEN)]
     made = {kind: pathlib.Path("bodies-" + "-".join(kind) + ".o").absolute() for kind in kinds}
     checks.all_succeed([(path.name, [kind[0], "-O0", "-fPIC", f"-fvisibility={kind[1]}", "-std=c++17", f"-I{INCLUDE}",
                                      MODES["on"], "-c", IMPLEMENTATION, "-o", path], None) for kind, path in made.items()])
@@ -55,8 +57,8 @@ def visibility(flags):
 
 
 # How the parts are compiled, and what the linker is given.
-SEVERAL = [(["g++", "-O0"], []), (["g++", "-O0"], ["-static-libstdc++", "-static-libgcc"]), (["g++", "-O0", "-fvisibility=hidden"], []),
-           (["clang++", "-O0", "-fvisibility=hidden"], [])]
+SEVERAL = [(["g++", "-O0"], []), (["g++", "-O0"], ["-static-libstdc++", "-static-libgcc"]),
+           *(([compiler, "-O0", "-fvisibility=hidden"], []) for compiler in HIDDEN)]
 LTO = [(["g++", "-O1", "-flto", "-fvisibility=hidden"], [])]
 
 
@@ -64,8 +66,6 @@ def several_implementations(checks, builds, implementation):
     """Two implementations: in one program, in two shared objects, in a program and in a module that it loads by itself."""
     compiled = {}
     for flags, linked in builds:
-        if flags[0] not in compilers():
-            continue
         key = " ".join(flags)
         folder = compiled.setdefault(key, pathlib.Path(f"several-{len(compiled)}").absolute())
         base = [*flags, "-fPIC", "-std=c++17", f"-I{INCLUDE}", MODES["on"], "-c"]
@@ -91,9 +91,6 @@ def several_implementations(checks, builds, implementation):
                     "in two shared objects": ["main.o", "-Wl,--no-as-needed", "-L.", "-lfirst", "-lsecond", "-Wl,-rpath,$ORIGIN"],
                     "in two modules": ["main.o"],
                     "in the program and two modules": ["main.o", "bodies.o"]}
-        if "-flto" in flags and not FULL:  # each link is one more compilation
-            shared = {}
-            programs = {"in one program": programs["in one program"]}
         for name, how in shared.items():
             checks.succeeds(f"{what}: {name}", how, cwd=folder)
         for number, (where, parts) in enumerate(programs.items()):
@@ -108,12 +105,10 @@ def main(part="plain"):
     if part == "lto":
         several_implementations(checks, LTO, {})
         return checks.end()
-    variants = {
-        "g++": [["g++", "-O0", "-fPIC", "-fvisibility=default"], ["g++", "-O2", "-fPIC", "-fvisibility=hidden"]],
-        "clang++": [["clang++", "-O1", "-fPIC", "-fvisibility=hidden"]],
-    }
+    variants = [["g++", "-O0", "-fPIC", "-fvisibility=default"],
+                *([compiler, "-O2", "-fPIC", "-fvisibility=hidden"] for compiler in HIDDEN)]
     implementation = implementations(checks)
-    for number, variant in enumerate(v for c in compilers() for v in variants[c]):
+    for number, variant in enumerate(variants):
         compiler = variant[0]
         folder = pathlib.Path(f"variant-{number}").absolute()
         shutil.rmtree(folder, ignore_errors=True)

@@ -154,7 +154,7 @@ for compiler in (["gcc"], ["clang", "-shared-libasan"]):
     for words in (["./asan"], ["sh", "-c", "./asan; exit $?"]):
         that("AddressSanitizer" not in ran(4, "--", *words).stderr, f"{words} by {compiler[0]}: ASan complains")
     that("heap-buffer-overflow" in ran(9, "--", "./asan", "x", env={**environment, "ASAN_OPTIONS": "exitcode=9"}).stderr, "ASan does not work")
-child = subprocess.Popen([str(program), "run", "--", "sh", "-c", "echo $$; exec sleep 60"], env=environment, stdout=subprocess.PIPE, universal_newlines=True)
+child = subprocess.Popen([str(program), "run", "--", "sh", "-c", "echo $$; exec sleep 3600"], env=environment, stdout=subprocess.PIPE, universal_newlines=True)
 that(int(child.stdout.readline()) == child.pid, "there is a process in between")
 child.send_signal(signal.SIGTERM)
 that(child.wait() == -signal.SIGTERM, f"a signal ends it by {child.returncode}")
@@ -242,7 +242,7 @@ def attach(code, pid, told=None, **options):
 
 def attached_to(code, told, *words, sleeper="sleep", **more):
     """A process that sleeps, and what is said of it."""
-    child = subprocess.Popen([*map(str, words), sleeper, "60"], env={**environment, **more}, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([*map(str, words), sleeper, "3600"], env={**environment, **more}, stderr=subprocess.DEVNULL)
     try:
         return attach(code, child.pid, told)
     finally:
@@ -263,7 +263,7 @@ that(not pathlib.Path("touched").exists(), "a file is touched that nobody looks 
 shutil.copy(shutil.which("sleep"), "strata")  # its thread has the name of a session's
 told = attached_to(0, None, sleeper="./strata", STRATA="trigger=touched,out=below")
 that(told.endswith(f" begins where its next step ends; its report will be in {here}/below-latest\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
-child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"trigger={here}/none/file"})
+child = subprocess.Popen(["./strata", "3600"], env={**environment, "STRATA": f"trigger={here}/none/file"})
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
 that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")
 if as_nobody:
@@ -286,8 +286,7 @@ if as_nobody:
     pathlib.Path("open").mkdir()
     os.chmod("open", 0o777)
     for wanted, allowed in (("mine", False), ("leads", False), (f"{here}/made", False), ("open/made", True)):
-        child = subprocess.Popen(["./strata", "60"], env={**environment, "STRATA": f"trigger={wanted}"}, **as_nobody)
-        time.sleep(0.3)
+        child = subprocess.Popen(["./strata", "3600"], env={**environment, "STRATA": f"trigger={wanted}"}, **as_nobody)
         told = subprocess.run([str(program), "attach", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         child.kill()
         child.wait()
@@ -356,9 +355,9 @@ if with_stand_ins:
                              env={**with_fakes, **runtime}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     while "ready" not in child.stdout.readline():
         pass
-    time.sleep(0.2)  # it looks at the file ten times a second
+    time.sleep(1)  # it looks at the file ten times a second
     attach(0, child.pid)
-    time.sleep(0.5)  # and needs a moment to see that it was touched
+    time.sleep(2)  # and needs a moment to see that it was touched, longer on a busy machine
     child.send_signal(signal.SIGINT)
     out, err = child.communicate()
     that(child.returncode == 5 and sorted(os.listdir("attached")) == ["001"] and [row["count"] for row in rows("attached/001", "kernels")] == ["4"],
@@ -484,13 +483,13 @@ done = ran(0, "--out", "marked", "host", "--", sys.executable, "forks.py", env=p
 that(done.stdout == "30\n" and done.stderr.count("strata: a forked child has ranges, which are not recorded: start it by exec") == 1
      and done.stderr.count("strata: wrote") == 1, f"forked children: {done.stdout}{done.stderr}")
 that([row["path"] for row in rows("marked", "ranges") if row["path"]] == ["parent"], "forked children are recorded")
-pathlib.Path("waits.py").write_text("import strata, time\nwith strata.range('a'): pass\ntime.sleep(2)\nwith strata.range('late'): pass\n")
+pathlib.Path("waits.py").write_text("import strata, time\nwith strata.range('a'): pass\ntime.sleep(4)\nwith strata.range('late'): pass\n")
 for more, code in (((), 0), (("strict", "step=b"), 3)):  # strict: the exit code is the report's, though it came before
     shutil.rmtree("marked", ignore_errors=True)
     ran(code, "--out", "marked", "--for", "1s", "host", *more, "--", sys.executable, "waits.py", env=python)
     that([row["path"] for row in rows("marked", "ranges")][-1] == "a", "--for records what comes after its report")
 # Ctrl-C: Python ends itself by the signal, after its own end.
-pathlib.Path("loops.py").write_text("import strata, time\nwith strata.range('a'): pass\nprint('in the loop', flush=True)\ntime.sleep(60)\n")
+pathlib.Path("loops.py").write_text("import strata, time\nwith strata.range('a'): pass\nprint('in the loop', flush=True)\ntime.sleep(3600)\n")
 shutil.rmtree("marked")
 child = subprocess.Popen([str(program), "run", "--out", "marked", "host", "--", sys.executable, "loops.py"], env=python, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, universal_newlines=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))

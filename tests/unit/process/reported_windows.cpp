@@ -51,9 +51,9 @@ void serve(std::int64_t index = 0) {
   std::this_thread::sleep_for(1ms);
 }
 
-/// Serves until the file is there; false where it does not come in 10 s.
+/// Serves until the file is there; false where it does not come in 100 s.
 bool serve_until(std::string const& file, std::int64_t index = 0) {
-  for (int i = 0; i < 10'000 && !fs::exists(file); ++i) serve(index);
+  for (int i = 0; i < 100'000 && !fs::exists(file); ++i) serve(index);
   return fs::exists(file);
 }
 
@@ -125,12 +125,12 @@ TEST_CASE("a child that is forked while a report is written ends") {
   }
   int ended = 0;
   int hung = 0;
-  for (int i = 0; i < 3'000 && !fs::exists(s.report("001/memory.csv")) && hung == 0; ++i) {
+  for (int i = 0; i < 100'000 && !fs::exists(s.report("001/memory.csv")) && hung == 0; ++i) {
     std::fflush(nullptr);
     pid_t const child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      alarm(20);
+      alarm(240);
       std::exit(0);  // ends the thread's recorder as well
     }
     int status = 0;
@@ -257,7 +257,7 @@ TEST_CASE("the memory of a window is given back before the next one") {
   std::int64_t const before = used();
   touch(s.file);
   std::int64_t most = before;
-  for (int i = 0; i < 1'000 && !fs::exists(s.report("001/memory.csv")); ++i) {
+  for (int i = 0; i < 100'000 && !fs::exists(s.report("001/memory.csv")); ++i) {
     serve_many();
     most = (std::max)(most, used());
   }
@@ -420,7 +420,7 @@ struct periodic : server {
     }
     char name[8];
     std::snprintf(name, sizeof name, "%03d", number);
-    for (int i = 0; i < 5'000 && !fs::exists(report(name) + "/memory.csv"); ++i)
+    for (int i = 0; i < 100'000 && !fs::exists(report(name) + "/memory.csv"); ++i)
       std::this_thread::sleep_for(1ms);
     threads.await_others();
   }
