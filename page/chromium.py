@@ -41,6 +41,7 @@ class Browser:
         self.events = []
 
     def start(self):
+        self.session, self.rest = None, b""
         to_child, self.write_end = os.pipe()
         self.read_end, from_child = os.pipe()
 
