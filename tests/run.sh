@@ -3,9 +3,9 @@
 #
 #   tests/run.sh               the rings unit, fake, package, host and gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, and for
-#                              other systems; beside unit, the pages in Chromium and Firefox, and how the work of reports grows);
-#                              the ring readers (what other people open traces with; 1.1 GB in build);
+#   tests/run.sh --sanitize    and the ring toolchains (the headers optimised, under LTO and fast math, by clang++ and nvcc, by
+#                              Meson and make, and for other systems; beside unit, the pages in Chromium and Firefox, and
+#                              how the work of reports grows); the ring readers (what other people open traces with; 1.1 GB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
 #                              tests those that make threads), and 12 seconds of each fuzz target, where clang has
 #                              libFuzzer: what continuous integration runs
@@ -77,7 +77,7 @@ missing() {
   header nlohmann/json.hpp || echo nlohmann-json3-dev
   [ $quick = 1 ] || header CLI/CLI.hpp || [ -f .deps/cli11/CLI/CLI.hpp ] || echo libcli11-dev
   have ninja || have make || echo ninja-build
-  if has_ring package; then
+  if has_ring package || has_ring toolchains; then
     have ninja || echo ninja-build
     have make || echo make
     have meson || echo meson
