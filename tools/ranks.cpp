@@ -356,7 +356,7 @@ void print_ranges(strata::rank_comparison const& made) {
 std::string message_text(strata::rank_collective_row const& row) {
   return row.bytes > 0.0 ? strata::detail::bytes_text(row.bytes) : "-";
 }
-/// 171.0 GB/s, 38 % of NVLink.
+/// 171.0 GB/s, 38 % of NVLink; 171.0 GB/s if of 8 ranks, where the communicator is not known.
 std::string bus_text(strata::rank_collective_row const& row) {
   if (!(row.bus_bytes_per_s > 0.0)) return "-";
   std::string text = strata::detail::fixed_string(row.bus_bytes_per_s / 1e9, 1) + " GB/s";
@@ -364,6 +364,7 @@ std::string bus_text(strata::rank_collective_row const& row) {
     text += ", " +
             strata::detail::fixed_string(100.0 * row.bus_bytes_per_s / row.link_bytes_per_s, 0) +
             " % of NVLink";
+  if (row.communicator == 0) text += " if of " + std::to_string(row.ranks) + " ranks";
   return text;
 }
 
@@ -450,6 +451,10 @@ void write_collectives(strata::detail::json_writer& json,
                                json.text("protocol", row.protocol);
                                json.number("bytes", row.bytes);
                                json.integer("ranks", row.ranks);
+                               if (row.communicator == 0)
+                                 json.absent("communicator_ranks");
+                               else
+                                 json.integer("communicator_ranks", row.communicator);
                                json.number("bus_bytes_per_s", row.bus_bytes_per_s);
                                json.number("link_bytes_per_s", row.link_bytes_per_s);
                                json.number("transfer_ns", row.transfer_ns);
@@ -537,6 +542,13 @@ class ranks_command final : public subcommand {
     add_notes(made, summary_.notes);
     std::string const joined = about_clocks(clocks);
     if (!joined.empty()) summary_.notes.push_back(joined);
+    auto const is_assumed = [](strata::rank_collective_row const& row) {
+      return row.bus_bytes_per_s > 0.0 && row.communicator == 0;
+    };
+    if (std::any_of(lists_.collectives.begin(), lists_.collectives.end(), is_assumed))
+      summary_.notes.push_back(
+          "How many ranks a communicator has is not known, so no share of NVLink is shown: record "
+          "with NCCL_PROFILER_PLUGIN=strata.");
     if (made.by_step && is_uneven)
       summary_.notes.push_back("The ranks recorded other steps: those that all have are compared.");
     auto const write = [&](strata::detail::text_writer& out) {

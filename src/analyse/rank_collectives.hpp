@@ -30,11 +30,13 @@ struct rank_collective_row {
   std::int32_t longest_wait_rank = -1;
   std::int32_t least_wait_rank = -1;  ///< the others waited for it
   std::uint32_t ranks = 0;            ///< that took part
-  /// What crosses the link of one rank in one direction while it transfers, as nccl-tests has it;
-  /// NaN where the bytes are not known. Units: bytes a second.
+  std::uint32_t communicator = 0;     ///< ranks that it has; 0: not known
+  /// What crosses the link of one rank in one direction while it transfers, as nccl-tests has it,
+  /// with one communicator of all that took part where its size is not known; NaN where the bytes
+  /// are not known. Units: bytes a second.
   double bus_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
-  /// The most that this link moves; NaN where ranks are of several hosts or the device does not
-  /// tell.
+  /// The most that this link moves; NaN where the communicator is not known, ranks are of several
+  /// hosts or the device does not tell.
   double link_bytes_per_s = std::numeric_limits<double>::quiet_NaN();
 };
 

@@ -60,6 +60,47 @@ class collective_places {
   std::unordered_map<std::string, std::size_t> places_;  // position and 1; 0 is none yet
 };
 
+/// The ranks of a communicator, by the name of a range of NCCL's profiler plugin, such as
+/// `NCCL:Send (1 channel of 8 ranks)`; 0 by another name.
+std::uint32_t ranks_in(std::string_view name) {
+  constexpr std::string_view end = " ranks)";
+  constexpr std::uint32_t max_ranks = 1u << 24;
+  if (!begins_with(name, nccl_domain) || !ends_with(name, end)) return 0;
+  name.remove_suffix(end.size());
+  std::size_t const number = name.find_last_not_of("0123456789") + 1;
+  if (!ends_with(name.substr(0, number), " of ")) return 0;
+  std::uint32_t ranks = 0;
+  for (char const digit : name.substr(number)) {
+    ranks = ranks * 10 + static_cast<std::uint32_t>(digit - '0');
+    if (ranks > max_ranks) return 0;
+  }
+  return ranks;
+}
+
+/// Adds to collectives what the ranges of all paths say: the size of the communicator, where the
+/// ranges below agree. Of several collectives in one range the bytes of each are not known.
+template <class Rows>
+void describe_collectives(rank_run& run, Rows const& rows) {
+  std::unordered_map<std::string, std::uint32_t> sizes;
+  for (auto const& row : rows) {
+    std::string const path(row.path);
+    std::size_t const slash = path.rfind('/');
+    std::uint32_t const ranks =
+        ranks_in(std::string_view(path).substr(slash == path.npos ? 0 : slash + 1));
+    if (ranks == 0) continue;
+    std::uint32_t& size =
+        sizes.emplace(path.substr(0, slash == path.npos ? 0 : slash), ranks).first->second;
+    if (size != ranks) size = 0;
+  }
+  std::unordered_map<std::string, int> kernels;
+  for (rank_collective const& collective : run.collectives) ++kernels[collective.path];
+  for (rank_collective& collective : run.collectives) {
+    auto const size = sizes.find(collective.path);
+    if (size != sizes.end()) collective.communicator = size->second;
+    if (kernels[collective.path] > 1) collective.bytes = not_a_number;
+  }
+}
+
 /// The own work of a range, in ns and in launches.
 struct own_work {
   double ns = 0.0;
@@ -107,6 +148,7 @@ class rank_recording {
     describe();
     find_steps();
     collect_work();
+    describe_collectives(made_, tree_.rows());
     keep_last_steps();
     add_times();
     return std::move(made_);
@@ -284,6 +326,7 @@ class rank_means {
     made_.work_ns.push_back(0.0);
     for (run_row const& row : source_.ranges) add_range(row);
     for (run_kernel const& row : source_.kernels) add_kernel(row);
+    describe_collectives(made_, source_.ranges);
     made_.ranges = work_.take();
     made_.lost_work.push_back(0.0);
     for (rank_range const& range : made_.ranges) {

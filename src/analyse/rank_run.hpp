@@ -24,8 +24,10 @@ struct rank_collective {
   std::string operation{};  ///< all_reduce, ...
   std::string algorithm{};  ///< of its name; empty where that does not tell
   std::string protocol{};
-  /// Of the messages of its range in a mean step, where that is NCCL's own; NaN where not known.
+  /// Of the messages of its range in a mean step, where that has no other collective; NaN where not
+  /// known.
   double bytes = std::numeric_limits<double>::quiet_NaN();
+  std::uint32_t communicator = 0;  ///< its ranks, as NCCL's profiler plugin has them; 0: not known
   std::vector<double> launches =
       {};                         ///< in each sample, those without a time too; empty: not known
   std::vector<double> lost = {};  ///< of these, without a time; empty: none

@@ -642,6 +642,7 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
     for (rank_collective& collective : run.collectives) {
       collective.operation = "all_reduce";
       collective.bytes = 2100.0;
+      collective.communicator = 3;
     }
   }
   std::vector<rank_collective_row> rows = list_collectives(runs);
@@ -654,6 +655,59 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
   rows = list_collectives(runs);
   CHECK(rows[0].bus_bytes_per_s == doctest::Approx(200e9));
   CHECK(std::isnan(rows[0].link_bytes_per_s));
+  runs[2].host = "a";
+  // Of two ranks: 2,100 bytes in 14 ns. Where a rank does not know it, or knows another size, there
+  // is no share of the link.
+  for (rank_run& run : runs)
+    for (rank_collective& collective : run.collectives) collective.communicator = 2;
+  rows = list_collectives(runs);
+  CHECK(rows[0].ranks == 3);
+  CHECK(rows[0].communicator == 2);
+  CHECK(rows[0].bus_bytes_per_s == doctest::Approx(150e9));
+  CHECK(rows[0].link_bytes_per_s == 450e9);
+  for (std::uint32_t const other : {0u, 3u}) {
+    for (rank_collective& collective : runs[1].collectives) collective.communicator = other;
+    rows = list_collectives(runs);
+    CHECK(rows[0].communicator == 0);
+    CHECK(rows[0].bus_bytes_per_s == doctest::Approx(200e9));
+    CHECK(std::isnan(rows[0].link_bytes_per_s));
+  }
+}
+
+TEST_CASE("ranges of NCCL's plugin tell the ranks of a communicator, where they agree") {
+  rank_program p = three_steps();
+  p.made.kernel_names.push_back({"_Z29ncclDevKernel_Broadcast_RINGPv"});
+  auto const call = [&p](std::uint32_t parent, char const* name, double bytes = 0) {
+    std::uint32_t const node = p.node(parent, name);
+    range_record& made = p.call(node, 11'400, 11'410);
+    made.step = 2;
+    if (bytes > 0) p.describe(made).bytes = bytes;
+    return node;
+  };
+  std::uint32_t const reduced = call(root_node, "NCCL:ncclAllReduce", 600);
+  call(reduced, "NCCL:AllReduce RING LL128 (16 channels of 8 ranks)");
+  std::uint32_t const sent = call(root_node, "NCCL:ncclSend", 300);
+  call(sent, "NCCL:Send (1 channel of 2 ranks)");
+  call(sent, "NCCL:Send (1 channel of 4 ranks)");
+  std::uint32_t const odd = call(root_node, "NCCL:ncclReduce", 300);
+  for (char const* const name :
+       {"NCCL:of ranks)", "NCCL:a of 99999999999 ranks)", "x of 3 ranks)", "NCCL:a3 ranks)"})
+    call(odd, name);
+  for (std::uint32_t const node : {reduced, sent, odd})
+    p.kernel_in(2, node, reduce, 11'700 + node, 11'701 + node);
+  p.kernel_in(2, odd, 4, 11'900, 11'910);  // two collectives: whose are the bytes?
+  run_tables file;
+  REQUIRE(tools::read_profile_json(json_of(p.made), file) == "");
+  for (rank_run const& run : {read_rank(file), read_rank(p.made)}) {
+    std::map<std::string, rank_collective> found;
+    for (rank_collective const& each : run.collectives) found[each.path] = each;
+    CHECK(found.at("NCCL:ncclAllReduce").communicator == 8);
+    CHECK(found.at("NCCL:ncclAllReduce").bytes == 200);
+    CHECK(found.at("NCCL:ncclSend").communicator == 0);
+    CHECK(found.at("NCCL:ncclSend").bytes == 100);
+    CHECK(found.at("NCCL:ncclReduce").communicator == 0);
+    CHECK(std::isnan(found.at("NCCL:ncclReduce").bytes));
+  }
 }
 
 TEST_CASE("a rank that took no part in a collective waited for nobody in it") {
