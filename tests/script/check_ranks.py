@@ -245,6 +245,25 @@ that(len(rows) == len(result["collectives"]) and all(row["algorithm"] == row["pr
 that(abs(sum(row["transfer_ns"] for row in rows.values()) - 60000) < 0.01, f"collectives: {rows}")
 that(all(row["communicator_ranks"] is None and row["least_wait_rank"] == 2 and row["operation"] == "all_reduce" for row in rows.values()), f"collectives: {rows}")
 
+
+# A share of the link needs the size of the communicator, which NCCL's plugin tells.
+def send(rank, profile, plugin=""):
+    profile["environment"].update(host="a")
+    profile["devices"][0].update(name="NVIDIA H200")
+    for row in [row for row in profile["ranges"] if row["path"].endswith("NCCL:ncclAllReduce")]:
+        row["collective_bytes"] = 1e7
+        if plugin:
+            profile["ranges"].append({**row, "path": row["path"] + plugin, "kernels_self": 0})
+
+
+told = ranks(1, of_json(late, "sent", send)).stdout
+that(" GB/s if of 4 ranks " in told and "% of NVLink" not in told and told.endswith(
+    "note: How many ranks a communicator has is not known, so no share of NVLink is shown: record with NCCL_PROFILER_PLUGIN=strata.\n"), told)
+told = ranks(1, of_json(late, "plugin", lambda rank, profile: send(rank, profile, "/NCCL:AllReduce RING LL (2 channels of 4 ranks)")),
+             "--json", "plugin.json").stdout
+that(" % of NVLink " in told and "if of" not in told and "How many ranks" not in told, told)
+that(all(row["communicator_ranks"] == 4 for row in json.loads(pathlib.Path("plugin.json").read_text(encoding="utf-8"))["collectives"]), "plugin.json")
+
 # Recordings of other steps: those that all have.
 longer = made("longer", 4, 12, 3, 2, 30000)
 shutil.copy("longer/rank1/profile.strata", "late/rank1")
