@@ -76,8 +76,8 @@ class row_finder {
       add_column(range, name, is_known ? known->unit : ending_unit(name),
                  [&](std::size_t r, double& value) {
                    std::size_t const column = runs_.run(r).column(name);
-                   value = runs_.run(r).sum(*found[r], column);
-                   if (sum != column_sum::amount) value *= runs_.run(r).steps_of(*found[r]);
+                   value = sum == column_sum::amount ? runs_.run(r).sum(*found[r], column)
+                                                     : runs_.run(r).total(*found[r], column);
                    return runs_.run(r).knows(*found[r], column);
                  });
     }

@@ -88,9 +88,20 @@ void add_later(step_time& time, call_times const& times, double steps) {
   add_calls(time, calls, times.median, steps);
 }
 
-void add_kernel(step_time& time, call_times times, double steps) {
-  time.counted += times.count;
-  double const untimed = untimed_launches(times);
+/// Takes a part of calls for all of them. Which of them were the longest and shortest one is not
+/// known then.
+void keep_part(call_times& times, double part) {
+  if (!(part < 1)) return;
+  times.count *= part;
+  times.total *= part;
+  times.min = 0;
+}
+
+/// Adds that part of the launches of a kernel.
+void add_kernel(step_time& time, call_times times, double part, double steps) {
+  time.counted += times.count * part;
+  double const untimed = untimed_launches(times) * part;
+  keep_part(times, part);
   time.may_lack += untimed;
   if (untimed < times.count) {
     times.count -= untimed;
@@ -147,6 +158,12 @@ run_ranges::run_ranges(run_tables const& tables) : tables_(&tables) {
   fold();
 }
 
+double run_ranges::in_steps(run_row const& row) const {
+  std::size_t const share = column("step_share");
+  bool const is_known = share < row.numbers.size() && !is_nan(row.numbers[share]);
+  return is_known && !steps_ms.empty() ? std::clamp(row.numbers[share], 0.0, 1.0) : 1;
+}
+
 void run_ranges::add_ranges() {
   for (run_row const& row : tables_->ranges) {
     if (row.path.empty()) continue;  // the root
@@ -172,7 +189,8 @@ void run_ranges::add_ranges() {
     times.max = number("host_max_ns");
     times.first_count = number("first_step_calls");
     times.first_total = number("first_step_host_ns");
-    range.once = !steps_ms.empty() && times.count > 0 && number("step_share", 1) <= 0;
+    range.once = times.count > 0 && in_steps(row) == 0;
+    if (!range.once) keep_part(times, in_steps(row));
     range.host.counted = times.count;
     add_later(range.host, times, range.once ? 1 : steps());
     all.push_back(std::move(range));
@@ -191,10 +209,13 @@ void run_ranges::add_kernels() {
   path_index const index(all);
   std::vector<run_range*> above;  // by position: the next range around each, or null
   for (run_range const& range : all) above.push_back(index.around(range.path, false));
-  for (run_kernel const& kernel : tables_->kernels)
-    for (run_range* range = index.around(kernel.path, true); range != nullptr;
-         range = above[static_cast<std::size_t>(range - all.data())])
-      add_kernel(range->gpu, kernel.times, steps_of(*range));
+  for (run_kernel const& kernel : tables_->kernels) {
+    run_range* range = index.around(kernel.path, true);
+    double const kept = range != nullptr ? in_steps(*range->rows[0]) : 1;
+    for (; range != nullptr; range = above[static_cast<std::size_t>(range - all.data())])
+      if (double const part = range->once ? 1 : kept; part > 0)
+        add_kernel(range->gpu, kernel.times, part, steps_of(*range));
+  }
 }
 
 void run_ranges::add_counted() {
@@ -222,20 +243,25 @@ void run_ranges::fold() {
   }
   std::stable_sort(order.begin(), order.end(),
                    [](auto const& a, auto const& b) { return a.first < b.first; });
-  for (auto& [path, range] : order) {
-    if (folded.empty() || folded.back().path != path) {
-      folded.emplace_back();
-      folded.back().path = std::move(path);
-      folded.back().once = range->once;
-      folded.back().counted.resize(tables_->counters.size());
+  for (auto group = order.begin(); group != order.end();) {
+    auto const end = std::find_if(group, order.end(), [&path = group->first](auto const& each) {
+      return each.first != path;
+    });
+    run_range& sum = folded.emplace_back();
+    sum.path = group->first;
+    sum.once = std::all_of(group, end, [](auto const& each) { return each.second->once; });
+    sum.counted.resize(tables_->counters.size());
+    for (; group != end; ++group) {
+      run_range const& range = *group->second;
+      if (sum.once == range.once) {  // what is in no step adds nothing to those in steps
+        sum.host.add(range.host);
+        sum.gpu.add(range.gpu);
+      }
+      sum.rows.push_back(range.rows[0]);
+      for (std::size_t set = 0; set < range.counted.size(); ++set)
+        sum.counted[set].insert(sum.counted[set].end(), range.counted[set].begin(),
+                                range.counted[set].end());
     }
-    run_range& sum = folded.back();
-    sum.host.add(range->host);
-    sum.gpu.add(range->gpu);
-    sum.rows.push_back(range->rows[0]);
-    for (std::size_t set = 0; set < range->counted.size(); ++set)
-      sum.counted[set].insert(sum.counted[set].end(), range->counted[set].begin(),
-                              range->counted[set].end());
   }
   // The indices that there was no room for are no range of their own.
   all.erase(std::remove_if(all.begin(), all.end(),
@@ -268,26 +294,30 @@ bool run_ranges::knows(run_range const& range, std::size_t column) const {
   });
 }
 
-double run_ranges::sum(run_range const& range, std::size_t column) const {
-  double total = 0;
+double run_ranges::total(run_range const& range, std::size_t column, bool in_steps_only) const {
+  double all = 0;
   for (run_row const* const row : range.rows)
     if (column < row->numbers.size() && !is_nan(row->numbers[column]))
-      total += row->numbers[column];
-  return total / steps_of(range);
+      all += row->numbers[column] * (in_steps_only && !range.once ? in_steps(*row) : 1);
+  return all;
+}
+
+double run_ranges::sum(run_range const& range, std::size_t column) const {
+  return total(range, column, true) / steps_of(range);
 }
 
 double run_ranges::later_sum(run_range const& range, std::string_view time,
                              std::string_view first_time) const {
   std::size_t const first_column = column(first_time);
-  double const total = sum(range, time) * steps_of(range);
-  double const first = sum(range, first_column) * steps_of(range);
+  double const all = sum(range, time) * steps_of(range);
+  double const first = total(range, first_column);
   bool const is_known =
       !range.once && steps() > 1 &&
       std::all_of(range.rows.begin(), range.rows.end(), [&](run_row const* row) {
         return first_column < row->numbers.size() && !is_nan(row->numbers[first_column]);
       });
-  averaged_steps const averaged{steps_of(range), is_known && total > first};
-  return averaged.mean(total, first);
+  averaged_steps const averaged{steps_of(range), is_known && all > first};
+  return averaged.mean(all, first);
 }
 
 bool run_ranges::counted(run_range const& range, counted_metric const& metric, double& sum) const {

@@ -972,6 +972,38 @@ TEST_CASE("a range outside of steps counts once, not a step") {
   }
 }
 
+TEST_CASE("of a range in steps and outside of them a step has what is in steps") {
+  // Of ten calls of 1 ms eight are in the steps; of the folded parts one is outside of all.
+  auto const with = [](double share) {
+    std::string text =
+        profile_text(std::vector<double>(8, 8.0),
+                     {{"read", 1e6, 1e3, 10,
+                       ",\"host_max_ns\":3e6,\"copied_bytes\":1000,\"first_step_calls\":1,"
+                       "\"first_step_host_ns\":1e6,\"step_share\":" +
+                           std::to_string(share)},
+                      {"part[0]", 1e6, 1e3, 2, ",\"first_step_calls\":0,\"step_share\":0"},
+                      {"part[1]", 1e6, 1e3, 8, ",\"copied_bytes\":400,\"step_share\":1"},
+                      {"setup", 1e6, 0, 1, ",\"first_step_calls\":0,\"step_share\":0"}});
+    return text;
+  };
+  comparison const c = compared(with(0.8), with(0.8));
+  auto const column = [&](char const* path, char const* name) {
+    for (strata::compared_column const& each : c.find(path)->columns)
+      if (each.name == name) return each.before;
+    return -1.0;
+  };
+  REQUIRE(c.find("read") != nullptr);
+  CHECK_FALSE(c.find("read")->once);
+  CHECK(c.find("read")->before_ms == doctest::Approx(1));
+  CHECK(column("read", "calls") == doctest::Approx(1));
+  CHECK(column("read", "copied_bytes") == doctest::Approx(100));
+  CHECK(column("read", "host_max_ns") == doctest::Approx(3e6));  // of a call
+  CHECK_FALSE(c.find("part[*]")->once);
+  CHECK(c.find("part[*]")->before_ms == doctest::Approx(1));
+  CHECK(column("part[*]", "calls") == doctest::Approx(1));
+  CHECK(column("part[*]", "copied_bytes") == doctest::Approx(50));
+}
+
 TEST_CASE("a counted row of many members is refused") {
   std::string values = "{\"m0\":1";
   for (int i = 1; i < 600; ++i) values += ",\"m" + std::to_string(i) + "\":1";
