@@ -223,7 +223,9 @@ class attach_command final : public subcommand {
     }
     if (!touch_or_make(reached(session.trigger))) {
       report_problem(name(), shown,
-                     std::string("It cannot be touched: ") + std::strerror(errno) + ".");
+                     std::string("It cannot be touched: ") + std::strerror(errno) +
+                         "; start the process with a trigger= in a folder that is there, and that "
+                         "it may write to.");
       return exit_code::found;
     }
     print(

@@ -262,8 +262,14 @@ bool write_file(char const* command, std::string const& path,
     return failure == 0 ? "" : std::strerror(failure);
   });
   if (problem.empty()) return true;
-  report_problem(command, path, "It cannot be written: " + problem + '.');
+  report_unwritten(command, path, problem);
   return false;
+}
+
+void report_unwritten(char const* command, std::string const& path, std::string const& problem) {
+  report_problem(command, path,
+                 "It cannot be written: " + problem +
+                     "; name a place that is there, has space, and that you may write to.");
 }
 
 }  // namespace tools

@@ -62,6 +62,9 @@ std::string replace_file(std::string const& path,
 bool write_file(char const* command, std::string const& path,
                 std::function<void(strata::detail::text_writer&)> const& write);
 
+/// Says why a file is not written, and what to do.
+void report_unwritten(char const* command, std::string const& path, std::string const& problem);
+
 }  // namespace tools
 
 #endif  // STRATA_TOOLS_FILES_HPP

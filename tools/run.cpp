@@ -420,7 +420,8 @@ class run_command final : public subcommand {
     set_environment(library.path, beside_musl,
                     is_named ? request + ",library=" + library.path : request);
     (void)execv(program.path.c_str(), program_);
-    std::string why = std::strerror(errno);
+    std::string why = std::string("It cannot be run: ") + std::strerror(errno) +
+                      "; see whether it runs without strata run.";
     if (errno == ENOEXEC) why = "It is no program of this machine: begin a script with #!/bin/sh.";
     if (errno == ENOENT) why = "Its interpreter is missing: see its first line.";
     return refuse_file({program.path, why, exit_code::not_runnable});

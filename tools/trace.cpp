@@ -103,7 +103,7 @@ class trace_command final : public subcommand {
       problem = replace_file(
           out_, [&](std::string const& at) { return write_nsys_tables(at, tables.input()); });
       say_problems(recorded, {}, {});
-      if (!problem.empty()) report_problem(name(), out_, "It cannot be written: " + problem + ".");
+      if (!problem.empty()) report_unwritten(name(), out_, problem);
       return end(problem.empty());
     }
     bool const written = write_file(name(), out_, [&](strata::detail::text_writer& out) {

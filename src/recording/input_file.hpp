@@ -131,7 +131,11 @@ class input_file {
       text.append(part, got);
     }
     if (std::ferror(file_) == 0) return {};
-    return {errc::input_output, std::string("It cannot be read: ") + std::strerror(errno) + '.'};
+    return cannot_read();
+  }
+  static status cannot_read() {
+    return refusal(std::string("It cannot be read: ") + std::strerror(errno) +
+                   "; copy it to another disk, or record again.");
   }
 
  private:
@@ -141,9 +145,10 @@ class input_file {
   static constexpr char const* pipe =
       "It is a pipe or a socket: write what comes out of it to a file, and name that.";
 
-  static status refusal(char const* why) { return {errc::input_output, why}; }
+  static status refusal(std::string const& why) { return {errc::input_output, why}; }
   static status cannot_open() {
-    return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
+    return refusal(std::string("It cannot be opened: ") + std::strerror(errno) +
+                   "; name a file that is there, and that you may read.");
   }
   static status objection(mode_t mode) {
     if (S_ISDIR(mode)) return refusal(directory);

@@ -146,7 +146,7 @@ status read_wanted(input_file const& file, recording_view wanted, std::size_t li
   std::int64_t const report =
       wanted == recording_view::report ? report_position(file.get()) : std::int64_t{0};
   std::int64_t const begin = report != 0 ? report : static_cast<std::int64_t>(size);
-  if (!go_to(file.get(), begin)) return {errc::input_output, "It cannot be read."};
+  if (!go_to(file.get(), begin)) return input_file::cannot_read();
   int const part = std::fgetc(file.get());
   (void)std::ungetc(part, file.get());
   bool const has_pieces = part == static_cast<char>(recording_part::piece);

@@ -265,7 +265,7 @@ told = attached_to(0, None, sleeper="./strata", STRATA="trigger=touched,out=belo
 that(told.endswith(f" begins where its next step ends; its report will be in {here}/below-latest\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
 child = subprocess.Popen(["./strata", "3600"], env={**environment, "STRATA": f"trigger={here}/none/file"})
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
-that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory.\n"), f"no folder: {told}")
+that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory; start the process with a trigger= in a folder that is there, and that it may write to.\n"), f"no folder: {told}")
 if as_nobody:
     attach(2, child.pid, f"It belongs to another user (uid {os.geteuid()}): run strata attach as that user, or as root.", **as_nobody)
 if os.geteuid() == 0:  # root of a container may see less
@@ -290,7 +290,7 @@ if as_nobody:
         told = subprocess.run([str(program), "attach", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         child.kill()
         child.wait()
-        that(told.returncode == (0 if allowed else 1) and (allowed or "It cannot be touched: Permission denied." in told.stderr), f"{wanted}: {told}")
+        that(told.returncode == (0 if allowed else 1) and (allowed or "It cannot be touched: Permission denied; start the process with" in told.stderr), f"{wanted}: {told}")
     that(mine.stat().st_mtime == 1 and not pathlib.Path("made").exists() and pathlib.Path("open/made").stat().st_uid != 0, "root touches a file for somebody else")
 with_fakes = {**environment, "STRATA_CUPTI": str(fakes / "libcupti.so.13"), "STRATA_LIBCUDA": str(fakes / "libcuda.so.1"),
               "FAKE_CUPTI_FILE": str(fakes / "libcupti.so.13"), "FAKE_CUDA_FILE": str(fakes / "libcuda.so.1")}
