@@ -69,9 +69,13 @@ class metric_lister : metric_lines {
     text_ =
         sentence("Metrics of ")
         << chip << product << ", by " << library_.path
-        << ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
-           "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
-    text_ += padded("preset", name_width) + "passes  apart  what\n";
+        << ".\nA pass is one step of the program, behind those that are timed. +: other formats of "
+           "the tensor cores\ntake more, where they are used.\n\n";
+    if (is_sold_as_geforce(chip))
+      text_ +=
+          "Peaks of tensor cores are the chip's. GeForce boards do FP16, BF16, TF32 and FP8 with "
+          "sums in FP32\nat half of them, which reports take into account.\n\n";
+    text_ += padded("preset", name_width) + "passes  what\n";
     for (metric_preset const& preset : preset_list()) add_preset(preset);
     text_ += '\n' + heading();
     for (metric const& entry : metric_list()) add_metric(entry);
@@ -80,6 +84,13 @@ class metric_lister : metric_lines {
 
  private:
   static constexpr std::size_t name_width = 14;
+
+  /// Those with tensor cores: not the chips of data centers and of Jetson, nor Turing's small ones.
+  static bool is_sold_as_geforce(std::string_view chip) {
+    for (std::string_view const family : {"TU10", "GA10", "AD10", "GB20"})
+      if (begins_with(chip, family)) return chip != "GA100" && is_digit(chip.back());
+    return false;
+  }
 
   /// Why a chip could not be opened, and the CUPTI that knows it or the names that are near.
   std::string why_not(std::string const& chip, status const& failed) const {
@@ -99,11 +110,11 @@ class metric_lister : metric_lines {
     return alike.empty() ? text : text + '?';
   }
 
-  /// Passes of all groups of a set; a dash where nothing is left to count.
-  std::string passes(metric_set const& set, pass_layout layout) {
+  /// Passes of all groups of a set, as a session counts them; a dash where nothing is left.
+  std::string passes(metric_set const& set) {
     std::size_t sum = 0;
     bool conditional = false;
-    for (metric_group const& group : group_metrics(set, layout)) {
+    for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart)) {
       conditional = conditional || group.conditional;
       metric_config config;
       if (group.conditional) continue;
@@ -117,8 +128,7 @@ class metric_lister : metric_lines {
   void add_preset(metric_preset const& preset) {
     metric_set const set = host_.resolve(expand_metrics(preset.name));
     text_ += sentence(padded(preset.name, name_width))
-             << padded(passes(set, pass_layout::min_passes), 8)
-             << padded(passes(set, pass_layout::cheap_ranges_apart), 7) << preset.meaning << '\n';
+             << padded(passes(set), 8) << preset.meaning << '\n';
     for (absent_metric const& metric : set.absent) {
       text_ += sentence("    without ") << metric.key << ": " << metric.reason << '\n';
     }

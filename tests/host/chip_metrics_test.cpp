@@ -350,6 +350,16 @@ TEST_CASE("the list names every preset and metric") {
   }
   CHECK(text.find("without tensor_fp8: this chip lacks") != std::string::npos);
   CHECK(text.find("  ?  ") == std::string::npos);  // all pass counts are known
+  // As a session counts them: the memory in a pass of its own.
+  CHECK(text.find("\nmemory        2       the whole hierarchy\n") != std::string::npos);
+  auto const says_half = [](char const* product) {
+    return strata::list_metrics(product).find("GeForce boards do") != std::string::npos;
+  };
+  CHECK_FALSE(says_half("GA100"));
+  CHECK_FALSE(says_half("Orin"));
+  CHECK_FALSE(says_half("GTX 1650"));
+  CHECK(says_half("RTX 3060"));
+  CHECK(says_half("RTX 4090"));
 }
 
 int main(int argc, char** argv) {
