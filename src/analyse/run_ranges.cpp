@@ -295,11 +295,11 @@ bool run_ranges::knows(run_range const& range, std::size_t column) const {
 }
 
 double run_ranges::total(run_range const& range, std::size_t column, bool in_steps_only) const {
-  double all = 0;
+  double whole = 0;
   for (run_row const* const row : range.rows)
     if (column < row->numbers.size() && !is_nan(row->numbers[column]))
-      all += row->numbers[column] * (in_steps_only && !range.once ? in_steps(*row) : 1);
-  return all;
+      whole += row->numbers[column] * (in_steps_only && !range.once ? in_steps(*row) : 1);
+  return whole;
 }
 
 double run_ranges::sum(run_range const& range, std::size_t column) const {
@@ -309,15 +309,15 @@ double run_ranges::sum(run_range const& range, std::size_t column) const {
 double run_ranges::later_sum(run_range const& range, std::string_view time,
                              std::string_view first_time) const {
   std::size_t const first_column = column(first_time);
-  double const all = sum(range, time) * steps_of(range);
+  double const whole = sum(range, time) * steps_of(range);
   double const first = total(range, first_column);
   bool const is_known =
       !range.once && steps() > 1 &&
       std::all_of(range.rows.begin(), range.rows.end(), [&](run_row const* row) {
         return first_column < row->numbers.size() && !is_nan(row->numbers[first_column]);
       });
-  averaged_steps const averaged{steps_of(range), is_known && all > first};
-  return averaged.mean(all, first);
+  averaged_steps const averaged{steps_of(range), is_known && whole > first};
+  return averaged.mean(whole, first);
 }
 
 bool run_ranges::counted(run_range const& range, counted_metric const& metric, double& sum) const {
