@@ -277,7 +277,8 @@ TEST_CASE("what is no recording, or not whole, is refused in a sentence") {
   test::work_folder const here;
   profile p;
   CHECK(read_recording_file(here / "none", p).message() ==
-        "It cannot be opened: No such file or directory; name a file that is there, and that you may read.");
+        "It cannot be opened: No such file or directory; name a file that is there, and that you "
+        "may read.");
   CHECK(read_recording_file(here / "", p).message() ==
         "It is a directory: name the profile.strata in it.");
 }
