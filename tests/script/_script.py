@@ -12,6 +12,10 @@ library = build / "tools/inject/libstrata_inject.so"
 recordings = sorted((root / "examples/report").glob("*.strata"))
 # Nothing of the shell that the tests run from is recorded, or loads a library.
 environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_", "CUDA_INJECTION", "LD_PRELOAD"))}
+# What to do about a file.
+UNREAD = "; name a file that is there, and that you may read."
+UNWRITTEN = "; name a place that is there, has space, and that you may write to."
+UNTOUCHED = "; start the process with a trigger= in a folder that is there, and that it may write to."
 failures = []
 
 

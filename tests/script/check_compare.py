@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-from _script import end, expect, failures, needs, program, root, that
+from _script import UNREAD, UNWRITTEN, end, expect, failures, needs, program, root, that
 
 needs(program)
 
@@ -53,7 +53,7 @@ if first.split() != "+0.0020 0.0010 0.0029 forward/encoder (GPU)".split():
 for option in ("--html", "--json", "--markdown"):  # a place that is none hides no answer, and no other file
     told = compared(2, option, "/nonexistent/x", "--markdown" if option != "--markdown" else "--json", "other", a, b)
     says(told, "regression: the step is 24.9 % slower")
-    says(told, "/nonexistent/x: It cannot be written: No such file or directory; name a place that is there, has space, and that you may write to.")
+    says(told, "/nonexistent/x: It cannot be written: No such file or directory" + UNWRITTEN)
     if not pathlib.Path("other").exists():
         failures.append(f"{option} /nonexistent/x: the other file is missing")
     pathlib.Path("other").unlink()
@@ -136,7 +136,7 @@ usage = compared(0, "--help")
 says(usage, "Exit code: 0 no regression, 1 a regression")
 if usage.stderr or compared(0, a, "-h").stdout != usage.stdout:
     failures.append("--help is not on stdout")
-says(compared(2, a, "missing.json"), "missing.json: It cannot be opened: No such file or directory; name a file that is there, and that you may read.")
+says(compared(2, a, "missing.json"), "missing.json: It cannot be opened: No such file or directory" + UNREAD)
 says(compared(2, written("cut.json", golden.read_text(encoding="utf-8")[:3000]), a), "cut.json: It is no JSON: line ")
 says(compared(2, a, root / "tests/unit/golden/trace_cpu.json"), "It is no profile of Strata")
 other = copy.deepcopy(before)
@@ -223,7 +223,7 @@ says(compared(0, "--accepted", "accepted.csv", a, b), "note: The step is 24.9 % 
 says(compared(0, "--accepted", "accepted.csv", a, a), "note: The step is accepted to be slower but is not any more (0.0 %): remove its line.")
 written("accepted.csv", "\nforward,host,10,x\n")
 says(compared(2, "--accepted", "accepted.csv", a, b), "accepted.csv: Line 2: the limit is a percentage such as 10%.")
-says(compared(2, "--accepted", "none.csv", a, b), "none.csv: It cannot be opened: No such file or directory; name a file that is there, and that you may read.")
+says(compared(2, "--accepted", "none.csv", a, b), "none.csv: It cannot be opened: No such file or directory" + UNREAD)
 
 # The sum over indices is hardly slower; the index that is has its name there.
 times = ("total_ns", "min_ns", "p50_ns", "p95_ns", "max_ns", "mean_ns", "first_step_ns")
@@ -266,7 +266,7 @@ markdown = pathlib.Path("result.md").read_text(encoding="utf-8")
 for words in ("**regression**: the step is 24.9 % slower", "| *step*, median | 4.0100 | 5.0100 | +24.9 %", "forward/encoder (GPU)"):
     if words not in markdown:
         failures.append(f"result.md has no '{words}'\n{markdown}")
-says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written: No such file or directory; name a place that is there, has space, and that you may write to.")
+says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written: No such file or directory" + UNWRITTEN)
 for option in ("--json", "--html", "--markdown"):
     says(compared(2, option, "no/folder/x", a, a), compared(0, a, a).stdout)
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-from _script import build, end, environment, expect, needs, program, root, that
+from _script import UNREAD, UNWRITTEN, build, end, environment, expect, needs, program, root, that
 
 needs(program)
 
@@ -147,7 +147,7 @@ that(told.startswith("Undecided: the ranks take part in different collectives, s
 # What cannot be compared: a sentence with the fix.
 pathlib.Path("empty").mkdir(exist_ok=True)
 refused("empty: Neither the folder nor a folder in it has a profile.strata or profile.json: give the out= of the run.", "empty")
-refused("none: It cannot be opened: No such file or directory; name a file that is there, and that you may read.", "none")
+refused("none: It cannot be opened: No such file or directory" + UNREAD, "none")
 refused("late/rank2: It has rank 2 alone: give the folder that has all of them.", "late/rank2")
 refused("means/rank1/profile.json: It is rank 1, and so is late/rank1/profile.strata: give one run.", "late", "means/rank1")
 # A second run into one folder makes rank0-2 where rank0 is, and no suffix where the first run left none: the newest run is compared.
@@ -215,7 +215,7 @@ for name, change, told in (
 pathlib.Path("part/rank1/profile.strata").write_text("nothing")
 refused("part/rank1/profile.strata: It is no profile.json and no recording of Strata, it seems to be plain text: formats=json or formats=recording writes one.", part)
 told = ranks(2, late, "--json", "no/x.json")
-that(told.stderr == "strata ranks: no/x.json: It cannot be written: No such file or directory; name a place that is there, has space, and that you may write to.\n" and told.stdout.startswith("Rank 2 is last"),
+that(told.stderr == "strata ranks: no/x.json: It cannot be written: No such file or directory" + UNWRITTEN + "\n" and told.stdout.startswith("Rank 2 is last"),
      f"a place that is none hides the answer: {told}")
 
 # A rank that died before its first chunk left a file without one, or nothing; or one with a step alone.

@@ -8,7 +8,7 @@ import pathlib
 import re
 
 import _script
-from _script import build, end, environment, needs, program, recordings, root, that
+from _script import UNREAD, build, end, environment, needs, program, recordings, root, that
 
 needs(program, build / "examples/phases")
 here = pathlib.Path()
@@ -99,7 +99,7 @@ for recording in declared:
         wanted = f"  {flops:.0f} operations: MFU {100 * flops / (ms / 1e3) / (132 * 256 * 1.98e9):.1f} % ({words}, with head;"
         that(wanted in done.stdout, f"{recording.name}: no '{wanted}' in\n{done.stdout}")
 that(run(program, "ledger", first / "profile.strata").returncode == 2, "no counters, and no other code than that of a sum")
-that(run(program, "ledger", "none.strata").stderr == "strata ledger: none.strata: It cannot be opened: No such file or directory; name a file that is there, and that you may read.\n", "a ledger of no file")
+that(run(program, "ledger", "none.strata").stderr == "strata ledger: none.strata: It cannot be opened: No such file or directory" + UNREAD + "\n", "a ledger of no file")
 that(json.loads(run(program, "ledger", recordings[0], "--json").stdout)[-1]["path"] == "", "no ledger as JSON")
 
 # A program that was killed leaves the pieces, and every command takes them.
@@ -124,7 +124,7 @@ bytes_of = (first / "profile.strata").read_bytes()
 (here / "cut.strata").write_bytes(bytes_of[:-100])
 (here / "flipped.strata").write_bytes(bytes_of[:-500] + bytes([bytes_of[-500] ^ 4]) + bytes_of[-499:])
 (here / "newer.strata").write_bytes(bytes_of.replace(b"recording 2\n", b"recording 3\n", 1))
-for file, sentence in (("none.strata", "It cannot be opened: No such file or directory; name a file that is there, and that you may read."),
+for file, sentence in (("none.strata", "It cannot be opened: No such file or directory" + UNREAD),
                        (first / "ranges.csv", "It is no recording of Strata, it seems to be plain text: formats=recording writes one."),
                        ("newer.strata", "It is of a newer Strata: report it with the one that wrote it."),
                        ("cut.strata", "It is not whole, or was changed: copy it again as binary data."),

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from _script import build, end, environment, expect, library, needs, program, root, that
+from _script import UNTOUCHED, build, end, environment, expect, library, needs, program, root, that
 
 fakes = build / "tests/fake/lib"
 fake_program = build / "tests/fake/bin/injected_program"
@@ -265,7 +265,7 @@ told = attached_to(0, None, sleeper="./strata", STRATA="trigger=touched,out=belo
 that(told.endswith(f" begins where its next step ends; its report will be in {here}/below-latest\n") and pathlib.Path("touched").exists(), f"a touched file: {told}")
 child = subprocess.Popen(["./strata", "3600"], env={**environment, "STRATA": f"trigger={here}/none/file"})
 told = subprocess.run([str(program), "attach", str(child.pid)], stderr=subprocess.PIPE, universal_newlines=True)
-that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory; start the process with a trigger= in a folder that is there, and that it may write to.\n"), f"no folder: {told}")
+that((told.returncode, told.stderr) == (1, f"strata attach: {here}/none/file: It cannot be touched: No such file or directory" + UNTOUCHED + "\n"), f"no folder: {told}")
 if as_nobody:
     attach(2, child.pid, f"It belongs to another user (uid {os.geteuid()}): run strata attach as that user, or as root.", **as_nobody)
 if os.geteuid() == 0:  # root of a container may see less
