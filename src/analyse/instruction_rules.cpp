@@ -49,11 +49,6 @@ double floating_instructions(rule_context const& run, std::size_t row) noexcept 
   return all;
 }
 
-// A kernel that instructions bound has to move some of device memory before its instructions are
-// too many for it, and what moves more is near its limit. Parts of HBM's peak; chosen.
-constexpr double least_memory = 0.05;
-constexpr double most_memory = 0.5;
-
 /// Instructions of threads by which integers are divided: a division by what is known when it runs
 /// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
 /// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the

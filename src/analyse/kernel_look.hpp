@@ -43,6 +43,11 @@ inline constexpr double shortest_kernel = 10'000.0;
 /// H200).
 inline constexpr double far_use = 1.0 / 3.0;
 
+/// What a kernel moves of device memory before its work in the SMs is too much for it: what moves
+/// less computes there, and what moves more is near its limit. Parts of HBM's peak; chosen.
+inline constexpr double least_memory = 0.05;
+inline constexpr double most_memory = 0.5;
+
 /// The units that a warp instruction takes time of, whatever its threads do.
 inline constexpr gpu_unit instruction_units[] = {gpu_unit::fma, gpu_unit::alu, gpu_unit::fp64,
                                                  gpu_unit::xu,  gpu_unit::adu, gpu_unit::issue};

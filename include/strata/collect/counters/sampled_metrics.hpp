@@ -44,6 +44,7 @@ struct sampled_metrics {
     vec<std::string> taken;
     vec<absent_metric> absent;
     for (std::string const& key : expand_metrics(sampled_request)) {
+      if (key == "l2_sectors" && set.find("hbm_bytes") != nullptr) break;  // where there is no HBM
       taken.push_back(key);
       metric_set made = resolve_metrics(taken, has);
       metric_config together;
