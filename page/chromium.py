@@ -1,5 +1,6 @@
 """Chromium without a window, driven through a pipe: what makes the pictures of page/ and what tests the pages use it."""
 import base64
+import fcntl
 import json
 import os
 import pathlib
@@ -45,8 +46,8 @@ class Browser:
         to_child, self.write_end = os.pipe()
         self.read_end, from_child = os.pipe()
 
-        def place():  # in the child
-            first, second = os.dup(to_child), os.dup(from_child)
+        def place():  # in the child; above 4, where a copy cannot be what the other one replaces
+            first, second = (fcntl.fcntl(end, fcntl.F_DUPFD, 5) for end in (to_child, from_child))
             os.dup2(first, 3)
             os.dup2(second, 4)
 

@@ -45,8 +45,17 @@ function costTable() {
     when ? shareText(100 * ns / (cost.window_ns || data.end_ns)) : "";
   return table("Cost of Strata", [
     {label: "What", get: ([name]) => name, text: true},
-    {label: "Time", get: ([, ns]) => time(ns)},
-    {label: "% of the recorded time", get: ofTime},
+    {
+      label: "Time",
+      title: aboutFigure("What Strata took of the program's time", "", "cost of profile.json"),
+      get: ([, ns]) => time(ns),
+    },
+    {
+      label: "% of the recorded time",
+      title: aboutFigure("Part of the recorded time", "Time / recorded time",
+        "cost of profile.json"),
+      get: ofTime,
+    },
   ], times);
 }
 

@@ -117,7 +117,7 @@ const kernelHeadings = [
   {label: "Launches", title: aboutKernels("count")},
   {label: "Mean", title: aboutKernels("mean_ns")},
   {label: "Limiter", title: aboutColumn("limiter"), text: true},
-  {label: "Ranges", title: "Ranges that run the kernel"},
+  {label: "Ranges", title: aboutFigure("Ranges that run the kernel", "", "kernels.csv")},
 ];
 
 /** Draws the table; the focus goes to the kernel of a key. */

@@ -153,6 +153,9 @@ const memoryTotals = ({totals}) =>
   totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
     ({range, kind, liveCount, liveSize, laterCount, laterSize}));
 
+/** What a number of the memory is; the file has all allocations. */
+const aboutMemoryOf = (help, formula) => aboutFigure(help, formula, "Computed of memory.csv");
+
 /** Whether a row is of the chosen range. */
 const isOfChoice = total => isChosen && chosen > 0 && isWithin(total.range, chosen);
 
@@ -169,8 +172,16 @@ function liveTable(totals) {
   return table("Memory that was not released", [
     rangeColumn,
     kindColumn,
-    {label: "Allocations", get: total => count(total.liveCount)},
-    {label: "Bytes", get: total => bytes(total.liveSize)},
+    {
+      label: "Allocations",
+      title: aboutMemoryOf("Allocations that were not released at the end"),
+      get: total => count(total.liveCount),
+    },
+    {
+      label: "Bytes",
+      title: aboutMemoryOf("What they hold at the end"),
+      get: total => bytes(total.liveSize),
+    },
   ], live, {}, isOfChoice);
 }
 
@@ -182,8 +193,16 @@ function stepTable(totals, steps) {
   return table("Allocations in steps", [
     rangeColumn,
     kindColumn,
-    {label: "Allocations a step", get: total => count(total.laterCount / later)},
-    {label: "Bytes a step", get: total => bytes(total.laterSize / later)},
+    {
+      label: "Allocations a step",
+      title: aboutMemoryOf("Allocations in a step", "Those after the first step / " + later),
+      get: total => count(total.laterCount / later),
+    },
+    {
+      label: "Bytes a step",
+      title: aboutMemoryOf("Allocated in a step", "What is after the first step / " + later),
+      get: total => bytes(total.laterSize / later),
+    },
   ], inSteps, {}, isOfChoice);
 }
 
@@ -193,19 +212,25 @@ function purposeTable({purposes, mean_steps: steps, peak_bytes: peak}) {
   const about = steps ? "Allocated and released: in " + meanSteps(steps) + "." : "";
   const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
     ({name, allocated, released, live, most, atPeak}));
+  const column = (label, get, help, formula) =>
+    ({label, get, title: aboutMemoryOf(help, formula)});
+  const share = row => shareText(100 * row.atPeak / (peak || 1));
   return [el("h3", {}, "By purpose"), aboutText(about), table("Device memory by purpose", [
     {label: "Purpose", get: row => row.name, text: true},
-    {label: "At the peak of all", get: row => bytes(row.atPeak)},
-    {label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
-    {label: "Its peak", get: row => bytes(row.most)},
-    {label: "Never released", get: row => bytes(row.live)},
-    {label: "Allocated a " + per, get: row => bytes(row.allocated)},
-    {label: "Released a " + per, get: row => bytes(row.released)},
+    column("At the peak of all", row => bytes(row.atPeak),
+      "In use when all purposes together had most"),
+    column("% of that", share, "Part of the peak", "At the peak of all / " + bytes(peak)),
+    column("Its peak", row => bytes(row.most), "Most that was in use at one time"),
+    column("Never released", row => bytes(row.live), "In use at the end"),
+    column("Allocated a " + per, row => bytes(row.allocated), "Allocated in a mean " + per),
+    column("Released a " + per, row => bytes(row.released), "Released in a mean " + per),
   ], rows)];
 }
 
 function memoryNumbers(set, names) {
-  const amounts = names.map((name, i) => ({label: name, get: point => bytes(point[i + 1] || 0)}));
+  const title = aboutMemoryOf("In use at this time");
+  const amounts = names.map((name, i) =>
+    ({label: name, title, get: point => bytes(point[i + 1] || 0)}));
   const when = {label: "Time", get: point => time(point[0]), text: true};
   return numbersOfFigure(() => table("Memory over time", [when, ...amounts], set.points));
 }

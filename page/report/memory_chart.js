@@ -250,12 +250,17 @@ function memoryTable(row) {
     rate: rate("B/s")(box.use.perSecond),
     share: percent(box.use.share),
   }));
+  const column = (label, key, help, formula) => ({
+    label,
+    get: line => line[key],
+    title: aboutFigure(help, formula, "Of the counted values below"),
+  });
   return table("Memory of the range", [
     {label: "What", get: line => line.name, text: true},
-    {label: "Bytes a " + unit, get: line => line.amount},
-    {label: "Towards the SM", get: line => line.inwards},
-    {label: "Away from it", get: line => line.outwards},
-    {label: "Rate", get: line => line.rate},
-    {label: "% of peak", get: line => line.share},
+    column("Bytes a " + unit, "amount", "What a level moves, or a link between two"),
+    column("Towards the SM", "inwards", "What is read over a link"),
+    column("Away from it", "outwards", "What is written over a link"),
+    column("Rate", "rate", "Bytes a second", "Bytes / GPU time of the range while it was counted"),
+    column("% of peak", "share", "Part of what the level or the link can move", "Rate / peak"),
   ], [...boxes, ...links]);
 }

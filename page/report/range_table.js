@@ -211,6 +211,7 @@ function outsideSteps() {
   const shown = columns.filter(column => column.per && rows.some(row => column.get(row) > 0));
   const amounts = shown.map(column => ({
     label: column.label,
+    title: column.title,
     get: row => column.get(row) ? column.show(column.get(row)) : "",
   }));
   const range = {label: "Range", get: row => row.path, text: true};

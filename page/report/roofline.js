@@ -308,15 +308,26 @@ function rooflineNote({all, list, kernels, state, nameless}) {
     + (nameless.length ? " Roofs without room for a name: " + nameless.join(", ") + "." : "");
 }
 
+/** A column of points, which says what its number is, how it comes about and where it is from. */
+const pointColumn = (label, get, help, formula) => ({
+  label,
+  get,
+  about: point => aboutFigure(help + (point.kernel ? ", of counted launches" : ", of a " + unit),
+    formula, capital(point.evidence) + (point.kernel ? ", kernels.csv" : ", findings.json")),
+});
+
 const rooflineNumbers = kernels => table("Numbers of the roofline", [
   {label: "Range", get: nameOfPoint, text: true},
   {label: "Level", get: point => levelName(point.level), text: true},
-  {label: "FLOP a " + unit, get: point => count(point.flops)},
-  {label: "Bytes a " + unit, get: point => bytes(point.bytes)},
-  {label: "FLOP/B", get: point => digits(point.flop_per_byte)},
-  {label: "FLOP/s", get: point => rate("FLOP/s")(point.flop_per_second)},
-  {label: "Time", get: point => time(point.time_ns)},
-  {label: "Time at the roof", get: point => time(point.time_at_roof_ns)},
+  pointColumn("FLOP a " + unit, point => count(point.flops), "Operations of all formats"),
+  pointColumn("Bytes a " + unit, point => bytes(point.bytes), "What this level moved"),
+  pointColumn("FLOP/B", point => digits(point.flop_per_byte), "Operations for each byte",
+    "FLOP / bytes"),
+  pointColumn("FLOP/s", point => rate("FLOP/s")(point.flop_per_second), "Operations a second",
+    "FLOP / time"),
+  pointColumn("Time", point => time(point.time_ns), "GPU busy time"),
+  pointColumn("Time at the roof", point => time(point.time_at_roof_ns), "The shortest time",
+    "The longer of FLOP / peak FLOP/s and bytes / peak bytes/s of the level"),
   {
     label: "Limiter",
     get: point => point.kernel ? "" : limitOf(folded.rows[point.range]),
@@ -355,16 +366,21 @@ function rooflineControls(state, levels, hasOuter, redraw) {
   const slider = {type: "range", id: "roofline-part", min: 5, max: 100, step: 5, value: 100};
   const choices = [["", "all levels"], ...levels.map(level => [level, levelName(level)])];
   const oninput = event => setPart(event.target.value);
+  const find = filterBox("roofline-filter", set(words => {
+    state.words = words;
+  }));
+  // Of one range there is nothing to choose.
+  const ofRanges = new Set(rangePoints.map(point => point.range)).size > 1 ? [
+    el("label", {}, "Most of the time, up to", el("input", {...slider, oninput}), part),
+    find,
+    button("Show all", showAll),
+  ] : [];
   return el("div", {class: "controls"},
     levels.length > 1 ? picker("Bytes of", choices, setLevel, {id: "roofline-level"}) : null,
     hasOuter
       ? picker("Ranges", [["", "the innermost"], ["1", "all"]], setAll, {id: "roofline-ranges"})
       : null,
-    el("label", {}, "Most of the time, up to", el("input", {...slider, oninput}), part),
-    filterBox("roofline-filter", set(words => {
-      state.words = words;
-    })),
-    button("Show all", showAll),
+    ...ofRanges,
     button("Save as PNG", save, {id: "roofline-png"}));
 }
 

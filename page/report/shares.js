@@ -27,18 +27,67 @@ const hostTimeOf = row =>
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 
-/** The bars, with the amount of a range in a mean step. */
+/** What is counted by the first of these metrics that was. */
+const aboutCountedOf = (...keys) => aboutMetric(keys.find(key => metricAt.has(key)));
+
+/** The bars, with the amount of a range in a mean step, and what a number of it is. */
 const shareKinds = [
-  {name: "GPU time", amount: gpuTimeOf, show: time},
-  {name: "Host time", amount: hostTimeOf, show: time},
-  {name: "Kernels", amount: row => row.mean_kernels, show: count},
-  {name: "Loads", amount: loadsOf, show: bytes, counted: true},
-  {name: "Stores", amount: storesOf, show: bytes, counted: true},
-  {name: "L1", amount: level1Bytes, show: bytes, counted: true},
-  {name: "L2", amount: row => metric(row, "l2_bytes"), show: bytes, counted: true},
-  {name: memoryName, amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
-  {name: "FLOP", amount: floatingOperations, show: count, counted: true},
-  {name: "Instructions", amount: row => perStep(row, metric(row, "cpu_instructions")), show: count},
+  {
+    name: "GPU time",
+    amount: gpuTimeOf,
+    show: time,
+    about: aboutFigure("Of kernels and copies", "gpu_kernel_ns + gpu_copy_ns", "ranges.csv"),
+  },
+  {name: "Host time", amount: hostTimeOf, show: time, about: aboutColumn("host_total_ns")},
+  {name: "Kernels", amount: row => row.mean_kernels, show: count, about: aboutColumn("kernels")},
+  {
+    name: "Loads",
+    amount: loadsOf,
+    show: bytes,
+    about: aboutCountedOf("global_load_bytes", "l1_global_load_sectors"),
+    counted: true,
+  },
+  {
+    name: "Stores",
+    amount: storesOf,
+    show: bytes,
+    about: aboutCountedOf("global_store_bytes", "l1_global_store_sectors"),
+    counted: true,
+  },
+  {
+    name: "L1",
+    amount: level1Bytes,
+    show: bytes,
+    about: aboutCountedOf("l1_data_bytes", "l1_bytes"),
+    counted: true,
+  },
+  {
+    name: "L2",
+    amount: row => metric(row, "l2_bytes"),
+    show: bytes,
+    about: aboutCountedOf("l2_bytes"),
+    counted: true,
+  },
+  {
+    name: memoryName,
+    amount: row => metric(row, "hbm_bytes"),
+    show: bytes,
+    about: aboutCountedOf("hbm_bytes"),
+    counted: true,
+  },
+  {
+    name: "FLOP",
+    amount: floatingOperations,
+    show: count,
+    about: aboutCountedOf("flop", "tensor_flop"),
+    counted: true,
+  },
+  {
+    name: "Instructions",
+    amount: row => perStep(row, metric(row, "cpu_instructions")),
+    show: count,
+    about: aboutCountedOf("cpu_instructions"),
+  },
 ].filter(({amount}) => {
   const root = folded.rows[0];
   return amount(root) > 0 || sum(root.children, amount) > 0;
@@ -162,8 +211,16 @@ function drawShares(width, {parts: list, totals}, words) {
 
 function shareNumbers(list) {
   const amounts = shareKinds.flatMap((kind, i) => [
-    {label: kind.name, get: part => none(part.values[i]) ? "" : kind.show(part.values[i])},
-    {label: "%", get: part => shareText(100 * part.shares[i])},
+    {
+      label: kind.name,
+      title: kind.about,
+      get: part => none(part.values[i]) ? "" : kind.show(part.values[i]),
+    },
+    {
+      label: "%",
+      title: aboutFigure("Part of the " + wholeTime, "Range / all ranges", kind.about),
+      get: part => shareText(100 * part.shares[i]),
+    },
   ]);
   const range = {label: "Range", get: part => part.name, text: true};
   return numbersOfFigure(() => table("Shares by range", [range, ...amounts], list));

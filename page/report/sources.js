@@ -30,6 +30,10 @@ function aboutCounted({key, unit: unitName, meaning, formula, method, set}) {
     + (source ? "\n" + capital(source) : "");
 }
 
+/** A number of a figure: what it is, how it comes about, and the file that has what it is of. */
+const aboutFigure = (help, formula, source) =>
+  sentence(help) + "\n" + (formula ? formula + "\n" : "") + source;
+
 /** The same by its key; undefined where it was not counted. */
 const aboutMetric = key =>
   metricAt.has(key) ? aboutCounted(folded.metrics[metricAt.get(key)]) : undefined;

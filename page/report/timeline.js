@@ -365,13 +365,15 @@ function timelineNote({shown, from, to}, windows) {
 /** How many bars the table has. */
 const longestBars = 200;
 
+const aboutBar = help => aboutFigure(help, "", "Recorded; the trace file has each record");
+
 const barTable = shown => table("Bars of the timeline", [
   {label: "What", get: bar => bar.label, text: true},
   {label: "Track", get: bar => bar.track, text: true},
   {label: "Range", get: bar => titleOf(bar.range), text: true},
-  {label: "From", get: bar => time(bar.begin)},
-  {label: "Length", get: bar => time(bar.end - bar.begin)},
-  {label: "Joined", get: bar => count(bar.count)},
+  {label: "From", title: aboutBar("Since the window began"), get: bar => time(bar.begin)},
+  {label: "Length", title: aboutBar("End - begin"), get: bar => time(bar.end - bar.begin)},
+  {label: "Joined", title: aboutBar("Records that are one bar"), get: bar => count(bar.count)},
 ], shown.tracks.filter(track => track.kind !== "use")
   .flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
   .sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)

@@ -6,7 +6,7 @@ const {data} = require("./sample.js");
 
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
-    "report/selection.js", "report/shares.js", "report/icicle.js"],
+    "report/selection.js", "report/sources.js", "report/shares.js", "report/icicle.js"],
   ["folded", "shareKinds", "readCaptured", "captured", "icicleBoxes", "icicleAmount",
     "icicleWhole"], data);
 const [gpu] = page.shareKinds;

@@ -31,7 +31,7 @@ const view = {...data.views[0], metrics, counted: data.views[0].rows.map(() =>
 
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
-    "report/shares.js", "report/memory_chart.js", "report/unit_bars.js"],
+    "report/sources.js", "report/shares.js", "report/memory_chart.js", "report/unit_bars.js"],
   ["folded", "memoryBoxes", "memoryLinks", "isCountedLink", "usePaint", "unitsOf", "stallsOf"],
   {...data, views: [view]});
 const row = page.folded.rows[3];

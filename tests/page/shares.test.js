@@ -6,7 +6,7 @@ const {data} = require("./sample.js");
 
 const {parts, shareKinds, startDepth, askedBytes, folded} = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
-    "report/shares.js"],
+    "report/sources.js", "report/shares.js"],
   ["parts", "shareKinds", "startDepth", "askedBytes", "folded"], data);
 
 const kind = name => shareKinds.findIndex(item => item.name === name);
