@@ -129,7 +129,7 @@ inline std::vector<period_line> period_lines(strata::period_change const& period
   return lines;
 }
 
-/// "GPU idle: launch, 24.1 ms before and 380 us after (means of a step)"; empty where noise makes
+/// "GPU idle: waiting for launches, 24.1 ms before and 380 us after (means of a step)"; empty where noise makes
 /// all changes.
 inline std::string most_changed_text(strata::comparison const& c) {
   strata::period_row const* const most = c.most_changed();

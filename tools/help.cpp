@@ -336,9 +336,9 @@ class help_command final : public subcommand {
   /// What account, answer and comparison call idle time of one cause.
   void explain_idle() {
     for (strata::idle_cause_entry const& cause : strata::idle_cause_table)
-      if (is_wanted(std::vector{cause.name, cause.meanwhile}) ||
-          is_wanted("GPU idle: " + std::string(cause.name)))
-        say("GPU idle: " + std::string(cause.name) + ": the GPU is idle " +
+      if (is_wanted(std::vector{cause.name, cause.meanwhile, cause.words}) ||
+          is_wanted("GPU idle: " + std::string(cause.words)))
+        say("GPU idle: " + std::string(cause.words) + ": the GPU is idle " +
             std::string(cause.meanwhile));
   }
 

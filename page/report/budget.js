@@ -139,19 +139,19 @@ const idleKinds = {
     angle: 45,
   },
   wait: {
-    name: "the host waits, then launches",
+    name: "waits of the host",
     helps: "one wait a step",
     paint: "var(--idle-1)",
     angle: 0,
   },
   allocation: {
-    name: "the host allocates",
+    name: "allocations",
     helps: "allocate before the loop; cudaMallocAsync",
     paint: "var(--idle-5)",
     angle: 90,
   },
   copy: {
-    name: "the host copies",
+    name: "copies of the host",
     helps: "cudaMemcpyAsync from pinned memory",
     paint: "var(--idle-4)",
     angle: -45,

@@ -148,7 +148,7 @@ struct period_change {
   std::vector<period_row> rows;  ///< the largest change first; empty where runs cannot be compared
 };
 
-/// The name of a row in words: "(outside ranges)", "GPU idle: launch".
+/// The name of a row in words: "(outside ranges)", "GPU idle: waiting for launches".
 std::string row_label(period_row const& row);
 
 /// A run that was compared.

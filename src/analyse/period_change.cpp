@@ -298,7 +298,7 @@ std::string row_label(period_row const& row) {
   if (row.kind == period_kind::range) return detail::path_label(row.name);
   if (row.kind == period_kind::overlap) return "work at the same time";
   if (row.kind == period_kind::idle && row.name != detail::idle_without_cause)
-    return "GPU idle: " + row.name;
+    return "GPU idle: " + std::string(idle_words(row.name));
   return row.name;
 }
 

@@ -23,25 +23,37 @@ enum class idle_cause : std::uint8_t {
   device  ///< nothing that matters: the device began queued work late
 };
 
-/// A cause as reports name it, what it makes of a step, and when the device is idle of it.
+/// A cause as files name it, what it makes of a step, when the device is idle of it, and its name
+/// for people.
 struct idle_cause_entry {
   std::string_view name;
   std::string_view bound;
   std::string_view meanwhile;
+  std::string_view words;
 };
 /// By idle_cause.
 inline constexpr idle_cause_entry idle_cause_table[] = {
-    {"launch", "Launch-bound", "waiting for kernel launches"},
-    {"host work", "CPU-bound", "while the program computes on the CPU"},
-    {"wait", "Wait-bound", "since the host waits for the GPU before it launches more"},
-    {"allocation", "Allocation-bound", "while the host allocates and frees memory"},
-    {"copy", "Copy-bound", "while the host copies"},
-    {"device", "Queue-bound", "between pieces of work that were launched already"}};
+    {"launch", "Launch-bound", "waiting for kernel launches", "waiting for launches"},
+    {"host work", "CPU-bound", "while the program computes on the CPU",
+     "CPU code between launches"},
+    {"wait", "Wait-bound", "since the host waits for the GPU before it launches more",
+     "waits of the host"},
+    {"allocation", "Allocation-bound", "while the host allocates and frees memory", "allocations"},
+    {"copy", "Copy-bound", "while the host copies", "copies of the host"},
+    {"device", "Queue-bound", "between pieces of work that were launched already",
+     "queued work not started"}};
 
 constexpr idle_cause_entry const& entry_of(idle_cause cause) noexcept {
   return idle_cause_table[static_cast<std::size_t>(cause)];
 }
 constexpr std::string_view to_string(idle_cause cause) noexcept { return entry_of(cause).name; }
+
+/// The words of a cause that a file names; the name itself where it is none.
+constexpr std::string_view idle_words(std::string_view name) noexcept {
+  for (idle_cause_entry const& cause : idle_cause_table)
+    if (cause.name == name) return cause.words;
+  return name;
+}
 
 /// Time of a mean step in which the device was idle for one cause in one range itself.
 struct idle_time {

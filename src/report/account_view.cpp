@@ -27,17 +27,10 @@ std::string time_and_share(double ns, std::string const& what, double period_ns)
   return time_text(ns) + " " + what + (share.empty() ? share : " (" + share + " %)");
 }
 
-/// Of idle time what the device waits for, by idle_cause.
-constexpr std::string_view idle_words[] = {"waiting for launches", "CPU code",
-                                           "waits of the host",    "allocations",
-                                           "copies of the host",   "queued work not started"};
-static_assert(std::size(idle_words) == std::size(idle_cause_table));
-
 /// A part as sentences name it.
 std::string words_of(account_part const& part) {
   bool const is_idle = part.kind == account_kind::idle || part.kind == account_kind::between;
-  for (std::size_t i = 0; is_idle && i < std::size(idle_words); ++i)
-    if (part.name == idle_cause_table[i].name) return std::string(idle_words[i]);
+  if (is_idle) return std::string(idle_words(part.name));
   bool const is_explained = part.kind == account_kind::explained;
   if (is_explained && part.name == to_string(limiter::launch)) return std::string(short_kernels);
   return part.stall.empty() ? part.name : part.name + ": " + stall_name(part.stall);
@@ -62,8 +55,8 @@ std::string gain_text(listed_part const& part, report_input const& input) {
   return gain < nearly_all * part.ns ? " (" + time_text(gain) + " to gain)" : std::string();
 }
 
-/// "waiting for launches 275 us, CPU code 50 us": the parts of one kind, joined by what they are,
-/// the longest first.
+/// "waiting for launches 275 us, waits of the host 50 us": the parts of one kind, joined by what
+/// they are, the longest first.
 std::string list_of(report_input const& input, account_kind kind) {
   std::vector<listed_part> sums;
   for (account_part const& part : input.account.parts) {

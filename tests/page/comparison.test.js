@@ -94,11 +94,11 @@ const periodOf = rows => ({
 });
 
 test("a waterfall leads from the period before to the period after, without a gap", () => {
-  const idle = row("GPU idle: launch", 8, 2, {kind: "idle"});
+  const idle = row("GPU idle: waiting for launches", 8, 2, {kind: "idle"});
   const bars = page.waterfallBars(periodOf([idle, row("b", 6, 2), row("c", 1, 3), row("d", 2, 2)]));
   assert.deepStrictEqual(bars.map(bar => [bar.name, bar.from, bar.to, bar.kind]), [
     ["Period before", 0, 17, "step"],
-    ["GPU idle: launch", 17, 11, "less"],
+    ["GPU idle: waiting for launches", 17, 11, "less"],
     ["b", 11, 7, "less"],
     ["c", 7, 9, "more"],
     ["Period after", 0, 9, "step"],

@@ -295,8 +295,9 @@ TEST_CASE("the largest part of a change is named, whatever kind it is of") {
   CHECK(c.headline.find("the step is 17.6x faster, ") == 0);
   CHECK(c.headline.find("; launch-bound before, ") != std::string::npos);
   REQUIRE(c.most_changed() != nullptr);
-  CHECK(row_label(*c.most_changed()) == "GPU idle: launch");
-  CHECK(tools::most_changed_text(c).find("GPU idle: launch, 18.2 ms before and 280 us after") == 0);
+  CHECK(row_label(*c.most_changed()) == "GPU idle: waiting for launches");
+  CHECK(tools::most_changed_text(c).find(
+            "GPU idle: waiting for launches, 18.2 ms before and 280 us after") == 0);
   // A unit that only one run counted says nothing of the other.
   strata::run_tables counted = make_run_tables(profiles[1]);
   CHECK(strata::compare(counted, counted).headline.find("; GPU-bound (latency) before and after") !=
