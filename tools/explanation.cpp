@@ -209,7 +209,7 @@ class explainer {
     inner::next_command const next = inner::make_next_command(input_);
     made_.next.push_back(next.text);
     made_.next.push_back("strata report " + file_word(file_) + " --formats html");
-    if (!next.first.empty()) made_.next_note = next.first + " ";
+    made_.next_first = next.first;
     if (!next.is_whole)
       made_.next_note += "PROGRAM and VALUE stand for what is too long, or cannot be shown. ";
     made_.next_note +=
@@ -345,7 +345,9 @@ std::string text_of(explanation const& all) {
   add_lines(text, "ranges", rows);
   add_lines(text, "not examined", all.not_examined);
   add_lines(text, "problems", problems_of(all));
-  add_lines(text, "next", all.next);
+  std::vector<std::string> next = all.next;
+  if (!all.next_first.empty()) next.insert(next.begin(), all.next_first);
+  add_lines(text, "next", next);
   add_lines(text, "", {all.next_note});
   return text;
 }
@@ -387,7 +389,8 @@ std::string markdown_of(explanation const& all) {
   list("Not examined", all.not_examined, '-');
   list("Problems", problems_of(all), '-');
   list("Next", all.next, '`');
-  text += "\n" + plain_markdown(all.next_note) + "\n";
+  std::string const first = all.next_first.empty() ? "" : all.next_first + " ";
+  text += "\n" + plain_markdown(first + all.next_note) + "\n";
   return text;
 }
 
@@ -419,6 +422,7 @@ std::string json_of(explanation const& all) {
     write_list(json, "problems", all.problems);
     json.integer("problems_left_out", all.problems_left_out);
     write_list(json, "next", all.next);
+    json.text("next_first", all.next_first);
     json.text("next_note", all.next_note);
     json.line();
     json.end_object();

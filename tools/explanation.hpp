@@ -73,6 +73,7 @@ struct explanation {
   std::vector<std::string> problems;  ///< what was lost or could not be measured
   std::size_t problems_left_out = 0;
   std::string rest_of_problems;
+  std::string next_first;         ///< what to do before the first command; mostly empty
   std::vector<std::string> next;  ///< commands
   std::string next_note;          ///< whose words they are
 };

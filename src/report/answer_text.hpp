@@ -26,10 +26,22 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Whether what decides one rule decides another: the preset of findings has all that rules count.
+/// Whether what decides one rule decides another: the preset of findings has all that rules count,
+/// kernels are counted beside it, and each of these records again.
 inline bool decides(undecided_rule const& one, undecided_rule const& other) noexcept {
-  if (one.decider == deciding::findings && other.decider == deciding::hbm) return true;
-  return one.decider == other.decider && one.range == other.range;
+  if (one.decider == other.decider) return one.range == other.range;
+  switch (one.decider) {
+    case deciding::kernels:
+      return other.decider == deciding::findings || other.decider == deciding::hbm ||
+             other.decider == deciding::again;
+    case deciding::findings:
+      return other.decider == deciding::hbm || other.decider == deciding::again;
+    case deciding::no_graphs:
+    case deciding::more_steps:
+      return other.decider == deciding::again;
+    default:
+      return false;
+  }
 }
 
 /// What would decide most of the rules that could not decide, and how many that are.
@@ -82,7 +94,9 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
     finding_view const& view = views[i];
     if (view.leaves_step) {
       ++without_gain;
-      add_part(rules_without_gain, view.found->rule, ", ");
+      add_part(rules_without_gain,
+               "finding " + std::to_string(i + 1) + " (" + std::string(view.found->rule) + ")",
+               ", ");
       continue;
     }
     if (shown == most) continue;

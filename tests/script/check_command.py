@@ -220,7 +220,7 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
               "not examined  ",
-              "next          strata run --out next counters=findings+roofline+flops+tensor+memory+occupancy+stalls+l2hit skip=1 warmup=1 active=2 -- "):
+              "next          strata run --out next skip=1 warmup=1 active=2 counters=findings kernels=softmax -- "):
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(re.search(r"^ranges        block\[\*\]: GPU busy [\d.]+ ms, ", text, re.M), f"explain does not say which time:\n{text}")
 that(re.search(r": \d,\d{3} kernels of its own$", text, re.M), f"explain has a count with decimals:\n{text}")
@@ -237,6 +237,8 @@ that("formats=" not in json.loads(ran(0, "explain", whole, "--json").stdout)["se
 counted = next(recording for recording in recordings if recording.stem == "pytorch-decode")
 that(any(told.startswith("counters: ") for told in json.loads(ran(0, "explain", counted, "--json").stdout)["problems"])
      and "counters: " not in ran(0, "trace", counted, "--out", "x.json").stderr, "a timeline is told what was not counted")
+that("\nnext          Switch CUDA graphs off in the program first.\n              strata run " in ran(0, "explain", counted).stdout,
+     "what to do first does not stand first")
 that("next          GGML_CUDA_DISABLE_GRAPHS=1 strata run --out next " in ran(0, "explain", whole).stdout,
      "explain does not say how to count beside CUDA graphs")
 that(ran(2, "explain", root / "README.md").stderr ==
@@ -422,7 +424,7 @@ for word in re.findall(r'prove(?:_own)?\([^"\n]*"(\w+)"', rules):
     has_topic(word, "the rules' evidence")
 for word in """rules, Without this cause, problem, wrote, GPU idle, What helps most, Most to gain, No single limiter, Limiter,
     in general, outside ranges, at best, without recording, Its longest kernel, Each runs kernels, block[*], window, SM, waiting for launches,
-    queued work not started, the host copies, CPU code between launches, roof, declared work, best case, noise, verdict,
+    queued work not started, copies of the host, waits of the host, allocations, CPU code between launches, roof, declared work, best case, noise, verdict,
     SLOWER, unsure, inconclusive, MFU, MBU, kept in L2, write-back, workspace, Only host times are known, unrecorded, all""".split(","):
     has_topic(" ".join(word.split()), "the outputs")
 # The same of comparisons and ranks: headers, beginnings of lines, rows that are no range, members of the JSON.
@@ -457,7 +459,7 @@ bounds = re.findall(r'^    \{"[\w ]+", "([\w-]+)", "', causes, re.M)
 that(len(bounds) >= 6, f"what bounds a step: {bounds}")
 for word in bounds:
     has_topic(word, "the answer")
-for word in ("the host waits, then launches", "all, a step", *commands):
+for word in ("while the program computes on the CPU", "all, a step", *commands):
     has_topic(word, "the outputs")
 
 # What it prints goes nowhere: a full disk, or no stdout at all. That is no verdict, and no file takes the place of stdout.

@@ -324,9 +324,23 @@ TEST_CASE("the console says which keys would decide most of the rules that are o
   open.push_back({"tail-wave", deciding::kernels, "mlp"});
   CHECK(detail::undecided_text(open) ==
         "record with counters=findings,kernels=mlp to run 1 more check");
+  open.push_back({"sm-imbalance", deciding::kernels, "attention"});
+  CHECK(detail::undecided_text(open) ==
+        "record with counters=findings,kernels=mlp to run 1 more check");
+  // Kernels are counted beside the preset, and each run records again.
   open.push_back({"extra-traffic", deciding::hbm, {}});
   open.push_back({"atomics", deciding::findings, {}});
-  CHECK(detail::undecided_text(open) == "record with counters=findings to run 2 more checks");
+  open.push_back({"conversions", deciding::again, {}});
+  CHECK(detail::undecided_text(open) ==
+        "record with counters=findings,kernels=mlp to run 4 more checks");
+  open.erase(open.begin(), open.begin() + 2);
+  CHECK(detail::undecided_text(open) == "record with counters=findings to run 3 more checks");
+  open.erase(open.begin());
+  open[0].decider = deciding::no_graphs;
+  CHECK(detail::undecided_text(open) == "switch CUDA graphs off to run 2 more checks");
+  open.erase(open.begin());
+  CHECK(detail::undecided_text(open) ==
+        "recorded by an older build: record again to run 1 more check");
 }
 
 TEST_CASE("above-roof: the level that is the furthest above is named") {
