@@ -94,10 +94,6 @@ class answer_json {
     return shortened(path, most(&answer_on_page::name));
   }
 
-  /// Rounded as the console does: what is rounded again is no other number then.
-  static double as_shown(double rate) noexcept {
-    return rate >= 999.5 && rate < 1e6 ? rounded_down(rate + 0.5) : rate;
-  }
   void write_step() {
     step_analysis const& steps = input_.analysed;
     json_.line();

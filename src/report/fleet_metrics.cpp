@@ -110,7 +110,7 @@ class fleet_samples {
     add({fleet_metric::step, steps.mean_ns * ns});
     if (input_.source.traced) add({fleet_metric::step_busy, steps.gpu_busy_ns * ns});
     add({fleet_metric::steps, steps.from_steps ? static_cast<double>(steps.count) : 0.0});
-    add({fleet_metric::tokens, steps.tokens_per_s});
+    add({fleet_metric::tokens, as_shown(steps.tokens_per_s)});
     if (input_.memory.peak_bytes > 0)  // else nothing was allocated while it was recorded
       add({fleet_metric::memory_peak, static_cast<double>(input_.memory.peak_bytes)});
     add({fleet_metric::problems, static_cast<double>(input_.source.problems.size())});

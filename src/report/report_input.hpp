@@ -3,6 +3,7 @@
 #define STRATA_REPORT_REPORT_INPUT_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/table_input.hpp>
@@ -38,6 +39,15 @@ struct report_input : table_input {
 
   void write_answer(detail::text_writer& out, std::size_t width, bool color) const override;
 };
+
+namespace detail {
+
+/// Rounded as the console does: what is rounded again is no other number then.
+inline double as_shown(double rate) noexcept {
+  return rate >= 999.5 && rate < 1e6 ? rounded_down(rate + 0.5) : rate;
+}
+
+}  // namespace detail
 
 STRATA_END
 

@@ -4,6 +4,7 @@ and a comparison of a run with itself say the same of the shipped recordings and
 exceeds its whole, and parts add up.
 """
 
+import collections
 import csv
 import html
 import json
@@ -81,7 +82,9 @@ class run_outputs:
         read = lambda name: (folder / name).read_text(encoding="utf-8")  # noqa: E731
         self.findings = json.loads(read("findings.json"))
         self.profile = json.loads(read("profile.json"))
-        self.ranges = list(csv.DictReader((folder / "ranges.csv").open(encoding="utf-8", newline="")))
+        table = lambda name: list(csv.DictReader((folder / name).open(encoding="utf-8", newline=""))) if (folder / name).exists() else []  # noqa: E731
+        self.ranges, self.kernels, self.memory = table("ranges.csv"), table("kernels.csv"), table("memory.csv")
+        self.counters, self.wide = table("counters.csv"), table("counters_wide.csv")
         self.page_text = read("report.html")
         self.page = json.loads(re.search(r'id="data">(.*?)</script>', self.page_text, re.S).group(1))
         self.metrics = {}
@@ -106,6 +109,10 @@ class run_outputs:
             self.check_idle,
             self.check_words,
             self.check_tables,
+            self.check_sums,
+            self.check_kernels,
+            self.check_memory,
+            self.check_counters,
             self.check_metrics,
             self.check_comparison,
         ):
@@ -134,8 +141,15 @@ class run_outputs:
         )
         for share in filter(None, shares):
             self.that(float(share.strip("< %").replace(",", "")) <= 100, f"the page: Strata cost {share} of the recorded time")
+        self.check_tiles(browser)
+        self.check_dom_ranges(browser)
+        self.check_dom_findings(browser)
         if not browser.run("!!document.querySelector('.budget')"):
             return
+        names = browser.run("[...document.querySelectorAll('.parts li')].filter(e => e.querySelector('i.idle')).map(e => e.querySelector('.what').textContent)")
+        for name in names:
+            self.that(name == "cause not recorded" or name in account["text"] or "others " in account["text"],
+                      f"the page: idle time is called {name}, in the account: {account['text']}")
         parts = browser.run(
             "[...document.querySelectorAll('.budget > span')].map(e => [e.classList.contains('idle'), Number(e.dataset.ns)])"
         )
@@ -163,6 +177,39 @@ class run_outputs:
         for path, unit, traffic in uses:
             if unit is not None and traffic is not None:
                 self.that(traffic <= unit + 1, f"{path}: L2 moves {traffic} % of its peak, and is used for {unit} %")
+
+    # The first screen has the step, the tokens and the memory of findings.json and profile.json.
+    def check_tiles(self, browser):
+        step = self.findings["step"]
+        tiles = dict(browser.run("[...document.querySelectorAll('.tile')].map(t => [t.children[0].textContent, t.children[1].textContent])"))
+        for name, ns in (("Step time", step["usual_ns"]), ("Step, as a period of the GPU", step["usual_ns"]), ("Period", step["period_ns"]),
+                         ("First step", step["first_ns"])):
+            if name in tiles and time_text(ns):
+                self.that(tiles[name] == time_text(ns), f"the page: {name} {tiles[name]}, not {time_text(ns)}")
+        if "Tokens/s" in tiles:
+            self.that(tiles["Tokens/s"].replace(",", "") == f"{step['tokens_per_second']:.0f}" or step["tokens_per_second"] < 1000,
+                      f"the page: {tiles['Tokens/s']} tokens/s, not {step['tokens_per_second']}")
+
+    # The table of ranges has the time and the share that strata explain has.
+    def check_dom_ranges(self, browser):
+        rows = browser.run("""[...document.querySelectorAll('#range-rows tbody tr')].map(r => [folded.rows[r.querySelector('.pick').dataset.place].path,
+            Object.fromEntries([...r.cells].map(c => [r.closest('table').tHead.rows[0].cells[c.cellIndex].textContent, c.textContent]))])""")
+        explained = {row["path"]: row for row in self.explained["ranges"]}
+        for path, cells in rows:
+            row = explained.get(path)
+            if row is None or row["share"] is None or row.get("thread"):
+                continue
+            share = next((text for name, text in cells.items() if name.startswith("% of ")), "")
+            if share and not share.startswith("<"):
+                self.that(abs(float(share.strip("% ")) - 100 * row["share"]) < 0.06, f"the page: {path} has {share} %, explain {row['share']}")
+
+    # Each finding has its number and its words.
+    def check_dom_findings(self, browser):
+        shown = browser.run("[...document.querySelectorAll('.findings > li')].map(e => [e.id, e.textContent])")
+        for name, text in shown:
+            one = self.findings["findings"][int(name.split("-")[1]) - 1]
+            for words in (one["title"], one["prediction"]):
+                self.that(flat(words)[1:] in flat(text), f"the page: {name} is not {one['rule']}: {words}")
 
     # The phrases that the outputs use as categories.
     def phrases(self):
@@ -395,8 +442,96 @@ class run_outputs:
                         int(other[key]) <= int(above[key]), f"{row['path']}: {key} exceeds that of the range around it"
                     )
 
+    # What a range has is its own and that of the ranges in it.
+    def check_sums(self):
+        below = collections.defaultdict(list)
+        for row in self.ranges:
+            below[row["parent_path_id"]].append(row)
+        for row in self.ranges:
+            for key in ("kernels", "gpu_kernel", "copies", "gpu_copy", "launches", "launch"):
+                end = "_ns" if key in ("gpu_kernel", "gpu_copy", "launch") else ""
+                whole, own = row[key + end], row[f"{key}_self{end}"]
+                if not whole or not own:
+                    continue
+                parts = int(own) + sum(int(each[key + end]) for each in below[row["path_id"]])
+                self.that(parts == int(whole), f"{row['path']}: {key} are {whole}, their parts {parts}")
+
+    # kernels.csv has the kernels of ranges.csv, profile.json and the page.
+    def check_kernels(self):
+        amounts = collections.defaultdict(lambda: [0, 0])
+        for row in self.kernels:
+            amounts[row["path_id"]][0] += int(row["count"])
+            amounts[row["path_id"]][1] += int(row["total_ns"])
+        for row in self.ranges:
+            if row["kernels_self"]:
+                mine = [int(row["kernels_self"]), int(row["gpu_kernel_self_ns"])]
+                self.that(amounts[row["path_id"]] == mine, f"{row['path']}: kernels.csv {amounts[row['path_id']]}, ranges.csv {mine}")
+        self.that(len(self.kernels) == len(self.profile["kernels"]), "profile.json has other kernels")
+        for row, other in zip(self.kernels, self.profile["kernels"]):
+            for key in ("path_id", "kernel", "count", "total_ns", "min_ns", "max_ns"):
+                self.that(row[key] == str(other[key]), f"kernels.csv: {key} {row[key]}, profile.json {other[key]}")
+        page = {"count": 0, "total_ns": 0}
+        for row in self.page["kernels"]["rows"]:
+            kernel = {**self.page["kernel_same"], **dict(zip(self.page["kernel_columns"], row))}
+            for key in page:
+                page[key] += kernel[key]
+        if not self.page["kernels"].get("left_out"):
+            for key, value in page.items():
+                whole = sum(int(row[key]) for row in self.kernels)
+                self.that(same(value, whole), f"the page's kernels: {key} {value}, kernels.csv {whole}")
+
+    # The peak of the memory is that of its allocations.
+    def check_memory(self):
+        if "memory" not in self.profile:
+            return
+        changes = []
+        for row in self.memory:
+            if row["kind"] in ("device", "managed", "array", "device_static", "managed_static"):
+                changes.append((int(row["allocated_at_ns"]), int(row["bytes"])))
+                if row["released_at_ns"]:
+                    changes.append((int(row["released_at_ns"]), -int(row["bytes"])))
+        live = peak = 0
+        for _, change in sorted(changes):
+            live += change
+            peak = max(peak, live)
+        said = self.profile["memory"]["peak_bytes"]
+        self.that(said == peak, f"the peak of profile.json is {said}, of memory.csv {peak}")
+        if "memory" in self.page:
+            self.that(self.page["memory"]["peak_bytes"] == said, "the page has another peak of the memory")
+        metric = [value for key, value in self.metrics.items() if key.startswith("strata_memory_peak_bytes")]
+        self.that(not metric or metric == [said], f"metrics: a peak of {metric}, not {said}")
+
+    # Two tables of the counted values and profile.json say the same; no hit rate, no use exceeds 100 %.
+    def check_counters(self):
+        if not self.counters:
+            return
+        metrics = list(dict.fromkeys(row["metric"] for row in self.counters))  # in the order of the columns, whose names have units
+        wide = {(row["path_id"], metric): value for row in self.wide for metric, value in zip(metrics, list(row.values())[3:])}
+        self.that(all(len(row) == len(metrics) + 3 for row in self.wide), "counters_wide.csv has other metrics")
+        units = {each["key"]: each["unit"] for each in self.profile["counters"]["metrics"]}
+        totals = {str(each["path_id"]): each["total"] for each in self.profile["counters"]["values"]}
+        for row in self.counters:
+            if row["scope"] != "total":
+                continue
+            where = f"{row['path']}: {row['metric']}"
+            self.that(row["value"] == wide[row["path_id"], row["metric"]], f"{where}: two tables have two values")
+            value = (totals.get(row["path_id"]) or {}).get(row["metric"])
+            self.that(same(float(row["value"] or "nan"), value) if value is not None and row["value"] else not row["value"] and value is None,
+                      f"{where}: {row['value']} in counters.csv, {value} in profile.json")
+            is_part = units.get(row["metric"]) == "%" and row["value"]
+            self.that(not is_part or 0 <= float(row["value"]) <= 100.5, f"{where}: {row['value']} %")
+
     def check_metrics(self):
         step = self.findings["step"]
+        # Of each range what explain and ranges.csv have.
+        explained = {row["path"]: row for row in self.explained["ranges"]}
+        for key, value in self.metrics.items():
+            found = re.match(r'strata_range_gpu_busy_seconds\{.*range="([^"]*)"', key)
+            row = found and explained.get(found.group(1))
+            if row and row["share"] is not None and not step["usual_ns"] < step["mean_ns"]:
+                self.that(near(value * 1e9, row["time_ns"], 1e-3), f"{found.group(1)}: {value} s in the metrics, explain {row['time_ns']} ns")
+        said = [value for key, value in self.metrics.items() if key.startswith("strata_tokens_per_second")]
+        self.that(not said or f"{said[0]:,.0f}" == f"{step['tokens_per_second']:,.0f}", f"metrics: {said} tokens/s, findings.json {step['tokens_per_second']}")
         self.that(near(self.step_metric * 1e9, step["mean_ns"]), "metrics: another step")
         gains = {
             one["rule"]: one["gain_ns_per_step"] for one in reversed(self.findings["findings"]) if one["shortens_step"]
@@ -413,8 +548,16 @@ class run_outputs:
     def check_comparison(self):
         if self.compared is None or self.compared["step"].get("before_ms") is None:
             return
-        step = self.compared["step"]
+        step, period = self.compared["step"], self.compared["period"]
         self.that(step["before_ms"] == step["after_ms"], f"compared with itself: {step}")
+        for row in (*period["rows"], *self.compared["ranges"]):
+            self.that(row["before_ms"] == row["after_ms"], f"compared with itself: {row}")
+        if not period["rows"]:
+            return
+        self.that(near(sum(row["before_ms"] for row in period["rows"]), period["before_ms"], 1e-3), "its rows are no period")
+        mine = self.findings["step"]
+        if not mine["usual_ns"] < mine["mean_ns"]:
+            self.that(near(period["before_ms"] * 1e6, mine["period_ns"], 0.01), f"a period of {period['before_ms']} ms, not {mine['period_ns']} ns")
 
 
 folder = pathlib.Path("recordings")
@@ -478,7 +621,7 @@ if browser:
 for each in recordings:
     outputs = run_outputs(each)
     outputs.check()
-    if browser and each.parent.name == "report":
+    if browser:
         outputs.check_dom(browser)
     topics.update(outputs.phrases())
     seen.append(outputs)
