@@ -115,8 +115,8 @@ std::string mark(strata::comparison const& c, strata::compared_range const& rang
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  print("%12s %12s %12s %18s  range (mean ms a step, largest change first)\n", "difference",
-        "before", "after", "change +-noise");
+  print("%12s %12s %12s %18s  range (mean ms a step, without the first; largest change first)\n",
+        "difference", "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unchanged = 0;
   std::size_t unsure = 0;

@@ -129,8 +129,8 @@ inline std::vector<period_line> period_lines(strata::period_change const& period
   return lines;
 }
 
-/// "GPU idle: waiting for launches, 24.1 ms before and 380 us after (means of a step)"; empty where noise makes
-/// all changes.
+/// "GPU idle: waiting for launches, 24.1 ms before and 380 us after (means of a step)"; empty where
+/// noise makes all changes.
 inline std::string most_changed_text(strata::comparison const& c) {
   strata::period_row const* const most = c.most_changed();
   if (most == nullptr) return {};
@@ -158,7 +158,9 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
                 line.change + " |\n");
     out.put('\n');
   }
-  out.write("| range | before, mean ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
+  out.write(
+      "| range | before, mean ms a step, without the first | after | change | "
+      "|\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,
                        std::string const& change, std::string_view said) {

@@ -6,6 +6,7 @@ const hasSteps = step.before_steps > 0 && step.after_steps > 0;
 const unit = hasSteps ? "step" : "run";
 /** Times of ranges are means, without the first step; that of the step is its median. */
 const meanUnit = hasSteps ? "mean step" : "run";
+const whichSteps = hasSteps ? ", without the first" : "";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
 const program = (data.runs[0] || {}).program || "program";

@@ -150,7 +150,8 @@ function drawFactors() {
     factorColumns.map((column, i) => factorCell(range, column, i)));
   const box = byId("factor-rows");
   box.classList.toggle("tall", isTall(shown.length));
-  box.replaceChildren(el("table", {},
+  // Of some hundred columns a reader on paper needs those of the verdict, which stand first.
+  box.replaceChildren(el("table", {"data-first-on-paper": true},
     el("thead", {}, el("tr", {}, factorColumns.map(factorHeading))),
     el("tbody", {}, shown.map(line))));
   fitColumns(box);
@@ -183,14 +184,17 @@ function factors() {
     factorTable.most += 1000;
     drawFactors();
   };
+  const onPaper = "On paper: the first columns of the table. The page and the JSON of"
+    + " compare --json have all of them, of each range.";
   const rows = tableBox("Table of factors", 0);
   rows.id = "factor-rows";
-  const about = "After / before, of a mean " + unit + "; the columns are those of ranges.csv and of"
-    + " the counters. A click on a heading sorts." + leftOut("ranges", ranges.length);
+  const about = "After / before, of a " + meanUnit + whichSteps + "; the columns are those of"
+    + " ranges.csv and of the counters. A click on a heading sorts." + leftOut("ranges", ranges.length);
   section("factors", "Factors of every column", about,
     rows,
     button("", showMore, {id: "factor-more", hidden: true}),
-    same.length ? el("p", {class: "about", style: "margin-top:.6rem"}, sameText) : null,
+    el("p", {class: "about on-paper"}, onPaper),
+    same.length ? el("p", {class: "about on-screen", style: "margin-top:.6rem"}, sameText) : null,
     indexed.length ? details("Each index by itself", indexTable) : null);
   drawFactors();
 }

@@ -45,10 +45,11 @@ function oneRange() {
   const about = "Each column that is not 0 on both sides, of a mean " + unit + ". What begins with"
     + " first_step is of the first step; extremes, medians and deviations are of calls.";
   const select = picker("Range", choices, path => choose(path), {id: "range-chosen"});
-  section("range", "One range", about,
+  const made = section("range", "One range", about,
     el("div", {class: "controls"}, select),
     el("p", {id: "range-time", role: "status"}),
     el("div", {id: "range-columns"}));
+  made.classList.add("on-screen");
   drawRange();
 }
 

@@ -142,13 +142,6 @@ function memoryTiles() {
   })];
 }
 
-/** What would let most of the rules look that could not. */
-function commonestNeed(rules) {
-  const amounts = new Map();
-  for (const {how} of rules) amounts.set(how, (amounts.get(how) || 0) + 1);
-  return [...amounts].sort((a, b) => b[1] - a[1])[0][0];
-}
-
 /** That no rule found a gain, or that some could not look for one; null where no GPU worked. */
 function helpsNothing() {
   if (!(summary.gpu_busy_ns > 0)) return null;
@@ -156,9 +149,8 @@ function helpsNothing() {
   const ran = some(answer.checks - blind.length, "check", "checks") + " found nothing that would "
     + "shorten the " + wholeTime + ".";
   if (!blind.length) return el("p", {}, ran);
-  const how = commonestNeed(blind);
-  return el("p", {}, "What helps most is not measured. " + how[0].toUpperCase() + how.slice(1)
-    + " to run " + some(blind.length, "more check", "more checks") + ". " + ran);
+  const open = sentence(answer.more_checks);
+  return el("p", {}, "What helps most is not measured. " + open + " " + ran);
 }
 
 /** The cause that gains most, its fix, and what the step becomes. */

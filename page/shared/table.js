@@ -30,7 +30,8 @@ function columnGroups(widths, room) {
 /** On paper nothing can be unfolded: columns without room follow in a table of their own. */
 function splitColumns(made, room) {
   const widths = [...made.tHead.rows[0].cells].map(head => head.offsetWidth);
-  const [first, ...others] = columnGroups(widths, room);
+  const [first, ...rest] = columnGroups(widths, room);
+  const others = "firstOnPaper" in made.dataset ? [] : rest;
   const show = (copy, group) => {
     for (const row of copy.rows) {
       [...row.cells].forEach((cell, i) => {

@@ -17,6 +17,7 @@
 #include "../analyse/rules.hpp"
 #include "../analyse/steps.hpp"
 #include "account_view.hpp"
+#include "answer_text.hpp"
 #include "finding_view.hpp"
 #include "next_command.hpp"
 #include "report_input.hpp"
@@ -74,6 +75,7 @@ class answer_json {
       json_.end_object();
     }
     json_.end_array();
+    if (page_ != nullptr) json_.text("more_checks", undecided_text(table.undecided));
     write_roofline();
   }
 

@@ -74,6 +74,24 @@ class Comparison(check_page.Page):
                 self.expect(a == b, f"{where}: {a} and {b}")
         same(json.loads(self.run("JSON.stringify(data)")), self.result, "data")
 
+    def check_print(self):
+        """On paper a table has the columns that have room, once; of one range nothing is printed."""
+        tables = "[...document.querySelectorAll('table')].filter(t => t.getClientRects().length)"
+        before = self.run(tables + ".length")
+        self.act("dispatchEvent(new Event('beforeprint'))")
+        names = self.run(tables + ".map(t => t.parentNode.getAttribute('aria-label'))")
+        self.expect("Columns of the range" not in names and names.count("Table of factors") == bool(self.result["ranges"]), f"tables on paper: {names}")
+        wide = self.run("[...document.querySelectorAll('.chart svg, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
+        self.expect(not wide, f"wider than paper: {wide}")
+        if self.has("#factors"):
+            self.expect("Range" in self.texts("#factor-rows thead th:not([hidden])") and self.run("byId('factors').innerText.includes('On paper: the first columns')"), "paper does not say which columns it has")
+        self.act("dispatchEvent(new Event('afterprint'))")
+        self.expect(self.run(tables + ".length") == before and not self.has(".continued"), "the page stays as it was printed")
+        if self.browser.name == "Chromium":
+            rows = min(100, len(self.result["ranges"])) + len(self.result["runs"]) + len(self.result["only_before"] + self.result["only_after"])
+            pages = len(re.findall(rb"/Type /Page\b(?!s)", self.browser.pdf(check_page.PAPERS["A4"])))
+            self.expect(pages <= 5 + rows / 20, f"{pages} pages of A4 for {rows} rows")
+
     def check_order(self):
         order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
         self.expect(order == [each for each in SECTIONS if each in order] and {"headline", "notes", "runs"} <= set(order), f"the order of the sections: {order}")
@@ -206,7 +224,7 @@ def check(browser, path, width, dark, result, axe, wrong):
     page.check_axe(axe if path.stem != "many" else None)  # it takes its time, and many rows are as one
     if not dark:
         each_of = (page.check_waterfall, page.check_bars, page.check_factors, page.check_range) if result["ranges"] else ()
-        for each in (page.check_data, page.check_height, page.check_room, page.check_headline, *each_of, page.check_runs):
+        for each in (page.check_data, page.check_height, page.check_room, page.check_headline, *each_of, page.check_runs, page.check_print):
             each()
         page.act("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         text = page.run("document.body.innerText")
