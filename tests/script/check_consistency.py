@@ -528,7 +528,8 @@ class run_outputs:
         for key, value in self.metrics.items():
             found = re.match(r'strata_range_gpu_busy_seconds\{.*range="([^"]*)"', key)
             row = found and explained.get(found.group(1))
-            if row and row["share"] is not None and not step["usual_ns"] < step["mean_ns"]:
+            is_busy_time = self.page["traced"] and step["gpu_busy_ns"] > 0 and not step["usual_ns"] < step["mean_ns"]
+            if row and row["share"] is not None and is_busy_time:
                 self.that(near(value * 1e9, row["time_ns"], 1e-3), f"{found.group(1)}: {value} s in the metrics, explain {row['time_ns']} ns")
         said = [value for key, value in self.metrics.items() if key.startswith("strata_tokens_per_second")]
         self.that(not said or f"{said[0]:,.0f}" == f"{step['tokens_per_second']:,.0f}", f"metrics: {said} tokens/s, findings.json {step['tokens_per_second']}")

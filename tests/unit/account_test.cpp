@@ -511,6 +511,25 @@ TEST_CASE("recordings for the test of outputs") {  // tests/script/check_consist
                      p.wait();
                    }).made);
   write("counted", page_test::gpt2_sample().made);
+  // More ranges than a page shows, in a run without steps.
+  page_test::gpt2_sample many(1, 2);
+  many.made.has_steps = false;
+  many.made.steps.clear();
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    std::int64_t const now = many.made.end + 2000 * i;
+    std::uint32_t const at = many.node(0, "range " + std::to_string(i));
+    many.call(at, now, now + 1500).step = no_step;
+    std::uint32_t const correlation = many.made.launches.back().correlation + 1;
+    many.made.launches.push_back({now, now + 10, correlation, at, no_step, 0, api_kind::launch, 0});
+    kernel_record kernel = many.made.kernels.back();
+    kernel.node = at;
+    kernel.correlation = correlation;
+    kernel.begin = now + 20;
+    kernel.end = now + 1000;
+    many.made.kernels.push_back(kernel);
+  }
+  many.made.end += 2000 * 2000;
+  write("many", many.made);
 }
 
 }  // namespace account_test
