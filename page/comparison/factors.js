@@ -189,7 +189,8 @@ function factors() {
   const rows = tableBox("Table of factors", 0);
   rows.id = "factor-rows";
   const about = "After / before, of a " + meanUnit + whichSteps + "; the columns are those of"
-    + " ranges.csv and of the counters. A click on a heading sorts." + leftOut("ranges", ranges.length);
+    + " ranges.csv and of the counters. A click on a heading sorts."
+    + leftOut("ranges", ranges.length);
   section("factors", "Factors of every column", about,
     rows,
     button("", showMore, {id: "factor-more", hidden: true}),

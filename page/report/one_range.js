@@ -87,7 +87,11 @@ const kernelFigure = (title, figure, make) =>
 
 const binTable = (name, label, bins) => table(name, [
   {label, get: bin => bin.label, text: true},
-  {label: "Time", get: bin => time(bin.value)},
+  {
+    label: "Time",
+    title: aboutFigure("GPU time of these kernels", "Their sum in a mean " + unit, "kernels.csv"),
+    get: bin => time(bin.value),
+  },
 ], bins);
 
 function kernelFigures() {

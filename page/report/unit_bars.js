@@ -27,7 +27,12 @@ function unitsOf(row) {
   const units = counted
     ? counted.map(({unit: name, part}) => ({name, use: 100 * part}))
     : countedUses.map(([name, use]) => ({name, use: use(row)}));
-  return units.filter(({use}) => !none(use));
+  const about = counted
+    ? aboutFigure("Part of the unit's sustained peak", "Its time at that peak / GPU time",
+        "limits of findings.json")
+    : aboutFigure("Part of the unit's peak", "What it did a second / its peak",
+        "Of the counted values below");
+  return units.filter(({use}) => !none(use)).map(bar => ({...bar, about}));
 }
 
 /** Warps that issued, or could have: these wait for nothing. */
@@ -40,6 +45,7 @@ function stallsOf(row) {
       name: key.slice("stall_".length, -"_share".length).replace(/_/g, " "),
       use: metric(row, key),
       meaning,
+      about: aboutMetric(key),
     })).filter(({use}) => use >= 0.05);
   const isReady = stall => readyReasons.includes(stall.name);
   return stalls.sort((a, b) => isReady(a) - isReady(b) || b.use - a.use);
@@ -71,7 +77,7 @@ function drawPercentBars(width, bars, {id, label, paintOf, most}) {
 
 const percentTable = (name, label, bars) => numbersOfFigure(() => table(name, [
   {label, get: bar => bar.name, text: true},
-  {label: "%", get: bar => percent(bar.use)},
+  {label: "%", about: bar => bar.about, get: bar => percent(bar.use)},
 ], bars));
 
 /** A figure of bars with a heading and numbers; `redraw(row)` shows another range. */

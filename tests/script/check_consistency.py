@@ -142,6 +142,7 @@ class run_outputs:
         for share in filter(None, shares):
             self.that(float(share.strip("< %").replace(",", "")) <= 100, f"the page: Strata cost {share} of the recorded time")
         self.check_tiles(browser)
+        self.check_icicle(browser)
         self.check_dom_ranges(browser)
         self.check_dom_findings(browser)
         if not browser.run("!!document.querySelector('.budget')"):
@@ -189,6 +190,19 @@ class run_outputs:
         if "Tokens/s" in tiles:
             self.that(tiles["Tokens/s"].replace(",", "") == f"{step['tokens_per_second']:.0f}" or step["tokens_per_second"] < 1000,
                       f"the page: {tiles['Tokens/s']} tokens/s, not {step['tokens_per_second']}")
+
+    # A box says what its share is of, and the whole has the ranges that are not on the page.
+    def check_icicle(self, browser):
+        boxes = browser.run("[...document.querySelectorAll('#icicle-figure rect')].map(e => e.getAttribute('aria-label'))")
+        for text in boxes:
+            self.that("% of all " in text, f"the page: a share of what? {text}")
+        root = next(row for row in self.ranges if row["path_id"] == "0")
+        if not boxes or self.findings["step"]["from_steps"] or not root["gpu_kernel_ns"]:
+            return
+        note = browser.run("document.querySelector('#icicle [role=status]').textContent")
+        whole = time_text(int(root["gpu_kernel_ns"]) + int(root["gpu_copy_ns"]))
+        if "by GPU time" in note and whole:
+            self.that(f": {whole}, 100 %" in note, f"the page: {note} ranges.csv has {whole}")
 
     # The table of ranges has the time and the share that strata explain has.
     def check_dom_ranges(self, browser):
@@ -475,10 +489,12 @@ class run_outputs:
             kernel = {**self.page["kernel_same"], **dict(zip(self.page["kernel_columns"], row))}
             for key in page:
                 page[key] += kernel[key]
-        if not self.page["kernels"].get("left_out"):
-            for key, value in page.items():
-                whole = sum(int(row[key]) for row in self.kernels)
-                self.that(same(value, whole), f"the page's kernels: {key} {value}, kernels.csv {whole}")
+        page["total_ns"] += self.page["kernels"]["rest_ns"]
+        if self.page["kernels"]["total"] > len(self.page["kernels"]["rows"]):
+            del page["count"]  # of the others it has the time
+        for key, value in page.items():
+            whole = sum(int(row[key]) for row in self.kernels)
+            self.that(same(value, whole), f"the page's kernels: {key} {value}, kernels.csv {whole}")
 
     # The peak of the memory is that of its allocations.
     def check_memory(self):
@@ -595,6 +611,9 @@ def check_pairs(all_outputs):
                 mine = runs[before].findings["step"]
                 if not mine["usual_ns"] < mine["mean_ns"]:
                     that(near(period["before_ms"] * 1e6, mine["period_ns"], 0.01), f"{pair}: another period before")
+        by_period = {row["name"]: row["before_ms"] for row in rows if row["kind"] == "range"}
+        others = [row["path"] for row in compared["ranges"] if row["path"] in by_period and not near(row["before_ms"], by_period[row["path"]], 1e-3)]
+        that(not others or "without the first" in text, f"{pair}: two times of {others[:2]}, and no word why")
         changed = [row for row in rows if row["changed"]]
         most = max(changed, key=lambda row: abs(row["after_ms"] - row["before_ms"]), default=None)
         markdown = flat(pathlib.Path(f"{written}.md").read_text(encoding="utf-8"))
