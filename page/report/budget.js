@@ -118,7 +118,7 @@ const busyKinds = {
   },
   "not known": {
     name: "limiter not counted",
-    helps: "counters=limits counts it",
+    helps: "counters=findings counts it",
     paint: "var(--rest)",
   },
 };
@@ -219,18 +219,22 @@ const findingPart = part => {
   return findingParts[part.what] || (part.isIdle ? "" : "kernels");
 };
 
+const timeIn = (part, place) =>
+  sum(part.ranges.filter(item => item.range === place), item => item.ns);
+
 /**
- * What a part gains by a finding: as much of the gain as its ranges have of the cost. What the host
- * does is in two parts, one busy and one idle, which share it by their time.
+ * What a part gains by a finding: of what each range of it costs as much as the part has of that
+ * range. A range may be in several parts, as below two limiters, or busy and idle with copies.
  */
 function gainOfPart(part, finding, all) {
-  const places = new Set(part.ranges.map(item => item.range));
+  const kind = findingPart(part);
+  const others = all.filter(item => item !== part && findingPart(item) === kind);
   const cost = sum(finding.ranges, item => item.cost_ns_per_step);
-  const own = sum(finding.ranges, item => places.has(item.range) ? item.cost_ns_per_step : 0);
-  const same = all.filter(item => item.what !== part.what || item.isIdle !== part.isIdle)
-    .filter(item => findingPart(part) !== "kernels" && findingPart(item) === findingPart(part));
-  const share = part.ns / (part.ns + sum(same, item => item.ns));
-  return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * share * own / cost) : 0;
+  const own = sum(finding.ranges, ({range, cost_ns_per_step: taken}) => {
+    const mine = timeIn(part, range);
+    return mine > 0 ? taken * mine / (mine + sum(others, item => timeIn(item, range))) : 0;
+  });
+  return cost > 0 ? Math.min(part.ns, finding.gain_ns_per_step * own / cost) : 0;
 }
 
 /** Of all parts one, and the finding that gains it most: {finding, gain}; null where none does. */

@@ -189,8 +189,8 @@ function mainLimiters() {
   const most = busy.filter(part => part.ns > much * whole);
   const all = sum(busy, part => part.ns);
   if (all < 0.5 * whole || !most.length) return "";
-  const named = most.map(part => (part.what === "not known" ? "not counted" : part.what)
-    + " " + Math.round(100 * part.ns / whole) + " %");
+  const named = most.map((part, i) => (part.what === "not known" ? "not counted" : part.what)
+    + " for " + Math.round(100 * part.ns / whole) + " %" + (i ? "" : " of the " + wholeTime));
   const isMixed = most.length > 1 && most[0].ns < 0.5 * all;
   const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
   return label + named.join(", ") + ". ";

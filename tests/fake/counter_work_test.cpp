@@ -200,8 +200,7 @@ TEST_CASE("instrumented counters are left out in a program with graphs, the othe
   profile const& p = s.profile();
   fake::one_problem(p,
                     "counters: beside CUDA graphs what instruments kernels is not counted: "
-                    "smsp__sass_inst_executed.sum; switch graphs off to count it (llama.cpp: "
-                    "GGML_CUDA_DISABLE_GRAPHS=1)");
+                    "smsp__sass_inst_executed.sum; switch graphs off to count it");
   CHECK(p.counters().passes == 1);
   CHECK(p.counters().passes_done == 1);
   CHECK(counted(p).note("step", sass) ==

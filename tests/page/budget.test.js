@@ -67,10 +67,14 @@ test("a part has the finding of its kind that gains it most, by the cost of its 
   const atomics = finding("kernels", [[4, 60], [5, 20]], 40);
   const spills = finding("kernels", [[5, 30]], 30);
   const copies = finding("copies", [[4, 8]], 8);
-  const parts = [{what: "copies", isIdle: false, ns: 100}, {what: "copy", isIdle: true, ns: 300}];
+  const idle = {what: "copy", isIdle: true, ns: 300, ranges: [{range: 4, ns: 300}]};
   const list = [launches, finding("kernels", [[4, 90]], 90, false), atomics, spills, copies];
-  const found = (what, ranges, isIdle) =>
-    page.findingOf({what, isIdle, ns: 100, ranges: ranges.map(range => ({range}))}, list, parts);
+  const made = (what, ranges, isIdle) =>
+    ({what, isIdle, ns: 100, ranges: ranges.map(range => ({range, ns: 100 / ranges.length}))});
+  const found = (what, ranges, isIdle) => {
+    const part = made(what, ranges, isIdle);
+    return page.findingOf(part, list, [part, idle]);
+  };
   assert.deepStrictEqual(found("latency", [4], false), {finding: atomics, gain: 30});
   assert.deepStrictEqual(found("latency", [4, 5], false), {finding: atomics, gain: 40});
   assert.deepStrictEqual(found("HBM", [5], false), {finding: spills, gain: 30});
@@ -80,12 +84,16 @@ test("a part has the finding of its kind that gains it most, by the cost of its 
   // Less idle time shortens no kernel.
   assert.strictEqual(found("launch", [3], false), null);
   assert.strictEqual(found("device", [4], true), null);
+  // Of a range below two limiters each part has its share: together no more than all.
+  const [most, rest] = [made("HBM", [4, 5], false), made("latency", [4], false)];
+  const gains = [most, rest].map(part => page.findingOf(part, [atomics], [most, rest]).gain);
+  assert.deepStrictEqual(gains, [20, 20]);
 });
 
 test("no part gains more than it takes", () => {
   const ranges = [{range: 2, cost_ns_per_step: 9}];
   const finding = {part: "waits", shortens_step: true, gain_ns_per_step: 90, ranges};
-  const part = {what: "wait", isIdle: true, ns: 50, ranges: [{range: 2}]};
+  const part = {what: "wait", isIdle: true, ns: 50, ranges: [{range: 2, ns: 50}]};
   assert.strictEqual(page.findingOf(part, [finding], [part]).gain, 50);
 });
 
@@ -98,7 +106,7 @@ test("each part says what helps; of what was not counted, which key of STRATA= c
   for (const [what, kind] of Object.entries({...page.busyKinds, ...page.idleKinds})) {
     assert.ok(kind.helps || kind.name === "cause not recorded", what);
   }
-  assert.match(page.busyKinds["not known"].helps, /counters=limits/);
+  assert.match(page.busyKinds["not known"].helps, /counters=findings/);
   assert.match(page.busyKinds.launch.helps, /^a CUDA graph/);
 });
 

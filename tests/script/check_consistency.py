@@ -161,6 +161,13 @@ class run_outputs:
             """[...document.querySelectorAll('.parts li')].map(e => [e.querySelector('i').classList.contains('idle'),
             ...[...e.querySelectorAll('[data-finding]')].map(h => [Number(h.dataset.finding), Number(h.dataset.gain)])])"""
         )
+        credited = collections.Counter()
+        for is_idle, *found in helps:
+            for number, gain in found:
+                credited[number] += gain
+        for number, gain in credited.items():
+            one = self.findings["findings"][number - 1]
+            self.that(gain <= one["gain_ns_per_step"] * 1.001, f"the page: parts gain {gain} by {one['rule']}, all {one['gain_ns_per_step']}")
         for is_idle, *found in helps:
             for number, gain in found:
                 finding = self.findings["findings"][number - 1]

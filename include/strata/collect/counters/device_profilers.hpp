@@ -416,7 +416,6 @@ struct pass_plan {
   struct hindrance {
     std::string beside;
     std::string advice;
-    char const* example = "";
   };
 
   /// Leaves out the configurations from this one on that instrument kernels, which are the last
@@ -437,13 +436,11 @@ struct pass_plan {
       problems.emplace_back(errc::not_supported,
                             sentence("counters: beside ")
                                 << why.beside << " what instruments kernels is not counted: "
-                                << shortened(lost_keys()) << "; " << why.advice << why.example);
+                                << shortened(lost_keys()) << "; " << why.advice);
     return passes;
   }
   std::size_t leave_graphs_alone(std::size_t first, vec<status>& problems) {
-    return leave_out_instrumented(first,
-                                  {"CUDA graphs", "switch graphs off to count it",
-                                   " (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"},
+    return leave_out_instrumented(first, {"CUDA graphs", "switch graphs off to count it"},
                                   problems);
   }
 
