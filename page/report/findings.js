@@ -112,6 +112,7 @@ function aboutFindings(list) {
   const run = answer.checks - blind;
   const nothing = data.traced
     ? some(run, "check", "checks") + " found nothing"
+      + (answer.findings.length ? " that would shorten the " + wholeTime : "")
       + (blind ? "; " + blind + " could not run." : ".")
     : "No check of the host times found anything; most checks look at the GPU's.";
   const found = "One cause each, over all its ranges, by what the " + wholeTime

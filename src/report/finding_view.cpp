@@ -65,14 +65,14 @@ std::string bottleneck_without(finding const& found) {
   return is_of_gpu ? "the host would be the bottleneck" : "the GPU would wait for something else";
 }
 
-/// " Of the 18.0 ms that it takes 5.80 ms stay, since ..."; empty where the step gets shorter by
+/// " 5.80 ms of the cause's 18.0 ms stay, since ..."; empty where the step gets shorter by
 /// nearly all that the cause takes.
 std::string what_stays(finding_view const& view, double step_ns) {
   constexpr double least = 0.05;  // of what it takes; chosen
   double const taken = view.found->taken_ns();
   double const stays = taken - view.gain_ns;
   if (stays < least * taken || human_percent(stays, step_ns).empty()) return {};
-  return " Of the " + time_text(taken) + " that it takes " + time_text(stays) + " stay, since " +
+  return " " + time_text(stays) + " of the cause's " + time_text(taken) + " stay, since " +
          bottleneck_without(*view.found) + ".";
 }
 

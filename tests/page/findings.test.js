@@ -8,7 +8,7 @@ const undecided = [{rule: "a", needs: ""}, {rule: "b", needs: ""}];
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/budget.js", "report/findings.js"],
-  ["aboutFindings", "busyKinds", "idleKinds"],
+  ["aboutFindings", "answer", "busyKinds", "idleKinds"],
   {
     ...data,
     launches_graphs: true,
@@ -17,6 +17,12 @@ const page = load(
 
 test("without findings it says how many checks ran, and how many could not", () => {
   assert.match(page.aboutFindings([]), /^30 checks found nothing; 2 could not run\. /);
+});
+
+test("a finding without a gain is found all the same", () => {
+  page.answer.findings.push({rule: "device-copy"});
+  assert.match(page.aboutFindings([]), /^30 checks found nothing that would shorten the step; 2 /);
+  page.answer.findings.pop();
 });
 
 test("what findings gain together is said above them", () => {
