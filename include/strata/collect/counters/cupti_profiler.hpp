@@ -27,18 +27,20 @@ enum class cache_control : int { none = 0, invalidate_all = 1, l2 = 2 };  // 13.
 struct host_object;   // CUpti_Profiler_Host_Object
 struct range_object;  // CUpti_RangeProfiler_Object
 
+// How each structure of parameters begins.
+#define STRATA_DETAIL_PARAMETERS(...)                   \
+  static constexpr std::size_t sizes[] = {__VA_ARGS__}; \
+  std::size_t struct_size = 0;                          \
+  void* reserved = nullptr
+
 // ---- the process and the device ----
 
 struct initialize_params {
-  static constexpr std::size_t sizes[] = {16};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(16);
 };
 
 struct device_supported_params {
-  static constexpr std::size_t sizes[] = {56, 52};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(56, 52);
   int device = 0;
   support supported = support::unknown;  // out, as all below but `api`
   support architecture = support::unknown;
@@ -52,18 +54,14 @@ struct device_supported_params {
 };
 
 struct chip_name_params {
-  static constexpr std::size_t sizes[] = {32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(32);
   std::size_t device_index = 0;
   char const* name = nullptr;  // out
 };
 
 /// First with a null image, which gives the size; then with one.
 struct counter_availability_params {
-  static constexpr std::size_t sizes[] = {41, 40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(41, 40);
   context_handle context = nullptr;
   std::size_t image_size = 0;
   std::uint8_t* image = nullptr;
@@ -72,9 +70,7 @@ struct counter_availability_params {
 
 /// CUpti_PmSampling_GetCounterAvailability_Params: the same of a whole device.
 struct device_availability_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   std::size_t device_index = 0;
   std::size_t image_size = 0;
   std::uint8_t* image = nullptr;
@@ -83,9 +79,7 @@ struct device_availability_params {
 // ---- the host API: works without a driver ----
 
 struct host_initialize_params {
-  static constexpr std::size_t sizes[] = {56, 48};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(56, 48);
   profiler_type type = profiler_type::range;
   char const* chip = nullptr;
   std::uint8_t const* availability = nullptr;
@@ -94,24 +88,18 @@ struct host_initialize_params {
 };
 
 struct host_deinitialize_params {
-  static constexpr std::size_t sizes[] = {24};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(24);
   host_object* object = nullptr;
 };
 
 struct supported_chips_params {
-  static constexpr std::size_t sizes[] = {32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(32);
   std::size_t count = 0;               // out
   char const* const* names = nullptr;  // out
 };
 
 struct base_metrics_params {
-  static constexpr std::size_t sizes[] = {48};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(48);
   host_object* object = nullptr;
   metric_type type = metric_type::counter;
   char const** names = nullptr;  // out
@@ -119,9 +107,7 @@ struct base_metrics_params {
 };
 
 struct metric_properties_params {
-  static constexpr std::size_t sizes[] = {64, 60};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(64, 60);
   host_object* object = nullptr;
   char const* metric = nullptr;
   char const* description = nullptr;  // out, as all below
@@ -132,44 +118,34 @@ struct metric_properties_params {
 };
 
 struct add_metrics_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   host_object* object = nullptr;
   char const** names = nullptr;
   std::size_t count = 0;
 };
 
 struct config_image_size_params {
-  static constexpr std::size_t sizes[] = {32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(32);
   host_object* object = nullptr;
   std::size_t size = 0;  // out
 };
 
 struct config_image_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   host_object* object = nullptr;
   std::size_t size = 0;
   std::uint8_t* image = nullptr;
 };
 
 struct pass_count_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   std::size_t size = 0;
   std::uint8_t* image = nullptr;
   std::size_t passes = 0;  // out
 };
 
 struct evaluate_params {
-  static constexpr std::size_t sizes[] = {72};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(72);
   host_object* object = nullptr;
   std::uint8_t const* counter_data = nullptr;
   std::size_t counter_data_size = 0;
@@ -182,9 +158,7 @@ struct evaluate_params {
 // ---- the Range Profiler: needs a driver and a context ----
 
 struct enable_params {
-  static constexpr std::size_t sizes[] = {36, 32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(36, 32);
   context_handle context = nullptr;
   range_object* object = nullptr;              // out
   cache_control caches = cache_control::none;  // 13.4
@@ -192,18 +166,14 @@ struct enable_params {
 
 /// Disable, start, and pop take nothing but the object.
 struct disable_params {
-  static constexpr std::size_t sizes[] = {24};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(24);
   range_object* object = nullptr;
 };
 struct start_params : disable_params {};
 struct pop_range_params : disable_params {};
 
 struct stop_params {
-  static constexpr std::size_t sizes[] = {41};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(41);
   range_object* object = nullptr;
   std::size_t pass_index = 0;  // out, as all below
   std::size_t target_nesting_level = 0;
@@ -211,18 +181,14 @@ struct stop_params {
 };
 
 struct push_range_params {
-  static constexpr std::size_t sizes[] = {32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(32);
   range_object* object = nullptr;
   char const* name = nullptr;
 };
 
 /// The number of levels precedes the first one: the old profiling API had them the other way round.
 struct set_config_params {
-  static constexpr std::size_t sizes[] = {90};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(90);
   range_object* object = nullptr;
   std::size_t config_size = 0;
   std::uint8_t const* config = nullptr;
@@ -238,17 +204,13 @@ struct set_config_params {
 };
 
 struct decode_params {
-  static constexpr std::size_t sizes[] = {32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(32);
   range_object* object = nullptr;
   std::size_t ranges_dropped = 0;  // out
 };
 
 struct counter_data_size_params {
-  static constexpr std::size_t sizes[] = {64};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(64);
   range_object* object = nullptr;
   char const** names = nullptr;
   std::size_t count = 0;
@@ -258,27 +220,21 @@ struct counter_data_size_params {
 };
 
 struct counter_data_initialize_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   range_object* object = nullptr;
   std::size_t size = 0;
   std::uint8_t* image = nullptr;
 };
 
 struct counter_data_info_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   std::uint8_t const* image = nullptr;
   std::size_t size = 0;
   std::size_t ranges = 0;  // out
 };
 
 struct range_info_params {
-  static constexpr std::size_t sizes[] = {56};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(56);
   std::uint8_t const* image = nullptr;
   std::size_t size = 0;
   std::size_t range = 0;

@@ -24,27 +24,21 @@ enum class stop_reason : int { other = 0, image_full = 1, end_of_records = 2 };
 enum class append : int { keep_oldest = 0, keep_latest = 1 };
 
 struct enable_params {
-  static constexpr std::size_t sizes[] = {32};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(32);
   std::size_t device_index = 0;
   sampling_object* object = nullptr;  // out
 };
 
 /// Disable, start and stop take nothing but the object.
 struct disable_params {
-  static constexpr std::size_t sizes[] = {24};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(24);
   sampling_object* object = nullptr;
 };
 struct start_params : disable_params {};
 struct stop_params : disable_params {};
 
 struct set_config_params {
-  static constexpr std::size_t sizes[] = {64, 60};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(64, 60);
   sampling_object* object = nullptr;
   std::size_t config_size = 0;
   std::uint8_t const* config = nullptr;
@@ -56,9 +50,7 @@ struct set_config_params {
 
 /// out_of_memory: the hardware's buffer was full, and records are lost.
 struct decode_params {
-  static constexpr std::size_t sizes[] = {45};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(45);
   sampling_object* object = nullptr;
   std::uint8_t* image = nullptr;
   std::size_t size = 0;
@@ -67,9 +59,7 @@ struct decode_params {
 };
 
 struct counter_data_size_params {
-  static constexpr std::size_t sizes[] = {56};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(56);
   sampling_object* object = nullptr;
   char const** names = nullptr;
   std::size_t count = 0;
@@ -78,18 +68,14 @@ struct counter_data_size_params {
 };
 
 struct counter_data_initialize_params {
-  static constexpr std::size_t sizes[] = {40};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(40);
   sampling_object* object = nullptr;
   std::size_t size = 0;
   std::uint8_t* image = nullptr;
 };
 
 struct counter_data_info_params {
-  static constexpr std::size_t sizes[] = {56};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(56);
   std::uint8_t const* image = nullptr;
   std::size_t size = 0;
   std::size_t samples = 0;    // out: that have room
@@ -99,9 +85,7 @@ struct counter_data_info_params {
 
 /// Units: ns of CUPTI's clock, as records of activity have.
 struct sample_info_params {
-  static constexpr std::size_t sizes[] = {64};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
+  STRATA_DETAIL_PARAMETERS(64);
   sampling_object* object = nullptr;
   std::uint8_t const* image = nullptr;
   std::size_t size = 0;
