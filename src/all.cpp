@@ -42,6 +42,7 @@
 #include "recording/recording.cpp"
 #include "report/account_view.cpp"
 #include "report/comparison_files.cpp"
+#include "report/console_tables.cpp"
 #include "report/finding_view.cpp"
 #include "report/findings.cpp"
 #include "report/fleet_metrics.cpp"

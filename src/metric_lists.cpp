@@ -45,7 +45,7 @@ struct metric_lines {
   }
   static std::string make_line(metric const& entry) {
     return padded(entry.key(), key_width) + padded(entry.unit(), unit_width) +
-           padded(to_string(entry.level), level_width) + std::string(entry.meaning());
+           padded(to_string(entry.level()), level_width) + std::string(entry.meaning());
   }
 };
 

@@ -3,9 +3,9 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
 #include <strata/tables/columns.hpp>
-#include <strata/tables/table.hpp>
 #include "analyse/rules.hpp"
 #include "analyse/speed_of_light.hpp"
+#include "report/console_tables.hpp"
 #include "report/finding_view.hpp"
 
 #include <algorithm>
@@ -286,7 +286,7 @@ class help_command final : public subcommand {
   void explain_metric(std::string_view key) {
     if (strata::metric const* const found = strata::detail::find_entry(key)) {
       say(std::string(key) + " [" + std::string(found->unit()) + "], " +
-          std::string(to_string(found->level)) + ": " + std::string(found->meaning()) +
+          std::string(to_string(found->level())) + ": " + std::string(found->meaning()) +
           "\n  = " + std::string(found->formula()));
     }
     if (strata::metric_preset const* const found = strata::find_preset(key)) {

@@ -8,6 +8,7 @@
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/launch_index.hpp>
+#include "kernel_amounts.hpp"
 #include "kernel_class.hpp"
 #include "kernel_look.hpp"
 #include "rule_context.hpp"

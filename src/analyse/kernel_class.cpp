@@ -4,6 +4,7 @@
 #include <strata/base/text.hpp>
 #include <strata/tables/collectives.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include "kernel_names.hpp"
 
 #include <algorithm>
 #include <cstddef>

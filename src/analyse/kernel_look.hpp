@@ -10,6 +10,7 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "kernel_amounts.hpp"
 #include "occupancy.hpp"
 #include "rule_context.hpp"
 #include "rules.hpp"

@@ -6,6 +6,7 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include "kernel_names.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -9,6 +9,7 @@
 #include <strata/tables/steps_summary.hpp>
 #include "device_peaks.hpp"
 #include "gains.hpp"
+#include "kernel_amounts.hpp"
 #include "kernel_look.hpp"
 #include "occupancy.hpp"
 #include "roofline.hpp"

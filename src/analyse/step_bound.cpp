@@ -8,6 +8,7 @@
 #include <strata/profile/range_paths.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/kernel_table.hpp>
+#include "kernel_amounts.hpp"
 #include "roofline.hpp"
 #include "rule_context.hpp"
 #include "speed_of_light.hpp"

@@ -17,8 +17,12 @@
 #include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table.hpp>
 #include "../analyse/device_peaks.hpp"
+#include "../analyse/kernel_amounts.hpp"
+#include "../analyse/kernel_names.hpp"
 #include "../analyse/rule_context.hpp"
 #include "answer_json.hpp"
+#include "counter_view.hpp"
+#include "name_cutter.hpp"
 #include "page_budget.hpp"
 #include "page_files.hpp"
 #include "page_memory.hpp"

@@ -9,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/tables/memory_table.hpp>
+#include "memory_in_mean_step.hpp"
 #include "report_input.hpp"
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include "../analyse/steps.hpp"
 #include "../analyse/what_if.hpp"
 #include "answer_text.hpp"
+#include "console_tables.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -72,6 +73,11 @@ void report_input::show_limits() {
 
 void report_input::write_answer(detail::text_writer& out, std::size_t width, bool color) const {
   detail::write_answer(out, *this, width, color);
+}
+
+bool report_input::write_more_tables(detail::text_writer& out, table_options const& options) const {
+  detail::write_more_tables(out, *this, options);
+  return true;
 }
 
 STRATA_END

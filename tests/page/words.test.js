@@ -53,7 +53,7 @@ test("tokens are by the longer of host and GPU, as on the console", () => {
 });
 
 test("columns of kernels have the console's headings", () => {
-  const known = headings("include/strata/tables/table.hpp").map(plain);
+  const known = headings("src/report/console_tables.hpp").map(plain);
   for (const label of ["Kernel", "Range", "Launches", "GPU time", "Mean", "GPU fill %"]) {
     assert.ok(page.kernelColumns(1).some(column => column.label === label), label);
     assert.ok(known.includes(plain(label)), label);

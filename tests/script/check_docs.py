@@ -104,8 +104,8 @@ EXEMPT = {
 for name in EXEMPT - {path.name for folder in (include, src) for path in folder.rglob("*.?pp")}:
     fail("tests/script/check_docs.py", f"{name} is exempt and does not exist")
 # The lines below the tables explain columns, which have entries of their own.
-LEGENDS = {"range_table.hpp", "table.hpp", "cpu_counters.hpp"}
-EXPLAINED = {"range_table.hpp", "table.hpp"}  # their other lines say of what the values are
+LEGENDS = {"range_table.hpp", "table.hpp", "console_tables.hpp", "console_tables.cpp", "counter_view.hpp", "cpu_counters.hpp"}
+EXPLAINED = {"range_table.hpp", "table.hpp", "console_tables.hpp", "console_tables.cpp", "counter_view.hpp"}  # their other lines say of what the values are
 
 
 def literals(source):
@@ -303,11 +303,11 @@ csv = {
 for file, names in csv.items():
     same(NAME, f"column of {file}", names, heads(section(NAME, file)))
 rates_source = read("profile/metric_rates.hpp")
-catalogue = re.findall(r'^    \{"(\w+) \[', rates_source.split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
+catalogue = re.findall(r'^    "\w+ (\w+) \[', rates_source.split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
 same(METRICS, "rate", catalogue, heads(section(METRICS, "Rates")))
-units = re.findall(r'^    STRATA_DETAIL_USE\("(\w+)"', rates_source, re.M)
+units = re.findall(r'^    STRATA_DETAIL_USE\("\w+", "(\w+)"', rates_source, re.M)
 same(METRICS, "unit", {f"{unit}_{kind}" for unit in units for kind in ("ns", "use")}, heads(section(METRICS, "Units")))
-catalogue = re.findall(r'^    \{"(cpu_\w+) \[', rates_source, re.M)
+catalogue = re.findall(r'^    "cpu (cpu_\w+) \[', rates_source, re.M)
 same(METRICS, "metric of the CPU", catalogue, heads(section(METRICS, "Counters of the CPU")))
 for name in header_of("counters_wide.csv") & {"rank", "path_id", "path"}:
     if f"`{name}`" not in section(NAME, "counters.csv"):
@@ -344,7 +344,7 @@ for file in ("table_gpu_200.txt", "table_cpu_200.txt", "counters_300.txt"):  # t
             for title in filter(None, re.split(r" {2,}", line.strip())[1:]):
                 if f"`{title}`" not in pages[on]:
                     fail(on, f"the column '{title}' of the console has no entry")
-for view in ("report/range_table.hpp",):
+for view in ("report/counter_view.hpp",):
     for title in re.findall(r'^      \{\{"([^"]+)", \d+,', read(view), re.M):
         if f"`{title}`" not in pages[METRICS]:
             fail(METRICS, f"the column '{title}' of the console has no entry")

@@ -4,6 +4,7 @@
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
+#include "report/console_tables.hpp"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

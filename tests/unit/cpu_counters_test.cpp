@@ -11,6 +11,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
 #include <strata/tables/table.hpp>
+#include "report/report_input.hpp"
 
 #include <doctest/doctest.h>
 
@@ -782,7 +783,7 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
   call_tree const folded(made.data, folding::by_name);
   strata::vec<kernel_row> const kernels;
   memory_table const memory;
-  table_input input(made.data, tree, folded, kernels, memory);
+  report_input input(made.data, tree, folded, kernels, memory);
   input.counters.push_back({made.table, make_counter_table(made.data, folded, counter_set::cpu)});
   auto const text_of = [&](auto write) {
     std::string text;

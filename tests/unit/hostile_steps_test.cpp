@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
+#include "report/console_tables.hpp"
 #include "report/findings.hpp"
 
 #include <cstddef>

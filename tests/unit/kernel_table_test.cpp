@@ -1,6 +1,8 @@
 #include "sample_profile.hpp"
 
 #include <strata/tables/kernel_table.hpp>
+#include "analyse/kernel_amounts.hpp"
+#include "analyse/kernel_names.hpp"
 
 #include <doctest/doctest.h>
 

@@ -147,10 +147,10 @@ TEST_CASE("every entry of the catalogue is well made") {
           counted = true;
           CHECK(name.find('.') != std::string_view::npos);  // with its rollup
           // What CUPTI divided cannot be combined; a quotient is made of what can be.
-          if (each.combine == metric_combine::ratio)
+          if (each.combine() == metric_combine::ratio)
             CHECK(strata::combine_of(name) != metric_combine::mean);
           else
-            CHECK(strata::combine_of(name) == each.combine);
+            CHECK(strata::combine_of(name) == each.combine());
         } else {
           keyed = true;
           CHECK(find_metric(name) != nullptr);
@@ -158,12 +158,12 @@ TEST_CASE("every entry of the catalogue is well made") {
         }
       });
       CHECK((keyed || counted));
-      CHECK((each.combine == metric_combine::ratio || keyed != counted));
+      CHECK((each.combine() == metric_combine::ratio || keyed != counted));
     }
-    CHECK(divided == (each.combine == metric_combine::ratio));
+    CHECK(divided == (each.combine() == metric_combine::ratio));
     // Of a link's clock CUPTI gives nothing but the quotient.
-    CHECK((each.combine == metric_combine::mean) ==
-          (each.level == metric_level::link && each.unit() == "Hz"));
+    CHECK((each.combine() == metric_combine::mean) ==
+          (each.level() == metric_level::link && each.unit() == "Hz"));
   }
 }
 

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
+#include "report/console_tables.hpp"
 
 #include <string>
 #include <vector>
@@ -463,6 +464,24 @@ TEST_CASE("memory by purpose: without a dear first step, where the mean step is"
       text_of([&](detail::text_writer& out) { write_json(out, tables.input()); });
   CHECK(has(json, "\"allocated_bytes\":75497472"));  // of all steps
   CHECK(has(json, "\"first_step_allocated_bytes\":67108864"));
+}
+
+TEST_CASE("without the reports' side the console has the ranges, and names the files of the rest") {
+  report_sample s = gpu_sample(2, 2);
+  table_input const alone = s.input();  // without what the reports' side adds
+  std::string const text =
+      text_of([&](detail::text_writer& out) { write_table(out, alone, {120}); });
+  CHECK(has(text, "\n  block[*] "));
+  CHECK(has(text, "\nBeside the ranges: kernels.csv, memory.csv\n"));
+  CHECK_FALSE(has(text, "\nkernel "));
+  CHECK_FALSE(has(text, "answer:"));
+  CHECK(has(table(s, 120), "\nkernel "));
+  CHECK_FALSE(has(table(s, 120), "Beside the ranges"));
+  s.kernels.clear();
+  s.memory = {};
+  table_input const bare = s.input();
+  CHECK_FALSE(has(text_of([&](detail::text_writer& out) { write_table(out, bare, {120}); }),
+                  "Beside the ranges"));
 }
 
 TEST_CASE("kernels of folded ranges are one row") {

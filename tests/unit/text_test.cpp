@@ -5,8 +5,8 @@
 #include <strata/base/text.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/tables/console_table.hpp>
 #include <strata/tables/csv.hpp>
+#include "report/name_cutter.hpp"
 
 #include <cerrno>
 #include <clocale>

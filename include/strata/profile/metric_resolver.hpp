@@ -195,8 +195,8 @@ class metric_resolver {
     resolved_metric made;
     made.key = entry.key();
     made.unit = entry.unit();
-    made.level = entry.level;
-    made.combine = entry.combine;
+    made.level = entry.level();
+    made.combine = entry.combine();
     made.stand_in = source_ == metric_source::cupti && !begins_with(entry.formula(), formula);
     made.formula = formula;
     for_each_name(formula, [&](std::string_view name, bool) {

@@ -19,20 +19,40 @@ enum class metric_combine : std::uint8_t {
   mean      ///< a ratio that CUPTI made itself: only a mean is possible, which is not exact
 };
 
-/// An entry of the catalogue: a text such as `l2_bytes [B] = lts__t_bytes.sum: bytes from L2`. The
-/// program relocates one pointer of it as it starts, and not one for each part. Requires: a key,
-/// ` [`, ` = ` and `: `, in this order.
+constexpr std::string_view to_string(metric_level level) noexcept {
+  constexpr std::string_view names[] = {"sm", "l1", "l2", "hbm", "link", "device", "cpu"};
+  return names[static_cast<std::size_t>(level)];
+}
+
+/// An entry of the catalogue: a text such as `l2 l2_bytes [B] = lts__t_bytes.sum: bytes from L2`.
+/// The program relocates one pointer of it as it starts, and not one for each part. Requires: a
+/// level, a key, ` [`, ` = ` and `: `, in this order.
 struct metric {
   char const* text;
-  metric_level level;
-  metric_combine combine;
 
-  std::string_view key() const noexcept { return {text, std::strcspn(text, " ")}; }
+  constexpr metric(char const* all) noexcept : text(all) {}
+
+  metric_level level() const noexcept {
+    std::string_view const name(text, std::strcspn(text, " "));
+    auto level = metric_level::sm;
+    while (to_string(level) != name)
+      level = static_cast<metric_level>(static_cast<std::uint8_t>(level) + 1);
+    return level;
+  }
+  std::string_view key() const noexcept { return between(' ', 1, " "); }
   std::string_view unit() const noexcept { return between('[', 1, "]"); }
   /// Formulas over CUPTI names (they contain `__`) or over keys, separated by `|`: the first whose
   /// names all exist on the chip holds. `?name` counts as 0 where it does not exist.
   std::string_view formula() const noexcept { return between('=', 2, ":"); }
   std::string_view meaning() const noexcept { return between(':', 2, ""); }
+  metric_combine combine() const noexcept {
+    auto const has = [made_of = formula()](char const* part) {
+      return made_of.find(part) != std::string_view::npos;
+    };
+    if (has("/")) return metric_combine::ratio;
+    if (has(".per_second")) return metric_combine::mean;
+    return has(".peak_sustained") ? metric_combine::maximum : metric_combine::sum;
+  }
 
  private:
   std::string_view between(char mark, int width, char const* end) const noexcept {
@@ -251,11 +271,6 @@ enum class metric_location : std::uint8_t {
   device_wide,  ///< links, memory of integrated chips (mcc): never together with any other place
   anywhere      ///< GPU time and constants of the device: with what else is counted
 };
-
-constexpr std::string_view to_string(metric_level level) noexcept {
-  constexpr std::string_view names[] = {"sm", "l1", "l2", "hbm", "link", "device", "cpu"};
-  return names[static_cast<std::size_t>(level)];
-}
 
 namespace detail {
 

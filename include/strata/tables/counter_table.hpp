@@ -54,14 +54,6 @@ struct counter_table {
   std::size_t find(std::string_view key) const noexcept {
     return detail::position_of(metrics, positions, key);
   }
-
-  /// Whether a row has a value.
-  bool has_value(std::size_t row, counter_scope scope) const noexcept {
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-      if (!detail::is_nan(at(row, i, scope).value)) return true;
-    }
-    return false;
-  }
 };
 
 namespace detail {
@@ -143,9 +135,9 @@ class counter_table_builder {
       made.key = missing.key;
       if (metric const* const entry = find_entry(missing.key)) {
         made.unit = entry->unit();
-        made.level = entry->level;
+        made.level = entry->level();
         made.meaning = entry->meaning();
-        if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
+        if (entry->combine() == metric_combine::ratio) made.method = counter_method::derived;
       }
       if (while_running() || is_sampled()) made.passes = {0};
       made.why_absent = missing.reason;

@@ -201,53 +201,6 @@ class kernel_table_builder {
   number_map<kernel_sums> first_step_;  ///< by row of the tree and name
 };
 
-/// Whether a character may stand in an identifier.
-constexpr bool is_of_name(char c) noexcept {
-  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/// `reduce<sum>` of `void llm::reduce<llm::sum>(llm::sum, float*)`: the short name with its
-/// template arguments, without namespaces; the whole name where it has none.
-inline std::string name_with_arguments(kernel_row const& row) {
-  std::size_t const index = row.demangled.find(row.short_name + '<');
-  if (index == std::string::npos) return row.demangled;
-  std::size_t const begin = index + row.short_name.size();
-  std::string name = row.short_name;
-  for (std::size_t i = begin, end = past_brackets(row.demangled, begin); i < end; ++i) {
-    if (!continues_with(row.demangled, i, "::")) {
-      name += row.demangled[i];
-      continue;
-    }
-    if (constexpr std::string_view unnamed = "(anonymous namespace)"; ends_with(name, unnamed))
-      name.resize(name.size() - unnamed.size());
-    while (is_of_name(name.back())) name.pop_back();
-    ++i;
-  }
-  return name;
-}
-
-/// The short names; with template arguments, or whole, where another kernel would have the same.
-/// Cost: O(k log k) for k rows.
-inline vec<std::string> distinct_names(vec<kernel_row> const& rows) {
-  vec<std::string> names;
-  vec<std::uint32_t> order;
-  for (kernel_row const& row : rows) {
-    order.push_back(static_cast<std::uint32_t>(order.size()));
-    names.push_back(row.short_name);
-  }
-  for (bool const whole : {false, true}) {
-    order.sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
-    for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-      bool shared = false;
-      for (; end < order.size() && names[order[end]] == names[order[begin]]; ++end)
-        shared = shared || rows[order[end]].mangled != rows[order[begin]].mangled;
-      for (std::size_t i = begin; shared && i < end; ++i)
-        names[order[i]] = whole ? rows[order[i]].demangled : name_with_arguments(rows[order[i]]);
-    }
-  }
-  return names;
-}
-
 /// Mean duration of a launch, without a first step that is apart. Units: ns.
 inline double mean_duration(kernel_row const& row, steps_summary const& steps) noexcept {
   if (!steps.without_first || row.count <= row.first_step_count) return row.duration.mean();
@@ -256,23 +209,6 @@ inline double mean_duration(kernel_row const& row, steps_summary const& steps) n
 }
 
 }  // namespace detail
-
-/// The launches of a kernel in a mean step. `range`: its row.
-inline double launches_in_step(kernel_row const& kernel, range_row const& range,
-                               steps_summary const& steps) noexcept {
-  return steps.per_step(static_cast<double>(kernel.count),
-                        static_cast<double>(kernel.first_step_count), range.step_self_launch_share);
-}
-/// The sum of their durations. Units: ns.
-inline double ns_in_step(kernel_row const& kernel, range_row const& range,
-                         steps_summary const& steps) noexcept {
-  return steps.per_step(kernel.duration.sum(), static_cast<double>(kernel.first_step_ns),
-                        range.step_self_share);
-}
-/// How much of the GPU its launches in the steps that a mean step is of can fill, from 0 to 1.
-inline double gpu_fill_in_step(kernel_row const& kernel, steps_summary const& steps) noexcept {
-  return steps.without_first ? kernel.later_gpu_utilisation : kernel.gpu_utilisation;
-}
 
 /// Kernels by range and name, the longest total first.
 /// Cost: O(k log k) for k kernels by range and name; each name is demangled once.

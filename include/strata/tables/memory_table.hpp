@@ -65,30 +65,6 @@ struct memory_table {
 
 namespace detail {
 
-/// Amounts of all steps, such as allocated bytes, as those of a mean step: without the first step
-/// where the mean step is without it.
-class memory_in_mean_step {
- public:
-  memory_in_mean_step(memory_table const& memory, steps_summary const& steps)
-      : has_steps_(!memory.steps.empty()),
-        steps_{larger(1.0, static_cast<double>(memory.steps.size())),
-               steps.without_first && memory.steps.size() > 1} {}
-
-  /// How many steps these are; 0 where the program has none.
-  std::size_t steps() const noexcept {
-    return has_steps_ ? static_cast<std::size_t>(steps_.size()) : 0;
-  }
-
-  template <class Amount>
-  double per_step(Amount all, Amount first_step) const noexcept {
-    return steps_.mean(static_cast<double>(all), static_cast<double>(first_step));
-  }
-
- private:
-  bool has_steps_;
-  averaged_steps steps_;
-};
-
 /// How the name of a range begins that names a purpose, as STRATA_MEMORY has it.
 inline constexpr std::string_view memory_prefix = "memory:";
 

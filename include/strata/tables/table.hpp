@@ -41,57 +41,6 @@ inline std::string cost_text(profile const& source) {
   return text;
 }
 
-/// A kernel with all its launches in ranges of one name.
-struct top_kernel {
-  kernel_row const* row = nullptr;  ///< one of those that were folded
-  std::string name;
-  std::string path;        ///< with every index as [*]
-  double launches = 0.0;   ///< of a mean step
-  double step_ns = 0.0;    ///< of a mean step
-  double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
-};
-
-/// Kernels by name and folded range, the longest in a mean step first.
-inline vec<top_kernel> fold_kernels(table_input const& input) {
-  vec<std::string> const names = distinct_names(input.kernels);
-  number_map<std::size_t> rows;  // by path_id
-  for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
-  range_row const none;
-  vec<top_kernel> kernels;
-  for (kernel_row const& row : input.kernels) {
-    std::size_t const* const index = rows.find(row.path_id);
-    range_row const& range = index == nullptr ? none : input.ranges[*index];
-    double const launches = launches_in_step(row, range, input.steps);
-    double const step_ns = ns_in_step(row, range, input.steps);
-    bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
-    if (!in_steps || !(launches > 0.0)) continue;
-    kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
-                       index == nullptr ? row.path : input.folded[input.folded_rows[*index]].path,
-                       launches, step_ns, step_ns * gpu_fill_in_step(row, input.steps)});
-  }
-  kernels.sort([](top_kernel const& a, top_kernel const& b) {
-    int const difference = a.path.compare(b.path);
-    return difference != 0 ? difference < 0 : a.row->mangled < b.row->mangled;
-  });
-  std::size_t kept = 0;
-  for (std::size_t i = 1; i < kernels.size(); ++i) {
-    top_kernel& top = kernels[kept];
-    if (top.path == kernels[i].path && top.row->mangled == kernels[i].row->mangled) {
-      top.launches += kernels[i].launches;
-      top.step_ns += kernels[i].step_ns;
-      top.filled_ns += kernels[i].filled_ns;
-    } else if (++kept != i) {
-      kernels[kept] = std::move(kernels[i]);
-    }
-  }
-  if (!kernels.empty()) kernels.resize(kept + 1);
-  kernels.sort([](top_kernel const& a, top_kernel const& b) {
-    if (a.step_ns != b.step_ns) return a.step_ns > b.step_ns;
-    return a.path != b.path ? a.path < b.path : a.row->mangled < b.row->mangled;
-  });
-  return kernels;
-}
-
 /// The widest that a line may be.
 inline std::size_t usable_width(table_options const& options) noexcept {
   return options.width < 40 ? 40 : static_cast<std::size_t>(options.width);
@@ -217,151 +166,14 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
   write_legend(out, legend, usable_width(options));
 }
 
-inline constexpr console_table::column outside_table_columns[] = {
-    {"outside of steps", 1000, console_form::text, 24},
-    {"GPU busy", 90, console_form::time},
-    {"kernels", 60, console_form::count},
-    {"calls", 70, console_form::count},
-    {"host total", 100, console_form::time},
-    {"copied", 45, console_form::bytes},
-    {"allocated", 20, console_form::bytes}};
-inline constexpr console_table::column memory_table_columns[] = {
-    {"memory", 1000, console_form::text, 24},
-    {"allocations", 60, console_form::count},
-    {"allocated", 80, console_form::bytes},
-    {"released", 70, console_form::bytes},
-    {"live at end", 75, console_form::bytes},
-    {"peak", 85, console_form::bytes},
-    {"at the peak", 100, console_form::bytes},
-    {"peak %", 90, console_form::percent},
-    {"", 20, console_form::bar}};
-inline constexpr console_table::column kernel_table_columns[] = {
-    {"kernel", 1000, console_form::text, 28},
-    {"range", 900, console_form::text, 20},
-    {"launches", 60, console_form::count},
-    {"GPU time", 100, console_form::time},
-    {"mean", 70, console_form::time, 0, "mean: of a launch"},
-    {"kernel %", 80, console_form::percent, 0, "kernel %: of all kernels' time"},
-    {"", 20, console_form::bar},
-    {"GPU fill %", 40, console_form::percent, 0,
-     "GPU fill %: how much of the SMs grids and blocks can keep busy, by time"}};
-
-template <std::size_t Count>
-vec<console_table::column> all_of(console_table::column const (&columns)[Count]) {
-  return vec<console_table::column>(columns, columns + Count);
-}
-
-/// Calls look(column, key of its metric or nothing) for each column of the tables of the console.
-template <class Look>
-void for_each_console_column(Look const& look) {
-  auto const look_without_metric = [&](console_table::column const& known) {
-    if (!known.header.empty()) look(known, std::string_view());
-  };
-  range_table::for_each_column(look_without_metric);
-  counter_view::for_each_column("HBM", look);
-  for (console_table::column const& known : outside_table_columns) look_without_metric(known);
-  for (console_table::column const& known : memory_table_columns) look_without_metric(known);
-  for (console_table::column const& known : kernel_table_columns) look_without_metric(known);
-}
-
-/// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
-inline void write_outside_steps(text_writer& out, table_input const& input,
-                                table_options const& options) {
-  constexpr std::size_t most = 10;
-  step_amounts const amounts(input.folded, input.steps);
-  vec<std::size_t> const outside = amounts.outside_steps();
-  if (outside.empty()) return;
-  console_table table(all_of(outside_table_columns));
-  for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {
-    range_row const& row = input.folded[outside[i]];
-    device_work const& work = row.total;
-    table.add_row(
-        {{console_text(row.path)}},
-        {if_any(row.gpu_busy_ns), if_any(work.kernels), if_any(row.host.count()),
-         if_any(row.host_total_ns), if_any(work.copied_bytes()), if_any(work.allocated_bytes)});
-  }
-  out.put('\n');
-  table.fit(usable_width(options), options.bars);
-  table.write(out, options.color);
-  std::string text = "Values are of the whole run. ";
-  if (outside.size() > most)
-    text += count_text(outside.size() - most) + " more outside of steps: ranges.csv. ";
-  text.pop_back();
-  write_paragraph(out, {}, text, usable_width(options), {}, false);
-}
-
-/// The counted values of the ranges, a table for each counter_set.
-inline void write_counter_tables(text_writer& out, table_input const& input,
-                                 table_options const& options) {
-  for (counter_tables const& tables : input.counters) {
-    range_table const ranges(input, options.max_rows);
-    counter_view view(ranges, tables.folded);
-    if (view.empty()) continue;
-    out.put('\n');
-    view.table().fit(usable_width(options), options.bars);
-    view.table().write(out, options.color);
-    write_legend(out, view.legend(), usable_width(options));
-  }
-}
-
-/// Device memory by purpose, where the program named one.
-inline void write_memory_purposes(text_writer& out, table_input const& input,
-                                  table_options const& options) {
-  memory_table const& memory = input.memory;
-  if (memory.purposes.size() < 2) return;
-  console_table table(all_of(memory_table_columns));
-  memory_in_mean_step const mean(memory, input.steps);
-  auto const peak = static_cast<double>(memory.peak_bytes);
-  for (memory_purpose const& purpose : memory.purposes) {
-    double const share = if_any(percent_of(static_cast<double>(purpose.at_peak), peak));
-    if (purpose.peak == 0) continue;
-    table.add_row(
-        {{console_text(purpose.name)}},
-        {if_any(mean.per_step(purpose.allocations, purpose.first_step_allocations)),
-         if_any(mean.per_step(purpose.allocated, purpose.first_step_allocated)),
-         if_any(mean.per_step(purpose.released, purpose.first_step_released)), if_any(purpose.live),
-         if_any(purpose.peak), if_any(purpose.at_peak), share, share});
-  }
-  out.put('\n');
-  table.fit(usable_width(options), options.bars);
-  table.write(out, options.color);
-  write_paragraph(out, {},
-                  sentence("Device memory by the purpose it was allocated for. At the peak, ")
-                      << time_text(static_cast<double>(memory.peak_at)) << " after the start, "
-                      << bytes_text(peak) << " were in use."
-                      << (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
-                  usable_width(options), {}, false);
-}
-
-inline void write_top_kernels(text_writer& out, table_input const& input,
-                              table_options const& options) {
-  constexpr std::size_t most = 10;
-  vec<top_kernel> const kernels = fold_kernels(input);
-  if (kernels.empty()) return;
-  double all_ns = 0.0;
-  for (top_kernel const& kernel : kernels) all_ns += kernel.step_ns;
-  console_table table(all_of(kernel_table_columns));
-  std::size_t const shown = smaller(most, kernels.size());
-  double rest_ns = 0.0;
-  for (std::size_t i = shown; i < kernels.size(); ++i) rest_ns += kernels[i].step_ns;
-  for (std::size_t i = 0; i < shown; ++i) {
-    top_kernel const& kernel = kernels[i];
-    double const share = percent_of(kernel.step_ns, all_ns);
-    table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
-                   {console_text(path_label(kernel.path))}},
-                  {kernel.launches, kernel.step_ns, kernel.step_ns / kernel.launches, share, share,
-                   percent_of(kernel.filled_ns, kernel.step_ns)});
-  }
-  out.put('\n');
-  table.fit(usable_width(options), options.bars);
-  table.write(out, options.color);
-  std::string text;
-  if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
-  if (kernels.size() > shown)
-    text += sentence(count_text(kernels.size() - shown))
-            << " more take " << human_percent(rest_ns, all_ns) << " %: kernels.csv. ";
-  if (!text.empty()) text.back() = '\n';
-  write_legend(out, text + table.legend(), usable_width(options));
+/// Names the files that have what no table here shows.
+inline void write_other_files(text_writer& out, table_input const& input, std::size_t width) {
+  std::string files;
+  if (!input.kernels.empty()) add_part(files, "kernels.csv");
+  if (!input.memory.allocations.empty()) add_part(files, "memory.csv");
+  for (counter_tables const& counted : input.counters)
+    add_part(files, counted.ranges.name + ".csv");
+  if (!files.empty()) write_paragraph(out, "Beside the ranges: ", files, width, {}, false);
 }
 
 /// A text in ASCII, column by column.
@@ -389,10 +201,7 @@ inline void write_sections(text_writer& out, table_input const& input,
   std::size_t const width = usable_width(options);
   write_heading(out, input, options);
   write_ranges(out, input, options);
-  write_outside_steps(out, input, options);
-  write_counter_tables(out, input, options);
-  write_memory_purposes(out, input, options);
-  write_top_kernels(out, input, options);
+  if (!input.write_more_tables(out, options)) write_other_files(out, input, width);
   out.put('\n');
   for (std::string const& loss : loss_advice(input.source))
     write_paragraph(out, "lost:    ", loss, width, console_warning, options.color);
@@ -405,9 +214,8 @@ inline void write_sections(text_writer& out, table_input const& input,
 
 }  // namespace detail
 
-/// The report for a terminal: where and how long, the folded call tree with its cost, what was
-/// counted in it, memory by purpose, the kernels that took longest, what was lost and how to keep
-/// it, what went wrong, what Strata itself cost.
+/// The report for a terminal: where and how long, the folded call tree with its cost, what was lost
+/// and how to keep it, what went wrong, what Strata itself cost; and what the reports' side adds.
 inline void write_table(detail::text_writer& out, table_input const& input,
                         table_options const& options = {}) {
   if (!options.ascii) return detail::write_sections(out, input, options);

@@ -15,6 +15,8 @@ struct counter_tables {
   counter_table folded;  ///< of table_input::folded
 };
 
+struct table_options;
+
 /// What limits a range, as tables show it.
 struct row_limit {
   std::string limiter;  ///< "HBM", "latency", "launch", ...; empty: unknown
@@ -71,8 +73,10 @@ struct table_input {
     steps = make_mean_step(source, folded_tree, ranges);
   }
 
-  /// The lines of the answer above the table; nothing without the reports' side.
+  /// The lines of the answer above the table of ranges; nothing without the reports' side.
   virtual void write_answer(detail::text_writer&, std::size_t, bool) const {}
+  /// The tables below it. Returns: whether there are any; false without the reports' side.
+  virtual bool write_more_tables(detail::text_writer&, table_options const&) const { return false; }
 };
 
 /// All tables of a profile, and the input that refers to them. Requires: the profile lives as long.

@@ -492,8 +492,8 @@ struct pass_plan {
       }
       for (absent_metric const* const missing : absent) {
         metric const* const entry = find_metric(missing->key);
-        if (entry != nullptr && entry->level >= metric_level::l1 &&
-            entry->level <= metric_level::hbm)
+        if (entry != nullptr && entry->level() >= metric_level::l1 &&
+            entry->level() <= metric_level::hbm)
           add(missing->key, *missing);
       }
     }

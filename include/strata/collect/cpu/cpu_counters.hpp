@@ -413,7 +413,7 @@ class cpu_counter_collector : uncopied {
       std::string keys;
       for (absent_metric const& metric : set_.absent) {
         bool const derived =
-            find_metric(metric.key, metric_source::perf)->combine == metric_combine::ratio;
+            find_metric(metric.key, metric_source::perf)->combine() == metric_combine::ratio;
         if (metric.reason == reason && !derived) add_part(keys, metric.key);
       }
       problems.emplace_back(wish.refused.code, sentence("counters: ")
