@@ -35,8 +35,7 @@ vec<console_table::column> all_of(console_table::column const (&columns)[Count])
 void write_fitted(text_writer& out, console_table& table, table_options const& options) {
   out.put('\n');
   table.fit(usable_width(options), options.bars);
-  table.cut_names(
-      [](vec<std::string>& names, std::size_t width) { name_cutter(width).cut(names); });
+  cut_names(table);
   table.write(out, options.color);
 }
 
@@ -169,6 +168,11 @@ void write_counter_tables(text_writer& out, table_input const& input,
     write_fitted(out, view.table(), options);
     write_legend(out, view.legend(), usable_width(options));
   }
+}
+
+void cut_names(console_table& table) {
+  table.cut_names(
+      [](vec<std::string>& names, std::size_t width) { name_cutter(width).cut(names); });
 }
 
 void write_more_tables(text_writer& out, table_input const& input, table_options const& options) {

@@ -32,6 +32,9 @@ struct top_kernel {
 /// Kernels by name and folded range, the longest in a mean step first.
 vec<top_kernel> fold_kernels(table_input const& input);
 
+/// Cuts the names that a table has no room for, so that they differ. Requires: it was fitted.
+void cut_names(console_table& table);
+
 /// The counted values of the ranges, a table for each counter_set.
 void write_counter_tables(text_writer& out, table_input const& input, table_options const& options);
 

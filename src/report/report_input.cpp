@@ -75,6 +75,8 @@ void report_input::write_answer(detail::text_writer& out, std::size_t width, boo
   detail::write_answer(out, *this, width, color);
 }
 
+void report_input::cut_names(detail::console_table& table) const { detail::cut_names(table); }
+
 bool report_input::write_more_tables(detail::text_writer& out, table_options const& options) const {
   detail::write_more_tables(out, *this, options);
   return true;

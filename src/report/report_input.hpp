@@ -38,6 +38,7 @@ struct report_input : table_input {
   void show_limits();
 
   void write_answer(detail::text_writer& out, std::size_t width, bool color) const override;
+  void cut_names(detail::console_table& table) const override;
   bool write_more_tables(detail::text_writer& out, table_options const& options) const override;
 };
 

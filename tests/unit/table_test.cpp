@@ -3,6 +3,7 @@
 #include <strata/tables/table.hpp>
 #include "report/console_tables.hpp"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -482,6 +483,26 @@ TEST_CASE("without the reports' side the console has the ranges, and names the f
   table_input const bare = s.input();
   CHECK_FALSE(has(text_of([&](detail::text_writer& out) { write_table(out, bare, {120}); }),
                   "Beside the ranges"));
+}
+
+TEST_CASE("ranges whose long names differ in the middle stay apart on a narrow console") {
+  sample::maker m;
+  std::string const begin = "evaluate_the_backward_function_of_";
+  std::string const end = "_in_the_autograd_engine_of_the_program";
+  std::int64_t at = 0;
+  for (char const* middle : {"addition", "a_matmul"}) {
+    m.call(m.node(0, (begin + middle + end).c_str()), at, at + 1000);
+    at += 1000;
+  }
+  m.made.end = at;
+  report_tables const tables(m.made);
+  std::string const text =
+      text_of([&](detail::text_writer& out) { write_table(out, tables.input(), {60}); });
+  INFO(text);
+  std::set<std::string> names;
+  for (std::string const& line : lines(text))
+    if (line.compare(0, 4, "eval") == 0) names.insert(line.substr(0, line.find("  ")));
+  CHECK(names.size() == 2);
 }
 
 TEST_CASE("kernels of folded ranges are one row") {

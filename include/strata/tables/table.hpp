@@ -150,6 +150,7 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
     return write_paragraph(out, {}, "There is no range to show.", usable_width(options), {}, false);
   console_table& table = ranges.table();
   table.fit(usable_width(options), options.bars);
+  input.cut_names(table);
   table.write(out, options.color);
   if (ranges.hidden() > 0)
     write_paragraph(

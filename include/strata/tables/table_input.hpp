@@ -16,6 +16,9 @@ struct counter_tables {
 };
 
 struct table_options;
+namespace detail {
+class console_table;
+}
 
 /// What limits a range, as tables show it.
 struct row_limit {
@@ -77,6 +80,8 @@ struct table_input {
   virtual void write_answer(detail::text_writer&, std::size_t, bool) const {}
   /// The tables below it. Returns: whether there are any; false without the reports' side.
   virtual bool write_more_tables(detail::text_writer&, table_options const&) const { return false; }
+  /// Cuts names that a table has no room for, so that they differ; it cuts their middle itself.
+  virtual void cut_names(detail::console_table&) const {}
 };
 
 /// All tables of a profile, and the input that refers to them. Requires: the profile lives as long.

@@ -98,17 +98,9 @@ class chip_metrics {
     return set;
   }
 
-  /// Makes the image for counters of one group. Errors: names the counters that CUPTI refuses.
+  /// Makes the image for counters of one group.
   status configure(vec<std::string> const& names, metric_config& made) {
-    status done = build(names, made);
-    if (done || names.size() < 2) return done;
-    std::string refused;
-    for (std::string const& name : names) {
-      metric_config alone;
-      if (!build({name}, alone)) add_part(refused, name);
-    }
-    return {done.code(), done.message() + (refused.empty() ? " (these counters do not go together)"
-                                                           : " (refused: " + refused + ")")};
+    return configure_counters(*library_, chip_, images_, names, made);
   }
 
   /// Like configure, but counters that CUPTI does not count together get configurations of their
@@ -125,30 +117,18 @@ class chip_metrics {
     }
   }
 
-  /// One configuration for each group of the set, in the order of group_metrics().
-  status configure(metric_set const& set, pass_layout layout, vec<metric_config>& made) {
-    made.clear();
-    for (metric_group const& group : group_metrics(set, layout)) {
-      metric_config config;
-      status const done = configure(group.counters, config);
-      if (!done) return done;
-      made.push_back(std::move(config));
-    }
-    return {};
-  }
-
  private:
   void configure_alike(vec<std::string> const& names, vec<metric_config>& made,
                        vec<status>& problems) {
     metric_config together;
-    if (build(names, together).ok()) {
+    if (configure(names, together).ok()) {
       made.push_back(std::move(together));
       return;
     }
     vec<vec<std::string>> groups;
     for (std::string const& name : names) {
       metric_config alone;
-      status const able = build({name}, alone);
+      status const able = configure({name}, alone);
       if (able.ok()) {
         join(name, groups);
       } else {
@@ -157,7 +137,7 @@ class chip_metrics {
     }
     for (vec<std::string> const& group : groups) {
       metric_config config;
-      status const able = build(group, config);
+      status const able = configure(group, config);
       if (able.ok()) {
         made.push_back(std::move(config));
       } else {
@@ -178,7 +158,7 @@ class chip_metrics {
       return true;
     }
     metric_config alone;
-    return build({name}, alone).ok();
+    return configure({name}, alone).ok();
   }
 
   /// Adds a name to the first group that takes it, or to a new one.
@@ -186,14 +166,10 @@ class chip_metrics {
     for (vec<std::string>& group : groups) {
       metric_config config;
       group.push_back(name);
-      if (build(group, config).ok()) return;
+      if (configure(group, config).ok()) return;
       group.pop_back();
     }
     groups.push_back({name});
-  }
-
-  status build(vec<std::string> const& names, metric_config& made) {
-    return configure_counters(*library_, chip_, images_, names, made);
   }
 
   static constexpr std::string_view common_rollups =
