@@ -4,6 +4,7 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/utf8.hpp>
 
 #include <cstddef>
