@@ -384,6 +384,12 @@ struct device_samples {
   vec<std::uint8_t> coded;
 };
 
+/// What the counter of a device's energy had come to, at about the time at which it did.
+struct energy_reading {
+  std::int64_t at;
+  std::uint64_t millijoules;
+};
+
 /// A range that was open when the GPU did not answer any more.
 struct hung_range {
   std::string path;           ///< as in ranges.csv
@@ -439,6 +445,7 @@ struct profile {
   vec<counter_set> counter_sets;          ///< one for each collector of counters that was opened
   vec<step_traffic_record> step_traffic;  ///< of the steps that were sampled from begin to end
   device_samples samples;                 ///< of `live`, which has one device
+  vec<energy_reading> energy;             ///< of that device, in order
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected

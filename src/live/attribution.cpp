@@ -6,6 +6,7 @@
 #include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
+#include "energy.hpp"
 #include "sample_split.hpp"
 #include "step_map.hpp"
 
@@ -133,12 +134,13 @@ class attribution {
       return;
     }
     sample_split const made =
-        split_samples(given_, std::move(work), nodes_.size(), clocks_apart_ns, recorded());
+        split_samples(given_, work, nodes_.size(), clocks_apart_ns, recorded());
     vec<step_traffic_record> traffic = traffic_of(steps);
     fill(set_, made, given_.counters, nodes_, 1.0);
     target_.step_traffic = std::move(traffic);
+    std::string const energy = add_energy(target_, set_, work, nodes_, windows());
     set_.about = target_.samples.about + closure(set_, made, given_.counters) +
-                 detail::describe_step_traffic(target_);
+                 detail::describe_step_traffic(target_) + energy;
   }
 
  private:
@@ -170,6 +172,21 @@ class attribution {
       for (step_record const& step : target_.steps) made.push_back({step.begin, step.end});
     std::sort(made.begin(), made.end(),
               [](sample_span const& a, sample_span const& b) { return a.begin < b.begin; });
+    return made;
+  }
+
+  /// The times that are recorded without a pause: steps that follow each other. Nothing where all
+  /// is.
+  std::vector<sample_span> windows() const {
+    std::vector<sample_span> made;
+    std::uint32_t last = 0;
+    for (step_record const& step : target_.steps) {
+      if (!target_.samples.only_steps) break;
+      bool const goes_on = !made.empty() && step.step == last + 1;
+      last = step.step;
+      if (goes_on) made.back().end = step.end;
+      if (!goes_on) made.push_back({step.begin, step.end});
+    }
     return made;
   }
 
@@ -354,7 +371,8 @@ class map_attribution {
               "none of its steps looks like the map: record the map again, with what runs now"};
     auto const all = static_cast<double>(target_.steps.size() + target_.summed_steps.count());
     std::string about = target_.samples.about + closure(set_, made.split, counters) +
-                        detail::describe_step_traffic(target_) + describe(steps, made);
+                        detail::describe_step_traffic(target_) + describe(steps, made) +
+                        describe_energy(target_);
     std::vector<std::uint32_t> node_of(usual_.nodes.size(), root_node);
     for (traffic_group const& group : made.groups)
       node_of[group.owners.front()] = node_of_group(group);
@@ -509,11 +527,18 @@ class map_attribution {
   std::vector<std::uint32_t> numbers_;    // of the steps that the map is laid over
 };
 
+/// Of a recording without a trace, once.
+void say_energy(profile const& source, counter_set& set) {
+  std::string const energy = describe_energy(source);
+  if (set.about.find(energy) == std::string::npos) set.about += energy;
+}
+
 }  // namespace
 
 void attribute_samples(profile& target) {
-  counter_set* const set = target.traced ? sampled_set(target) : nullptr;
-  if (set != nullptr) attribution(target, *set).run();
+  counter_set* const set = sampled_set(target);
+  if (set != nullptr && target.traced) attribution(target, *set).run();
+  if (set != nullptr && !target.traced) say_energy(target, *set);
 }
 
 status attribute_by_map(profile& target, profile const& traced) {

@@ -53,6 +53,7 @@ class recording_repair {
     keep(profile_.synchronizations, lasts_or_lost);
     keep(profile_.overheads, lasts);
     keep(profile_.migrations, lasts);
+    keep(profile_.energy, [](energy_reading const& e) { return is_recorded_time(e.at); });
   }
   void drop_samples() {
     device_samples& all = profile_.samples;

@@ -148,6 +148,7 @@ class counter_view {
       {{"occupancy %", 74, form::percent, 0, "occupancy %: warps on the SMs, of those that fit"},
        "achieved_occupancy"},
       {{"tensor active %", 73, form::percent}, "tensor_active_rate"},
+      {{"energy J", 94, form::plain, 0, "energy J: by a model of each range's power"}, "energy"},
       {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too"},
        "cpu_task_clock_ns"},
       {{"instructions", 100, form::amount}, "cpu_instructions"},

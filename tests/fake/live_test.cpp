@@ -18,6 +18,7 @@
 #include "../counter_tables.hpp"
 #include "../work_folder.hpp"
 #include "counter_run.hpp"
+#include "fake_nvml.hpp"
 #include "fake_sampling.hpp"
 #include "live/attribution.hpp"
 #include "recording/recording.hpp"
@@ -52,6 +53,7 @@ struct live : fake::session {
     fake::unscript();
     fake_profiler_reset();
     fake_sampling_reset();
+    fake_nvml_reset(25'000'000);
     if (failing != nullptr) fake_fail(failing, 35);
     misuses = fake_misuse_count();
     REQUIRE(start().ok());
@@ -146,6 +148,87 @@ TEST_CASE("trace,live: each range has what was sampled while its kernels ran") {
     CHECK(step.bytes == doctest::Approx(3200.0).epsilon(0.05));
   INFO(set.about);
   CHECK(fake::says(set.about, "while work ran"));
+}
+
+TEST_CASE("trace,live: each range has the energy that the device used while its kernels ran") {
+  live session("trace,live,interval=1000");
+  await_sampling();
+  std::int64_t const begin = strata::detail::realtime_ns() + 50'000'000;
+  std::mt19937_64 random(7);
+  double used[] = {0.0, 0.0};
+  double const watts[] = {400.0, 200.0};
+  constexpr int steps = 20;
+  int at = 0;
+  for (int i = 0; i < steps; ++i) {
+    STRATA_STEP();
+    for (int which = 0; which < 2; ++which) {
+      STRATA_RANGE(which == 0 ? "a" : "b");
+      int const us = static_cast<int>(20'000 + random() % 80'000);
+      kernel(begin, at, at + us, "one");
+      fake_nvml_use(static_cast<std::uint64_t>(begin + 1000 * std::int64_t{at}),
+                    static_cast<std::uint64_t>(begin + 1000 * std::int64_t{at + us}),
+                    watts[which] - 100.0);
+      used[which] += 1e-6 * us * watts[which] / steps;
+      at += us;
+    }
+  }
+  for (int i = 0; i < at / 1000; ++i)
+    REQUIRE(fake_sample(static_cast<std::uint64_t>(begin + 1'000'000 * std::int64_t{i}),
+                        static_cast<std::uint64_t>(begin + 1'000'000 * std::int64_t{i + 1}),
+                        10.0) == 1);
+  rest(at / 1000 + 300);
+  std::size_t const reads = fake_nvml_reads();
+  session.stop();
+  profile const& p = session.profile();
+  CHECK(p.problems.empty());
+  CHECK(p.energy.size() > 10);
+  CHECK(reads < 5 * p.energy.size());
+  counter_set const& set = p.counters(counter_set::live);
+  INFO(set.about);
+  CHECK(fake::says(set.about, "updates of its counter"));
+  counter_cell const a = cell(p, "a", "energy");
+  counter_cell const b = cell(p, "b", "energy");
+  CAPTURE(used[0]);
+  CAPTURE(used[1]);
+  CHECK(std::abs(a.value - used[0]) <= a.plus_minus + 0.05 * used[0]);
+  CHECK(std::abs(b.value - used[1]) <= b.plus_minus + 0.05 * used[1]);
+  CHECK(a.value > b.value);
+  CHECK(cell(p, "", "energy", counter_scope::total).value == doctest::Approx(a.value + b.value));
+}
+
+TEST_CASE("why there is no energy is said") {
+  SUBCASE("NVML refuses") {
+    live session("trace,live,interval=20");
+    fake_nvml_fail("nvmlDeviceGetTotalEnergyConsumption", 3);
+    await_sampling();
+    run(3);
+    session.stop();
+    counter_set const& set = session.profile().counters(counter_set::live);
+    CHECK(
+        fake::says(set.about, "Energy was not read: nvmlDeviceGetTotalEnergyConsumption says 3. "));
+    CHECK(session.profile().problems.empty());
+    CHECK(session.profile().energy.empty());
+  }
+  SUBCASE("too few updates") {
+    live session("trace,live,interval=20");
+    await_sampling();
+    run(3);
+    session.stop();
+    CHECK(session.profile().energy.size() <= 10);
+    counter_cell const a = cell(session.profile(), "a", "energy");
+    CHECK(std::isnan(a.value));
+  }
+  SUBCASE("a read fails") {
+    live session("trace,live,interval=20");
+    await_sampling();
+    await([] { return fake_nvml_reads() > 2; });
+    fake_nvml_fail("nvmlDeviceGetTotalEnergyConsumption", 999);
+    std::size_t const before = fake_nvml_reads();
+    await([&] { return fake_nvml_reads() > before + 1; });
+    run(3);
+    session.stop();
+    CHECK(fake::has_problem(session.profile(), "the energy of the GPU could not be read"));
+  }
 }
 
 TEST_CASE("clocks that are a little apart are moved to where samples show the work") {

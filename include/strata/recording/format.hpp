@@ -70,6 +70,7 @@ struct recorded_fields {
     visitor.field("counter_sets", data.counter_sets);
     visitor.field("step_traffic", data.step_traffic);
     visitor.field("samples", data.samples);
+    visitor.field("energy", data.energy);
     visitor.field("has_migrations", data.has_migrations);
     visitor.field("hang", data.hang);
   }

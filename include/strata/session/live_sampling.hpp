@@ -3,12 +3,14 @@
 
 #include <strata/base/guest.hpp>
 #include <strata/collect/counters/device_sampler.hpp>
+#include <strata/collect/counters/energy_meter.hpp>
 #include <strata/collect/counters/sample_store.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/collect/cuda/traced_records.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
+#include <strata/session/machine.hpp>
 #include <strata/session/own_threads.hpp>
 #include <strata/session/sampled_totals.hpp>
 
@@ -148,7 +150,13 @@ class live_sampling {
                            << own_.sampler.chip() << " each " << time_text(double(interval_ns_))
                            << ": " << own_.sampler.samples() << " samples, kept as "
                            << target.samples.count << ", which took "
-                           << time_text(double(own_.spent_ns)) << " of a CPU. ";
+                           << time_text(double(own_.spent_ns)) << " of a CPU. " << own_.no_energy;
+    target.energy = own_.energy.take();
+    for (energy_reading& each : target.energy) each.at = ticks.to_ns(each.at);
+    if (own_.energy.failures() != 0)
+      problems.emplace_back(errc::limit, sentence("live: the energy of the GPU could not be read ")
+                                             << own_.energy.failures()
+                                             << " times: its values are of longer times");
     counter_set& set = target.add_counters(counter_set::live);
     describe(set);
     set.about = target.samples.about;
@@ -190,6 +198,8 @@ class live_sampling {
       if (!if_memory_allows([this] { look(); })) own_.short_of_memory = true;
       if (own_.short_of_memory || !own_.problem.ok()) break;
       stop_.pause(program.pause(own_.sampler.is_open() ? pause_ns() : waiting_ns));
+      (void)if_memory_allows(
+          [this] { own_.energy.look(kernel_ns(), recorder::instance().clock()); });
       std::int64_t const now = kernel_ns();
       if (now - looked < second_ns) continue;
       looked = now;
@@ -281,6 +291,8 @@ class live_sampling {
       return;
     }
     own_.store.begin(own_.sampler.chosen().config.names().size(), room_bytes_, interval_ns_ / 2);
+    own_.no_energy =
+        own_.energy.open(machine::uuid_of(driver_library::get(), device_.load())).message();
   }
 
   void keep(status const& outcome) {
@@ -302,7 +314,8 @@ class live_sampling {
   /// So that a batch has some hundred samples, and the hardware's buffer is never near its end.
   std::int64_t pause_ns() const noexcept {
     constexpr std::int64_t batch = 256;
-    return larger(std::int64_t{1'000'000}, smaller(batch * interval_ns_, second_ns / 10));
+    std::int64_t const usual = smaller(batch * interval_ns_, second_ns / 10);
+    return larger(std::int64_t{1'000'000}, smaller(usual, own_.energy.due() - kernel_ns()));
   }
 
   static constexpr std::int64_t second_ns = 1'000'000'000;
@@ -312,6 +325,8 @@ class live_sampling {
   struct sampling {
     device_sampler sampler;
     sample_store store;
+    energy_meter energy;
+    std::string no_energy;  // why it is not read
     record_clock clock;
     clock_bridge bridge;
     status problem;

@@ -77,11 +77,7 @@ class machine {
           driver.api.device_total_memory(&bytes, handle) == driver::result::success) {
         device.memory_bytes = bytes;
       }
-      driver::uuid uuid{};
-      if (driver.api.device_uuid != nullptr &&
-          driver.api.device_uuid(&uuid, handle) == driver::result::success) {
-        device.uuid = uuid_text(uuid);
-      }
+      device.uuid = uuid_of(driver, handle);
     }
     auto const get = [&](driver::attribute code) {
       return static_cast<std::uint32_t>(driver.attribute(i, code));
@@ -102,6 +98,14 @@ class machine {
     device.reserved_shared_bytes_per_block =
         get(driver::attribute::reserved_shared_bytes_per_block);
     return device;
+  }
+
+  /// Empty where it is not known.
+  static std::string uuid_of(driver_library const& driver, driver::device_handle device) {
+    driver::uuid uuid{};
+    bool const is_known = driver.api.device_uuid != nullptr &&
+                          driver.api.device_uuid(&uuid, device) == driver::result::success;
+    return is_known ? uuid_text(uuid) : std::string();
   }
 
   /// 8-4-4-4-12 hexadecimal digits.

@@ -599,7 +599,7 @@ inline constexpr column<counter_line> counter_columns_list[] = {
      column_sum::identity},
     {"method", "",
      "counted; derived from counts; timed; counted+timed, a count of a counting step by the "
-     "time of a timed one; or sampled",
+     "time of a timed one; sampled; or modelled",
      [](column_cell const& to, counter_line const& row) { to.text(to_string(row.metric.method)); },
      column_sum::identity},
     {"passes", "", "the counting steps that it took",
@@ -608,7 +608,7 @@ inline constexpr column<counter_line> counter_columns_list[] = {
     {"note", "", "why the cell is empty, or what to know about the value",
      [](column_cell const& to, counter_line const& row) { to.text(row.note); },
      column_sum::identity},
-    {"plus_minus", "", "of sampled values: half of an interval meant for 95 % of the true ones",
+    {"plus_minus", "", "of sampled and modelled values: half of an interval meant for 95 % of the true ones",
      [](column_cell const& to, counter_line const& row) { to.number(row.cell.plus_minus); }},
 };
 inline constexpr column_list<counter_line> counter_columns(counter_columns_list);

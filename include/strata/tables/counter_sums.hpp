@@ -60,7 +60,8 @@ enum class counter_method : std::uint8_t {
   derived,            ///< from other counted metrics
   timed,              ///< the trace of the timed steps
   counted_and_timed,  ///< counts of the counted step by the time of a timed step
-  sampled             ///< samples of the device, split by the times of work
+  sampled,            ///< samples of the device, split by the times of work
+  modelled            ///< readings of the device, split by a model of what work uses
 };
 
 constexpr std::string_view to_string(counter_scope scope) noexcept {
@@ -68,7 +69,8 @@ constexpr std::string_view to_string(counter_scope scope) noexcept {
 }
 
 constexpr std::string_view to_string(counter_method method) noexcept {
-  constexpr std::string_view names[] = {"counted", "derived", "timed", "counted+timed", "sampled"};
+  constexpr std::string_view names[] = {"counted",       "derived", "timed",
+                                        "counted+timed", "sampled", "modelled"};
   return names[static_cast<std::size_t>(method)];
 }
 

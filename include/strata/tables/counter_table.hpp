@@ -131,8 +131,9 @@ class counter_table_builder {
     }
     for (absent_metric const& missing : set.absent) {
       counter_metric made;
-      if (is_sampled()) made.method = counter_method::sampled;
       made.key = missing.key;
+      if (is_sampled()) made.method = counter_method::sampled;
+      if (made.key == sampled_names::energy) made.method = counter_method::modelled;
       if (metric const* const entry = find_entry(missing.key)) {
         made.unit = entry->unit();
         made.level = entry->level();
@@ -169,6 +170,7 @@ class counter_table_builder {
   }
 
   counter_method method_of(resolved_metric const& metric, inputs const& from) const noexcept {
+    if (is_sampled() && metric.key == sampled_names::energy) return counter_method::modelled;
     if (is_sampled() && !from.counters.empty()) return counter_method::sampled;
     if (from.time)
       return metric.derived ? counter_method::counted_and_timed : counter_method::timed;
@@ -260,7 +262,7 @@ class counter_table_builder {
     std::uint32_t const remark = note(remarks(row, column, scope, work));
     bool const rounded = metric.unit == "%" && results_[column] > 100.0;
     return {rounded ? 100.0 : results_[column],
-            metric.method == counter_method::sampled ? errors_[column] : no_value, remark};
+            metric.method >= counter_method::sampled ? errors_[column] : no_value, remark};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
@@ -381,7 +383,7 @@ class counter_table_builder {
       double const all = named_value(row, sampled_names::work, scope);
       double const covered = named_value(row, sampled_names::covered, scope);
       double const shared = named_value(row, sampled_names::shared, scope);
-      if (covered < 0.995 * all)
+      if (covered < 0.995 * all && metric.method == counter_method::sampled)
         add(sentence("scaled: ") << human_percent(covered, all) << " % of its work was sampled");
       if (shared > 0.005 * all)
         add(sentence("shared: other ranges' work ran beside ")
