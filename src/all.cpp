@@ -36,6 +36,7 @@
 #include "analyse/what_if.cpp"
 #include "ceilings/ceilings.cpp"
 #include "live/attribution.cpp"
+#include "live/drift.cpp"
 #include "live/energy.cpp"
 #include "live/sample_split.cpp"
 #include "live/step_map.cpp"

@@ -6,7 +6,10 @@
 #include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
+#include "analyse/range_paths.hpp"
+#include "drift.hpp"
 #include "energy.hpp"
+#include "range_kinds.hpp"
 #include "sample_split.hpp"
 #include "step_map.hpp"
 
@@ -112,6 +115,45 @@ void fill(counter_set& set, sample_split const& made, std::size_t all,
   set.values = std::move(values);
 }
 
+/// "11 % longer", "20 % more bytes"
+std::string change_text(double part, bool of_time) {
+  std::string const percent = detail::fixed_string(100.0 * std::abs(part), 0) + " % ";
+  if (of_time) return percent + (part > 0.0 ? "longer" : "less time");
+  return percent + (part > 0.0 ? "more bytes" : "fewer bytes");
+}
+
+/// "A step takes 11 % longer since step 1200 than before. "
+template <class Records, class Value>
+std::string describe_change(Records const& records, bool of_time, Value const& value) {
+  constexpr std::size_t most_blocks = 256;
+  constexpr std::size_t least_block = 8;
+  std::size_t const count = records.size();
+  std::size_t const blocks = std::min(most_blocks, count / least_block);
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    std::vector<double> values;
+    for (std::size_t k = i * count / blocks; k < (i + 1) * count / blocks; ++k)
+      values.push_back(value(records[k]));
+    auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    medians.push_back(*middle);
+  }
+  auto const change = find_lasting_change(medians, {});
+  if (!change) return {};
+  return detail::sentence("A step ")
+         << (of_time ? "takes " : "moves ") << change_text(change->part, of_time) << " since step "
+         << records[change->at * count / blocks].step << " than before. ";
+}
+
+/// What changes from step to step.
+std::string describe_changes(profile const& source) {
+  return describe_change(
+             source.steps, true,
+             [](step_record const& step) { return static_cast<double>(step.end - step.begin); }) +
+         describe_change(source.step_traffic, false,
+                         [](step_traffic_record const& step) { return step.bytes; });
+}
+
 class attribution {
  public:
   attribution(profile& target, counter_set& set)
@@ -140,7 +182,7 @@ class attribution {
     target_.step_traffic = std::move(traffic);
     std::string const energy = add_energy(target_, set_, work, nodes_, windows());
     set_.about = target_.samples.about + closure(set_, made, given_.counters) +
-                 detail::describe_step_traffic(target_) + energy;
+                 detail::describe_step_traffic(target_) + describe_changes(target_) + energy;
   }
 
  private:
@@ -355,6 +397,7 @@ class map_attribution {
       return {errc::bad_argument,
               "the steps of the map have more than 200,000 kernels: mark "
               "smaller ones"};
+    find_steps();
     sampled_steps const steps = choose_steps();
     if (steps.begins.empty())
       return {errc::bad_argument,
@@ -371,8 +414,8 @@ class map_attribution {
               "none of its steps looks like the map: record the map again, with what runs now"};
     auto const all = static_cast<double>(target_.steps.size() + target_.summed_steps.count());
     std::string about = target_.samples.about + closure(set_, made.split, counters) +
-                        detail::describe_step_traffic(target_) + describe(steps, made) +
-                        describe_energy(target_);
+                        detail::describe_step_traffic(target_) + describe_changes(target_) +
+                        describe(steps, made) + describe_drift() + describe_energy(target_);
     std::vector<std::uint32_t> node_of(usual_.nodes.size(), root_node);
     for (traffic_group const& group : made.groups)
       node_of[group.owners.front()] = node_of_group(group);
@@ -387,10 +430,9 @@ class map_attribution {
   static constexpr std::size_t most_work = 200'000;  // in all steps that the map is laid over
   static constexpr std::size_t block = 32;           // of steps that follow each other
 
-  /// The steps that were sampled without a gap, or blocks of them where they are many.
-  sampled_steps choose_steps() {
-    std::vector<std::int64_t> all;
-    std::vector<std::uint32_t> numbers;
+  /// The steps that were sampled without a gap.
+  void find_steps() {
+    std::vector<std::int64_t>& all = all_.begins;
     std::size_t at = 0;
     std::int64_t const length = usual_.map.length();
     for (step_traffic_record const& known : target_.step_traffic) {
@@ -399,17 +441,22 @@ class map_attribution {
       std::int64_t const begin = target_.steps[at].begin + usual_.begins_after;
       if (!all.empty() && begin < all.back() + length / 2) continue;  // cannot be
       all.push_back(begin);
-      numbers.push_back(known.step);
+      all_numbers_.push_back(known.step);
     }
-    sampled_steps made;
-    made.counter = given_.counters;  // the one that add_bytes adds
-    if (all.empty()) return made;
+    all_.counter = given_.counters;  // the one that add_bytes adds
+    if (all.empty()) return;
     std::vector<std::int64_t> periods{length};
     for (std::size_t i = 1; i < all.size(); ++i) periods.push_back(all[i] - all[i - 1]);
     // A trace delays launches, so that the device may begin sooner without one.
-    made.tolerance_ns = std::min(std::max<std::int64_t>(0, median(periods)) / 4,
+    all_.tolerance_ns = std::min(std::max<std::int64_t>(0, median(periods)) / 4,
                                  std::max<std::int64_t>(0, usual_.begins_after) / 2 +
                                      4 * usual_.differs_by + 2 * median(lengths_of(given_)));
+  }
+
+  /// These, or blocks of them where they are many.
+  sampled_steps choose_steps() {
+    std::vector<std::int64_t> const& all = all_.begins;
+    sampled_steps made{{}, all_.tolerance_ns, all_.counter};
     std::size_t const most = std::max<std::size_t>(1, most_work / usual_.map.work.size());
     std::size_t const blocks = std::max<std::size_t>(1, most / block);
     std::size_t const size = std::min(block, most);
@@ -420,7 +467,7 @@ class map_attribution {
         if (i - first >= size) continue;
       }
       made.begins.push_back(all[i]);
-      numbers_.push_back(numbers[i]);
+      numbers_.push_back(all_numbers_[i]);
     }
     return made;
   }
@@ -481,7 +528,8 @@ class map_attribution {
     text << usual_.map.work.size() << " kernels and copies, laid over " << steps.begins.size()
          << " steps. ";
     if (!made.misfits.empty())
-      text << made.misfits.size() << " of them do not look like the map, the first is step "
+      text << made.misfits.size() << " of them do not look like the map, "
+           << (goes_on(steps, made) ? "nearly all since step " : "the first is step ")
            << numbers_[made.misfits.front()]
            << ": their work is in no range, so record the map again if that goes on. ";
     double const fits = static_cast<double>(steps.begins.size() - made.misfits.size());
@@ -490,6 +538,33 @@ class map_attribution {
     if (usual_.has_bytes && std::abs(now - usual_.bytes) > least * usual_.bytes)
       text << "A step moved " << detail::bytes_text(now) << " where the map has "
            << detail::bytes_text(usual_.bytes) << ". ";
+    return text;
+  }
+
+  static bool goes_on(sampled_steps const& steps, mapped_traffic const& made) {
+    constexpr std::size_t least = 10;  // chosen
+    std::size_t const since = steps.begins.size() - made.misfits.front();
+    return made.misfits.size() >= least && 10 * made.misfits.size() >= 9 * since;
+  }
+
+  /// "attention takes 11 % longer since step 1200 than before. "
+  std::string describe_drift() const {
+    if (!usual_.has_bytes) return {};  // lengths show in what is moved alone
+    step_map map = usual_.map;
+    std::vector<std::uint32_t> const kinds = range_kinds(traced_, usual_.nodes);
+    std::vector<std::uint32_t> node_of;  // the first one of a kind
+    for (std::size_t owner = 0; owner < kinds.size(); ++owner)
+      if (kinds[owner] == node_of.size()) node_of.push_back(usual_.nodes[owner]);
+    for (mapped_work& each : map.work) each.owner = kinds[each.owner];
+    std::vector<range_drift> const found = find_drift(map, all_, given_);
+    detail::sentence text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(found.size(), 3); ++i)
+      text << (node_of[found[i].owner] == root_node
+                   ? std::string("Work outside of ranges")
+                   : detail::with_folded_indices(path_of(node_of[found[i].owner])))
+           << (found[i].of_time ? " takes " : " moves ")
+           << change_text(found[i].part, found[i].of_time) << " since step "
+           << all_numbers_[found[i].since] << " than before. ";
     return text;
   }
 
@@ -523,14 +598,16 @@ class map_attribution {
   profile const& traced_;
   usual_step usual_;
   samples given_;
+  sampled_steps all_;
+  std::vector<std::uint32_t> all_numbers_;
   std::vector<std::uint32_t> node_here_;  // by node of the map
   std::vector<std::uint32_t> numbers_;    // of the steps that the map is laid over
 };
 
-/// Of a recording without a trace, once.
-void say_energy(profile const& source, counter_set& set) {
-  std::string const energy = describe_energy(source);
-  if (set.about.find(energy) == std::string::npos) set.about += energy;
+/// What is known of a recording without a trace, once.
+void describe_whole(profile const& source, counter_set& set) {
+  std::string const whole = describe_changes(source) + describe_energy(source);
+  if (set.about.find(whole) == std::string::npos) set.about += whole;
 }
 
 }  // namespace
@@ -538,7 +615,7 @@ void say_energy(profile const& source, counter_set& set) {
 void attribute_samples(profile& target) {
   counter_set* const set = sampled_set(target);
   if (set != nullptr && target.traced) attribution(target, *set).run();
-  if (set != nullptr && !target.traced) say_energy(target, *set);
+  if (set != nullptr && !target.traced) describe_whole(target, *set);
 }
 
 status attribute_by_map(profile& target, profile const& traced) {

@@ -3,10 +3,10 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/samples.hpp>
+#include "range_kinds.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -69,21 +69,6 @@ void add_pauses(std::vector<sampled_work>& work, samples const& given, std::uint
   work.insert(work.end(), pauses.begin(), pauses.end());
 }
 
-/// Nodes of one path without its indices have one kind.
-std::vector<std::uint32_t> kinds_of(profile const& source,
-                                    std::vector<std::uint32_t> const& nodes) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> kinds;
-  std::vector<std::uint32_t> of_node(source.nodes.size(), 0);
-  for (std::size_t i = 1; i < source.nodes.size(); ++i) {  // parents come first
-    profile_node const& node = source.nodes[i];
-    auto const next = static_cast<std::uint32_t>(kinds.size() + 1);
-    of_node[i] = kinds.try_emplace({of_node[node.parent], node.name}, next).first->second;
-  }
-  std::vector<std::uint32_t> made;
-  for (std::uint32_t const node : nodes) made.push_back(of_node[node]);
-  return made;
-}
-
 }  // namespace
 
 energy_split split_energy(std::vector<energy_reading> const& readings,
@@ -106,15 +91,13 @@ energy_split split_energy(std::vector<energy_reading> const& readings,
   if (!can_run_together(given.times, times)) made.updates = 0;  // such records cannot be
   if (made.updates < least_updates) return made;
 
-  std::map<std::uint32_t, std::uint32_t> numbers;
-  for (std::uint32_t const kind : kind_of)
-    numbers.try_emplace(kind, static_cast<std::uint32_t>(numbers.size()));
-  auto const idle = static_cast<std::uint32_t>(numbers.size());
+  std::uint32_t idle = 0;
+  for (std::uint32_t const kind : kind_of) idle = std::max(idle, kind + 1);
   std::vector<sampled_work> by_kind;
   for (sampled_work const& each : work) {
     made.work_ns[each.owner] +=
         static_cast<double>(std::max(each.end, each.begin + 1) - each.begin);
-    by_kind.push_back({each.begin, each.end, numbers[kind_of[each.owner]], 0});
+    by_kind.push_back({each.begin, each.end, kind_of[each.owner], 0});
   }
   add_pauses(by_kind, given, idle);
   sample_split const split = split_samples(given, std::move(by_kind), idle + 1, updates_apart_ns);
@@ -123,7 +106,7 @@ energy_split split_energy(std::vector<energy_reading> const& readings,
 
   // An owner has the part of its kind's energy that it has of its time.
   for (std::size_t owner = 0; owner < owners; ++owner) {
-    std::uint32_t const kind = numbers[kind_of[owner]];
+    std::uint32_t const kind = kind_of[owner];
     double const part = split.work_ns[kind] > 0.0 ? made.work_ns[owner] / split.work_ns[kind] : 0.0;
     made.values[owner] = part * split.value(kind, 0);
     made.covered_ns[owner] = part * split.covered_ns[kind];
@@ -140,7 +123,7 @@ std::string add_energy(profile const& source, counter_set& set,
   using names = detail::sampled_names;
   if (source.energy.empty()) return {};
   energy_split const made =
-      split_energy(ordered(source.energy), work, kinds_of(source, nodes), recorded);
+      split_energy(ordered(source.energy), work, range_kinds(source, nodes), recorded);
   if (made.updates < least_updates) {
     detail::sentence why("its counter moved ");
     why << made.updates << " times while work was recorded: " << least_updates
