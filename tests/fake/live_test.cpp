@@ -622,14 +622,36 @@ TEST_CASE("a recording that says that more ran at once than can is not split") {
   CHECK(fake::says(p.counters(counter_set::live).about, "more ran at once than a GPU can run"));
 }
 
-TEST_CASE("live beside reports of windows is refused with a sentence") {
-  live session("trace,live,every=10,keep=2");
+TEST_CASE("each window that is reported while the program runs has its samples") {
+  test::work_folder folder;
+  std::string const out = folder / "out";
+  live session("live,interval=20,every=12,active=6,keep=9,out=" + out, nullptr, "openmetrics+json");
   REQUIRE(fake_use_cuda() != 0);
-  bool said = false;
-  for (strata::status const& problem : session.problems())
-    said = said || fake::says(problem.message(), "live is ignored");
-  CHECK(said);
-  rest(30);
+  auto const has = [&](int window) {
+    return test::fs::exists(out + "/00" + std::to_string(window) + "/metrics.prom");
+  };
+  std::int64_t end = strata::detail::realtime_ns();
+  auto const step = [&] {
+    STRATA_STEP();
+    rest(10);
+    std::int64_t const now = strata::detail::realtime_ns();
+    if (fake_sampling_started() != 0)
+      (void)fake_sample(static_cast<std::uint64_t>(end), static_cast<std::uint64_t>(now), 1000.0);
+    end = now;
+  };
+  for (int i = 0; i < 3000 && !has(2); ++i) step();
+  session.stop();
+  for (int const window : {1, 2}) {
+    CAPTURE(window);
+    REQUIRE(has(window));
+    std::string const metrics =
+        test::content(out + "/00" + std::to_string(window) + "/metrics.prom");
+    std::string const name = "strata_step_hbm_p50_bytes{";
+    std::size_t const at = metrics.find("\n" + name);
+    REQUIRE(at != std::string::npos);
+    double const bytes = std::stod(metrics.substr(metrics.find("} ", at) + 2));
+    CHECK(bytes == doctest::Approx(2000.0).epsilon(0.2));
+  }
   CHECK(fake_sampling_enabled() == 0);
 }
 

@@ -103,18 +103,6 @@ TEST_CASE("every= that is shorter than its window: a sentence") {
             "every=5 has no room for windows of 9 steps") == 0);
 }
 
-TEST_CASE("live is ignored where each window has a report") {
-  options wanted;
-  wanted.live = true;
-  wanted.active = 2;
-  CHECK(strata::detail::schedule::ignored_live(wanted).ok());
-  wanted.every = 10;
-  wanted.keep = 2;
-  CHECK(strata::detail::schedule::ignored_live(wanted).message().find("live is ignored") == 0);
-  wanted.live = false;
-  CHECK(strata::detail::schedule::ignored_live(wanted).ok());
-}
-
 TEST_CASE("windows of every= continue after 2^32 steps") {
   options how;
   how.every = 1000;

@@ -20,9 +20,9 @@ STRATA_BEGIN
 namespace detail {
 
 /// `live`: samples the counters of a device in a thread of its own, from the program's first use of
-/// CUDA to the session's end. The thread alone calls the sampling: it opens it, reads it in batches
-/// and closes it. It subscribes to nothing and waits for no device.
-/// Threads: that of the session; `choose_device` is for the one that drives the steps.
+/// CUDA to the session's end, or in a window that is reported by itself. The thread alone calls the
+/// sampling: it opens it, reads it in batches and closes it. It subscribes to nothing and waits for
+/// no device. Threads: that of the session; `choose_device` is for the one that drives the steps.
 class live_sampling {
  public:
   live_sampling() = default;
@@ -39,7 +39,7 @@ class live_sampling {
 
   /// Errors: unavailable: no thread can be started, or that of an earlier session does not end.
   status start(options const& wanted) {
-    wanted_ = wanted.live && !wanted.reports_windows();
+    wanted_ = wanted.live;
     if (!wanted_) return {};
     if (!ended_.load()) {  // all below is that thread's
       wanted_ = false;
@@ -129,7 +129,7 @@ class live_sampling {
       if (!is_explained && own_.began_ns != 0)  // else nothing of CUDA was used, which is said
         problems.emplace_back(
             errc::unavailable,
-            "live: there is no sample: the program ended too soon after it began to use CUDA");
+            "live: there is no sample: the program or the window ended too soon after it began");
       return;
     }
     if (missed.overflows + missed.gaps != 0)

@@ -69,14 +69,6 @@ class schedule {
     return {};
   }
 
-  /// `live` beside windows that are reported by themselves.
-  static status ignored_live(options const& wanted) {
-    if (!wanted.live || !wanted.reports_windows()) return {};
-    return {errc::bad_argument,
-            "live is ignored where each window has a report (trigger=, keep=): its samples are of "
-            "the whole run"};
-  }
-
   phase phase_of(std::uint32_t step) const noexcept {
     std::uint64_t position = step;
     if (active_ != 0) {

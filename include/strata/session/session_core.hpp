@@ -236,7 +236,7 @@ class session_core : uncopied {
       recorder.keep_half();
     }
     keep(hang_.dog.start(options_.watchdog_s));
-    keep(live_.start(options_));
+    if (!windows_.used()) keep(live_.start(options_));
     start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();
     if (trace_.awaits_cuda()) {
@@ -303,7 +303,6 @@ class session_core : uncopied {
           "range: unset it, or make that session by options::parse of its text");
     }
     problems_.say_now(schedule::ignored(options_));
-    problems_.say_now(schedule::ignored_live(options_));
     if (!options_.ceilings.empty() && options_.ceilings != "off") {
       options_.ceilings = machine::absolute(options_.ceilings);
       status const found = ceilings_file::look_for(options_.ceilings);
@@ -494,6 +493,7 @@ class session_core : uncopied {
       cpu_counters_.emplace();
       if (!options_.cpu_counters.empty())
         keep(cpu_counters_->open(options_.cpu_counters, problems_.all()));
+      keep(live_.start(options_));
     });
   }
 
@@ -514,6 +514,7 @@ class session_core : uncopied {
     if (!if_memory_allows([&] {
           windows_.ask_device([this] {
             trace_.bring_in();
+            if (!end_live()) problems_.all().emplace_back(errc::unavailable, live_sampling::lost);
             detail::recorder::instance().end_clock();
             take();
           });
