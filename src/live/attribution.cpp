@@ -528,8 +528,9 @@ class map_attribution {
     text << usual_.map.work.size() << " kernels and copies, laid over " << steps.begins.size()
          << " steps. ";
     if (!made.misfits.empty())
-      text << made.misfits.size() << " of them do not look like the map, "
-           << (goes_on(steps, made) ? "nearly all since step " : "the first is step ")
+      text << made.misfits.size()
+           << (goes_on(steps, made) ? " of them do not look like the map, nearly all since step "
+                                    : " of them do not look like the map, the first is step ")
            << numbers_[made.misfits.front()]
            << ": their work is in no range, so record the map again if that goes on. ";
     double const fits = static_cast<double>(steps.begins.size() - made.misfits.size());

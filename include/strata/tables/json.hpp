@@ -139,6 +139,7 @@ inline void write_counters(json_writer& json, table_input const& input,
   json.integer("passes", table.passes);
   json.integer("passes_done", table.passes_done);
   json.integer("timed_steps", table.timed_steps);
+  if (!table.about.empty()) json.text("about", table.about);
   write_counter_metrics(json, table);
   json.line();
   json.array("values");
