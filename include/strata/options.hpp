@@ -44,6 +44,7 @@ struct options {
   /// A file: each time that it is touched, a window of warmup + active (or 1) steps is recorded and
   /// reported in a directory of its own below `out`. Nothing is recorded between the windows.
   std::string trigger;
+  std::uint32_t slower = 0;  ///< with `trigger`: also where steps take so many % longer; 0: never
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;

@@ -131,6 +131,16 @@ TEST_CASE("each window has its own device work; between them nothing is traced")
   CHECK(fake_buffers_outstanding() == 0);
 }
 
+TEST_CASE("slower=: a window is recorded where steps have become longer") {
+  triggered s(",slower=50");
+  for (int i = 0; i < 300; ++i) s.step();
+  for (int i = 0; i < 10'000 && !fs::exists(s.file(1, "memory.csv")); ++i) {
+    s.step();
+    usleep(1000);
+  }
+  CHECK(cell(content(s.file(1, "ranges.csv")), "calls") == "1");
+}
+
 TEST_CASE("counters of a window: the passes run in the steps after it, in each window anew") {
   triggered s(std::string(",counters=") + hbm_read);
   for (int number = 1; number <= 2; ++number) {

@@ -1,3 +1,4 @@
+#include <strata/base/clock.hpp>
 #include <strata/session/reported_windows.hpp>
 
 #include <doctest/doctest.h>
@@ -101,6 +102,35 @@ TEST_CASE("every= that is shorter than its window: a sentence") {
   wanted.active = 9;
   CHECK(strata::detail::schedule::ignored(wanted).message().find(
             "every=5 has no room for windows of 9 steps") == 0);
+}
+
+TEST_CASE("steps that become slower are noticed once, and again where they become slower still") {
+  strata::detail::unrecorded_steps steps;
+  auto const run = [&](long us) {
+    std::uint32_t by = 0;
+    for (int i = 0; i < 255; ++i) {
+      steps.begin();
+      std::int64_t const until = strata::detail::monotonic_ns() + 1000 * us;
+      while (strata::detail::monotonic_ns() < until) {
+      }
+      steps.end();
+      by += steps.slower_by(50);
+    }
+    return by;
+  };
+  CHECK(run(10) == 0);
+  CHECK(run(40) >= 50);
+  CHECK(run(40) < 50);
+  CHECK(run(200) >= 50);
+  CHECK(steps.slower_by(50) == 0);
+}
+
+TEST_CASE("slower= without trigger=: a sentence") {
+  options wanted;
+  wanted.slower = 10;
+  CHECK(strata::detail::schedule::ignored(wanted).message().find("slower= is ignored") == 0);
+  wanted.trigger = "now";
+  CHECK(strata::detail::schedule::ignored(wanted).ok());
 }
 
 TEST_CASE("windows of every= continue after 2^32 steps") {

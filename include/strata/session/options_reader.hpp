@@ -383,6 +383,8 @@ class options_reader {
        &options_reader::number<&options::every, 1>, ""},
       {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
        "", &options_reader::text<&options::trigger>, "a file, as in trigger=/tmp/profile-now"},
+      {"slower", "=PERCENT", "with trigger: also where steps take that much longer than before", "",
+       &options_reader::number<&options::slower, 1>, ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", "",
        &options_reader::number<&options::keep, 1>, ""},
       {"for", "=S", "the report comes after S seconds, and the program continues", "",

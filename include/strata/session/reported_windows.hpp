@@ -35,16 +35,16 @@ class reported_windows {
   }
 
   /// At the end of a step: whether the file was touched since the last window began.
-  bool was_touched() noexcept {
-    return state_.load(memory_order_acquire) == state::idle && watch_.was_touched();
-  }
+  bool was_touched() noexcept { return is_idle() && watch_.was_touched(); }
+  /// Whether neither a window is open nor its report being written.
+  bool is_idle() const noexcept { return state_.load(memory_order_acquire) == state::idle; }
 
   /// At the start of a step: whether every= has a window begin with it.
   bool is_due(std::uint32_t step) noexcept {
     if (steps_.period == 0) return false;
     steps_.last += step - static_cast<std::uint32_t>(steps_.last);
     if (steps_.last < steps_.due) return false;
-    bool const now = steps_.last == steps_.due && state_.load(memory_order_acquire) == state::idle;
+    bool const now = steps_.last == steps_.due && is_idle();
     std::uint64_t const periods = (steps_.last - steps_.due) / steps_.period + 1;
     steps_.due += periods * steps_.period;
     late_.fetch_add(now ? periods - 1 : periods, memory_order_relaxed);

@@ -52,6 +52,9 @@ class schedule {
                 "which need CUPTI before the program's first call"
               : "attach=window is ignored: there are no windows; add trigger=, every=, or skip= "
                 "and active="};
+    if (wanted.slower != 0 && wanted.trigger.empty())
+      return {errc::bad_argument,
+              "slower= is ignored without trigger=: it asks for windows beside those of the file"};
     if (wanted.keep != 0 && !wanted.reports_windows())
       return {errc::bad_argument,
               "keep= is ignored: it is the number of windows whose reports stay, and neither "
@@ -126,12 +129,25 @@ class unrecorded_steps {
     durations.sort();
     return durations.empty() ? 0.0 : static_cast<double>(durations[durations.size() / 2]);
   }
+  /// Asked at the end of each step: by how many % the last 255 take longer than those before, where
+  /// it is that many; 0 else. What it was told once is usual from then on.
+  std::uint32_t slower_by(std::uint32_t percent) {
+    if (percent == 0 || count() == asked_at_ || count() % kept != 0) return 0;
+    asked_at_ = count();
+    double const now = median_ns();
+    double const by = usual_ns_ > 0.0 ? 100.0 * (now / usual_ns_ - 1.0) : 0.0;
+    bool const is_slower = by >= static_cast<double>(percent);
+    if (is_slower || !(usual_ns_ > 0.0)) usual_ns_ = now;
+    return is_slower ? static_cast<std::uint32_t>(smaller(by + 0.5, 1e6)) : 0;
+  }
 
  private:
   /// Chosen: the standard error of their median is about 8 % of the steps' deviation.
   static constexpr std::size_t kept = 255;
 
   std::int64_t begin_ = 0;  // 0: no such step is open
+  std::uint64_t asked_at_ = 0;
+  double usual_ns_ = 0.0;  // of slower_by; 0: not known
   atomic<std::uint64_t> count_{0};
   atomic<std::int64_t> last_[kept] = {};
 };

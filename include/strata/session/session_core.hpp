@@ -468,7 +468,10 @@ class session_core : uncopied {
   void end_step(std::uint32_t step) {
     steps_.unrecorded.end();
     if (windows_.used() && !windows_.in_window()) {
-      if (windows_.was_touched()) begin_reported(step + 1);
+      std::uint32_t const by =
+          windows_.is_idle() ? steps_.unrecorded.slower_by(options_.slower) : 0;
+      if (by != 0) problem_log::say(sentence("steps take ") << by << " % longer: a window begins");
+      if (by != 0 || windows_.was_touched()) begin_reported(step + 1);
       return;
     }
     counting_->end_step();
