@@ -17,6 +17,9 @@ namespace {
 /// A change below this part is no drift: clocks and inputs vary.
 constexpr double least_part = 0.05;  // chosen
 
+/// Of a step.
+constexpr std::size_t most_samples = 48;
+
 double median_of(std::vector<double> values) {
   auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -30,14 +33,15 @@ class course_of_owners {
     struct change {
       std::int64_t at;
       std::uint32_t owner;
+      int begins;  ///< 1, or -1: it ends
       double rate;
     };
     std::vector<change> changes;
     for (mapped_work const& each : map.work) {
       if (each.end <= each.begin) continue;
       double const rate = each.bytes / static_cast<double>(each.end - each.begin);
-      changes.push_back({each.begin, each.owner, rate});
-      changes.push_back({each.end, each.owner, -rate});
+      changes.push_back({each.begin, each.owner, 1, rate});
+      changes.push_back({each.end, each.owner, -1, -rate});
     }
     std::sort(changes.begin(), changes.end(),
               [](change const& a, change const& b) { return a.at < b.at; });
@@ -45,7 +49,7 @@ class course_of_owners {
     std::vector<double> rates(owners_, 0.0);
     for (std::size_t i = 0; i < changes.size(); ++i) {
       change const& now = changes[i];
-      running[now.owner] += now.rate >= 0.0 && !std::signbit(now.rate) ? 1 : -1;
+      running[now.owner] += now.begins;
       rates[now.owner] = running[now.owner] == 0 ? 0.0 : rates[now.owner] + now.rate;
       if (i + 1 == changes.size() || changes[i + 1].at == now.at) continue;
       std::uint32_t leader = owners_;  // none: a pause
@@ -199,12 +203,12 @@ class shape_finder {
     shape const& usual = from.front();
     double all = 0.0;
     for (std::size_t k = 0; k <= n_; ++k) all += shares_[k] * usual.lengths[k];
-    if (std::abs(longer - 1.0) > 0.01) {
+    if (std::abs(longer - 1.0) > 0.01 && longer > 0.3 && longer < 3.0) {
       shape together = usual;
       for (double& each : together.lengths) each *= longer;
       starts.push_back(together);
       for (std::size_t k = 0; k <= n_; ++k) {
-        if (!(shares_[k] > 0.02)) continue;
+        if (!(shares_[k] > 0.03)) continue;
         shape one = usual;
         one.lengths[k] += (longer - 1.0) * all / shares_[k];
         if (one.lengths[k] > 0.3 && one.lengths[k] < 3.0) starts.push_back(one);
@@ -220,7 +224,7 @@ class shape_finder {
   }
 
  private:
-  double seen(std::size_t i) const noexcept { return given_.at(i)[steps_.counter]; }
+  double seen(std::size_t i) const noexcept { return given_.values[i]; }
   double mark(std::size_t step) const noexcept { return static_cast<double>(steps_.begins[step]); }
   double tolerance() const noexcept {
     return std::max(1.0, static_cast<double>(steps_.tolerance_ns));
@@ -241,7 +245,8 @@ class shape_finder {
 
   /// The begin of a step where the course explains its samples best.
   double find_begin(shaped_course const& course, std::size_t step) const {
-    auto const [first, last] = samples_in(mark(step), mark(step + 1));
+    auto const [first, behind] = samples_in(mark(step), mark(step + 1));
+    std::size_t const last = std::min(behind, first + most_samples);
     if (last <= first + 2) return mark(step);
     double const interval =
         static_cast<double>(given_.times[last - 1].end - given_.times[first].begin) /
@@ -297,7 +302,9 @@ class shape_finder {
     std::vector<double> slopes(n);
     double squares = 0.0;
     double values = 0.0;
-    auto const [from, to] = samples_in(mark(first), mark(first + count) - tolerance());
+    auto const [from, behind] = samples_in(mark(first), mark(first + count) - tolerance());
+    std::size_t const to = std::min(behind, from + most_samples * count);
+    std::vector<std::size_t> used;
     std::size_t oldest = 0;
     for (std::size_t k = from; k < to; ++k) {
       auto const begin = static_cast<double>(given_.times[k].begin);
@@ -316,10 +323,12 @@ class shape_finder {
       double const differs = seen(k) - sum;
       squares += differs * differs;
       values += seen(k) * seen(k);
-      for (std::size_t a = 0; a < n; ++a) {
-        if (slopes[a] == 0.0) continue;
+      used.clear();
+      for (std::size_t a = 0; a < n; ++a)
+        if (slopes[a] != 0.0) used.push_back(a);
+      for (std::size_t const a : used) {
         right[a] += slopes[a] * differs;
-        for (std::size_t b = 0; b <= a; ++b) matrix[a * n + b] += slopes[a] * slopes[b];
+        for (std::size_t const b : used) matrix[a * n + b] += slopes[a] * slopes[b];
       }
     }
     now.squares = squares;
@@ -329,8 +338,8 @@ class shape_finder {
         std::max({least * least * values / std::max(1.0, seen_count),
                   squares / std::max(1.0, seen_count - static_cast<double>(n)), 1e-30});
     auto const prior = [&](std::size_t a) {
-      double const to = a <= n_ ? expected_.lengths : a < width_ ? expected_.bytes : 1.0;
-      return noise / (to * to);
+      double const known_to = a <= n_ ? expected_.lengths : a < width_ ? expected_.bytes : 1.0;
+      return noise / (known_to * known_to);
     };
     for (std::size_t a = 0; a < n; ++a) right[a] -= prior(a) * differs_by(first, now, a);
     std::size_t row = 0;
@@ -372,6 +381,33 @@ class shape_finder {
   std::size_t width_;
   std::vector<double> shares_;
 };
+
+/// The samples of one counter, of which so many that a step has no more than it needs become one.
+samples coarsened(samples const& given, std::size_t counter,
+                  std::vector<std::int64_t> const& begins) {
+  samples made;
+  made.counters = 1;
+  if (given.size() == 0 || begins.size() < 2) return made;
+  auto const whole = static_cast<double>(given.times.back().end - given.times.front().begin);
+  auto const steps = static_cast<double>(begins.size() - 1);
+  double const period = static_cast<double>(begins.back() - begins.front()) / steps;
+  double const most = period / static_cast<double>(most_samples);
+  double const interval = std::max(1.0, whole / static_cast<double>(given.size()));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    sample_span const& next = given.times[i];
+    bool const follows =
+        !made.times.empty() &&
+        std::abs(static_cast<double>(next.begin - made.times.back().end)) <= 0.1 * interval &&
+        static_cast<double>(next.end - made.times.back().begin) <= most;
+    if (!follows) {
+      made.times.push_back(next);
+      made.values.push_back(0.0);
+    }
+    made.times.back().end = next.end;
+    made.values.back() += given.at(i)[counter];
+  }
+  return made;
+}
 
 struct shapes_by_block {
   std::vector<shape_finder::fitted> found;
@@ -451,11 +487,12 @@ std::optional<lasting_change> find_lasting_change(std::vector<double> const& val
 }
 
 std::vector<range_drift> find_drift(step_map const& map, sampled_steps const& steps,
-                                    samples const& given) {
+                                    samples const& all) {
   constexpr std::size_t most_owners = 24;
   constexpr std::size_t most_work = 50'000;
   std::size_t const owners = map.owners();
   if (owners == 0 || owners > most_owners || map.work.size() > most_work) return {};
+  samples const given = coarsened(all, steps.counter, steps.begins);
   // Ranges become slower, or they move more: what explains the samples as well as before.
   constexpr double free = 0.3;
   constexpr double bound = 0.03;

@@ -39,7 +39,8 @@ struct range_drift {
 /// Lays the map over blocks of steps, each with a length and an amount of bytes for each owner,
 /// so that it explains the samples best, and looks for lasting changes. Owners that samples do not
 /// tell apart from others have wide intervals, and are not named. The largest drift comes first.
-/// Cost: O(blocks x (work + 100 x samples of 16 steps)), of 128 blocks at most.
+/// Cost: O(blocks x (work + 100 x samples of 16 steps)), of 128 blocks
+/// and 48 samples a step at most.
 std::vector<range_drift> find_drift(step_map const& map, sampled_steps const& steps,
                                     samples const& given);
 
