@@ -651,6 +651,8 @@ TEST_CASE("each window that is reported while the program runs has its samples")
     REQUIRE(at != std::string::npos);
     double const bytes = std::stod(metrics.substr(metrics.find("} ", at) + 2));
     CHECK(bytes == doctest::Approx(2000.0).epsilon(0.2));
+    CHECK(fake::says(test::content(out + "/00" + std::to_string(window) + "/profile.json"),
+                     "\"about\":\"Sampled on GH100"));
   }
   CHECK(fake_sampling_enabled() == 0);
 }

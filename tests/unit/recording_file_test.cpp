@@ -71,6 +71,7 @@ profile whole_sample() {
   p.contexts.push_back({7, 0, 40});
   p.has_migrations = true;
   p.step_traffic.push_back({3, 0, 1.5e9});
+  p.energy.push_back({100'000'000, 5'000'000});
   p.samples.device = 1;  // which has no work
   p.samples.counters = 2;
   p.samples.about = "Sampled on GH100. ";
@@ -234,7 +235,7 @@ static_assert(sizeof(profile_environment) == 312 && sizeof(profile_device) == 19
               sizeof(kernel_sums) == 280 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
               sizeof(counted_kernel) == 48 && sizeof(profile_hang) == 56 &&
-              sizeof(device_samples) == 80 && sizeof(profile) == 1624);
+              sizeof(device_samples) == 80 && sizeof(profile) == 1648);
 #endif
 
 TEST_CASE("a recording of a step is small") {
@@ -435,6 +436,7 @@ TEST_CASE("records whose times cannot be are dropped and counted, and nothing el
       [](profile& p) { p.synchronizations[0].begin = p.synchronizations[0].end + 1; },
       [](profile& p) { p.overheads[0].end = 0; },
       [](profile& p) { p.migrations[0].end = lost_time; },
+      [](profile& p) { p.energy[0].at = far; },
       [](profile& p) {
         detail::sample_writer().add(p.samples, {far, far + 1, {1, 2}});
       },
@@ -452,7 +454,7 @@ TEST_CASE("records whose times cannot be are dropped and counted, and nothing el
   auto const records = [](profile const& p) {
     return p.ranges.size() + p.steps.size() + p.spans.size() + p.launches.size() +
            p.kernels.size() + p.copies.size() + p.memory.size() + p.synchronizations.size() +
-           p.overheads.size() + p.migrations.size() + samples_of(p).size() +
+           p.overheads.size() + p.migrations.size() + samples_of(p).size() + p.energy.size() +
            static_cast<std::size_t>(p.samples.coded.size() > 0 && p.samples.coded.back() == 0x80);
   };
   for (change const& each : changes) {
