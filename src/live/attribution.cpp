@@ -6,7 +6,6 @@
 #include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
-#include "analyse/range_paths.hpp"
 #include "drift.hpp"
 #include "energy.hpp"
 #include "range_kinds.hpp"
@@ -560,21 +559,22 @@ class map_attribution {
     std::vector<range_drift> const found = find_drift(map, all_, given_);
     detail::sentence text;
     for (std::size_t i = 0; i < std::min<std::size_t>(found.size(), 3); ++i)
-      text << (node_of[found[i].owner] == root_node
-                   ? std::string("Work outside of ranges")
-                   : detail::with_folded_indices(path_of(node_of[found[i].owner])))
+      text << (node_of[found[i].owner] == root_node ? std::string("Work outside of ranges")
+                                                    : path_of(node_of[found[i].owner], true))
            << (found[i].of_time ? " takes " : " moves ")
            << change_text(found[i].part, found[i].of_time) << " since step "
            << all_numbers_[found[i].since] << " than before. ";
     return text;
   }
 
-  std::string path_of(std::uint32_t node) const {
+  /// `of_all`: with `[*]` in place of indices.
+  std::string path_of(std::uint32_t node, bool of_all = false) const {
     constexpr int most_names = 8;
     std::string path;
     for (int i = 0; node != root_node && i < most_names; ++i) {
       profile_node const& range = traced_.nodes[node];
-      std::string const name = detail::name_with_index(traced_.names[range.name], range.index);
+      std::string name = detail::name_with_index(traced_.names[range.name], range.index);
+      if (of_all && range.index != no_index) name = traced_.names[range.name] + "[*]";
       path = path.empty() ? name : name + '/' + path;
       node = range.parent;
     }

@@ -18,17 +18,17 @@ namespace live {
 inline std::vector<std::uint32_t> range_kinds(profile const& source,
                                               std::vector<std::uint32_t> const& nodes) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> paths;
-  std::vector<std::uint32_t> of_node(source.nodes.size(), 0);
+  std::vector<std::uint32_t> path_of(source.nodes.size(), 0);
   for (std::size_t i = 1; i < source.nodes.size(); ++i) {  // parents come first
     profile_node const& node = source.nodes[i];
     auto const next = static_cast<std::uint32_t>(paths.size() + 1);
-    of_node[i] = paths.try_emplace({of_node[node.parent], node.name}, next).first->second;
+    path_of[i] = paths.try_emplace({path_of[node.parent], node.name}, next).first->second;
   }
   std::map<std::uint32_t, std::uint32_t> kinds;
   std::vector<std::uint32_t> made;
   for (std::uint32_t const node : nodes)
     made.push_back(
-        kinds.try_emplace(of_node[node], static_cast<std::uint32_t>(kinds.size())).first->second);
+        kinds.try_emplace(path_of[node], static_cast<std::uint32_t>(kinds.size())).first->second);
   return made;
 }
 

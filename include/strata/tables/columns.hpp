@@ -608,7 +608,8 @@ inline constexpr column<counter_line> counter_columns_list[] = {
     {"note", "", "why the cell is empty, or what to know about the value",
      [](column_cell const& to, counter_line const& row) { to.text(row.note); },
      column_sum::identity},
-    {"plus_minus", "", "of sampled and modelled values: half of an interval meant for 95 % of the true ones",
+    {"plus_minus", "",
+     "of sampled and modelled values: half of an interval meant for 95 % of the true ones",
      [](column_cell const& to, counter_line const& row) { to.number(row.cell.plus_minus); }},
 };
 inline constexpr column_list<counter_line> counter_columns(counter_columns_list);
