@@ -213,6 +213,7 @@ TEST_CASE("why there is no energy is said") {
     live session("trace,live,interval=20");
     await_sampling();
     run(3);
+    await([] { return fake_nvml_reads() > 4; });
     session.stop();
     CHECK(session.profile().energy.size() <= 10);
     counter_cell const a = cell(session.profile(), "a", "energy");

@@ -146,12 +146,14 @@ class live_sampling {
     target.samples = own_.store.take();
     target.samples.device = static_cast<std::uint32_t>(device_.load());
     target.samples.only_steps = has_schedule || !target.traced;
+    target.energy = own_.energy.take();
+    if (own_.energy.is_open() && target.energy.empty())
+      own_.no_energy = "Energy was not read: its counter did not move meanwhile. ";
     target.samples.about = sentence("Sampled on ")
                            << own_.sampler.chip() << " each " << time_text(double(interval_ns_))
                            << ": " << own_.sampler.samples() << " samples, kept as "
                            << target.samples.count << ", which took "
                            << time_text(double(own_.spent_ns)) << " of a CPU. " << own_.no_energy;
-    target.energy = own_.energy.take();
     for (energy_reading& each : target.energy) each.at = ticks.to_ns(each.at);
     if (own_.energy.failures() != 0)
       problems.emplace_back(errc::limit, sentence("live: the energy of the GPU could not be read ")

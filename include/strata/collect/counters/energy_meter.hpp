@@ -22,11 +22,10 @@ class energy_meter {
     if (!nvml.bind("nvmlInit_v2", init) || !nvml.bind("nvmlDeviceGetHandleByUUID", find) ||
         !nvml.bind("nvmlDeviceGetTotalEnergyConsumption", read_))
       return missing("libnvidia-ml.so.1 lacks a function");
-    std::uint64_t first = 0;
     if (int const code = init(); code != 0) return missing("nvmlInit_v2", code);
     if (int const code = find(("GPU-" + uuid).c_str(), &device_); code != 0)
       return missing("nvmlDeviceGetHandleByUUID", code);
-    if (int const code = read_(device_, &first); code != 0)
+    if (int const code = read_(device_, &value_); code != 0)
       return missing("nvmlDeviceGetTotalEnergyConsumption", code);
     is_open_ = true;
     return {};
@@ -46,7 +45,7 @@ class energy_meter {
       return;
     }
     std::int64_t const after = clock.now();
-    bool const moved = readings_.empty() || value != readings_.back().millijoules;
+    bool const moved = value != std::exchange(value_, value);  // when it did before is not known
     wait_ns_ = moved ? resting_ns : wait_ns_ == resting_ns ? least_ns : 2 * wait_ns_;
     if (wait_ns_ > resting_ns / 2) wait_ns_ = resting_ns;
     next_ns_ = now + wait_ns_;
@@ -88,6 +87,7 @@ class energy_meter {
   std::int64_t next_ns_ = 0;
   std::int64_t wait_ns_ = least_ns;
   std::int64_t last_ = 0;  // ticks before the read before
+  std::uint64_t value_ = 0;
   std::uint64_t failures_ = 0;
   vec<energy_reading> readings_;
 };
