@@ -26,7 +26,8 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-/// A step of the map as a sequence of times in which one owner decides how long they last.
+/// A step of the map as a sequence of times in which one owner decides how long they last. Its work
+/// without a pause between is one.
 class course_of_owners {
  public:
   explicit course_of_owners(step_map const& map) : owners_(map.owners()) {
@@ -45,6 +46,7 @@ class course_of_owners {
     }
     std::sort(changes.begin(), changes.end(),
               [](change const& a, change const& b) { return a.at < b.at; });
+    double const shortest = static_cast<double>(map.length()) / 4096.0;  // pause that counts
     std::vector<int> running(owners_, 0);
     std::vector<double> rates(owners_, 0.0);
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -56,9 +58,12 @@ class course_of_owners {
       for (std::uint32_t k = 0; k < owners_; ++k)
         if (running[k] != 0 && (leader == owners_ || rates[k] > rates[leader])) leader = k;
       auto const length = static_cast<double>(changes[i + 1].at - now.at);
-      parts_.push_back({leader, length, {}});
+      bool const is_short = leader == owners_ && length < shortest;
+      bool const goes_on = !parts_.empty() && (is_short || leader == parts_.back().leader);
+      if (!goes_on) parts_.push_back({leader, 0.0, {}});
+      parts_.back().length += length;
       for (std::uint32_t k = 0; k < owners_; ++k)
-        if (rates[k] > 0.0) parts_.back().bytes.push_back({k, rates[k] * length});
+        if (rates[k] > 0.0) parts_.back().add(k, rates[k] * length);
     }
   }
 
@@ -78,6 +83,15 @@ class course_of_owners {
     std::uint32_t leader;  ///< whose length it is; `owners()`: a pause
     double length;
     std::vector<std::pair<std::uint32_t, double>> bytes;  ///< by owner
+
+    void add(std::uint32_t owner, double more) {
+      for (auto& [known, sum] : bytes)
+        if (known == owner) {
+          sum += more;
+          return;
+        }
+      bytes.push_back({owner, more});
+    }
   };
   std::vector<part> const& parts() const noexcept { return parts_; }
 
@@ -490,8 +504,11 @@ std::vector<range_drift> find_drift(step_map const& map, sampled_steps const& st
                                     samples const& all) {
   constexpr std::size_t most_owners = 24;
   constexpr std::size_t most_work = 50'000;
+  constexpr std::size_t most_parts = 5'000;
   std::size_t const owners = map.owners();
   if (owners == 0 || owners > most_owners || map.work.size() > most_work) return {};
+  course_of_owners const course(map);
+  if (course.parts().size() > most_parts) return {};
   samples const given = coarsened(all, steps.counter, steps.begins);
   // Ranges become slower, or they move more: what explains the samples as well as before.
   constexpr double free = 0.3;
@@ -522,7 +539,6 @@ std::vector<range_drift> find_drift(step_map const& map, sampled_steps const& st
     least = growth;
     drifts = std::move(changes);
   }
-  course_of_owners const course(map);
   std::sort(drifts.begin(), drifts.end(), [&](range_drift const& a, range_drift const& b) {
     return std::abs(a.part) * course.share(a.owner) > std::abs(b.part) * course.share(b.owner);
   });
