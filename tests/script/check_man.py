@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 import sys
+import tempfile
 
 from _script import end, needs, program, root, run, skip, that
 
@@ -13,8 +14,8 @@ needs(program)
 page = program.parent / "strata.1"
 if not page.exists():
     skip("CMake found no Python, so that there is no manual page")
-copy = pathlib.Path("copy").resolve()
-shutil.rmtree(copy, ignore_errors=True)
+folder = tempfile.TemporaryDirectory()
+copy = pathlib.Path(folder.name)
 for name in ("tools/man.py", "docs/reference/command.md"):
     (copy / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(root / name, copy / name)
