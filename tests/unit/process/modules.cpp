@@ -1,6 +1,12 @@
 // Programs of several parts, each with its own copy of Strata, and the tools that listen to NVTX.
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "../../patience.hpp"
 #include "../../sanitizers.hpp"
 
 #include "child.hpp"
@@ -209,4 +215,23 @@ TEST_CASE("a unit of C finds an implementation that comes after its first call")
   CHECK(e.code == 0);
   CHECK(e.out == "before: 0\nafter: 1\n");
   CHECK(e.err == "");
+}
+
+// The search comes when this process ends, and these threads are still there. The first thing that
+// each allocates is the module's block, which so begins 16 bytes into a page.
+TEST_CASE("a search for leaks ends well beside threads with a loaded module's variables") {
+  void* const module = dlopen(program("module_block.so").c_str(), RTLD_NOW);
+  REQUIRE(module != nullptr);
+  auto const work = reinterpret_cast<void (*)()>(dlsym(module, "module_work"));
+  REQUIRE(bool(work));
+  constexpr int count = 16;
+  static std::atomic<int> worked{0};
+  for (int i = 0; i < count; ++i) {
+    std::thread([work] {
+      work();
+      worked.fetch_add(1);
+      for (;;) ::pause();
+    }).detach();
+  }
+  test::await([] { return worked.load() == count; });
 }
