@@ -21,13 +21,13 @@ namespace fuzz {
 /// read; some are not.
 class hostile_profile {
  public:
-  explicit hostile_profile(input& from) : from_(from) {
+  hostile_profile(input& from, std::size_t max_records) : from_(from) {
     made_.names.emplace_back();
     made_.nodes.push_back({0, 0, strata::no_index, 0, true});
     made_.end = 1'000'000;
     made_.traced = true;
     made_.has_steps = true;
-    while (!from_.empty() && size_ < max_records) add();
+    while (!from_.empty() && size_ < max_records) add(max_records);
   }
 
   strata::profile take() {
@@ -40,9 +40,7 @@ class hostile_profile {
   }
 
  private:
-  static constexpr std::size_t max_records = 20'000;
-
-  void add() {
+  void add(std::size_t max_records) {
     auto const what = from_.take<std::uint8_t>();
     std::size_t times = 1;
     // Few bytes stand for many records.
