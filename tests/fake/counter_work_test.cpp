@@ -159,6 +159,15 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("kernels are not counted after ranges whose counting failed") {
+  kernels_of_attention s;
+  fake_fail("cuptiRangeProfilerStart", 1);
+  run_steps(4, attention);
+  fake_fail("cuptiRangeProfilerStart", 0);
+  run_steps(8, attention);
+  CHECK(s.profile().counters(strata::counter_set::gpu_kernels).kernels.empty());
+}
+
 TEST_CASE("kernels= without what to count, and a program that ends before") {
   strata::session alone(fake::configure("trace,formats=none,kernels=attention"));
   REQUIRE(alone.start().ok());

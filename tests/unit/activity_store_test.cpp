@@ -480,4 +480,20 @@ TEST_CASE("waits without a call are kept while there is room, and counted beyond
   CHECK(some.take().losses.activity_dropped == 0);
 }
 
+TEST_CASE("a call beside a capture waits for work that shows that it was not captured") {
+  detail::launch_table::offered_call call{};
+  call.record.end = 100;
+  auto const waits = [&] { return call.waits(200, 50); };
+  CHECK_FALSE(waits());
+  CHECK(call.waits(99, 50));  // it ended after what the piece is of
+  call.record.flags = driver_call_record::in_capture;
+  CHECK(waits());
+  CHECK_FALSE(call.waits(200, 100));
+  call.must_go = true;
+  CHECK_FALSE(waits());
+  call.must_go = false;
+  call.worked = true;
+  CHECK_FALSE(waits());
+}
+
 }  // namespace activity_store_test

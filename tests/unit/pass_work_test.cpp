@@ -143,4 +143,18 @@ TEST_CASE("another thread's launch is foreign where it is timed in another range
   CHECK(f.work.passes()[0].foreign == 1);
 }
 
+TEST_CASE("so many steps in a row are no pass before counting ends") {
+  constexpr std::int64_t begin = 5'000'000'000;
+  constexpr std::int64_t longest = 10'000'000'000;
+  auto const last_of = [&](int steps, std::int64_t now, bool by_hand) {
+    detail::skipped_steps skipped;
+    for (int i = 0; i < steps - 1; ++i) CHECK_FALSE(skipped.add(begin + i, by_hand));
+    return skipped.add(now, by_hand);
+  };
+  CHECK_FALSE(last_of(99, begin + longest, true));
+  CHECK(last_of(100, begin + 200, true));
+  CHECK_FALSE(last_of(100, begin + longest - 1, false));
+  CHECK(last_of(100, begin + longest, false));
+}
+
 }  // namespace pass_work_test

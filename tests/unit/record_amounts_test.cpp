@@ -209,6 +209,41 @@ TEST_CASE("two copies of a call in one direction are two; of both directions the
   CHECK(bytes_of(copy_kind::device_to_host) == 4096);
 }
 
+TEST_CASE("copies between devices that reach each other are two; else both records are one copy") {
+  namespace driver = detail::driver;
+  detail::driver_library two;
+  two.device_count = 2;
+  two.api.device_get = [](driver::device_handle* out, int ordinal) {
+    *out = ordinal;
+    return driver::result::success;
+  };
+  for (bool const reach : {true, false}) {
+    CAPTURE(reach);
+    two.api.can_access_peer = reach ? [](int* can, driver::device_handle, driver::device_handle) {
+      *can = 1;
+      return driver::result::success;
+    } : [](int* can, driver::device_handle, driver::device_handle) {
+      *can = 0;
+      return driver::result::success;
+    };
+    detail::staged_copies staged;
+    staged.look(two);
+    auto from = detail::cupti::peer_copy_record{};
+    from.correlation_id = 1;
+    from.size_bytes = 4096;
+    from.destination_device_id = 1;
+    std::uint64_t bytes = 0;
+    for (std::uint32_t const device : {0u, 1u}) {
+      from.device_id = device;
+      copy_record made{};
+      made.bytes = from.size_bytes;
+      staged.pair(from, made);
+      bytes += made.bytes;
+    }
+    CHECK(bytes == (reach ? 8192 : 4096));
+  }
+}
+
 TEST_CASE("each kind of memory, of waits and of migrations") {
   for (auto const& kind :
        {std::pair(detail::cupti::memory_kind::unknown, memory_kind::unknown),

@@ -123,9 +123,7 @@ class recording_stream : uncopied {
     std::int64_t const old = now - ticks_of(call_age_ns);
     std::int64_t const known = smaller(until, now - ticks_of(work_age_ns));
     auto const take = [&](launch_table::offered_call const& call) {
-      bool const waits = call.record.only_captured() && !call.worked && call.record.end > old;
-      bool const is_young = call.record.end > until || (waits && !last);
-      if (is_young && !call.must_go) return false;
+      if (call.waits(until, last ? latest_time : old)) return false;
       take_call(call);
       return true;
     };

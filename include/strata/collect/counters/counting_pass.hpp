@@ -8,6 +8,22 @@
 STRATA_BEGIN
 namespace detail {
 
+/// Steps in a row that could be no pass.
+struct skipped_steps {
+  std::size_t count = 0;
+  std::int64_t since_ns = 0;
+  pause_outcome reason = pause_outcome::paused;  ///< of the last one
+
+  /// One more. Returns: whether these are too many: a body that passes run by hand is run so often,
+  /// steps continue for so long.
+  bool add(std::int64_t now, bool by_hand) noexcept {
+    constexpr std::size_t most = 100;
+    constexpr std::int64_t longest = 10'000'000'000;
+    if (count == 0) since_ns = now;
+    return ++count >= most && (by_hand || now - since_ns >= longest);
+  }
+};
+
 /// What counting by ranges and by kernels share: one pass at a time, of the thread that drives the
 /// steps. A pass is counted whole or dropped whole: one that a capture kept from a push, a pop or
 /// its end is dropped, and made again. Only the thread of the pass calls CUPTI: another one that
@@ -195,7 +211,7 @@ class pass_driver : uncopied {
       bool const ended = attempt_.dropped || control_.await_pass();
       capture_guard::exclusive const alone;
       if (!alone) return drop_for(pause_outcome::captures);
-      if (!ended || !control_.devices_are_idle()) return drop_for(pause_outcome::busy);
+      if (!is_done(ended)) return drop_for(pause_outcome::busy);
       leave();
       end_session();
     }
@@ -252,14 +268,9 @@ class pass_driver : uncopied {
              << ": end ranges where the program has waited for their work, or raise drain="});
   }
 
-  /// A step that something kept from being a pass. Not for ever: a body that passes run by hand is
-  /// run so often, steps continue for so long.
+  /// A step that something kept from being a pass. Not for ever.
   status skip() {
-    constexpr std::size_t most = 100;
-    constexpr std::int64_t longest = 10'000'000'000;
-    std::int64_t const now = monotonic_ns();
-    if (skipped_.count == 0) skipped_.since_ns = now;
-    if (++skipped_.count < most || (!by_hand_ && now - skipped_.since_ns < longest)) return {};
+    if (!skipped_.add(monotonic_ns(), by_hand_)) return {};
     status const why = in_the_way(std::exchange(skipped_.count, std::size_t{0}), skipped_.reason);
     return give_up(why);
   }
@@ -303,14 +314,15 @@ class pass_driver : uncopied {
   bool may_push() const noexcept {
     return stage_ == stage::counting && !attempt_.dropped && !end_.asked;
   }
+  /// After its work ended, or was not waited for: other threads launch until this one is alone.
+  bool is_done(bool ended) const noexcept { return ended && control_.devices_are_idle(); }
   /// Whether the pass may continue in another range. Else it does not count: a device does not come
   /// to an end, or a capture is open.
   bool leave_range() noexcept {
     bool const ended = !attempt_.pushed || control_.await_pass();
     capture_guard::exclusive const alone;
     if (!alone) drop_for(pause_outcome::captures);
-    if (alone && attempt_.pushed && !(ended && control_.devices_are_idle()))
-      drop_for(pause_outcome::busy);
+    if (alone && attempt_.pushed && !is_done(ended)) drop_for(pause_outcome::busy);
     if (attempt_.dropped) return false;
     leave();
     return true;
@@ -357,13 +369,6 @@ class pass_driver : uncopied {
     bool met_other_device = false;
     bool is_trial = false;  // nothing is counted
     bool is_over = false;   // for CUPTI
-  };
-
-  /// Steps in a row that could be no pass.
-  struct skipped_steps {
-    std::size_t count = 0;
-    std::int64_t since_ns = 0;
-    pause_outcome reason = pause_outcome::paused;  // of the last one
   };
 
   system_mutex mutex_{held_over::calls};  // held by each function that others call

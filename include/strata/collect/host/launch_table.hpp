@@ -67,6 +67,13 @@ class launch_table : uncopied {
     driver_call_record record;
     bool worked;   ///< it has caused work
     bool must_go;  ///< its page was used again: it is not offered another time
+
+    /// Whether a later piece takes it. One beside a capture waits until `old` for work that shows
+    /// that it was not captured.
+    bool waits(std::int64_t until, std::int64_t old) const noexcept {
+      bool const has_no_work = record.only_captured() && !worked && record.end > old;
+      return (record.end > until || has_no_work) && !must_go;
+    }
   };
 
   /// Threads: as find. Offers each call that was not taken before to `take(offered_call)`, which
