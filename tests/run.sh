@@ -343,7 +343,7 @@ for number in "${!planned[@]}"; do
       if $sanitizing -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
         if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
       fi ;;
-    fuzz) at_once=$(find tests/fuzz -maxdepth 1 -name "*.cpp" | wc -l) ;;  # all targets
+    fuzz) at_once=$(find tests/fuzz/corpus -mindepth 1 -maxdepth 1 -type d | wc -l) ;;  # all targets
   esac
   check "$name"
   runner=()
