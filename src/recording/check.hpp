@@ -54,6 +54,10 @@ class recording_repair {
     keep(profile_.overheads, lasts);
     keep(profile_.migrations, lasts);
     keep(profile_.energy, [](energy_reading const& e) { return is_recorded_time(e.at); });
+    keep(profile_.hang.ranges, [](hung_range const& r) {
+      return r.open_ns == -1 || is_recorded_sum(r.open_ns);  // -1: its begin was not recorded
+    });
+    keep(profile_.hang.work, [](hung_work const& w) { return is_recorded_sum(w.last_ns); });
   }
   void drop_samples() {
     device_samples& all = profile_.samples;

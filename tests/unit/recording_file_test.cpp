@@ -3,6 +3,7 @@
 #include <strata/session/table_reports.hpp>
 
 #include <doctest/doctest.h>
+#include "recording/check.hpp"
 #include "recording/recording.hpp"
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
@@ -621,6 +623,22 @@ TEST_CASE("a recording with any bytes and the right hash is refused, or reported
   }
   CHECK(refused > mutants / 20);
   CHECK(reported > mutants / 20);
+}
+
+TEST_CASE("what hung for times that cannot be is dropped and counted") {
+  profile p;
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t const ns : {std::int64_t{-1}, std::int64_t{5}, std::int64_t{-2}, never}) {
+    p.hang.ranges.push_back({"a", 0, ns});
+    p.hang.work.push_back({"a", 1, ns});
+  }
+  detail::recording_repair(p).run();
+  REQUIRE(p.hang.ranges.size() == 2);
+  CHECK(p.hang.ranges[0].open_ns == -1);
+  CHECK(p.hang.ranges[1].open_ns == 5);
+  REQUIRE(p.hang.work.size() == 1);
+  CHECK(p.hang.work[0].last_ns == 5);
+  CHECK(p.losses.records_refused == 5);
 }
 
 }  // namespace recording_file_test
