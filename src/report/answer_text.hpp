@@ -82,9 +82,9 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   constexpr std::size_t most = 3;  // causes
   findings_table const& table = input.findings;
   auto const write = [&](std::string_view lead, std::string_view text, std::string_view style) {
-    if (!text.empty()) write_paragraph(out, lead, text, width, style, color);
+    if (!text.empty()) write_paragraph(out, lead, console_text(text), width, style, color);
   };
-  write("answer:    ", console_text(table.bound), console_bold);
+  write("answer:    ", table.bound, console_bold);
   write("account:   ", account_text(input), {});
   std::size_t shown = 0;
   std::size_t without_gain = 0;
