@@ -118,6 +118,26 @@ TEST_CASE("beside work that waits for the program nothing is counted by instrume
   }
 }
 
+TEST_CASE("kernels of collectives are not instrumented, though they end at once") {
+  for (char const* const more : {"", "warmup=1"}) {
+    CAPTURE(std::string(more));
+    counting s(std::string(hbm_read) + '+' + sass, more);
+    run_steps(8, [] {
+      plain();
+      STRATA_RANGE("reduce");
+      launch_blocks(2, "_Z42ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgs", own);
+    });
+    profile const& p = s.profile();
+    CAPTURE(problems_of(p));
+    REQUIRE(p.problems.size() == 1);
+    CHECK(says(p.problems[0], "beside kernels of collectives in reduce what instruments kernels"));
+    counted const c(p);
+    CHECK(c.empty("plain", sass));
+    CHECK(c.self("plain", hbm_read) == 64);
+    CHECK(c.self("reduce", hbm_read) == 64);
+  }
+}
+
 TEST_CASE("what makes the stream wait is named") {
   counting s(sass, "drain=60");
   run_steps(4, [] { step(of_memory[0]); });

@@ -168,7 +168,7 @@ class counted_passes : public pass_driver {
 
   /// Leaves out what would have the program's launches wait for work that waits for the program.
   void leave_waiting_work_alone() {
-    if (done() || !plan_.instruments(config_index_) || why_not_wait().empty()) return;
+    if (done() || !plan_.instruments(config_index_) || why_not_instrument().empty()) return;
     forget_passes();
     configured_ = false;
     skipped_.count = 0;

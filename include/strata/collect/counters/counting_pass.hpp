@@ -128,6 +128,12 @@ class pass_driver : uncopied {
     return "work " + control_.place_of(trial_.failed_in()) +
            " that had not ended drain= ms after its launch";
   }
+  /// Why no kernel is instrumented, besides. Empty: nothing speaks against it.
+  std::string why_not_instrument() const {
+    std::string const waits = why_not_wait();
+    if (!waits.empty() || !trial_.met_collective()) return waits;
+    return "kernels of collectives " + control_.place_of(trial_.collective_in());
+  }
 
   /// As pass_plan::open, without what would break the program's CUDA graphs.
   status open_plan(std::string_view request, device_profilers::which counted,
@@ -155,7 +161,7 @@ class pass_driver : uncopied {
 
   /// Leaves out what would have launches wait in a program that has reasons against it.
   std::size_t leave_waits_alone(std::size_t first, vec<status>& problems) {
-    std::string const why = why_not_wait();
+    std::string const why = why_not_instrument();
     if (why.empty()) return 0;
     return plan_.leave_out_instrumented(
         first,
