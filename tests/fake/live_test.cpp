@@ -7,6 +7,7 @@
 #include <ctime>
 #include <random>
 #include <strata/base/clock.hpp>
+#include <strata/collect/counters/device_sampler.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
@@ -54,6 +55,7 @@ struct live : fake::session {
     fake_profiler_reset();
     fake_sampling_reset();
     fake_nvml_reset(25'000'000);
+    strata::detail::device_sampler::settling_ns() = 0;
     if (failing != nullptr) fake_fail(failing, 35);
     misuses = fake_misuse_count();
     REQUIRE(start().ok());

@@ -106,11 +106,13 @@ std::string passes_of(chip_metrics& host, metric_set const& set) {
     if (strata::location_of(name) != strata::metric_location::anywhere)
       places.insert(text_of(strata::location_of(name)));
   std::size_t passes = 0;
-  strata::vec<strata::detail::metric_config> configs;
-  auto const done = host.configure(set, strata::pass_layout::min_passes, configs);
-  INFO(done.message());
-  CHECK(done.ok());
-  for (auto const& config : configs) passes += config.passes();
+  for (auto const& group : strata::group_metrics(set, strata::pass_layout::min_passes)) {
+    strata::detail::metric_config config;
+    auto const done = host.configure(group.counters, config);
+    INFO(done.message());
+    CHECK(done.ok());
+    passes += config.passes();
+  }
   std::string line = ";";
   for (std::string const& place : places) line += ' ' + place;
   return line + " passes " + std::to_string(passes);

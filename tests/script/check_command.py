@@ -412,10 +412,11 @@ for recording in recordings:
         for word in filter(None, head.split(",")):
             has_topic(word, written.name)
     shutil.rmtree(f"words-{recording.stem}")
-tables = "".join((root / "include/strata/tables" / name).read_text(encoding="utf-8")
-                 for name in ("range_table.hpp", "table.hpp"))
+tables = "".join((root / name).read_text(encoding="utf-8")
+                 for name in ("include/strata/tables/range_table.hpp", "src/report/counter_view.hpp",
+                              "src/report/console_tables.cpp"))
 headers = re.findall(r'\{"([^"]+)", \d+(?=[,}])', tables)
-that(len(headers) > 70, f"headers in the code: {headers}")
+that(len(headers) > 60, f"headers in the code: {headers}")
 for word in headers:
     has_topic(word, "the code")
 rules = "".join((root / "src/analyse" / name).read_text(encoding="utf-8")

@@ -142,9 +142,10 @@ TEST_CASE("a child that is forked while another thread prints has the next turn"
   CHECK(std::string(text, size > 0 ? static_cast<std::size_t>(size) : 0) == "of the child\n");
   (void)::close(of_child[0]);
   (void)::waitpid(child, nullptr, 0);
-  (void)pipe.drain();
+  std::string taken = pipe.drain();
   printer.join();
-  CHECK(pipe.drain() == "of the parent\n");
+  taken += pipe.drain();
+  CHECK(strata::detail::ends_with(taken, "of the parent\n"));
 }
 
 TEST_CASE("a sentence has no control characters, whatever it quotes") {

@@ -1266,7 +1266,7 @@ TEST_CASE("what does not shorten the step is folded on the console") {
   std::string const text = text_of(a, false);
   INFO(text);
   CHECK(text.find(": few-blocks:") == std::string::npos);
-  CHECK(text.find("alone no gain: few-blocks") != std::string::npos);
+  CHECK(text.find("alone no gain: finding 4 (few-blocks)") != std::string::npos);
   nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
   for (nlohmann::json const& cause : json["findings"])
     CHECK((cause["rule"] == "few-blocks" || cause["rule"] == "first-step") ==

@@ -8,11 +8,12 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What is sampled, the most wanted first: what leaves the chip. A sample of these takes 11 us of a
-/// CPU to evaluate; with those of L2, SMs and PCIe beside them it takes 94 to 216 us, and a core
-/// has no time for anything else (H200, CUPTI 13.0).
+/// What is sampled, the most wanted first: what leaves the chip, or else L2. A sample of HBM takes
+/// 11 us of a CPU to evaluate, as with PCIe; L2 adds 10 us, cycles of the SMs 15 and 24 us, and all
+/// together take 94 to 216 us (H200, CUPTI 13.0).
 inline constexpr std::string_view sampled_request =
-    "hbm_read_bytes+hbm_write_bytes+hbm_bytes+nvlink_receive_bytes+nvlink_transmit_bytes";
+    "hbm_read_bytes+hbm_write_bytes+hbm_bytes+nvlink_receive_bytes+nvlink_transmit_bytes+"
+    "pcie_read_bytes+pcie_write_bytes+l2_sectors";
 
 /// The metrics that a chip samples together: sampling has one pass.
 struct sampled_metrics {
