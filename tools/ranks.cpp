@@ -356,7 +356,7 @@ void print_ranges(strata::rank_comparison const& made) {
 std::string message_text(strata::rank_collective_row const& row) {
   return row.bytes > 0.0 ? strata::detail::bytes_text(row.bytes) : "-";
 }
-/// 171.0 GB/s, 38 % of NVLink; 171.0 GB/s if of 8 ranks, where the communicator is not known.
+/// 171.0 GB/s, 38 % of NVLink; 171.0 GB/s for 8 ranks, where the communicator is not known.
 std::string bus_text(strata::rank_collective_row const& row) {
   if (!(row.bus_bytes_per_s > 0.0)) return "-";
   std::string text = strata::detail::fixed_string(row.bus_bytes_per_s / 1e9, 1) + " GB/s";
@@ -364,7 +364,7 @@ std::string bus_text(strata::rank_collective_row const& row) {
     text += ", " +
             strata::detail::fixed_string(100.0 * row.bus_bytes_per_s / row.link_bytes_per_s, 0) +
             " % of NVLink";
-  if (row.communicator == 0) text += " if of " + std::to_string(row.ranks) + " ranks";
+  if (row.communicator == 0) text += " for " + std::to_string(row.ranks) + " ranks";
   return text;
 }
 

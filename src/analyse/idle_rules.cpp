@@ -87,12 +87,16 @@ std::string between_text(idle_work const& all) {
   return ", " + time_text(all.between_ns) + " of it between steps";
 }
 
+/// "The GPU is idle for 42.4 us of a step".
+std::string idle_begin(rule_context const& run, idle_work const& all) {
+  return (run.in.roofline.devices > 1 ? "All GPUs are idle for " : "The GPU is idle for ") +
+         time_text(all.ns) + " of " + run.in.steps.one_whole();
+}
+
 /// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
 /// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
 std::string idle_title(rule_context const& run, idle_cause cause, idle_work const& all) {
-  std::string const gpu =
-      (run.in.roofline.devices > 1 ? "All GPUs are idle for " : "The GPU is idle for ") +
-      time_text(all.ns) + " of " + run.in.steps.one_whole();
+  std::string const gpu = idle_begin(run, all);
   std::string const idle = gpu + " " + std::string(entry_of(cause).meanwhile);
   switch (cause) {
     case idle_cause::launch:  // before a kernel is launched, and before it begins
@@ -134,20 +138,42 @@ double waits_in_step(rule_context const& run) noexcept {
 /// Source: 290,000 of a table of managed memory that the host writes each step (H200, CUDA 13.0).
 double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
   constexpr double least = 20'000.0;  // chosen
+  constexpr double most_use = 0.1;    // what waits so long uses nothing; chosen
+  range_limit const& load = run.load(row);
+  if (!load.units.are_whole() || load.fraction() >= most_use) return 0.0;
   double const cycles = run.own(row, "stall_long_scoreboard") / run.own(row, "lsu_instructions");
   return is_finite(cycles) && cycles >= least ? cycles : 0.0;
 }
 
-/// Whether the host is in these ranges for longer than its thread has a CPU in a step, by far.
-bool mostly_sleeps(rule_context const& run, std::vector<candidate> const& seen) noexcept {
+/// Whether the GPU waits for the host for longer than its thread has a CPU in a step, by far: it
+/// cannot have computed meanwhile.
+bool mostly_sleeps(rule_context const& run, idle_work const& all) noexcept {
   constexpr double by_far = 2.0;  // chosen
-  if (!(run.cpu.steps > 0.0)) return false;
-  double host_ns = 0.0;
-  for (candidate const& each : seen)
-    if (!each.between)
-      host_ns += run.in.steps.per_step(static_cast<double>(run.rows[each.row].host_self_ns),
-                                       run.rows[each.row].step_host_self_share);
-  return host_ns > by_far * run.cpu.cpu_ns;
+  return run.cpu.steps > 0.0 && all.ns - all.between_ns > by_far * run.cpu.cpu_ns;
+}
+
+/// Says what the host does where that is no computing, and advises accordingly.
+void describe_host_work(rule_context const& run, idle_work const& all, bool between,
+                        rule_result& made) {
+  bool has_pages = false;
+  for (std::size_t row = 0; row < run.rows.size(); ++row)
+    has_pages = has_pages || (run.is_judged(row) && run.is_timed_work(row, counter_scope::self) &&
+                              !run.is_of_collectives(row) && cycles_of_pages(run, row) > 0.0);
+  if (has_pages) {
+    made.title += ", or waits for pages of managed memory that kernels use";
+    made.advice = "use pinned memory and one cudaMemcpyAsync, or prefetch (cudaMemPrefetchAsync)";
+  } else if (mostly_sleeps(run, all)) {
+    made.title = idle_begin(run, all) + " while the program sleeps or waits for something else" +
+                 (between ? ", outside ranges" : "") + between_text(all);
+    made.advice =
+        "do not sleep for what the GPU waits for: cudaEventSynchronize instead of a sleep between "
+        "queries; where the program waits for input, load ahead";
+  } else if (all.ns > run.in.steps.period_busy_ns()) {  // which hides no more than it takes
+    made.advice = between ? "mark what the program does there with a range, and make that "
+                            "faster: the GPU has too little work to hide it"
+                          : "make it faster, or move it to the GPU, which has too little work "
+                            "to hide it";
+  }
 }
 
 /// Idle time of one cause.
@@ -159,7 +185,10 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   // After a wait a host wakes up and launches, however well the program does: a step whose result
   // it reads ends so. Source: 6 to 9 us (H200, CUDA 13.0).
   constexpr double least_after_one = 10'000.0;
-  bool const waits_once = cause == idle_cause::wait && waits_in_step(run) <= 1.0;
+  constexpr double once = 1.05;  // of a mean step; chosen
+  double const waits = waits_in_step(run);
+  bool const waits_once =
+      cause == idle_cause::wait && run.in.steps.from_steps && waits > 0.0 && waits <= once;
   idle_work all;
   auto const look = [&](idle_time idle, bool between) {
     if (!between) idle.ns = run.in.steps.own_idle_ns(idle.ns);
@@ -178,30 +207,11 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   for (idle_time const& idle : run.in.steps.idle_between) look(idle, true);
   if (waits_once && all.ns < least_after_one) return {};
   if (waits_once)
-    made.advice =
-        "launch the next step before the host waits for this one, where it needs no "
-        "result of it";
+    made.advice = "launch what comes next before the host waits, where it needs no result";
   bool const between = scope == idle_place::between_ranges;
   made.title =
       idle_title(run, cause, all) + (between ? ", outside ranges" : "") + between_text(all);
-  if (cause != idle_cause::host_work) return made;
-  bool has_pages = false;
-  for (std::size_t row = 0; row < run.rows.size(); ++row)
-    has_pages = has_pages || cycles_of_pages(run, row) > 0.0;
-  if (has_pages) {
-    made.title += ", or waits for pages of managed memory that kernels use";
-    made.advice = "use pinned memory and one cudaMemcpyAsync, or prefetch (cudaMemPrefetchAsync)";
-  } else if (mostly_sleeps(run, made.candidates)) {
-    made.title = "The GPU is idle for " + time_text(all.ns) + " of " + run.in.steps.one_whole() +
-                 " while the program sleeps or waits for something else" + between_text(all);
-    made.advice =
-        "wait for the GPU by cudaEventSynchronize or cudaStreamSynchronize: who sleeps "
-        "and asks notices the end late";
-  } else if (all.ns > run.in.steps.period_busy_ns())  // the GPU's work hides no more than it takes
-    made.advice = between ? "mark what the program does there with a range, and make that "
-                            "faster: the GPU has too little work to hide it"
-                          : "make it faster, or move it to the GPU, which has too little work "
-                            "to hide it";
+  if (cause == idle_cause::host_work) describe_host_work(run, all, between, made);
   return made;
 }
 
@@ -246,7 +256,8 @@ std::string copies_title(rule_context const& run, copy_time const& downloads,
   auto const text_of = [&](copy_time const& sum, char const* direction) {
     std::string text = bytes_text(sum.bytes) + in_whole(run) + direction +
                        amount_text(sum.count, "copy", "copies");
-    bool const in_pieces = are_pieces(sum, pinned_rate(run, sum.to_device));
+    bool const in_pieces =
+        run.in.steps.from_steps && are_pieces(sum, pinned_rate(run, sum.to_device));
     if (in_pieces) text += " of " + bytes_text(sum.bytes / sum.count);
     constexpr double least_rate = 0.1;  // GB/s: what is slower has hardly a byte
     bool const has_rate =
@@ -308,7 +319,7 @@ class copy_finder {
       if (time.pageable != is_pageable_ || time.in_place || !run_.is_judged(time.row)) continue;
       double const rate = rates_[time.to_device ? 1 : 0];
       double const pinned_ns = time.bytes / rate;
-      bool const in_pieces = are_pieces(time, rate);
+      bool const in_pieces = run_.in.steps.from_steps && are_pieces(time, rate);
       if ((time.pageable || in_pieces) && is_finite(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
       if (!run_.is_worth(cost)) continue;
@@ -355,13 +366,13 @@ rule_result pages_by_waits(rule_context const& run) {
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            "A load or store takes " + amount_text(std::round(cycles / 1000.0)) +
-                ",000 cycles: pages of managed memory come first, or memory of the host");
+            "A load or store takes " + amount_text(1000.0 * std::round(cycles / 1000.0)) +
+                " cycles: pages of managed memory come first, or memory of the host");
         run.prove_own(seen, "stall_long_scoreboard", "warp cycles");
         run.prove_own(seen, "lsu_instructions", "instructions");
         return seen;
       });
-  made.has_data = true;  // of migrations; the counts are more
+  made.has_data = true;  // a recording without migrations has decided; counters only add to it
   made.lacks = {};
   return made;
 }

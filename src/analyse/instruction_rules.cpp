@@ -195,6 +195,8 @@ rule_result arithmetic_work(rule_context const& run) {
   constexpr double each_byte_once = 1.5;  // asked for, of what device memory moves; chosen
   // A byte: FP32 and memory are busy alike at 7 on an H200. Chosen.
   constexpr double least_by_byte = 2.0;
+  constexpr double most_special = 1.0 / 8.0;  // of the arithmetic; chosen
+  constexpr double replaced = 0.75;           // of it; chosen
   return look_at_counted(
       run, "predicated_on_instructions", [&](std::size_t row, double) -> std::optional<candidate> {
         if (!is_bound_by_instructions(run, row) || is_tensor_kernel(run, row)) return std::nullopt;
@@ -206,13 +208,18 @@ rule_result arithmetic_work(rule_context const& run) {
         double const arithmetic =
             floating_instructions(run, row) + run.own_or_0(row, "conversion_instructions");
         double const part = part_of(arithmetic, run.own_or_0(row, "predicated_on_instructions"));
+        // Functions in hardware, beside little arithmetic, are fast ones already.
+        double const special = warp_threads * run.own_or_0(row, "xu_instructions") -
+                               run.own_or_0(row, "conversion_instructions");
+        if (special > most_special * arithmetic) return std::nullopt;
         if (!(asked <= each_byte_once * moved) || arithmetic < least_by_byte * moved ||
             part < least_part || memory < least_memory || memory > most_memory)
           return std::nullopt;
         fix_of_kernels fix;
-        fix.leaves(gpu_unit::issue, 1.0 - part);
-        fix.leaves(gpu_unit::fma, 0.0);
-        fix.leaves(gpu_unit::xu, 0.0);
+        // A table takes the place of a part of it.
+        fix.leaves(gpu_unit::issue, 1.0 - replaced * part);
+        fix.leaves(gpu_unit::fma, 1.0 - replaced);
+        fix.leaves(gpu_unit::xu, 1.0 - replaced);
         double const gain = run.gains.gain(row, fix);
         if (!run.is_worth(gain)) return std::nullopt;
         candidate seen = run.candidate_of_kernels(
@@ -237,7 +244,7 @@ rule_result divergent_addresses(rule_context const& run) {
     range_limit const& load = run.load(row);
     if (!load.units.are_whole() || load.units.longest() != gpu_unit::adu ||
         load.fraction() < latency_use ||
-        run.own_or_0(row, "stall_barrier_share") > 100.0 * most_barriers)
+        !(run.own(row, "stall_barrier_share") <= 100.0 * most_barriers))
       return std::nullopt;
     fix_of_kernels fix;
     fix.leaves(gpu_unit::adu, left);

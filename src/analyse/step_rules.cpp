@@ -179,8 +179,10 @@ std::vector<varying_range> varying_by_row(rule_context const& run) {
 
 rule_result preempted(rule_context const& run) {
   if (!is_preempted(run.cpu)) return {};
+  // Of a mean step, which the first one may make shorter than those that were measured.
+  double const of_mean = std::min(1.0, run.in.steps.mean_ns / run.cpu.wall_ns);
   candidate seen = run.candidate_of_step(
-      run.cost_of_host(run.cpu.off_ns()),
+      run.cost_of_host(of_mean * run.cpu.off_ns()),
       "The thread of the steps has a CPU for " + percent_text(run.cpu.cpu_ns / run.cpu.wall_ns) +
           " of a step: others take it " + amount_text(run.cpu.involuntary, "time", "times") +
           " a step");

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -206,8 +205,6 @@ class shape_finder {
     double squares = std::numeric_limits<double>::infinity();
     std::vector<double> begins;
   };
-
-  course_of_owners const& course() const noexcept { return course_; }
 
   /// Of so many steps, which the step behind them ends. `longer`: how much they are expected to
   /// last, of what they do with `from`.
@@ -491,12 +488,13 @@ std::optional<lasting_change> find_lasting_change(std::vector<double> const& val
     auto const first = static_cast<double>(i);
     auto const rest = static_cast<double>(n - i);
     double const mean = before / first;
+    if (!(mean > 0.0)) continue;
     double const change = (all - before) / rest - mean;
     double const sure = std::abs(change) / (noise * std::sqrt(1.0 / first + 1.0 / rest));
     if (!best || sure > best->deviations) best = lasting_change{i, change / mean, sure};
   }
-  if (!best || best->deviations < least_deviations || std::abs(best->part) < least_part)
-    return std::nullopt;
+  bool const is_sure = best && best->deviations >= least_deviations;
+  if (!is_sure || !(std::abs(best->part) >= least_part)) return std::nullopt;
   return best;
 }
 
@@ -504,7 +502,7 @@ std::vector<range_drift> find_drift(step_map const& map, sampled_steps const& st
                                     samples const& all) {
   constexpr std::size_t most_owners = 24;
   constexpr std::size_t most_work = 50'000;
-  constexpr std::size_t most_parts = 5'000;
+  constexpr std::size_t most_parts = 1'000;
   std::size_t const owners = map.owners();
   if (owners == 0 || owners > most_owners || map.work.size() > most_work) return {};
   course_of_owners const course(map);

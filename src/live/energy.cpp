@@ -102,7 +102,6 @@ energy_split split_energy(std::vector<energy_reading> const& readings,
   add_pauses(by_kind, given, idle);
   sample_split const split = split_samples(given, std::move(by_kind), idle + 1, updates_apart_ns);
   made.idle = split.value(idle, 0) + split.unexplained[0];
-  made.idle_ns = split.covered_ns[idle];
 
   // An owner has the part of its kind's energy that it has of its time.
   for (std::size_t owner = 0; owner < owners; ++owner) {

@@ -23,8 +23,7 @@ struct energy_split {
   std::vector<double> errors;  ///< half of an interval meant for 95 %
   std::vector<double> covered_ns;
   std::vector<double> work_ns;
-  double idle = 0.0;     ///< while none of the work ran
-  double idle_ns = 0.0;  ///< that this is of
+  double idle = 0.0;  ///< while none of the work ran
   double total = 0.0;
   double seconds = 0.0;  ///< that this is of
 };

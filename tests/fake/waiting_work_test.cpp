@@ -130,7 +130,7 @@ TEST_CASE("kernels of collectives are not instrumented, though they end at once"
     profile const& p = s.profile();
     CAPTURE(problems_of(p));
     REQUIRE(p.problems.size() == 1);
-    CHECK(says(p.problems[0], "beside kernels of collectives in reduce what instruments kernels"));
+    CHECK(says(p.problems[0], "beside kernels of NCCL or RCCL in reduce what instruments kernels"));
     counted const c(p);
     CHECK(c.empty("plain", sass));
     CHECK(c.self("plain", hbm_read) == 64);

@@ -269,10 +269,8 @@ def range_free(checks):
 
 
 # Every report of a recording.
-REPORTS = """#include "recording/recording.cpp"
-#include "live/attribution.cpp"
-#include "live/sample_split.cpp"
-#include "live/step_map.cpp"
+REPORTS = "".join(f'#include "live/{part.name}"\n' for part in sorted((ROOT / "src/live").glob("*.cpp"))) + """
+#include "recording/recording.cpp"
 int main(int, char** words) {
   strata::vec<std::string> problems;
   strata::options const wanted = strata::options::parse(words[2], problems);

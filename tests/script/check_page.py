@@ -580,7 +580,8 @@ class Page:
         self.expect(self.run("location.hash") == "" and self.run("document.getElementById('chosen').hidden"), "the choice stays")
         self.act(f"location.hash = {json.dumps(address)}")
         self.expect(self.run("chosen") == place, "the address does not lead to the range")
-        self.act("choose(0); history.back()")
+        self.act("new Promise(done => { choose(0); setTimeout(done, 60000); "  # Back comes when it comes
+                 "addEventListener('popstate', () => done(), {once: true}); history.back(); })")
         self.expect(self.run("chosen") == place, "Back does not lead to the choice before")
         self.act("location.hash = '#range=no/such/range'")
         self.expect(self.run("document.getElementById('chosen').textContent") == "This page has no range no/such/range.", "an unknown range is not named")

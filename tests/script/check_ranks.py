@@ -257,11 +257,11 @@ def send(rank, profile, plugin=""):
 
 
 told = ranks(1, of_json(late, "sent", send)).stdout
-that(" GB/s if of 4 ranks " in told and "% of NVLink" not in told and told.endswith(
+that(" GB/s for 4 ranks " in told and "% of NVLink" not in told and told.endswith(
     "note: How many ranks a communicator has is not known, so no share of NVLink is shown: record with NCCL_PROFILER_PLUGIN=strata.\n"), told)
 told = ranks(1, of_json(late, "plugin", lambda rank, profile: send(rank, profile, "/NCCL:AllReduce RING LL (2 channels of 4 ranks)")),
              "--json", "plugin.json").stdout
-that(" % of NVLink " in told and "if of" not in told and "How many ranks" not in told, told)
+that(" % of NVLink " in told and " for 4 ranks" not in told and "How many ranks" not in told, told)
 that(all(row["communicator_ranks"] == 4 for row in json.loads(pathlib.Path("plugin.json").read_text(encoding="utf-8"))["collectives"]), "plugin.json")
 
 # Recordings of other steps: those that all have.

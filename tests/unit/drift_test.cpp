@@ -171,6 +171,10 @@ TEST_CASE("noise is no lasting change") {
   CHECK(found == 0);
 }
 
+TEST_CASE("what is 0 has no change") {
+  CHECK_FALSE(find_lasting_change(std::vector<double>(100, 0.0), {}));
+}
+
 TEST_CASE("a lasting change has its place and its size") {
   std::mt19937_64 random(4);
   std::normal_distribution<double> noise(1.0, 0.02);

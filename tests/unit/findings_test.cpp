@@ -204,12 +204,13 @@ TEST_CASE("wait-in-step: one wait a step is none for what a host takes to wake u
         p.kernel_of(at, 100 * us);
       });
       p.wait(p.mlp);
+      p.made.synchronizations.push_back({p.now - us, p.now, p.mlp, p.correlations, 0, {}, {}});
       p.now += slow * us / 2;
     });
     answer const a(p.made);
     finding const* const found = a.find("wait-in-step");
     CHECK((found != nullptr) == (slow != 0));
-    if (found != nullptr) CHECK(found->advice.find("launch the next step before") == 0);
+    if (found != nullptr) CHECK(found->advice.find("launch what comes next before") == 0);
   }
 }
 
@@ -309,8 +310,20 @@ TEST_CASE("host-work: a thread that has no CPU for it sleeps") {
     answer const a(p.made);
     a.first_is("host-work", "mlp");
     CHECK((a.findings()[0].title.find("while the program sleeps") != std::string::npos) == sleeps);
-    CHECK((a.findings()[0].advice.find("wait for the GPU by") == 0) == sleeps);
+    CHECK((a.findings()[0].advice.find("do not sleep") == 0) == sleeps);
   }
+  program waits;  // without a CPU, for the GPU: what is idle is computed
+  waits.run(6, [&] {
+    waits.in(waits.mlp, [&](std::uint32_t at) {
+      waits.kernel_of(at, 900 * us);
+      waits.wait(at);
+      waits.now += 200 * us;
+    });
+  });
+  for (step_record& step : waits.made.steps) step.cpu_ns = 250 * us;
+  answer const b(waits.made);
+  b.first_is("host-work", "mlp");
+  CHECK(b.findings()[0].title.find("while the program computes") != std::string::npos);
 }
 
 TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {

@@ -127,9 +127,10 @@ class live_sampling {
     if (own_.store.all().count == 0) {
       bool const is_explained = !own_.problem.ok() || own_.short_of_memory;
       if (!is_explained && own_.began_ns != 0)  // else nothing of CUDA was used, which is said
-        problems.emplace_back(
-            errc::unavailable,
-            "live: there is no sample: the program or the window ended too soon after it began");
+        problems.emplace_back(errc::unavailable,
+                              "live: there is no sample: the program or its window ended before "
+                              "CUPTI began; let it run "
+                              "for 2 s or more");
       return;
     }
     if (missed.overflows + missed.gaps != 0)
@@ -180,7 +181,7 @@ class live_sampling {
     for (std::string const& name : chosen.config.names()) set.names.push_back(name);
   }
 
-  static cupti_presence& presence() { return cupti::profiler::presence(); }
+  static cupti_presence& presence() noexcept { return cupti::profiler::presence(); }
 
   static void* run(void* context) {
     auto& self = *static_cast<live_sampling*>(context);
@@ -200,8 +201,10 @@ class live_sampling {
       if (!if_memory_allows([this] { look(); })) own_.short_of_memory = true;
       if (own_.short_of_memory || !own_.problem.ok()) break;
       stop_.pause(program.pause(own_.sampler.is_open() ? pause_ns() : waiting_ns));
-      (void)if_memory_allows(
-          [this] { own_.energy.look(kernel_ns(), recorder::instance().clock()); });
+      (void)if_memory_allows([this] {
+        cupti_presence::use const here(presence());  // no library is called after the exit began
+        if (here) own_.energy.look(kernel_ns(), recorder::instance().clock());
+      });
       std::int64_t const now = kernel_ns();
       if (now - looked < second_ns) continue;
       looked = now;

@@ -127,7 +127,7 @@ struct report_side {
                callback<void(made_reports const&)> use);
   /// The part of the help on the columns of the table.
   std::string (*help_on_columns)();
-  /// Whether it makes findings, page and traces too, rather than tables alone.
+  /// Whether it makes findings, page and traces too, rather than the table of ranges alone.
   bool has_analysis;
   /// The metrics of a chip, unless that is empty, and of the CPU. Null: without the analysis.
   std::string (*list_metrics)(std::string const& chip) = nullptr;

@@ -21,8 +21,11 @@ inline void add_sampled_totals(profile& target, counter_set& set) {
   bool const of_steps = samples.only_steps && !steps.empty();
   double totals[counted_sample::max_counters] = {};
   bool is_hbm[counted_sample::max_counters] = {};
-  for (std::size_t i = 0; i < samples.counters; ++i)
+  bool has_hbm = false;
+  for (std::size_t i = 0; i < samples.counters; ++i) {
     is_hbm[i] = level_of(set.names[i]) == metric_level::hbm;
+    has_hbm = has_hbm || is_hbm[i];
+  }
   sample_reader reader(samples);
   for (counted_sample now; reader.next(now);) {
     double bytes = 0.0;
@@ -45,7 +48,7 @@ inline void add_sampled_totals(profile& target, counter_set& set) {
     std::int64_t const all = larger(steps[i].end - steps[i].begin, std::int64_t{1});
     double const part = static_cast<double>(by_step[i].sampled_ns) / static_cast<double>(all);
     sampled_steps += part;
-    if (part >= 0.99)  // but for what is between two samples
+    if (has_hbm && part >= 0.99)  // but for what is between two samples
       target.step_traffic.push_back({steps[i].step, 0, by_step[i].bytes});
   }
   set.about += describe_step_traffic(target);

@@ -119,7 +119,11 @@ class unrecorded_steps {
     begin_ = 0;
   }
   /// What ended before the program used CUDA is no measure of what comes.
-  void forget() noexcept { count_.store(0, memory_order_release); }
+  void forget() noexcept {
+    count_.store(0, memory_order_release);
+    asked_at_ = 0;
+    usual_ns_ = 0.0;
+  }
   std::uint64_t count() const noexcept { return count_.load(memory_order_acquire); }
   /// Of the last 255; 0 of none.
   double median_ns() const {
@@ -129,15 +133,16 @@ class unrecorded_steps {
     durations.sort();
     return durations.empty() ? 0.0 : static_cast<double>(durations[durations.size() / 2]);
   }
-  /// Asked at the end of each step: by how many % the last 255 take longer than those before, where
-  /// it is that many; 0 else. What it was told once is usual from then on.
+  /// Asked at the end of each step. Returns: by how many % the median of the last 255 steps is
+  /// above the usual one, if by `percent` or more; else 0. The usual one is the least so far, or
+  /// the last one that was told.
   std::uint32_t slower_by(std::uint32_t percent) {
     if (percent == 0 || count() == asked_at_ || count() % kept != 0) return 0;
     asked_at_ = count();
     double const now = median_ns();
     double const by = usual_ns_ > 0.0 ? 100.0 * (now / usual_ns_ - 1.0) : 0.0;
     bool const is_slower = by >= static_cast<double>(percent);
-    if (is_slower || !(usual_ns_ > 0.0)) usual_ns_ = now;
+    if (is_slower || !(usual_ns_ > 0.0) || now < usual_ns_) usual_ns_ = now;
     return is_slower ? static_cast<std::uint32_t>(smaller(by + 0.5, 1e6)) : 0;
   }
 

@@ -126,6 +126,8 @@ class counter_table_builder {
       inputs const& from = formulas_.inputs_of(i);
       counter_metric made{resolved, method_of(resolved, from), {}, passes_of(from), {}};
       if (metric const* const entry = find_entry(resolved.key)) made.meaning = entry->meaning();
+      if (resolved.key == sampled_names::energy)
+        made.meaning = "energy that the GPU used while work of the range ran, by a model";
       if (from.time && !resolved.derived) made.formula.clear();
       table_.metrics.push_back(std::move(made));
     }
@@ -134,6 +136,7 @@ class counter_table_builder {
       made.key = missing.key;
       if (is_sampled()) made.method = counter_method::sampled;
       if (made.key == sampled_names::energy) made.method = counter_method::modelled;
+      if (made.key == sampled_names::energy) made.unit = "J";
       if (metric const* const entry = find_entry(missing.key)) {
         made.unit = entry->unit();
         made.level = entry->level();

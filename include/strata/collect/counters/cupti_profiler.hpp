@@ -4,6 +4,9 @@
 #include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 
+#include <cstdlib>
+#include <type_traits>
+
 // The Profiler Host API and the Range Profiler, declared here so that no CUPTI header is needed.
 // tests/package/abi_profiler.cpp holds every size, offset and value against the headers of CUPTI
 // 12.6 to 13.5. Each parameter structure begins with its size, which CUPTI compares for equality
@@ -275,10 +278,11 @@ struct table {
   result (*range_info)(range_info_params*) = nullptr;
 };
 
-/// Of the profiling functions in this process.
-inline cupti_presence& presence() {
-  static auto* const only = new cupti_presence;
-  return *only;
+/// Whether CUPTI's profiling functions may still be called in this process.
+inline cupti_presence& presence() noexcept {
+  static cupti_presence only;
+  static_assert(std::is_trivially_destructible<cupti_presence>::value, "it outlives all objects");
+  return only;
 }
 
 /// The first call of a function may make objects, which are destroyed after the exit handlers that

@@ -39,7 +39,7 @@ class launch_turn {
 /// can end the wait: to stop the profiler from one waits too (H200, CUDA 13.0). So a step is tried
 /// before, in which Strata waits in the same places, for `drain=` at most. Once one wait was in
 /// vain nothing is counted in that way; else what was tried may be launched in such a range, and
-/// nothing else. A kernel of a collective is never instrumented: other processes wait for it, and
+/// nothing else. A kernel of NCCL or RCCL is never instrumented: other processes wait for it, and
 /// for NCCL's that takes CUPTI longer than 15 s (H200, CUPTI 13.0). Threads: any; `begin` and `end`
 /// are for the one that drives the steps.
 class launch_trial : uncopied {
@@ -59,7 +59,7 @@ class launch_trial : uncopied {
   bool passed() const noexcept { return passed_ && !failed_.load(); }
   bool failed() const noexcept { return failed_.load(); }
   /// The range of the launch whose work did not end.
-  std::uint32_t failed_in() const noexcept { return node_.load(); }
+  std::uint32_t failed_in() const noexcept { return failed_in_.load(); }
   /// Whether a tried step launched a kernel of a collective, and in which range.
   bool met_collective() const noexcept { return collective_in_.load() != no_node; }
   std::uint32_t collective_in() const noexcept { return collective_in_.load(); }
@@ -78,7 +78,7 @@ class launch_trial : uncopied {
   void ended(gated_call const& call) noexcept {
     if (!turn_.is_own()) return;
     if (call.done && under_way()) {
-      if (is_collective(call)) collective_in_.store(own_node());
+      if (is_of_nccl(call)) collective_in_.store(own_node());
       pause_outcome const outcome = trace_.await_launch([this] { return under_way(); });
       if (outcome == pause_outcome::busy && under_way()) fail();
       if (outcome == pause_outcome::paused) learn(call.what);
@@ -87,8 +87,8 @@ class launch_trial : uncopied {
   }
 
  private:
-  /// By the names of NCCL and RCCL.
-  static bool is_collective(gated_call const& call) noexcept {
+  /// Whether a launch is of a kernel of NCCL or RCCL, by its name.
+  static bool is_of_nccl(gated_call const& call) noexcept {
     char const* const name = call.call == nullptr ? nullptr : call.call->symbol_name;
     return name != nullptr && call.kind == api_kind::launch &&
            (std::strstr(name, "ncclDevKernel") != nullptr ||
@@ -100,7 +100,7 @@ class launch_trial : uncopied {
     return own == nullptr ? root_node : own->work_node();
   }
   void fail() noexcept {
-    node_.store(own_node());
+    failed_in_.store(own_node());
     failed_.store(true);
     under_way_.store(false);
   }
@@ -117,7 +117,7 @@ class launch_trial : uncopied {
   atomic<bool> failed_{false};
   atomic<std::uint32_t> collective_in_{no_node};
   launch_turn turn_;
-  atomic<std::uint32_t> node_{root_node};
+  atomic<std::uint32_t> failed_in_{root_node};
 };
 
 }  // namespace detail

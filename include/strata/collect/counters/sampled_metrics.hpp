@@ -9,8 +9,8 @@ STRATA_BEGIN
 namespace detail {
 
 /// What is sampled, the most wanted first: what leaves the chip, or else L2. A sample of HBM takes
-/// 11 us of a CPU to evaluate, as with PCIe; L2 adds 10 us, cycles of the SMs 15 and 24 us, and all
-/// together take 94 to 216 us (H200, CUPTI 13.0).
+/// 11 us of a CPU to evaluate, as with PCIe; L2 adds 10 us, active cycles of the SMs 15 us, of
+/// tensor cores 24 us, and all together take 94 to 216 us (H200, CUPTI 13.0).
 inline constexpr std::string_view sampled_request =
     "hbm_read_bytes+hbm_write_bytes+hbm_bytes+nvlink_receive_bytes+nvlink_transmit_bytes+"
     "pcie_read_bytes+pcie_write_bytes+l2_sectors";
@@ -28,7 +28,7 @@ struct sampled_metrics {
   status choose(profiler_library const& library, std::string const& chip,
                 vec<std::uint8_t> const& availability, callback<bool()> continues) {
     auto const configure = [&](vec<std::string> const& names, metric_config& made) {
-      if (!continues()) return status{errc::unavailable, "it was ended while it began"};
+      if (!continues()) return status{errc::unavailable, {}};  // nobody asks any more
       cupti_host host;
       status opened = host.open(library, chip, availability, type);
       if (!opened) return opened;
@@ -45,7 +45,8 @@ struct sampled_metrics {
     vec<std::string> taken;
     vec<absent_metric> absent;
     for (std::string const& key : expand_metrics(sampled_request)) {
-      if (key == "l2_sectors" && set.find("hbm_bytes") != nullptr) break;  // where there is no HBM
+      if (key == "l2_sectors" && set.find("hbm_bytes") != nullptr)
+        break;  // only where no HBM is sampled
       taken.push_back(key);
       metric_set made = resolve_metrics(taken, has);
       metric_config together;
