@@ -145,11 +145,10 @@ double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
   return is_finite(cycles) && cycles >= least ? cycles : 0.0;
 }
 
-/// Whether the GPU waits for the host for longer than its thread has a CPU in a step, by far: it
-/// cannot have computed meanwhile.
+/// Whether the GPU waits for the host's code for longer than its thread has a CPU in a step: it
+/// cannot have computed all that time.
 bool mostly_sleeps(rule_context const& run, idle_work const& all) noexcept {
-  constexpr double by_far = 2.0;  // chosen
-  return run.cpu.steps > 0.0 && all.ns - all.between_ns > by_far * run.cpu.cpu_ns;
+  return run.cpu.steps > 0.0 && all.ns - all.between_ns > run.cpu.cpu_ns;
 }
 
 /// Says what the host does where that is no computing, and advises accordingly.

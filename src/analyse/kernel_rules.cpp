@@ -263,7 +263,7 @@ rule_result bank_conflicts(rule_context const& run) {
 /// Values that go through shared memory many times, as in a reduction by a tree.
 rule_result shared_work(rule_context const& run) {
   constexpr double each_byte = 4.0;   // of device memory, so often in shared memory; chosen
-  constexpr double least_flop = 0.2;  // a byte, from which on they are operands; chosen
+  constexpr double least_flop = 0.4;  // a byte, from which on they are operands; chosen
   return look_at_counted(
       run, "shared_load_bytes", [&](std::size_t row, double) -> std::optional<candidate> {
         range_limit const& load = run.load(row);
