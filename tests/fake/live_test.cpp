@@ -72,7 +72,7 @@ struct live : fake::session {
 };
 
 /// A kernel of a range, at a time after `begin`. Units: us.
-void kernel(std::int64_t begin, int from, int to, char const* name) {
+void kernel(std::int64_t begin, std::int64_t from, std::int64_t to, char const* name) {
   fake_set_next_times(static_cast<std::uint64_t>(begin + 1000 * from),
                       static_cast<std::uint64_t>(begin + 1000 * to));
   (void)fake::launch(name);
