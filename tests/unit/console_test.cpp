@@ -3,6 +3,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/console.hpp>
+#include <strata/base/text.hpp>
 #include <strata/session/problem_log.hpp>
 
 #include <atomic>
