@@ -8,6 +8,7 @@
 #include <strata/tables/step_traffic.hpp>
 #include "drift.hpp"
 #include "energy.hpp"
+#include "median.hpp"
 #include "range_kinds.hpp"
 #include "sample_split.hpp"
 #include "step_map.hpp"
@@ -133,9 +134,7 @@ std::string describe_change(Records const& records, bool of_time, Value const& v
     std::vector<double> values;
     for (std::size_t k = i * count / blocks; k < (i + 1) * count / blocks; ++k)
       values.push_back(value(records[k]));
-    auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    medians.push_back(*middle);
+    medians.push_back(median(std::move(values)));
   }
   auto const change = find_lasting_change(medians, {});
   if (!change) return {};
@@ -287,12 +286,6 @@ counter_set* sampled_set(profile& target) {
         counters != 0 && !target.samples.coded.empty())
       return &set;
   return nullptr;
-}
-
-std::int64_t median(std::vector<std::int64_t> values) {
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// The work of a usual step: of those with as much work as most have, the one of median length.

@@ -2,6 +2,7 @@
 
 #include <strata/base/macros.hpp>
 #include "cholesky.hpp"
+#include "median.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,12 +19,6 @@ constexpr double least_part = 0.05;  // chosen
 
 /// Of a step.
 constexpr std::size_t most_samples = 48;
-
-double median_of(std::vector<double> values) {
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 /// A step of the map as a sequence of times in which one owner decides how long they last. Its work
 /// without a pause between is one.
@@ -443,7 +438,7 @@ shapes_by_block find_shapes(step_map const& map, sampled_steps const& steps, sam
     std::vector<double> periods;
     for (std::size_t k = first + 1; k <= first + block_size; ++k)
       periods.push_back(static_cast<double>(steps.begins[k] - steps.begins[k - 1]));
-    double const period = median_of(periods);
+    double const period = median(periods);
     std::vector<shape> starts{usual, as_mapped};
     if (i != 0) starts.push_back(made.found.back().is);
     made.found.push_back(
@@ -462,7 +457,7 @@ double growth_of_misfit(shapes_by_block const& shapes, std::size_t at) {
   std::vector<double> behind;
   for (std::size_t i = 0; i < shapes.found.size(); ++i)
     (i < at ? before : behind).push_back(shapes.found[i].squares);
-  return median_of(behind) / std::max(1e-30, median_of(before));
+  return median(behind) / std::max(1e-30, median(before));
 }
 
 }  // namespace
@@ -476,8 +471,8 @@ std::optional<lasting_change> find_lasting_change(std::vector<double> const& val
   // Neighbours differ by noise alone, but at a change.
   std::vector<double> steps;
   for (std::size_t i = 1; i < n; ++i) steps.push_back(std::abs(values[i] - values[i - 1]));
-  double noise = 1.4826 * median_of(steps) / std::sqrt(2.0);
-  if (!deviations.empty()) noise = std::max(noise, median_of(deviations));
+  double noise = 1.4826 * median(steps) / std::sqrt(2.0);
+  if (!deviations.empty()) noise = std::max(noise, median(deviations));
   double const all = std::accumulate(values.begin(), values.end(), 0.0);
   noise = std::max(noise, 1e-6 * std::abs(all) / static_cast<double>(n));
   std::optional<lasting_change> best;
