@@ -14,7 +14,7 @@ namespace live {
 /// The lower triangular factor of a symmetric positive matrix. Cost: O(n^3); to solve, O(n^2).
 class cholesky_factor {
  public:
-  /// `at(i, k)` is an element, k <= i. `more(own)` is added to a diagonal element, and
+  /// `at(i, k)` is an element, k <= i. `more(i, own)` is added to a diagonal element, and
   /// `pivot(left, own)` is what stands for what is left of it, above 0.
   template <class At, class More, class Pivot>
   cholesky_factor(std::size_t n, At const& at, More const& more, Pivot const& pivot)
@@ -22,7 +22,7 @@ class cholesky_factor {
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t k = 0; k <= i; ++k) {
         double const own = at(i, k);
-        double sum = i == k ? own + more(own) : own;
+        double sum = i == k ? own + more(i, own) : own;
         for (std::size_t m = 0; m < k; ++m) sum -= lower_[i * n + m] * lower_[k * n + m];
         lower_[i * n + k] = i == k ? std::sqrt(pivot(sum, own)) : sum / lower_[k * n + k];
       }

@@ -297,17 +297,21 @@ class shape_finder {
     return best;
   }
 
-  /// A step of Gauss and Newton: lengths, bytes and the begins of the steps, these in units of the
-  /// tolerance. `now` gets its squares and deviations.
-  fitted improve(std::size_t first, fitted& now) const {
+  /// The residual of the samples of some steps, and the normal equations of what would lower it.
+  struct normal_equations {
+    std::vector<double> matrix;
+    std::vector<double> right;
+    double squares = 0.0;  ///< the residual
+    double values = 0.0;   ///< the same of nothing
+    double samples = 0.0;
+  };
+
+  normal_equations linearised(std::size_t first, fitted const& now) const {
     shaped_course const course(course_, now.is);
     std::size_t const count = now.begins.size();
     std::size_t const n = width_ + count;
-    std::vector<double> matrix(n * n, 0.0);
-    std::vector<double> right(n, 0.0);
+    normal_equations made{std::vector<double>(n * n, 0.0), std::vector<double>(n, 0.0)};
     std::vector<double> slopes(n);
-    double squares = 0.0;
-    double values = 0.0;
     auto const [from, behind] = samples_in(mark(first), mark(first + count) - tolerance());
     std::size_t const to = std::min(behind, from + most_samples * count);
     std::vector<std::size_t> used;
@@ -327,31 +331,39 @@ class shape_finder {
         slopes[width_ + i] += tolerance() * by_begin;
       }
       double const differs = seen(k) - sum;
-      squares += differs * differs;
-      values += seen(k) * seen(k);
+      made.squares += differs * differs;
+      made.values += seen(k) * seen(k);
       used.clear();
       for (std::size_t a = 0; a < n; ++a)
         if (slopes[a] != 0.0) used.push_back(a);
       for (std::size_t const a : used) {
-        right[a] += slopes[a] * differs;
-        for (std::size_t const b : used) matrix[a * n + b] += slopes[a] * slopes[b];
+        made.right[a] += slopes[a] * differs;
+        for (std::size_t const b : used) made.matrix[a * n + b] += slopes[a] * slopes[b];
       }
     }
-    now.squares = squares;
-    auto const seen_count = static_cast<double>(to - from);
+    made.samples = static_cast<double>(to - from);
+    return made;
+  }
+
+  /// A step of Gauss and Newton: lengths, bytes and the begins of the steps, these in units of the
+  /// tolerance. `now` gets its squares and deviations.
+  fitted improve(std::size_t first, fitted& now) const {
+    normal_equations fit = linearised(first, now);
+    std::size_t const count = now.begins.size();
+    std::size_t const n = width_ + count;
+    now.squares = fit.squares;
     constexpr double least = 1e-3;  // of a sample, that it differs by
     double const noise =
-        std::max({least * least * values / std::max(1.0, seen_count),
-                  squares / std::max(1.0, seen_count - static_cast<double>(n)), 1e-30});
+        std::max({least * least * fit.values / std::max(1.0, fit.samples),
+                  fit.squares / std::max(1.0, fit.samples - static_cast<double>(n)), 1e-30});
     auto const prior = [&](std::size_t a) {
       double const known_to = a <= n_ ? expected_.lengths : a < width_ ? expected_.bytes : 1.0;
       return noise / (known_to * known_to);
     };
-    for (std::size_t a = 0; a < n; ++a) right[a] -= prior(a) * differs_by(first, now, a);
-    std::size_t row = 0;
+    for (std::size_t a = 0; a < n; ++a) fit.right[a] -= prior(a) * differs_by(first, now, a);
     cholesky_factor const factor(
-        n, [&](std::size_t i, std::size_t k) { return row = i, matrix[i * n + k]; },
-        [&](double) { return prior(row); },
+        n, [&](std::size_t i, std::size_t k) { return fit.matrix[i * n + k]; },
+        [&](std::size_t i, double) { return prior(i); },
         [](double left, double own) { return std::max(left, 1e-12 * std::max(own, 1e-30)); });
     now.deviations.clear();
     for (std::size_t a = 0; a < width_; ++a) {
@@ -360,14 +372,14 @@ class shape_finder {
       factor.solve(unit);
       now.deviations.push_back(std::sqrt(std::max(0.0, noise * unit[a])));
     }
-    factor.solve(right);
+    factor.solve(fit.right);
     fitted next = now;
     for (std::size_t a = 0; a < width_; ++a) {
       double& each = a <= n_ ? next.is.lengths[a] : next.is.bytes[a - n_ - 1];
-      each = std::clamp(each + std::clamp(right[a], -0.2, 0.2), 0.2, 5.0);
+      each = std::clamp(each + std::clamp(fit.right[a], -0.2, 0.2), 0.2, 5.0);
     }
     for (std::size_t i = 0; i < count; ++i)
-      next.begins[i] = std::clamp(now.begins[i] + tolerance() * right[width_ + i],
+      next.begins[i] = std::clamp(now.begins[i] + tolerance() * fit.right[width_ + i],
                                   mark(first + i) - tolerance(), mark(first + i) + tolerance());
     return next;
   }

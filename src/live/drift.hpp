@@ -22,9 +22,9 @@ struct lasting_change {
   double deviations;  ///< how many standard deviations it is
 };
 
-/// The largest lasting change of a series of values above 0 with their standard deviations. None
-/// below `least_part`, or that chance brings: in 10,000 series of 128 values of noise none was
-/// found. Cost: linear.
+/// The most significant lasting change of a series of values above 0, given their standard
+/// deviations (empty: from the series itself). None below 5 % or 6 standard deviations. Cost:
+/// linear.
 std::optional<lasting_change> find_lasting_change(std::vector<double> const& values,
                                                   std::vector<double> const& deviations);
 
@@ -32,17 +32,16 @@ std::optional<lasting_change> find_lasting_change(std::vector<double> const& val
 struct range_drift {
   std::uint32_t owner;
   bool of_time;       ///< else of the bytes
-  std::size_t since;  ///< a step, as `steps` counts; 0: it is another than in the map in all steps
-  double part;        ///< 0.1: a tenth more than before, or than in the map
+  std::size_t since;  ///< the first step of it, as `steps` counts
+  double part;        ///< 0.1: a tenth more than before
 };
 
-/// Lays the map over blocks of steps, each with a length and an amount of bytes for each owner,
-/// so that it explains the samples best, and looks for lasting changes. Owners that samples do not
-/// tell apart from others have wide intervals, and are not named. The largest drift comes first.
-/// Cost: O(blocks x (work + 100 x samples of 16 steps)), of 128 blocks
-/// and 48 samples a step at most.
+/// Fits the map to blocks of 16 steps, with a factor of length and one of bytes for each owner, and
+/// looks for lasting changes of these factors; the largest comes first. Owners that the samples do
+/// not tell apart are not named. Cost: O(blocks x (work + 100 x samples of 16 steps)), of at most
+/// 128 blocks and 48 samples a step.
 std::vector<range_drift> find_drift(step_map const& map, sampled_steps const& steps,
-                                    samples const& given);
+                                    samples const& all);
 
 }  // namespace live
 STRATA_END

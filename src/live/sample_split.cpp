@@ -217,7 +217,7 @@ class sample_splitter {
     constexpr double ridge = 1e-12;  // of rounding
     cholesky_factor const factor(
         n, [&](std::size_t i, std::size_t k) { return squares_[i * n + k]; },
-        [&](double own) { return prior + ridge * own; },
+        [&](std::size_t, double own) { return prior + ridge * own; },
         [](double left, double own) { return left > 0.0 ? left : ridge * std::max(own, 1.0); });
     inverse_.assign(n * n, 0.0);
     std::vector<double> row;
@@ -303,7 +303,7 @@ class sample_splitter {
     cholesky_factor(
         used.size(),
         [&](std::size_t i, std::size_t k) { return squares_[used[i] * all + used[k]]; },
-        [](double own) { return ridge * own; },
+        [](std::size_t, double own) { return ridge * own; },
         [](double left, double own) { return std::max(left, ridge * own); })
         .solve(solved);
     rates_.assign(all, 0.0);
