@@ -364,7 +364,7 @@ std::string bus_text(strata::rank_collective_row const& row) {
     text += ", " +
             strata::detail::fixed_string(100.0 * row.bus_bytes_per_s / row.link_bytes_per_s, 0) +
             " % of NVLink";
-  if (row.communicator == 0) text += " for " + std::to_string(row.ranks) + " ranks";
+  if (row.communicator_ranks == 0) text += " for " + std::to_string(row.ranks) + " ranks";
   return text;
 }
 
@@ -451,10 +451,10 @@ void write_collectives(strata::detail::json_writer& json,
                                json.text("protocol", row.protocol);
                                json.number("bytes", row.bytes);
                                json.integer("ranks", row.ranks);
-                               if (row.communicator == 0)
+                               if (row.communicator_ranks == 0)
                                  json.absent("communicator_ranks");
                                else
-                                 json.integer("communicator_ranks", row.communicator);
+                                 json.integer("communicator_ranks", row.communicator_ranks);
                                json.number("bus_bytes_per_s", row.bus_bytes_per_s);
                                json.number("link_bytes_per_s", row.link_bytes_per_s);
                                json.number("transfer_ns", row.transfer_ns);
@@ -543,7 +543,7 @@ class ranks_command final : public subcommand {
     std::string const joined = about_clocks(clocks);
     if (!joined.empty()) summary_.notes.push_back(joined);
     auto const is_assumed = [](strata::rank_collective_row const& row) {
-      return row.bus_bytes_per_s > 0.0 && row.communicator == 0;
+      return row.bus_bytes_per_s > 0.0 && row.communicator_ranks == 0;
     };
     if (std::any_of(lists_.collectives.begin(), lists_.collectives.end(), is_assumed))
       summary_.notes.push_back(

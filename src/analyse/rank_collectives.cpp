@@ -81,7 +81,7 @@ class rank_collective_list {
       row.operation = collective.operation;
       row.algorithm = collective.algorithm;
       row.protocol = collective.protocol;
-      row.communicator = collective.communicator;
+      row.communicator_ranks = collective.communicator_ranks;
       rows_.push_back(std::move(row));
       sums_.emplace_back();
       number = rows_.size();
@@ -91,7 +91,8 @@ class rank_collective_list {
   void add(rank_collective const& collective) {
     std::size_t const position = position_of(collective);
     if (is_nan(rows_[position].bytes)) rows_[position].bytes = collective.bytes;
-    if (rows_[position].communicator != collective.communicator) rows_[position].communicator = 0;
+    if (rows_[position].communicator_ranks != collective.communicator_ranks)
+      rows_[position].communicator_ranks = 0;
     std::vector<double>& least = sums_[position].least;
     if (least.size() < collective.ns.size()) least.resize(collective.ns.size(), 0.0);
     for (std::size_t i = 0; i < collective.ns.size(); ++i) {
@@ -135,9 +136,9 @@ class rank_collective_list {
     row.transfer_ns /= std::max(1.0, static_cast<double>(sums.least.size()));
     row.wait_ns = sums.wait / std::max(1.0, sums.ranks);
     row.ranks = static_cast<std::uint32_t>(sums.ranks);
-    bool const is_known = row.communicator != 0;
+    bool const is_known = row.communicator_ranks != 0;
     double const moved =
-        bus_factor(row.operation, is_known ? row.communicator : row.ranks) * row.bytes;
+        bus_factor(row.operation, is_known ? row.communicator_ranks : row.ranks) * row.bytes;
     if (!(moved > 0.0) || !(row.transfer_ns > 0.0)) return;
     row.bus_bytes_per_s = moved / row.transfer_ns * 1e9;
     if (is_known) row.link_bytes_per_s = link;

@@ -28,9 +28,9 @@ struct rank_collective_row {
   double wait_ns = 0.0;          ///< mean of the ranks that took part
   double longest_wait_ns = 0.0;  ///< of one rank
   std::int32_t longest_wait_rank = -1;
-  std::int32_t least_wait_rank = -1;  ///< the others waited for it
-  std::uint32_t ranks = 0;            ///< that took part
-  std::uint32_t communicator = 0;     ///< ranks that it has; 0: not known
+  std::int32_t least_wait_rank = -1;     ///< the others waited for it
+  std::uint32_t ranks = 0;               ///< that took part
+  std::uint32_t communicator_ranks = 0;  ///< as NCCL's profiler plugin tells it; 0: not known
   /// What crosses the link of one rank in one direction while it transfers, as nccl-tests has it,
   /// with one communicator of all that took part where its size is not known; NaN where the bytes
   /// are not known. Units: bytes a second.

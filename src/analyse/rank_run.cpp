@@ -96,7 +96,7 @@ void describe_collectives(rank_run& run, Rows const& rows) {
   for (rank_collective const& collective : run.collectives) ++kernels[collective.path];
   for (rank_collective& collective : run.collectives) {
     auto const size = sizes.find(collective.path);
-    if (size != sizes.end()) collective.communicator = size->second;
+    if (size != sizes.end()) collective.communicator_ranks = size->second;
     if (kernels[collective.path] > 1) collective.bytes = not_a_number;
   }
 }

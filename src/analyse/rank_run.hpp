@@ -27,7 +27,7 @@ struct rank_collective {
   /// Of the messages of its range in a mean step, where that has no other collective; NaN where not
   /// known.
   double bytes = std::numeric_limits<double>::quiet_NaN();
-  std::uint32_t communicator = 0;  ///< its ranks, as NCCL's profiler plugin has them; 0: not known
+  std::uint32_t communicator_ranks = 0;  ///< as NCCL's profiler plugin tells it; 0: not known
   std::vector<double> launches =
       {};                         ///< in each sample, those without a time too; empty: not known
   std::vector<double> lost = {};  ///< of these, without a time; empty: none

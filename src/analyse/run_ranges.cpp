@@ -26,6 +26,13 @@ double untimed_launches(call_times const& times) {
 
 namespace {
 
+bool has_number(run_row const& row, std::size_t column) noexcept {
+  return column < row.numbers.size() && !is_nan(row.numbers[column]);
+}
+double number_of(run_row const& row, std::size_t column, double otherwise = 0.0) noexcept {
+  return has_number(row, column) ? row.numbers[column] : otherwise;
+}
+
 /// Calls whose longest and shortest one is known, but where they were in the first step.
 struct known_calls {
   double count = 0;
@@ -160,8 +167,7 @@ run_ranges::run_ranges(run_tables const& tables) : tables_(&tables) {
 
 double run_ranges::in_steps(run_row const& row) const {
   std::size_t const share = column("step_share");
-  bool const is_known = share < row.numbers.size() && !is_nan(row.numbers[share]);
-  return is_known && !steps_ms.empty() ? std::clamp(row.numbers[share], 0.0, 1.0) : 1;
+  return has_number(row, share) && !steps_ms.empty() ? std::clamp(row.numbers[share], 0.0, 1.0) : 1;
 }
 
 void run_ranges::add_ranges() {
@@ -177,8 +183,7 @@ void run_ranges::add_ranges() {
     range.rows.push_back(&row);
     range.counted.resize(tables_->counters.size());
     auto const number = [&](std::string_view name, double otherwise = 0) {
-      std::size_t const at = column(name);
-      return at < row.numbers.size() && !is_nan(row.numbers[at]) ? row.numbers[at] : otherwise;
+      return number_of(row, column(name), otherwise);
     };
     call_times times;
     times.count = number("calls");
@@ -289,21 +294,21 @@ std::size_t run_ranges::column(std::string_view name) const {
 }
 
 bool run_ranges::knows(run_range const& range, std::size_t column) const {
-  return std::any_of(range.rows.begin(), range.rows.end(), [column](run_row const* row) {
-    return column < row->numbers.size() && !is_nan(row->numbers[column]);
-  });
+  return std::any_of(range.rows.begin(), range.rows.end(),
+                     [column](run_row const* row) { return has_number(*row, column); });
 }
 
-double run_ranges::total(run_range const& range, std::size_t column, bool in_steps_only) const {
+double run_ranges::total(run_range const& range, std::size_t column) const {
   double whole = 0;
-  for (run_row const* const row : range.rows)
-    if (column < row->numbers.size() && !is_nan(row->numbers[column]))
-      whole += row->numbers[column] * (in_steps_only && !range.once ? in_steps(*row) : 1);
+  for (run_row const* const row : range.rows) whole += number_of(*row, column);
   return whole;
 }
 
 double run_ranges::sum(run_range const& range, std::size_t column) const {
-  return total(range, column, true) / steps_of(range);
+  double whole = 0;
+  for (run_row const* const row : range.rows)
+    whole += number_of(*row, column) * (range.once ? 1 : in_steps(*row));
+  return whole / steps_of(range);
 }
 
 double run_ranges::later_sum(run_range const& range, std::string_view time,
@@ -311,11 +316,10 @@ double run_ranges::later_sum(run_range const& range, std::string_view time,
   std::size_t const first_column = column(first_time);
   double const whole = sum(range, time) * steps_of(range);
   double const first = total(range, first_column);
-  bool const is_known =
-      !range.once && steps() > 1 &&
-      std::all_of(range.rows.begin(), range.rows.end(), [&](run_row const* row) {
-        return first_column < row->numbers.size() && !is_nan(row->numbers[first_column]);
-      });
+  bool const is_known = !range.once && steps() > 1 &&
+                        std::all_of(range.rows.begin(), range.rows.end(), [&](run_row const* row) {
+                          return has_number(*row, first_column);
+                        });
   averaged_steps const averaged{steps_of(range), is_known && whole > first};
   return averaged.mean(whole, first);
 }

@@ -104,8 +104,8 @@ class run_ranges {
   std::size_t column(std::string_view name) const;
   /// Whether a row has a number in the column.
   bool knows(run_range const& range, std::size_t column) const;
-  /// The sum of a column over its rows, of the whole run or of what is in steps.
-  double total(run_range const& range, std::size_t column, bool in_steps_only = false) const;
+  /// The sum of a column over its rows, of the whole run.
+  double total(run_range const& range, std::size_t column) const;
   /// The sum of a column, a step, of what is in steps; of the run where the range is in no step.
   double sum(run_range const& range, std::size_t column) const;
   double sum(run_range const& range, std::string_view name) const {

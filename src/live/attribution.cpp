@@ -598,10 +598,10 @@ class map_attribution {
   std::vector<std::uint32_t> numbers_;    // of the steps that the map is laid over
 };
 
-/// What is known of a recording without a trace, once.
+/// What is known of a recording without a trace.
 void describe_whole(profile const& source, counter_set& set) {
-  std::string const whole = describe_changes(source) + describe_energy(source);
-  if (set.about.find(whole) == std::string::npos) set.about += whole;
+  set.about = source.samples.about + detail::describe_unattributed(source) +
+              describe_changes(source) + describe_energy(source);
 }
 
 }  // namespace

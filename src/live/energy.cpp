@@ -131,7 +131,7 @@ std::string add_energy(profile const& source, counter_set& set,
       set.metrics.absent.push_back({std::string(names::energy), why});
     return describe_energy(source);
   }
-  auto const at = static_cast<std::uint32_t>(set.names.size());
+  auto const counter = static_cast<std::uint32_t>(set.names.size());
   set.names.emplace_back(names::energy_counter);
   set.names.push_back(names::variance(names::energy_counter));
   if (set.metrics.find(names::energy) == nullptr) {
@@ -146,8 +146,8 @@ std::string add_energy(profile const& source, counter_set& set,
     if (!(made.covered_ns[owner] > 0.0)) continue;
     double const whole = made.work_ns[owner] / made.covered_ns[owner];
     double const deviation = whole * made.errors[owner] / names::deviations;
-    set.values.push_back({nodes[owner], at, whole * made.values[owner]});
-    set.values.push_back({nodes[owner], at + 1, deviation * deviation});
+    set.values.push_back({nodes[owner], counter, whole * made.values[owner]});
+    set.values.push_back({nodes[owner], counter + 1, deviation * deviation});
   }
   return whole_text(made.total, made.seconds) + " = " + joules_text(made.total - made.idle) +
          " while work ran + " + joules_text(made.idle) + " while none did, by " +

@@ -642,7 +642,7 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
     for (rank_collective& collective : run.collectives) {
       collective.operation = "all_reduce";
       collective.bytes = 2100.0;
-      collective.communicator = 3;
+      collective.communicator_ranks = 3;
     }
   }
   std::vector<rank_collective_row> rows = list_collectives(runs);
@@ -659,16 +659,16 @@ TEST_CASE("bus bandwidth of a collective, and the link that it takes") {
   // Of two ranks: 2,100 bytes in 14 ns. Where a rank does not know it, or knows another size, there
   // is no share of the link.
   for (rank_run& run : runs)
-    for (rank_collective& collective : run.collectives) collective.communicator = 2;
+    for (rank_collective& collective : run.collectives) collective.communicator_ranks = 2;
   rows = list_collectives(runs);
   CHECK(rows[0].ranks == 3);
-  CHECK(rows[0].communicator == 2);
+  CHECK(rows[0].communicator_ranks == 2);
   CHECK(rows[0].bus_bytes_per_s == doctest::Approx(150e9));
   CHECK(rows[0].link_bytes_per_s == 450e9);
   for (std::uint32_t const other : {0u, 3u}) {
-    for (rank_collective& collective : runs[1].collectives) collective.communicator = other;
+    for (rank_collective& collective : runs[1].collectives) collective.communicator_ranks = other;
     rows = list_collectives(runs);
-    CHECK(rows[0].communicator == 0);
+    CHECK(rows[0].communicator_ranks == 0);
     CHECK(rows[0].bus_bytes_per_s == doctest::Approx(200e9));
     CHECK(std::isnan(rows[0].link_bytes_per_s));
   }
@@ -701,11 +701,11 @@ TEST_CASE("ranges of NCCL's plugin tell the ranks of a communicator, where they 
   for (rank_run const& run : {read_rank(file), read_rank(p.made)}) {
     std::map<std::string, rank_collective> found;
     for (rank_collective const& each : run.collectives) found[each.path] = each;
-    CHECK(found.at("NCCL:ncclAllReduce").communicator == 8);
+    CHECK(found.at("NCCL:ncclAllReduce").communicator_ranks == 8);
     CHECK(found.at("NCCL:ncclAllReduce").bytes == 200);
-    CHECK(found.at("NCCL:ncclSend").communicator == 0);
+    CHECK(found.at("NCCL:ncclSend").communicator_ranks == 0);
     CHECK(found.at("NCCL:ncclSend").bytes == 100);
-    CHECK(found.at("NCCL:ncclReduce").communicator == 0);
+    CHECK(found.at("NCCL:ncclReduce").communicator_ranks == 0);
     CHECK(std::isnan(found.at("NCCL:ncclReduce").bytes));
   }
 }

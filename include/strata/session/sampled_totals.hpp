@@ -51,9 +51,7 @@ inline void add_sampled_totals(profile& target, counter_set& set) {
     if (has_hbm && part >= 0.99)  // but for what is between two samples
       target.step_traffic.push_back({steps[i].step, 0, by_step[i].bytes});
   }
-  set.about += describe_step_traffic(target);
-  set.about += target.traced ? "Which range moved them: strata report profile.strata. "
-                             : "Which range moved them: strata report --map, or trace,live. ";
+  set.about += describe_unattributed(target);
   if (of_steps && !(sampled_steps > 0.0)) return;
   auto const all = static_cast<double>(steps.size() + target.summed_steps.count());
   double const scale = of_steps ? all / sampled_steps : 1.0;

@@ -135,7 +135,7 @@ class unrecorded_steps {
   }
   /// Asked at the end of each step. Returns: by how many % the median of the last 255 steps is
   /// above the usual one, if by `percent` or more; else 0. The usual one is the least so far, or
-  /// the last one that was told.
+  /// the last one that was reported.
   std::uint32_t slower_by(std::uint32_t percent) {
     if (percent == 0 || count() == asked_at_ || count() % kept != 0) return 0;
     asked_at_ = count();

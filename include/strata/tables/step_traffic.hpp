@@ -29,6 +29,13 @@ inline std::string describe_step_traffic(profile const& source) {
                                    << bytes_text(known.p99) << ". ";
 }
 
+/// What is known before bytes have ranges, and what would tell them.
+inline std::string describe_unattributed(profile const& source) {
+  return describe_step_traffic(source) +
+         (source.traced ? "Which range moved them: strata report profile.strata. "
+                        : "Which range moved them: strata report --map, or trace,live. ");
+}
+
 }  // namespace detail
 
 STRATA_END
