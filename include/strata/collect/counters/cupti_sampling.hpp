@@ -3,6 +3,7 @@
 
 #include <strata/base/dynamic_library.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/profiler_call.hpp>
 
 // CUPTI's PM sampling, declared here as cupti_profiler.hpp declares the Range Profiler: the same
 // ladder of sizes, and the same test (tests/package/abi_sampling.cpp).

@@ -2,6 +2,7 @@
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
 #include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/profiler_call.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 
 #include <limits>
