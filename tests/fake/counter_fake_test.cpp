@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/profiler_call.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <string>

@@ -204,6 +204,7 @@ TEST_CASE("why there is no energy is said") {
     fake_nvml_fail("nvmlDeviceGetTotalEnergyConsumption", 3);
     await_sampling();
     run(3);
+    await([] { return fake_sampling_waiting() == 0; });
     session.stop();
     counter_set const& set = session.profile().counters(counter_set::live);
     CHECK(

@@ -112,7 +112,7 @@ std::string json_of(strata::profile const& read) {
   return text_of([&](auto& out) { write_json(out, input); });
 }
 
-void compare(strata::profile const& read, char const*) {
+void compare(strata::profile const& read) {
   std::string const json = json_of(read);
   fuzz::check_json(json, "profile.json is JSON");
   strata::run_tables file;
@@ -124,7 +124,7 @@ void compare(strata::profile const& read, char const*) {
   fuzz::check_markdown(text_of([&](auto& out) { tools::write_comparison_markdown(out, made); }), 6);
 }
 
-void rank(strata::profile const& read, char const*) {
+void rank(strata::profile const& read) {
   if (!strata::has_rank_steps(read)) return;
   std::vector<strata::rank_run> runs;
   for (int i = 0; i < 3; ++i) {
@@ -135,7 +135,7 @@ void rank(strata::profile const& read, char const*) {
 }
 
 /// Its samples as those of a program without a trace, by a map of itself.
-void map(strata::profile const& read, char const*) {
+void map(strata::profile const& read) {
   strata::profile alone = read;
   alone.traced = false;
   strata::status const outcome = strata::live::attribute_by_map(alone, read);
@@ -143,37 +143,33 @@ void map(strata::profile const& read, char const*) {
   fuzz::check_console(report_test::report_of(alone, 0));
 }
 
-void make_ledger(strata::profile const& read, char const*) {
+void make_ledger(strata::profile const& read) {
   strata::byte_ledger const made = strata::make_ledger(read, {});
   fuzz::check_json(strata::ledger_json(made), "a ledger is JSON");
   fuzz::check_console(strata::ledger_text(made));
 }
 
-void print(strata::profile const& read, char const*) {
-  fuzz::check_console(report_test::report_of(read, 0));
-}
+void print(strata::profile const& read) { fuzz::check_console(report_test::report_of(read, 0)); }
 
 /// What is made of an input.
-struct product {
-  void (*make)(strata::profile const& read, char const* format);
-  char const* format;
-};
-constexpr product products[] = {{make_report_files, "csv"},
-                                {make_report_files, "json"},
-                                {make_report_files, "html"},
-                                {make_report_files, "trace"},
-                                {make_report_files, "trace.json"},
-                                {make_report_files, "openmetrics"},
-                                {make_report_files, "recording"},
-                                {make_report_files, "csv+json+html"},
-                                {explain, "text"},
-                                {explain, "markdown"},
-                                {explain, "json"},
-                                {compare, ""},
-                                {rank, ""},
-                                {make_ledger, ""},
-                                {map, ""},
-                                {print, ""}};
+using product = void (*)(strata::profile const& read);
+constexpr product products[] = {
+    [](strata::profile const& read) { make_report_files(read, "csv"); },
+    [](strata::profile const& read) { make_report_files(read, "json"); },
+    [](strata::profile const& read) { make_report_files(read, "html"); },
+    [](strata::profile const& read) { make_report_files(read, "trace"); },
+    [](strata::profile const& read) { make_report_files(read, "trace.json"); },
+    [](strata::profile const& read) { make_report_files(read, "openmetrics"); },
+    [](strata::profile const& read) { make_report_files(read, "recording"); },
+    [](strata::profile const& read) { make_report_files(read, "csv+json+html"); },
+    [](strata::profile const& read) { explain(read, "text"); },
+    [](strata::profile const& read) { explain(read, "markdown"); },
+    [](strata::profile const& read) { explain(read, "json"); },
+    compare,
+    rank,
+    make_ledger,
+    map,
+    print};
 
 }  // namespace
 
@@ -192,7 +188,6 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     fuzz::check_console(outcome.message());
     return 0;
   }
-  product const& wanted = products[chosen / rarely];
-  wanted.make(read, wanted.format);
+  products[chosen / rarely](read);
   return 0;
 }

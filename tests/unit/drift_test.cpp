@@ -157,6 +157,17 @@ unsigned series(unsigned usual) {
   return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : usual;
 }
 
+/// A program whose lengths or bytes of one owner are so many times those of the map from the
+/// middle of its run on. Returns: the owner.
+std::uint32_t run_with_change(program& p, std::vector<double> program::*of_owners, double times) {
+  p.make_map();
+  auto const owner = static_cast<std::uint32_t>(p.random() % p.lengths.size());
+  (p.*of_owners)[owner] = times;
+  p.since = 700;
+  p.run(1400);
+  return owner;
+}
+
 }  // namespace
 
 TEST_CASE("noise is no lasting change") {
@@ -208,11 +219,7 @@ TEST_CASE("a range that becomes 10 % slower is named, with the step and by how m
   for (unsigned seed = 0; seed < all; ++seed) {
     CAPTURE(seed);
     program p(1000 + seed);
-    p.make_map();
-    std::uint32_t const which = static_cast<std::uint32_t>(p.random() % p.lengths.size());
-    p.lengths[which] = 1.1;
-    p.since = 700;
-    p.run(1400);
+    std::uint32_t const which = run_with_change(p, &program::lengths, 1.1);
     std::vector<range_drift> const found = p.find();
     bool is_named = false;
     for (range_drift const& each : found) {
@@ -239,11 +246,7 @@ TEST_CASE("a range that moves a fifth more is named for that, and no range for i
   for (unsigned seed = 0; seed < all; ++seed) {
     CAPTURE(seed);
     program p(5000 + seed);
-    p.make_map();
-    std::uint32_t const which = static_cast<std::uint32_t>(p.random() % p.lengths.size());
-    p.bytes[which] = 1.2;
-    p.since = 700;
-    p.run(1400);
+    std::uint32_t const which = run_with_change(p, &program::bytes, 1.2);
     bool is_named = false;
     for (range_drift const& each : p.find()) {
       bool const is_it = each.owner == which && !each.of_time;
