@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fake.hpp"
+#include "held_for_fork.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -116,11 +117,13 @@ struct cuda_state {
 cuda_state& state() {
   static cuda_state& s = *new cuda_state;
   // As an H200's driver does (580): a child has no CUDA once its parent had it.
-  static int const forks = pthread_atfork(nullptr, nullptr, [] {
-    new (&s.mutex) std::mutex;
-    s.of_parent = s.of_parent || s.ready;
-    s.ready = false;
-  });
+  static held_for_fork whole{s.mutex};
+  static int const forks = pthread_atfork([] { whole.begin(); }, [] { whole.end(); },
+                                          [] {
+                                            whole.end_in_child();
+                                            s.of_parent = s.of_parent || s.ready;
+                                            s.ready = false;
+                                          });
   (void)forks;
   return s;
 }

@@ -14,6 +14,7 @@
 #include <random>
 
 #include "fake_state.hpp"
+#include "held_for_fork.hpp"
 
 #ifndef FAKE_MISSING_SYMBOLS
 #define FAKE_MISSING_SYMBOLS 0
@@ -28,11 +29,21 @@ std::atomic<void (*)()> configure_hook{nullptr};
 
 state& the_state() {
   static state& s = *new state;
-  // A child has no thread that would unlock what another one of its parent's had locked.
-  static int const forks = pthread_atfork(nullptr, nullptr, [] {
-    new (&s.mutex) std::mutex;
-    new (&s.delivering) std::mutex;
-  });
+  static held_for_fork whole{s.mutex};
+  static held_for_fork delivering{s.delivering};
+  static int const forks = pthread_atfork(
+      [] {
+        delivering.begin();  // the order of those that take both
+        whole.begin();
+      },
+      [] {
+        whole.end();
+        delivering.end();
+      },
+      [] {
+        whole.end_in_child();
+        delivering.end_in_child();
+      });
   (void)forks;
   return s;
 }

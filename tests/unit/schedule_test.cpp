@@ -106,7 +106,7 @@ TEST_CASE("every= that is shorter than its window: a sentence") {
 
 TEST_CASE("steps that become slower are noticed once, and again where they become slower still") {
   strata::detail::unrecorded_steps steps;
-  auto const run = [&](long us) {
+  auto const run = [&](long us, bool beside_report = false) {
     std::uint32_t by = 0;
     for (int i = 0; i < 255; ++i) {
       steps.begin();
@@ -114,15 +114,17 @@ TEST_CASE("steps that become slower are noticed once, and again where they becom
       while (strata::detail::monotonic_ns() < until) {
       }
       steps.end();
-      by += steps.slower_by(50);
+      by += steps.slower_by(50, beside_report);
     }
     return by;
   };
   CHECK(run(10) == 0);
   CHECK(run(40) >= 50);
   CHECK(run(40) < 50);
+  CHECK(run(1000, true) == 0);  // the report made them slower
+  CHECK(run(40) < 50);
   CHECK(run(200) >= 50);
-  CHECK(steps.slower_by(50) == 0);
+  CHECK(steps.slower_by(50, false) == 0);
 }
 
 TEST_CASE("slower= without trigger=: a sentence") {

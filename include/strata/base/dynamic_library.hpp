@@ -1,6 +1,7 @@
 #ifndef STRATA_BASE_DYNAMIC_LIBRARY_HPP
 #define STRATA_BASE_DYNAMIC_LIBRARY_HPP
 
+#include <strata/base/loader_use.hpp>
 #include <strata/base/macros.hpp>
 
 #include <cstring>
@@ -84,6 +85,7 @@ class dynamic_library {
  private:
   bool open_with(char const* name, int extra) noexcept {
     if (!acceptable(name)) return false;
+    loader_use const use;
     handle_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | extra);
     return handle_ != nullptr;
   }

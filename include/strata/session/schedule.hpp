@@ -133,12 +133,15 @@ class unrecorded_steps {
     durations.sort();
     return durations.empty() ? 0.0 : static_cast<double>(durations[durations.size() / 2]);
   }
-  /// Asked at the end of each step. Returns: by how many % the median of the last 255 steps is
-  /// above the usual one, if by `percent` or more; else 0. The usual one is the least so far, or
-  /// the last one that was reported.
-  std::uint32_t slower_by(std::uint32_t percent) {
-    if (percent == 0 || count() == asked_at_ || count() % kept != 0) return 0;
+  /// Asked at the end of each step. `beside_report`: while a report was written, which may slow
+  /// steps: they are not judged. Returns: by how many % the median of the last 255 steps is above
+  /// the usual one, if by `percent` or more; else 0. The usual one is the least so far, or the last
+  /// one that was reported.
+  std::uint32_t slower_by(std::uint32_t percent, bool beside_report) {
+    if (percent == 0) return 0;
+    if (!beside_report && count() - asked_at_ < kept) return 0;
     asked_at_ = count();
+    if (beside_report) return 0;
     double const now = median_ns();
     double const by = usual_ns_ > 0.0 ? 100.0 * (now / usual_ns_ - 1.0) : 0.0;
     bool const is_slower = by >= static_cast<double>(percent);

@@ -321,7 +321,7 @@ class session_core : uncopied {
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_.all()));
     keep(trace_.begin(nvtx_input::needs_cupti(options_)));
-    cuda_use::guard_forks();
+    loader_use::guard_forks();
     plan_steps();
     device_patience::begin_again();
     if (!trace_.awaits_cuda()) synchronize_ranges();
@@ -468,8 +468,7 @@ class session_core : uncopied {
   void end_step(std::uint32_t step) {
     steps_.unrecorded.end();
     if (windows_.used() && !windows_.in_window()) {
-      std::uint32_t const by =
-          windows_.is_idle() ? steps_.unrecorded.slower_by(options_.slower) : 0;
+      std::uint32_t const by = steps_.unrecorded.slower_by(options_.slower, !windows_.is_idle());
       if (by != 0) problem_log::say(sentence("steps take ") << by << " % longer: a window begins");
       if (by != 0 || windows_.was_touched()) begin_reported(step + 1);
       return;

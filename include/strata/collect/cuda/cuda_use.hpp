@@ -4,7 +4,6 @@
 #include <strata/collect/cuda/driver.hpp>
 
 #include <link.h>
-#include <pthread.h>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -49,13 +48,6 @@ class cuda_use {
            "and, in a container, --gpus all";
   }
 
-  /// From now on a fork waits for threads that look for libcuda. The dynamic loader's lock over
-  /// its list of libraries is not free in a child that was forked meanwhile.
-  static void guard_forks() noexcept {
-    static int const guarded = pthread_atfork(&begin_fork, &end_fork, &end_fork_in_child);
-    (void)guarded;
-  }
-
  private:
   using question = driver::result(driver::context_handle* out);
 
@@ -63,34 +55,19 @@ class cuda_use {
     atomic<bool> begun{false};
     atomic<question*> ask{nullptr};
     atomic<unsigned long long> loads{0};  // of libraries, when libcuda was looked for last
-    atomic<std::size_t> forks{0};         // under way
-    atomic<std::size_t> looking{0};       // threads that walk the list of libraries
   };
   static facts& instance() noexcept {
     static facts only;
     return only;
   }
 
-  static void begin_fork() noexcept {
-    constexpr unsigned max_turns = 200;  // some 30 ms
-    facts& all = instance();
-    all.forks.fetch_add(1);
-    for (unsigned turn = 0; all.looking.load() != 0 && turn < max_turns; ++turn) wait_a_turn(turn);
-  }
-  static void end_fork() noexcept { instance().forks.fetch_sub(1); }
-  static void end_fork_in_child() noexcept {
-    instance().looking.store(0);  // other threads are not there
-    instance().forks.store(0);
-  }
-
   static question* find(facts& all) noexcept {
     search wanted;
     wanted.loads = all.loads.load();
     if (filled_variable("STRATA_LIBCUDA") != nullptr) wanted.name = "";
-    all.looking.fetch_add(1);
-    if (all.forks.load() == 0) (void)::dl_iterate_phdr(&look_at, &wanted);
+    loader_use const use(loader_use::on_fork::give_up);
+    if (use.is_safe()) (void)::dl_iterate_phdr(&look_at, &wanted);
     question* const found = wanted.is_worth_it ? bind() : nullptr;
-    all.looking.fetch_sub(1);
     if (found != nullptr) all.ask.store(found, memory_order_release);
     all.loads.store(wanted.loads);
     return found;
@@ -110,6 +87,7 @@ class cuda_use {
   static bool is_loaded(char const* chosen) noexcept {
     search wanted;
     if (chosen != nullptr) wanted.name = file_of(chosen);
+    loader_use const use;
     (void)::dl_iterate_phdr(&look_at, &wanted);
     return wanted.is_worth_it;
   }

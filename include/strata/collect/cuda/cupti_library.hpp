@@ -28,6 +28,7 @@ inline std::string folder_of_loaded(char const* prefix) {
     std::string folder;
   };
   search wanted{prefix, {}};
+  loader_use const use;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) -> int {
         auto& into = *static_cast<search*>(data);
