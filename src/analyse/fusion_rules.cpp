@@ -554,6 +554,18 @@ double most_saved_ns(rule_context const& run, std::size_t row) noexcept {
   return ns / std::min(reached, reachable_use(gpu_unit::hbm));
 }
 
+/// What computing takes of a range's own kernels, at the peak of its pipes: it stays where one
+/// kernel takes the place of several.
+double computing_ns(rule_context const& run, std::size_t row) noexcept {
+  double most = 0.0;
+  for (gpu_unit const unit :
+       {gpu_unit::fma, gpu_unit::alu, gpu_unit::fp64, gpu_unit::xu, gpu_unit::adu}) {
+    double const ns = run.load(row).units[unit];
+    if (is_finite(ns)) most = std::max(most, ns);
+  }
+  return most;
+}
+
 /// "Mul (4 of them), tanh and 2 more".
 std::string names_of(rule_context const& run, fusion::chain const& seen) {
   constexpr std::size_t most = 4;
@@ -663,7 +675,8 @@ rule_result fusion_of_kernels(rule_context const& run) {
     bool const sure = known == evidence::enough;
     for (auto const& [row, part] : seen->rows) {
       double const all = run.load(row).time_ns;
-      double const saved = all * part.ns / step.row_ns[row] * seen->saved_part();
+      double const saved = part.ns / step.row_ns[row] *
+                           std::min(all * seen->saved_part(), all - computing_ns(run, row));
       double& most = left.emplace(row, most_saved_ns(run, row)).first->second;
       double const gain = gains.gain_of_some(row, seen->is_counted ? saved : std::min(saved, most));
       if (!sure) open_ns += gain;

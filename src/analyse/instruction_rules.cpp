@@ -40,15 +40,6 @@ struct unfused_format {
 constexpr unfused_format unfused_formats[] = {{"FP32", "fadd", "fmul", "ffma", gpu_unit::fma},
                                               {"FP64", "dadd", "dmul", "dfma", gpu_unit::fp64}};
 
-/// Instructions of threads that add and multiply floating-point numbers.
-double floating_instructions(rule_context const& run, std::size_t row) noexcept {
-  double all = 0.0;
-  for (std::string_view const key :
-       {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma"})
-    all += run.own_or_0(row, key);
-  return all;
-}
-
 /// Instructions of threads by which integers are divided: a division by what is known when it runs
 /// only is a reciprocal between two conversions, without arithmetic of floating-point numbers. A
 /// special function beside such arithmetic may be of that (exp, sin, a root, a reciprocal), and the

@@ -73,6 +73,15 @@ inline bool is_tensor_kernel(rule_context const& run, std::size_t row) noexcept 
   return run.tensor_core_use(row) > least;
 }
 
+/// Instructions of threads that add and multiply floating-point numbers.
+inline double floating_instructions(rule_context const& run, std::size_t row) noexcept {
+  double all = 0.0;
+  for (std::string_view const key :
+       {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma"})
+    all += run.own_or_0(row, key);
+  return all;
+}
+
 /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
 /// Chosen.
 inline constexpr double most_explained = 0.3;

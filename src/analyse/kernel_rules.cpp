@@ -302,10 +302,55 @@ rule_result shared_work(rule_context const& run) {
       });
 }
 
+namespace {
+
+/// Atomics in shared memory, of FP32 or of addresses that many threads have: what keeps it busy is
+/// no load or store, nor their conflicts.
+std::optional<candidate> shared_atomics(rule_context const& run, std::size_t row, double ns) {
+  constexpr double most_accesses = 0.25;  // of the wavefronts; chosen
+  constexpr double least_waits = 0.3;     // of the warps' time; chosen
+  constexpr double left = 1.0 / 8.0;      // of sums by warp or lane: of 32 threads' turns; chosen
+  constexpr double wavefront_bytes = 128.0;
+  range_limit const& load = run.load(row);
+  double const wavefronts = run.own(row, "shared_wavefronts");
+  double const accesses =
+      (run.own(row, "shared_load_bytes") + run.own(row, "shared_store_bytes")) / wavefront_bytes +
+      run.own(row, "shared_bank_conflicts");
+  double const waits = run.own(row, "stall_short_scoreboard_share") / 100.0;
+  gpu_unit const longest = load.units.longest();
+  bool const is_of_shared =
+      longest == gpu_unit::shared || longest == gpu_unit::l1 || longest == gpu_unit::lsu;
+  if (!load.units.are_whole() || !is_of_shared || load.fraction() < latency_use ||
+      is_tensor_kernel(run, row) || !(accesses < most_accesses * wavefronts) ||
+      !(waits > least_waits))
+    return std::nullopt;
+  fix_of_kernels fix;
+  for (gpu_unit const unit : {gpu_unit::shared, gpu_unit::l1, gpu_unit::lsu, gpu_unit::issue})
+    fix.leaves(unit, left);
+  fix.ends_waits(ns * waits);
+  double const gain = run.gains.gain(row, fix);
+  if (!run.is_worth(gain)) return std::nullopt;
+  candidate seen = run.candidate_of_kernels(
+      row, gain,
+      std::string(load.roof) + " is used for " + load.percent_text() +
+          " of the time, and loads and stores are " + percent_text(accesses / wavefronts) +
+          " of what shared memory does: the rest is of atomics in it, whose threads wait for each "
+          "other (an atomicAdd of float there is a loop)");
+  run.prove_own(seen, "shared_wavefronts", "");
+  run.prove_own(seen, "shared_load_bytes", "B");
+  run.prove_own(seen, "shared_bank_conflicts", "");
+  run.prove_own(seen, "stall_short_scoreboard_share", "%");
+  return seen;
+}
+
+}  // namespace
+
 rule_result atomics(rule_context const& run) {
   constexpr double least_atomics = 0.08;  // of L2's sectors; chosen
   return look_at_counted(
       run, "l2_atomic_sectors", [&](std::size_t row, double ns) -> std::optional<candidate> {
+        if (std::optional<candidate> const in_shared = shared_atomics(run, row, ns))
+          return in_shared;
         double const share =
             share_of(run.own(row, "l2_atomic_sectors"), run.own(row, "l2_sectors"));
         if (!(share > least_atomics) || !run.load(row).units.are_whole()) return std::nullopt;

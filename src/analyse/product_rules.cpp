@@ -112,6 +112,18 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
       });
 }
 
+/// How many values a product of tensor cores loads at a time, where that is one or two: cuBLAS and
+/// CUTLASS name a kernel after the alignment of its operands (..._align1). 0: more, or not known.
+int values_at_a_time(kernel_row const& kernel) {
+  constexpr std::string_view word = "align";
+  std::string_view const name = kernel.demangled;
+  std::size_t const at = name.find(word);
+  if (name.find("tensorop") > at || at + word.size() >= name.size()) return 0;
+  std::string_view const rest = name.substr(at + word.size());
+  bool const has_more = rest.size() > 1 && rest[1] >= '0' && rest[1] <= '9';
+  return !has_more && (rest[0] == '1' || rest[0] == '2') ? rest[0] - '0' : 0;
+}
+
 /// Bytes of a value of the tensor cores' operands, by their format; 0 is unknown.
 double bytes_of_format(std::string_view key) noexcept {
   struct entry {
@@ -147,6 +159,42 @@ rule_result fp16_without_tensor(rule_context const& run) {
 }
 rule_result fp64_without_tensor(rule_context const& run) {
   return without_tensor(run, {"FP64", "flop_fp64", "dfma", 2.0, 8.0, "FP64 tensor", "FP64"});
+}
+
+rule_result unaligned_product(rule_context const& run) {
+  // What aligned ones reach of the tensor cores' peak: cuBLAS 0.88 to 0.92 at 4,096 and more
+  // (ncu, H200); less where a matrix is small.
+  constexpr double library_use = 0.75;
+  return look_at_counted(
+      run, "tensor_active_cycles", [&](std::size_t row, double) -> std::optional<candidate> {
+        kernel_row const* unaligned = nullptr;
+        double part = 0.0;  // of the range's kernels, by time
+        for (kernel_row const& kernel : run.in.kernels) {
+          bool const is_own = kernel.path_id == run.rows[row].path_id;
+          if (!is_own || values_at_a_time(kernel) == 0) continue;
+          part += part_of(kernel.duration.sum(), static_cast<double>(run.rows[row].self.kernel_ns));
+          if (unaligned == nullptr || kernel.duration.sum() > unaligned->duration.sum())
+            unaligned = &kernel;
+        }
+        range_limit const& load = run.load(row);
+        double const tensor_ns = load.units[gpu_unit::tensor];
+        if (unaligned == nullptr || part < stands_for_all || !is_finite(tensor_ns))
+          return std::nullopt;
+        double const hbm_ns = load.units[gpu_unit::hbm] / reachable_use(gpu_unit::hbm);
+        fix_of_kernels const fix = fix_of_kernels().replaces_all(
+            std::max(tensor_ns / library_use, is_finite(hbm_ns) ? hbm_ns : 0.0));
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "The kernel of a matrix product loads " +
+                amount_text(values_at_a_time(*unaligned), "value", "values") +
+                " at a time, as its name says: rows or pointers are no multiples of 16 B; the "
+                "tensor cores are used for " +
+                percent_text(load.use(gpu_unit::tensor)) + " of the time");
+        run.prove_use(seen, gpu_unit::tensor);
+        return seen;
+      });
 }
 
 rule_result small_tiles(rule_context const& run) {

@@ -29,13 +29,23 @@ namespace detail {
 class roofline_builder {
  public:
   roofline_builder(profile const& source, vec<range_row> const& rows, step_analysis const& steps,
-                   counter_table const* counters)
-      : source_(source), rows_(rows), steps_(steps), mean_(rows, steps), counters_(counters) {}
+                   counter_table const* counters, roofline_table const* whole)
+      : source_(source),
+        rows_(rows),
+        steps_(steps),
+        mean_(rows, steps),
+        counters_(counters),
+        whole_(whole) {}
 
   roofline_table build() {
     table_.memory = levels_[0] = memory_name(source_);
     find_devices();
-    add_roofs();
+    if (whole_ == nullptr) {
+      add_roofs();
+    } else {
+      table_.roofs = whole_->roofs;
+      table_.measured_at = whole_->measured_at;
+    }
     copy_call_ns_.resize(rows_.size(), 0.0);
     for (copy_time const& copy : steps_.copies) copy_call_ns_[copy.row] += copy.call_ns;
     table_.limits.resize(rows_.size());
@@ -383,6 +393,7 @@ class roofline_builder {
   step_analysis const& steps_;
   step_amounts mean_;
   counter_table const* counters_;           ///< of the same rows; null where nothing was counted
+  roofline_table const* whole_;             ///< whose roofs these are; null: they are counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   vec<double> copy_call_ns_;                ///< by row: host time in calls that copy
   roofline_table table_;
@@ -392,8 +403,9 @@ class roofline_builder {
 }  // namespace detail
 
 roofline_table make_roofline(profile const& source, vec<range_row> const& rows,
-                             step_analysis const& steps, counter_table const* counters) {
-  return detail::roofline_builder(source, rows, steps, counters).build();
+                             step_analysis const& steps, counter_table const* counters,
+                             roofline_table const* whole) {
+  return detail::roofline_builder(source, rows, steps, counters, whole).build();
 }
 
 STRATA_END

@@ -164,8 +164,11 @@ struct roofline_table {
 };
 
 /// Roofs, and each range of the folded tree beside them. `counters` is of the same rows, or null.
+/// `whole`: where the rows are kernels of a run, what was made of its ranges. The roofs are these:
+/// kernels counted one by one have parts of the counts, which do not add up to a rate.
 roofline_table make_roofline(profile const& source, vec<range_row> const& rows,
-                             step_analysis const& steps, counter_table const* counters);
+                             step_analysis const& steps, counter_table const* counters,
+                             roofline_table const* whole = nullptr);
 
 STRATA_END
 

@@ -98,6 +98,7 @@ rule_result low_occupancy(rule_context const& run);
 rule_result fp32_without_tensor(rule_context const& run);
 rule_result fp16_without_tensor(rule_context const& run);
 rule_result fp64_without_tensor(rule_context const& run);
+rule_result unaligned_product(rule_context const& run);
 rule_result small_tiles(rule_context const& run);
 
 // Instructions that good code would not need (instruction_rules.cpp).
@@ -116,6 +117,10 @@ rule_result memory_imbalance(rule_context const& run);
 // What warps wait for (stall_rules.cpp).
 rule_result occupancy_gap(rule_context const& run);
 rule_result latency_bound(rule_context const& run);
+
+// Data that need not be moved or made (data_rules.cpp).
+rule_result copying_kernel(rule_context const& run);
+rule_result unread_results(rule_context const& run);
 
 // Kernels that follow each other (fusion_rules.cpp).
 rule_result fusion_of_kernels(rule_context const& run);
@@ -185,6 +190,14 @@ inline constexpr finding_rule finding_rules[] = {
     {"host-memory", "host memory that kernels read",
      "copy it to the GPU once, ahead of the kernel (cudaMemcpyAsync), and read it there",
      deciding::findings, &host_memory, finding_part::kernels, true},
+    {"unread-results", "results that nothing reads",
+     "compute only the rows that are read: select them before the product, such as the last "
+     "position of each prompt before logits",
+     deciding::findings, &unread_results, finding_part::kernels},
+    {"unaligned-product", "products of unaligned matrices",
+     "pad the sizes to multiples of 8 values (of the vocabulary, say: 50,257 to 50,304), and align "
+     "pointers to 16 B",
+     deciding::findings, &unaligned_product, finding_part::kernels, true},
     {"uncoalesced", "uncoalesced loads and stores",
      "let the threads of a warp access neighbouring addresses, or change the layout",
      deciding::findings, &uncoalesced, finding_part::kernels, true},
@@ -201,7 +214,8 @@ inline constexpr finding_rule finding_rules[] = {
      "in shared memory: fewer accesses and fewer barriers",
      deciding::findings, &shared_work, finding_part::kernels, true},
     {"atomics", "atomics that wait for each other",
-     "reduce within warps and blocks first, or spread the atomics over addresses",
+     "reduce within warps and blocks first, or spread the atomics over addresses: sums of each "
+     "warp or lane of their own, added at the end",
      deciding::findings, &atomics, finding_part::kernels, true},
     {"fp32-without-tensor", "FP32 products without tensor cores", "allow TF32, or use BF16",
      deciding::findings, &fp32_without_tensor, finding_part::kernels, true},
@@ -220,6 +234,10 @@ inline constexpr finding_rule finding_rules[] = {
      "of "
      "the product before it",
      deciding::nothing, &fusion_of_kernels, finding_part::kernels},
+    {"copying-kernel", "kernels that only move data",
+     "leave the data where it is, and let who reads it follow indices: tables of blocks, views, "
+     "strides; or move only what has changed",
+     deciding::findings, &copying_kernel, finding_part::kernels, true},
     {"divergence", "threads that do not work",
      "let the threads of a warp take the same branch: sort or group the work, and give idle "
      "threads some",

@@ -56,7 +56,7 @@ void report_input::find_answer(call_tree const& folded_tree) {
   table_input& finer = tables.input();
   step_analysis const finer_steps = make_steps(*by_kernel, tables.folded(), finer.ranges);
   roofline_table const roofs =
-      make_roofline(*by_kernel, finer.folded, finer_steps, finer.gpu_counters());
+      make_roofline(*by_kernel, finer.folded, finer_steps, finer.gpu_counters(), &roofline);
   vec<kernel_row> const each = make_kernel_table(*by_kernel, tables.folded());
   findings_input const apart_input{*by_kernel,      finer.folded, each,
                                    finer_steps,     roofs,        finer.gpu_counters(),

@@ -77,9 +77,9 @@ inline constexpr metric metric_catalogue::entries[] = {
     "sectors of atomics and reductions in L2",
     "l2 l2_from_sm_sectors [sectors] = lts__t_sectors_srcunit_tex.sum: sectors that the SMs "
     "requested from L2",
-    "l2 l2_host_sectors [sectors] = lts__t_sectors_aperture_sysmem.sum | "
-    "syslts__t_sectors_aperture_sysmem.sum: sectors of host memory requested from L2, or from the "
-    "part of it for host memory and peers",
+    "l2 l2_host_sectors [sectors] = lts__t_sectors_srcunit_tex_aperture_sysmem.sum | "
+    "syslts__t_sectors_srcunit_tex_aperture_sysmem.sum: sectors of host memory that SMs requested "
+    "from L2, or from the part of it for host memory and peers",
     "l2 l2_peer_sectors [sectors] = lts__t_sectors_aperture_peer.sum | "
     "syslts__t_sectors_aperture_peer.sum: sectors of other GPUs' memory requested from L2, or "
     "from the part of it for host memory and peers",

@@ -1,0 +1,109 @@
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include "gains.hpp"
+#include "kernel_look.hpp"
+#include "roofline.hpp"
+#include "rule_context.hpp"
+#include "rules.hpp"
+#include "speed_of_light.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// The rules of data that need not be moved, or need not be made.
+
+STRATA_BEGIN
+namespace detail {
+namespace {
+
+/// What the work after a range reads of device memory in a step; NaN where some of it was not
+/// counted, or nothing comes after it.
+double read_after(rule_context const& run, std::size_t row) noexcept {
+  double bytes = 0.0;
+  bool has_work = false;
+  for (std::size_t later = run.end_of(row); later < run.rows.size(); ++later) {
+    if (run.rows[later].self.kernels == 0) continue;
+    has_work = true;
+    bytes += run.own(later, "hbm_read_bytes");
+  }
+  return has_work ? bytes : not_a_number;
+}
+
+}  // namespace
+
+/// Data that is moved as it is. A step has some that is needed: only what takes long is one.
+rule_result copying_kernel(rule_context const& run) {
+  constexpr double least_of_step = 0.1;    // chosen
+  constexpr double alike = 0.8;            // stores by loads, or the reverse; chosen
+  constexpr double most_by_byte = 4.0;     // instructions of threads by byte that they load; chosen
+  constexpr double most_floating = 0.002;  // of these; chosen
+  return look_at_counted(
+      run, "predicated_on_instructions",
+      [&](std::size_t row, double ns) -> std::optional<candidate> {
+        double const loads = run.own(row, "global_load_bytes");
+        double const stores = run.own(row, "global_store_bytes");
+        double const instructions = run.own(row, "predicated_on_instructions");
+        bool const is_copy = std::min(loads, stores) >= alike * std::max(loads, stores) &&
+                             instructions <= most_by_byte * loads;
+        bool const computes = floating_instructions(run, row) > most_floating * instructions ||
+                              run.own_or_0(row, "conversion_instructions") > 0.0 ||
+                              run.own_or_0(row, "l2_atomic_sectors") > 0.0 ||
+                              is_tensor_kernel(run, row);
+        if (!is_copy || computes || ns < least_of_step * run.step_ns) return std::nullopt;
+        double const gain = run.gains.gain(row, fix_of_kernels().replaces_all(0.0));
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "Data is moved as it is: " + bytes_text(loads) + " a step are loaded and " +
+                bytes_text(stores) + " stored, without arithmetic");
+        run.prove_own(seen, "global_load_bytes", "B");
+        run.prove_own(seen, "global_store_bytes", "B");
+        run.prove_own(seen, "predicated_on_instructions", "instructions");
+        return seen;
+      });
+}
+
+/// Products of which most rows are never read. Their results are too large for L2, so that who
+/// reads them reads device memory; what the next step reads is made anew by it.
+rule_result unread_results(rule_context const& run) {
+  constexpr double times_l2 = 3.0;    // chosen
+  constexpr double most_read = 0.1;   // of what was written; chosen
+  constexpr double most_times = 1.5;  // a step
+  double const l2_bytes = run.worked.empty() ? 0.0 : static_cast<double>(run.worked[0]->l2_bytes);
+  return look_at_counted(
+      run, "hbm_write_bytes", [&](std::size_t row, double) -> std::optional<candidate> {
+        double const written = run.own(row, "hbm_write_bytes");
+        if (!is_tensor_kernel(run, row) || !(l2_bytes > 0.0) || written < times_l2 * l2_bytes)
+          return std::nullopt;
+        // A product that runs several times may read what it wrote before.
+        kernel_row const* const kernel = kernel_of(run, row);
+        if (kernel == nullptr ||
+            launches_in_step(*kernel, run.rows[row], run.in.steps) > most_times)
+          return std::nullopt;
+        double const read = read_after(run, row);
+        if (!(read <= most_read * written)) return std::nullopt;
+        fix_of_kernels fix;
+        for (gpu_unit const unit : {gpu_unit::tensor, gpu_unit::tma, gpu_unit::l1, gpu_unit::shared,
+                                    gpu_unit::lsu, gpu_unit::issue, gpu_unit::l2, gpu_unit::hbm})
+          fix.leaves(unit, most_read);
+        fix.ends_waits(run.load(row).time_ns * (1.0 - most_read));
+        double const gain = run.gains.gain(row, fix);
+        if (!run.is_worth(gain)) return std::nullopt;
+        candidate seen = run.candidate_of_kernels(
+            row, gain,
+            "A product writes " + bytes_text(written) +
+                " to device memory, of which the rest of "
+                "the step reads " +
+                bytes_text(read) + " at most: most of it is computed and never used");
+        run.prove_own(seen, "hbm_write_bytes", "B");
+        seen.prove("hbm_read_bytes", read, "B");
+        return seen;
+      });
+}
+
+}  // namespace detail
+STRATA_END
