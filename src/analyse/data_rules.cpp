@@ -47,7 +47,8 @@ rule_result copying_kernel(rule_context const& run) {
         double const loads = run.own(row, "global_load_bytes");
         double const stores = run.own(row, "global_store_bytes");
         double const instructions = run.own(row, "predicated_on_instructions");
-        bool const is_copy = std::min(loads, stores) >= alike * std::max(loads, stores) &&
+        bool const is_copy = loads > 0.0 &&
+                             std::min(loads, stores) >= alike * std::max(loads, stores) &&
                              instructions <= most_by_byte * loads;
         bool const computes = floating_instructions(run, row) > most_floating * instructions ||
                               run.own_or_0(row, "conversion_instructions") > 0.0 ||

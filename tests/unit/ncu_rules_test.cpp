@@ -212,7 +212,7 @@ TEST_CASE("the busiest part of a unit adds up over launches, as the mean one doe
 TEST_CASE("host-memory: what a kernel reads over the bus") {
   program p = one_kernel();
   double const bytes_of_link = 16 * 32 / 8.0 * 128 / 130 * kernel_ns;  // of PCIe 5
-  p.set(p.attention, "lts__t_sectors_aperture_sysmem.sum", 0.5 * bytes_of_link / 32);
+  p.set(p.attention, "lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 0.5 * bytes_of_link / 32);
   CHECK(cost_of(p.made, "host-memory") == exactly(0.5 * kernel_ns));
   answer(p.made).first_is("host-memory", "attention");
   profile grace = p.made;  // whose link is far faster
@@ -225,7 +225,7 @@ TEST_CASE("host-memory: what a kernel reads over the bus") {
   CHECK(cost_of(p.made, "host-memory") == 0.0);
   device.compute_capability_major = 9;
   device.compute_capability_minor = 0;
-  p.set(p.attention, "lts__t_sectors_aperture_sysmem.sum", 0.29 * bytes_of_link / 32);
+  p.set(p.attention, "lts__t_sectors_srcunit_tex_aperture_sysmem.sum", 0.29 * bytes_of_link / 32);
   CHECK(cost_of(p.made, "host-memory") == 0.0);
 }
 

@@ -1,0 +1,170 @@
+// The rules of data that need not be moved or made, of unaligned products, and of atomics in shared
+// memory: a program with the fault, and sound ones beside it. Each kernel takes 1 ms a step.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+#include "finding_sample.hpp"
+
+namespace data_rules_test {
+
+using namespace strata;
+using namespace finding_test;
+
+namespace {
+
+constexpr double kernel_ns = 1e6;
+constexpr char const* loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
+constexpr char const* stores = "smsp__sass_data_bytes_mem_global_op_st.sum";
+constexpr char const* instructions = "smsp__sass_thread_inst_executed_pred_on.sum";
+constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
+
+double cost_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? 0.0 : found->cost_ns_per_step;
+}
+std::string title_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? std::string() : found->title;
+}
+void has(std::string const& text, std::string_view part) {
+  CAPTURE(text);
+  CHECK(text.find(part) != std::string::npos);
+}
+
+/// The same program with a change.
+template <class Change>
+program with(program const& p, Change const& change) {
+  program other = p;
+  change(other);
+  return other;
+}
+
+/// `times` kernels of 1 ms in `attention`, and one in `mlp` after it.
+program two_ranges(std::uint32_t times = 1) {
+  program p;
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      for (std::uint32_t i = 0; i < times; ++i) p.kernel_of(at, 1000 * us, 10000);
+    });
+    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 100 * us, 10000); });
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  p.count_nothing(p.mlp);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
+  program p = one_kernel();
+  double const bytes = 0.4 * program::hbm_peak * kernel_ns;
+  p.hbm(p.attention, 0.8);
+  p.set(p.attention, loads, bytes);
+  p.set(p.attention, stores, 0.9 * bytes);
+  p.set(p.attention, instructions, 0.5 * bytes);
+  answer(p.made).first_is("copying-kernel", "attention");
+  CHECK(cost_of(p.made, "copying-kernel") == doctest::Approx(kernel_ns));
+  has(title_of(p.made, "copying-kernel"), "Data is moved as it is: 1.79 GiB a step are loaded");
+  auto const is_silent_with = [&](auto const& change) {
+    CHECK(cost_of(with(p, change).made, "copying-kernel") == 0.0);
+  };
+  is_silent_with([&](program& o) { o.set(o.attention, additions, 0.1 * bytes); });
+  is_silent_with([&](program& o) { o.set(o.attention, stores, 0.5 * bytes); });        // gathers
+  is_silent_with([&](program& o) { o.set(o.attention, instructions, 4.1 * bytes); });  // hashes
+  is_silent_with([&](program& o) {
+    o.set(o.attention, "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum", 0.1 * bytes);
+  });
+}
+
+TEST_CASE("copying-kernel: a tenth of the step at least") {
+  program p = two_ranges(2);
+  double const bytes = 0.04 * program::hbm_peak * kernel_ns;
+  p.set(p.mlp, loads, bytes);
+  p.set(p.mlp, stores, bytes);
+  p.set(p.mlp, instructions, bytes);
+  CHECK(cost_of(p.made, "copying-kernel") == 0.0);  // 0.1 of 2.1 ms
+}
+
+TEST_CASE("unread-results: a product whose results what follows does not read") {
+  program p = two_ranges();
+  p.use(p.attention, "tensor", 0.85);
+  double const written = 400u << 20;
+  p.set(p.attention, "dram__bytes_write.sum", written);
+  p.set(p.mlp, "dram__bytes_read.sum", 0.01 * written);
+  answer(p.made).first_is("unread-results", "attention");
+  CHECK(cost_of(p.made, "unread-results") > 0.8 * kernel_ns);
+  has(title_of(p.made, "unread-results"),
+      "A product writes 400 MiB to device memory, of which the rest of the step reads 4.00 MiB");
+  auto const is_silent_with = [&](program const& other) {
+    CHECK(cost_of(other.made, "unread-results") == 0.0);
+  };
+  is_silent_with(with(p, [&](program& o) { o.set(o.mlp, "dram__bytes_read.sum", 0.2 * written); }));
+  is_silent_with(with(p, [&](program& o) { o.use(o.attention, "tensor", 0.1); }));
+  is_silent_with(  // L2 has it
+      with(p, [&](program& o) { o.set(o.attention, "dram__bytes_write.sum", 100u << 20); }));
+  is_silent_with(with(p, [&](program& o) { o.drop("dram__bytes_read.sum"); }));
+  program often = two_ranges(2);  // the second may read what the first wrote
+  often.use(often.attention, "tensor", 0.85);
+  often.set(often.attention, "dram__bytes_write.sum", written);
+  often.set(often.mlp, "dram__bytes_read.sum", 0.01 * written);
+  is_silent_with(often);
+}
+
+TEST_CASE("unread-results: nothing is said of the last product of a step") {
+  program p = one_kernel();
+  p.use(p.attention, "tensor", 0.85);
+  p.set(p.attention, "dram__bytes_write.sum", 400u << 20);
+  CHECK(cost_of(p.made, "unread-results") == 0.0);
+}
+
+TEST_CASE("unaligned-product: kernels that load one or two values at a time, by their names") {
+  program p = one_kernel();
+  p.use(p.attention, "tensor", 0.2);
+  auto const named = [&](char const* name) {
+    return with(p, [&](program& o) { o.made.kernel_names[0] = {name}; });
+  };
+  program const one = named("cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1");
+  answer(one.made).first_is("unaligned-product", "attention");
+  CHECK(cost_of(one.made, "unaligned-product") ==
+        doctest::Approx(kernel_ns * (1.0 - 0.2 / 0.75)).epsilon(1e-3));
+  has(title_of(one.made, "unaligned-product"), "loads 1 value at a time, as its name says");
+  has(title_of(named("cutlass_80_tensorop_s1688gemm_align2_x").made, "unaligned-product"),
+      "loads 2 values at a time");
+  for (char const* const sound :
+       {"cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn_align8",
+        "cutlass_80_tensorop_i16832gemm_s8_tn_align16", "cutlass_80_simt_sgemm_128x128_tn_align1",
+        "nvjet_tst_128x256_64x4_1x2_h_bz_TNT", "tensorop_align"})
+    CHECK(cost_of(named(sound).made, "unaligned-product") == 0.0);
+}
+
+TEST_CASE("atomics: what keeps shared memory busy is neither loads nor stores") {
+  program p = one_kernel();
+  double const wavefronts = 0.86 * program::l1_peak * kernel_ns;
+  p.l1(p.attention, 0.0, wavefronts);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 0.02 * 128 * wavefronts);
+  double const warps = 132 * 1e6 * 32;
+  p.set(p.attention, "smsp__warps_issue_stalled_short_scoreboard.sum", 0.6 * warps);
+  answer(p.made).first_is("atomics", "attention");
+  has(title_of(p.made, "atomics"), "loads and stores are 2 % of what shared memory does");
+  auto const is_silent_with = [&](auto const& change) {
+    CHECK(cost_of(with(p, change).made, "atomics") == 0.0);
+  };
+  is_silent_with([&](program& o) {
+    o.set(o.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 0.3 * 128 * wavefronts);
+  });
+  is_silent_with([&](program& o) {
+    o.set(o.attention, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+          0.3 * wavefronts);
+  });
+  is_silent_with([](program& o) { o.use(o.attention, "tensor", 0.5); });  // operands of products
+  is_silent_with([&](program& o) {
+    o.set(o.attention, "smsp__warps_issue_stalled_short_scoreboard.sum", 0.2 * warps);
+  });
+}
+
+}  // namespace data_rules_test
