@@ -11,20 +11,21 @@ import sys
 root = pathlib.Path(__file__).resolve().parents[1]
 include = root / "include"
 # What users include, but for nvtx.hpp and the adapters, which need headers of others. strata.hpp is last: it brings the implementation.
-PUBLIC = ("inherit", "session", "llm", "benchmark", "strata")
-OWN = re.compile(r"\s*#\s*include\s*<(strata/[\w/]+\.(?:hpp|h))>")
+PUBLIC = ("include/strata/inherit.hpp", "include/strata/session.hpp", "src/model/llm.hpp", "src/benchmark/benchmark.hpp",
+          "include/strata/strata.hpp")
+OWN = re.compile(r"\s*#\s*include\s*(?:<(strata/[\w/]+\.(?:hpp|h))>|\"([\w/.]+)\")")
 CONDITION = re.compile(r"\s*#\s*(if|ifdef|ifndef|endif)\b")
 
 
 def amalgamated():
     whole, conditional = set(), set()  # headers in place already: for all, and where a condition holds
 
-    def put(name, within_condition):
-        if name in whole or (within_condition and name in conditional):
+    def put(path, within_condition):
+        if path in whole or (within_condition and path in conditional):
             return
-        (conditional if within_condition else whole).add(name)
+        (conditional if within_condition else whole).add(path)
         open_conditions = []  # whether each is one; the header's guard is none
-        for line in (include / name).read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8").splitlines():
             directive = CONDITION.match(line)
             if directive and directive.group(1) == "endif":
                 open_conditions.pop()
@@ -32,7 +33,8 @@ def amalgamated():
                 open_conditions.append(not re.match(r"#ifndef STRATA_\w+_(HPP|H)$", line))
             own = OWN.match(line)
             if own:
-                yield from put(own.group(1), within_condition or any(open_conditions))
+                found = include / own.group(1) if own.group(1) else (path.parent / own.group(2)).resolve()
+                yield from put(found, within_condition or any(open_conditions))
             else:
                 yield line
 
@@ -42,7 +44,7 @@ def amalgamated():
     for line in (root / "LICENSE").read_text(encoding="utf-8").splitlines():
         yield f"// {line}".rstrip()
     for name in PUBLIC:
-        yield from put(f"strata/{name}.hpp", False)
+        yield from put(root / name, False)
 
 
 if len(sys.argv) != 2:

@@ -139,7 +139,7 @@ inline explained_words const output_words[] = {
     {{"limiter not counted"}, "counters=findings shows it"},
     {{"roof"}, "the most that the device does a second: by counted peaks, measured, or attributes"},
     {{"declared work"}, "flops and bytes that the program gives its ranges, beside those counted"},
-    // strata compare, ranks, ledger and <strata/llm.hpp>.
+    // strata compare, ranks, ledger and "model/llm.hpp".
     {{"verdict"}, "no regression, a regression, or inconclusive: strata compare's exit code"},
     {{"no regression", "regression", "inconclusive"},
      "within the limit; beyond limit and noise; the runs do not tell"},

@@ -2,7 +2,7 @@
 // work the host times them, and says so.
 //
 //   ./benchmark
-#include <strata/benchmark.hpp>
+#include "benchmark/benchmark.hpp"
 
 #include <cstdint>
 #include <cstdio>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <strata/llm.hpp>
+#include "model/llm.hpp"
 
 #include "dimensions.hpp"
 #include "weights.hpp"

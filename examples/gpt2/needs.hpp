@@ -1,8 +1,8 @@
-// What the model needs, in the words of <strata/llm.hpp>.
+// What the model needs, in the words of "model/llm.hpp".
 #ifndef GPT2_NEEDS_HPP
 #define GPT2_NEEDS_HPP
 
-#include <strata/llm.hpp>
+#include "model/llm.hpp"
 
 #include "dimensions.hpp"
 

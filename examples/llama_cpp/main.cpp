@@ -7,8 +7,8 @@
 
 #include <llama.h>
 
-#include <strata/adapters/ggml.hpp>
 #include <strata/strata.hpp>
+#include "adapters/ggml.hpp"
 
 #include <algorithm>
 #include <chrono>

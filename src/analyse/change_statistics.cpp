@@ -1,8 +1,8 @@
 #include "change_statistics.hpp"
 
 #include <strata/base/macros.hpp>
-#include <strata/base/statistics.hpp>
 #include <strata/base/vec.hpp>
+#include "statistics.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,13 +7,13 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/llm.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/steps.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "../model/llm.hpp"
 #include "byte_ledger.hpp"
 #include "devices.hpp"
 #include "roofline.hpp"

@@ -7,10 +7,10 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/llm.hpp>
 #include <strata/profile.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/steps_summary.hpp>
+#include "../model/llm.hpp"
 #include "byte_ledger.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
 // Trials timed by records of device work.
+#include "benchmark/benchmark.hpp"
 #include <doctest/doctest.h>
-#include <strata/benchmark.hpp>
 #include <strata/session/problem_log.hpp>
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Warm and cold caches of strata::benchmark, seen by the time of a read that fits into L2.
-#include <strata/benchmark.hpp>
+#include "benchmark/benchmark.hpp"
 
 #include "gpu/gpu_fixture.hpp"
 

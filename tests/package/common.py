@@ -18,11 +18,10 @@ MODES = {"on": "-DSTRATA_ENABLED=1", "off": "-DSTRATA_ENABLED=0"}
 INCLUDE_LINE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
 
-def headers(adapters=False):
-    """All headers as <strata/...> names, but for adapters: they need the headers of the project they adapt."""
+def headers():
+    """All headers as <strata/...> names."""
     found = sorted(p for p in TREE.rglob("*") if p.suffix in (".h", ".hpp"))
-    names = [p.relative_to(INCLUDE).as_posix() for p in found]
-    return [n for n in names if adapters or "/adapters/" not in n]
+    return [p.relative_to(INCLUDE).as_posix() for p in found]
 
 
 def includes_of(name):

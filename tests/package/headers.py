@@ -46,7 +46,7 @@ def depends_on_mode(name):
 
 
 def for_users(name):
-    return name.count("/") == 1 or name.startswith("strata/adapters/")
+    return name.count("/") == 1
 
 
 def orders(names):

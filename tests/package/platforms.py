@@ -14,7 +14,7 @@ LINUX = {"x86_64-linux-gnu": "-std=c++26", "x86_64-linux-musl": "-std=c++17"}
 # Where nothing of it is left: one unit of all that a program includes. A program is not linked: Zig compiles its C++ library for
 # that, 100 s of a processor for each system.
 OTHERS = ["aarch64-macos", "x86_64-freebsd", "x86_64-windows-gnu"]
-PUBLIC = ["strata.hpp", "session.hpp", "options.hpp", "inherit.hpp", "nvtx.hpp", "llm.hpp", "c.h", "implementation.cpp"]
+PUBLIC = ["strata.hpp", "session.hpp", "options.hpp", "inherit.hpp", "nvtx.hpp", "c.h", "implementation.cpp"]
 # Zig adds checks and debug information by itself, of which nothing is used: half of its time.
 PLAIN = ["-fno-sanitize=undefined", "-g0"]
 ZIG = ROOT / "build" / "zig"  # where tests/run.sh puts it

@@ -420,7 +420,7 @@ if compiler is None:
     print("not checked, since there is no compiler: the code and the texts of STRATA in docs/")
 else:
     def compiled(source, language, *options):
-        return subprocess.run([compiler, "-x", language, *options, f"-I{root}/include", "-"], input=source, universal_newlines=True,
+        return subprocess.run([compiler, "-x", language, *options, f"-I{root}/include", f"-I{root}/src", "-"], input=source, universal_newlines=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     complete = 0

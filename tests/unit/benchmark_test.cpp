@@ -1,5 +1,5 @@
+#include "benchmark/benchmark.hpp"
 #include <doctest/doctest.h>
-#include <strata/benchmark.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What parts of a small odd model need, added up by hand: each size and each precision is another
 // number, so that no two are confused.
 #include <doctest/doctest.h>
-#include <strata/llm.hpp>
 #include "analyse/ledger.hpp"
+#include "model/llm.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
+#include "model/llm.hpp"
 #include <strata/annotate/attributes.hpp>
-#include <strata/llm.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,9 +1,9 @@
 // What a step becomes, of timelines that are computed by hand; and trials that the device timed.
 #include <doctest/doctest.h>
-#include <strata/session/trials.hpp>
 #include "analyse/step_replay.hpp"
 #include "analyse/steps.hpp"
 #include "analyse/what_if.hpp"
+#include "benchmark/trials.hpp"
 
 #include <cstdint>
 #include <string>

@@ -4,10 +4,10 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 
-#include <strata/adapters/ggml.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/range.hpp>
+#include "adapters/ggml.hpp"
 
 #include "known_devices.hpp"
 

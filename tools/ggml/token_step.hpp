@@ -4,10 +4,10 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 
-#include <strata/adapters/ggml_graph.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/recorder.hpp>
+#include "adapters/ggml_graph.hpp"
 
 #include <cstdint>
 

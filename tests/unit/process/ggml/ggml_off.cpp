@@ -1,6 +1,6 @@
 #undef STRATA_ENABLED
 #define STRATA_ENABLED 0
-#include <strata/adapters/ggml.hpp>
+#include "adapters/ggml.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
-#include <strata/adapters/ggml.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile.hpp>
+#include "adapters/ggml.hpp"
 
 #include <doctest/doctest.h>
 

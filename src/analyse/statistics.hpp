@@ -1,5 +1,5 @@
-#ifndef STRATA_BASE_STATISTICS_HPP
-#define STRATA_BASE_STATISTICS_HPP
+#ifndef STRATA_ANALYSE_STATISTICS_HPP
+#define STRATA_ANALYSE_STATISTICS_HPP
 
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -54,4 +54,4 @@ inline double sample_deviation(vec<double> const& all) {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_BASE_STATISTICS_HPP
+#endif  // STRATA_ANALYSE_STATISTICS_HPP

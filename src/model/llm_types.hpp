@@ -1,5 +1,5 @@
-#ifndef STRATA_PROFILE_LLM_TYPES_HPP
-#define STRATA_PROFILE_LLM_TYPES_HPP
+#ifndef STRATA_MODEL_LLM_TYPES_HPP
+#define STRATA_MODEL_LLM_TYPES_HPP
 
 #include <strata/base/macros.hpp>
 
@@ -324,4 +324,4 @@ struct utilisation {
 
 STRATA_END
 
-#endif  // STRATA_PROFILE_LLM_TYPES_HPP
+#endif  // STRATA_MODEL_LLM_TYPES_HPP

@@ -1,13 +1,13 @@
 #include <strata/version.hpp>
-#ifndef STRATA_BENCHMARK_HPP
-#define STRATA_BENCHMARK_HPP
+#ifndef STRATA_BENCHMARK_BENCHMARK_HPP
+#define STRATA_BENCHMARK_BENCHMARK_HPP
 
 // Trials of a function: each is a call of a range in a profile, timed by the records of its device
 // work, else by events of the driver, else by the host. It needs Strata's implementation once in
 // the program, as a session in code does.
 
 #if !defined(__linux__)
-#error "strata/benchmark.hpp measures on Linux only: leave it out elsewhere"
+#error "benchmark/benchmark.hpp measures on Linux only: leave it out elsewhere"
 #endif
 
 #include <strata/base/clock.hpp>
@@ -15,7 +15,7 @@
 #include <strata/collect/cuda/cuda_use.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
-#include <strata/session/trials.hpp>
+#include "trials.hpp"
 
 STRATA_BEGIN
 namespace detail {
@@ -414,4 +414,4 @@ benchmark_result benchmark(std::string_view name, Function&& f, benchmark_option
 
 STRATA_END_SWITCH
 
-#endif  // STRATA_BENCHMARK_HPP
+#endif  // STRATA_BENCHMARK_BENCHMARK_HPP

@@ -1,8 +1,8 @@
 #include <strata/version.hpp>
-#ifndef STRATA_LLM_HPP
-#define STRATA_LLM_HPP
+#ifndef STRATA_MODEL_LLM_HPP
+#define STRATA_MODEL_LLM_HPP
 
-#include <strata/profile/llm_types.hpp>
+#include "llm_types.hpp"
 
 #include <cstdio>
 
@@ -562,4 +562,4 @@ inline sentence describe(utilisation const& u) noexcept {
 
 STRATA_END
 
-#endif  // STRATA_LLM_HPP
+#endif  // STRATA_MODEL_LLM_HPP

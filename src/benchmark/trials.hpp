@@ -1,9 +1,9 @@
-#ifndef STRATA_SESSION_TRIALS_HPP
-#define STRATA_SESSION_TRIALS_HPP
+#ifndef STRATA_BENCHMARK_TRIALS_HPP
+#define STRATA_BENCHMARK_TRIALS_HPP
 
 #include <strata/base/containers.hpp>
-#include <strata/base/statistics.hpp>
 #include <strata/profile.hpp>
+#include "../analyse/statistics.hpp"
 
 STRATA_BEGIN
 
@@ -270,4 +270,4 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
 
 STRATA_END
 
-#endif  // STRATA_SESSION_TRIALS_HPP
+#endif  // STRATA_BENCHMARK_TRIALS_HPP

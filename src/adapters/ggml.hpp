@@ -14,9 +14,9 @@
 // Other users of ggml_backend_sched give `callback` and `user_data()` to
 // ggml_backend_sched_set_eval_callback.
 
-#include <strata/adapters/ggml_graph.hpp>
 #include <strata/base/text.hpp>
 #include <strata/range.hpp>
+#include "ggml_graph.hpp"
 
 STRATA_BEGIN
 namespace detail {
