@@ -2,7 +2,7 @@
 // limiter, a finding, a message, and the words between them.
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
-#include <strata/tables/columns.hpp>
+#include "analyse/column_meanings.hpp"
 #include "analyse/rules.hpp"
 #include "analyse/speed_of_light.hpp"
 #include "report/console_tables.hpp"
@@ -29,13 +29,13 @@ namespace {
 template <class Look>
 void for_each_csv_column(Look const& look) {
   auto const in_file = [&](auto const& columns, char const* file) {
-    for (auto const& column : columns) look(column, file);
+    for (strata::detail::column_meaning const& column : columns) look(column, file);
   };
-  in_file(strata::detail::range_columns, "ranges.csv");
-  in_file(strata::detail::kernel_columns, "kernels.csv");
-  in_file(strata::detail::allocation_columns, "memory.csv");
-  in_file(strata::detail::span_columns, "spans.csv");
-  in_file(strata::detail::counter_columns, "counters.csv");
+  in_file(strata::detail::range_meanings, "ranges.csv");
+  in_file(strata::detail::kernel_meanings, "kernels.csv");
+  in_file(strata::detail::allocation_meanings, "memory.csv");
+  in_file(strata::detail::span_meanings, "spans.csv");
+  in_file(strata::detail::counter_meanings, "counters.csv");
 }
 
 constexpr std::string_view any_text = "…";
@@ -271,12 +271,12 @@ class help_command final : public subcommand {
     std::vector<meaning_in_files> all;
     for_each_csv_column([&](auto const& column, char const* file) {
       if (!is_wanted(column.key) && !is_wanted(column.words)) return;
-      std::string head = std::string("column ") + column.key;
-      if (*column.unit != '\0') head += std::string(" [") + column.unit + "]";
+      std::string head = "column " + std::string(column.key);
+      if (!column.unit.empty()) head += " [" + std::string(column.unit) + "]";
       for (meaning_in_files& each : all)
         if (each.head == head && each.meaning == column.meaning)
           return strata::detail::add_part(each.files, file);
-      all.push_back({head, file, column.meaning});
+      all.push_back({head, file, std::string(column.meaning)});
     });
     is_csv_column_ = !all.empty();
     for (meaning_in_files const& each : all)

@@ -1,7 +1,7 @@
 #include "range_rows.hpp"
 
 #include <strata/base/macros.hpp>
-#include <strata/tables/columns.hpp>
+#include "column_meanings.hpp"
 #include "compare_context.hpp"
 #include "comparison.hpp"
 #include "range_paths.hpp"
@@ -69,11 +69,11 @@ class row_finder {
     for (std::size_t i = 0; i < first_run.tables().columns.size(); ++i) {
       std::string const& name = first_run.tables().columns[i];
       if (!first_run.knows(*found[0], i)) continue;
-      auto const known = range_columns.find(name);
-      bool const is_known = known != range_columns.end();  // else of a newer Strata
-      column_sum const sum = is_known ? known->sum : column_sum::amount;
+      column_meaning const* const known = meaning_of(range_meanings, name);
+      // One that is not known is of a newer Strata.
+      column_sum const sum = known != nullptr ? known->sum : column_sum::amount;
       if (sum == column_sum::identity || (several && sum == column_sum::call)) continue;
-      add_column(range, name, is_known ? known->unit : ending_unit(name),
+      add_column(range, name, known != nullptr ? known->unit : ending_unit(name),
                  [&](std::size_t r, double& value) {
                    std::size_t const column = runs_.run(r).column(name);
                    value = sum == column_sum::amount ? runs_.run(r).sum(*found[r], column)

@@ -5,8 +5,8 @@
 #include <strata/base/text.hpp>
 #include <strata/base/utf8.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
+#include "../analyse/column_meanings.hpp"
 #include "../analyse/findings.hpp"
 #include "../analyse/range_paths.hpp"
 
@@ -102,10 +102,9 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
 column_words words_of(std::string_view key) {
   for (evidence_column const& known : evidence_columns)
     if (known.key == key) return known.words;
-  auto const* const of_range = range_columns.find(key);
-  if (of_range != range_columns.end() && !of_range->words.many.empty()) return of_range->words;
-  auto const* const of_kernel = kernel_columns.find(key);
-  if (of_kernel != kernel_columns.end() && !of_kernel->words.many.empty()) return of_kernel->words;
+  for (column_meaning const* const known :
+       {meaning_of(range_meanings, key), meaning_of(kernel_meanings, key)})
+    if (known != nullptr && !known->words.many.empty()) return known->words;
   return {};
 }
 

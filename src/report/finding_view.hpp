@@ -5,7 +5,7 @@
 // One view of a finding: console, page, strata explain, findings.json and OpenMetrics show this.
 
 #include <strata/base/macros.hpp>
-#include <strata/tables/columns.hpp>
+#include "../analyse/column_meanings.hpp"
 #include "../analyse/findings.hpp"
 #include "../analyse/steps.hpp"
 

@@ -16,6 +16,7 @@
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table.hpp>
+#include "../analyse/column_meanings.hpp"
 #include "../analyse/device_peaks.hpp"
 #include "../analyse/kernel_amounts.hpp"
 #include "../analyse/kernel_names.hpp"
@@ -372,7 +373,7 @@ class page_writer {
   void write_about_columns() {
     json_.line();
     json_.object("about_columns");
-    auto const write = [this](char const* key, char const* unit, std::string_view label,
+    auto const write = [this](char const* key, std::string_view unit, std::string_view label,
                               std::string_view help) {
       json_.object(key);
       json_.text("unit", unit);
@@ -385,7 +386,8 @@ class page_writer {
       std::string_view label;
       for (range_console_column const& known : range_console_columns)
         if (std::string_view(known.key) == each.key) label = known.shown.header;
-      write(each.key, each.unit, label, each.meaning);
+      column_meaning const& about = *meaning_of(range_meanings, each.key);
+      write(each.key, about.unit, label, about.meaning);
     }
     for (range_console_column const& known : range_console_columns) {
       bool const is_own = *known.key != '\0' && recorded.find(known.key) == recorded.end();
@@ -396,8 +398,10 @@ class page_writer {
     json_.end_object();
     json_.line();
     json_.object("about_kernel_columns");
-    for (column<kernel_row> const& each : kernel_columns.from("count"))
-      write(each.key, each.unit, {}, each.meaning);
+    for (column<kernel_row> const& each : kernel_columns.from("count")) {
+      column_meaning const& about = *meaning_of(kernel_meanings, each.key);
+      write(each.key, about.unit, {}, about.meaning);
+    }
     json_.end_object();
   }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/csv.hpp>
+#include "analyse/column_meanings.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -250,10 +251,12 @@ TEST_CASE("each column of ranges.csv is known to add up, or not to") {
       "adopted_ns, p2p_copies, p2p_bytes, p2p_ns, flops, bytes, tokens, other_threads_ns, "
       "collective_bytes");
   std::vector<std::string> found;
-  for (auto const& each : detail::range_columns)
-    if (each.sum == detail::column_sum::amount) found.push_back(each.key);
+  for (detail::column_meaning const& each : detail::range_meanings)
+    if (each.sum == detail::column_sum::amount) found.emplace_back(each.key);
   CHECK(found == amounts);
-  auto const sum_of = [](char const* key) { return detail::range_columns.find(key)->sum; };
+  auto const sum_of = [](char const* key) {
+    return detail::meaning_of(detail::range_meanings, key)->sum;
+  };
   CHECK(sum_of("peak_bytes") == detail::column_sum::call);
   CHECK(sum_of("first_step_gpu_busy_ns") == detail::column_sum::first_step);
   CHECK(sum_of("step_share") == detail::column_sum::identity);
@@ -299,10 +302,11 @@ class column_documents {
   }
 
   /// The list of a section of docs/reference/files.md, and the rows of docs/schema/profile.json.
-  template <class Row>
+  template <class Row, std::size_t Count>
   void add(std::string& files, ordered_json& rows, char const* file,
-           detail::column_list<Row> columns, std::vector<Row> const& samples) const {
-    add_list(files, file, columns);
+           detail::column_list<Row> columns, detail::column_meaning const (&meanings)[Count],
+           std::vector<Row> const& samples) const {
+    add_list(files, file, columns, meanings);
     kinds_of_cells kinds;
     for (report_sample const* const sample : {&known_, &unknown_}) {
       report_input const input(sample->source, sample->tree, sample->folded,
@@ -311,10 +315,11 @@ class column_documents {
       for (Row const& row : samples) columns.write(kinds, input, row);
     }
     ordered_json properties;
-    for (auto const& column : columns) {
-      std::string const unit = *column.unit == '\0' ? "" : std::string(", in ") + column.unit;
-      properties[column.key] = {{"type", kinds.type(column.key, !unit.empty())},
-                                {"description", column.meaning + unit}};
+    for (detail::column_meaning const& column : meanings) {
+      std::string const unit = column.unit.empty() ? "" : ", in " + std::string(column.unit);
+      std::string const key(column.key);
+      properties[key] = {{"type", kinds.type(key, !unit.empty())},
+                         {"description", std::string(column.meaning) + unit}};
     }
     rows["items"]["properties"] = properties;
   }
@@ -329,16 +334,24 @@ class column_documents {
     return text + "\n";
   }
   /// Replaces the first list of the section of that name.
-  template <class Row>
+  template <class Row, std::size_t Count>
   static void add_list(std::string& files, std::string const& file,
-                       detail::column_list<Row> columns) {
+                       detail::column_list<Row> columns,
+                       detail::column_meaning const (&meanings)[Count]) {
     std::size_t const section = files.find("\n## " + file + "\n");
     REQUIRE(section != files.npos);
     std::size_t const begin = files.find("\n- ", section) + 1;
     std::size_t const end = files.find("\n\n", begin) + 1;
     std::string list;
-    for (auto const& column : columns)
-      if (column.in_csv) list += wrapped(std::string("- `") + column.key + "`: " + column.meaning);
+    detail::column_meaning const* next = meanings;
+    for (auto const& column : columns) {
+      REQUIRE(next != meanings + Count);
+      CHECK(next->key == column.key);
+      if (column.in_csv)
+        list += wrapped(std::string("- `") + column.key + "`: " + std::string(next->meaning));
+      ++next;
+    }
+    CHECK(next == meanings + Count);
     files.replace(begin, end - begin, list);
   }
 
@@ -366,14 +379,17 @@ TEST_CASE("documents have the names and meanings of the columns") {
   kept.released_at = -1;
   span_record outside{};
   outside.step = no_step;
-  documents.add(made, rows["ranges"], "ranges.csv", detail::range_columns,
+  documents.add(made, rows["ranges"], "ranges.csv", detail::range_columns, detail::range_meanings,
                 {distinct_range(numbers), any, range_row()});
   documents.add(made, rows["kernels"], "kernels.csv", detail::kernel_columns,
-                {distinct_kernel(numbers), unsized, kernel_row()});
+                detail::kernel_meanings, {distinct_kernel(numbers), unsized, kernel_row()});
   documents.add(made, rows["memory"]["properties"]["allocations"], "memory.csv",
-                detail::allocation_columns, {distinct_allocation(numbers), kept});
-  documents.add(made, rows["spans"], "spans.csv", detail::span_columns, {span_record(), outside});
-  column_documents::add_list(made, "counters.csv", detail::counter_columns);
+                detail::allocation_columns, detail::allocation_meanings,
+                {distinct_allocation(numbers), kept});
+  documents.add(made, rows["spans"], "spans.csv", detail::span_columns, detail::span_meanings,
+                {span_record(), outside});
+  column_documents::add_list(made, "counters.csv", detail::counter_columns,
+                             detail::counter_meanings);
   bool const is_in_files = made == golden(files.c_str(), made);
   CHECK_MESSAGE(is_in_files, "STRATA_UPDATE_GOLDEN=1 writes docs/reference/files.md");
   made = all.dump(1) + "\n";

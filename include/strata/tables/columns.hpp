@@ -7,17 +7,8 @@
 STRATA_BEGIN
 namespace detail {
 
-// The columns of the CSV files, in their order: the rows of profile.json have them as keys, the
-// page and `strata help` have their meaning, comparisons how they add up. A column is one line
-// here.
-
-/// How the values of a column go together over ranges and steps.
-enum class column_sum : std::uint8_t {
-  amount,      ///< they add up
-  first_step,  ///< they add up over ranges, and are of one step
-  call,        ///< of a call, or of a time: they do not add up
-  identity     ///< which row it is, and where; a text: no value of it
-};
+// The columns of the CSV files, in their order: the rows of profile.json have them as keys. What
+// they mean is in src/analyse/column_meanings.hpp.
 
 /// Where the value of a column goes, and what it is made of besides its row.
 struct column_cell {
@@ -39,25 +30,10 @@ struct column_cell {
   }
 };
 
-/// How a sentence names an amount of a column: "launches 12 us", "12 launches"; or nothing where no
-/// sentence has it.
-struct column_words {
-  std::string_view many = {};
-  std::string_view one = {};  ///< of a count that is 1
-};
-constexpr column_words in_words(std::string_view many, std::string_view one = {}) noexcept {
-  return {many, one};
-}
-inline constexpr column_words no_words{};
-
 template <class Row>
 struct column {
-  char const* key;      ///< in the first line of the CSV file, and in JSON
-  char const* unit;     ///< "ns", "B", or nothing where it is a count or a text
-  char const* meaning;  ///< one sentence, without its full stop
+  char const* key;  ///< in the first line of the CSV file, and in JSON
   void (*write)(column_cell const& to, Row const& row);
-  column_sum sum = column_sum::amount;
-  column_words words = {};
   bool in_csv = true;  ///< else it is in profile.json alone
 };
 
@@ -156,174 +132,100 @@ inline void range_index(column_cell const& to, range_row const& row) {
 
 /// ranges.csv: a row each path and index.
 inline constexpr column<range_row> range_columns_list[] = {
-    {"rank", "", "the rank of a distributed run; empty in others", rank_of, column_sum::identity},
-    {"path_id", "", "the number of the range, the same in all files of the run",
-     integer_of<&range_row::path_id>, column_sum::identity},
-    {"parent_path_id", "", "the number of the range around it",
+    {"rank", rank_of},
+    {"path_id", integer_of<&range_row::path_id>},
+    {"parent_path_id",
      [](column_cell const& to, range_row const& row) {
        bool const has_parent = row.depth != 0 && row.parent < to.input.ranges.size();
        to.known(has_parent, has_parent ? to.input.ranges[row.parent].path_id : 0);
-     },
-     column_sum::identity},
-    {"path", "", "the names from the outermost range to this one, such as block[3]/attention",
-     text_of<&range_row::path>, column_sum::identity},
-    {"name", "", "the last name of the path", text_of<&range_row::name>, column_sum::identity},
-    {"index", "", "the index of the range; * stands for indices beyond 4,096", range_index,
-     column_sum::identity},
-    {"depth", "", "the level of the range; the sum of everything has level 0",
-     integer_of<&range_row::depth>, column_sum::identity},
-    {"calls", "", "recorded calls",
-     [](column_cell const& to, range_row const& row) { to.integer(row.host.count()); },
-     column_sum::amount, in_words("calls", "call")},
-    {"host_total_ns", "ns", "host time of all threads, summed over the calls",
-     integer_of<&range_row::host_total_ns>},
-    {"host_self_ns", "ns", "host time without the ranges inside it",
-     integer_of<&range_row::host_self_ns>, column_sum::amount, in_words("by itself on the host")},
-    {"host_min_ns", "ns", "host time of the shortest call",
+     }},
+    {"path", text_of<&range_row::path>},
+    {"name", text_of<&range_row::name>},
+    {"index", range_index},
+    {"depth", integer_of<&range_row::depth>},
+    {"calls", [](column_cell const& to, range_row const& row) { to.integer(row.host.count()); }},
+    {"host_total_ns", integer_of<&range_row::host_total_ns>},
+    {"host_self_ns", integer_of<&range_row::host_self_ns>},
+    {"host_min_ns",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.minimum());
-     },
-     column_sum::call},
-    {"host_p50_ns", "ns", "the median of the host times of calls, within 1 %",
+     }},
+    {"host_p50_ns",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.quantile(0.5));
-     },
-     column_sum::call, in_words("median call")},
-    {"host_p95_ns", "ns", "the host time that 95 % of the calls do not exceed, within 1 %",
+     }},
+    {"host_p95_ns",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.quantile(0.95));
-     },
-     column_sum::call, in_words("call at 95 %")},
-    {"host_max_ns", "ns", "host time of the longest call",
+     }},
+    {"host_max_ns",
      [](column_cell const& to, range_row const& row) {
        to.known(row.host.count() > 0, row.host.maximum());
-     },
-     column_sum::call},
-    {"host_mean_ns", "ns", "the mean of the host times of calls",
+     }},
+    {"host_mean_ns",
      [](column_cell const& to, range_row const& row) {
        to.number(row.host.count() > 0 ? row.host.mean() : std::numeric_limits<double>::quiet_NaN());
-     },
-     column_sum::call, in_words("mean call")},
-    {"host_stddev_ns", "ns", "the standard deviation of the host times of calls",
-     [](column_cell const& to, range_row const& row) { to.number(standard_deviation(row.host)); },
-     column_sum::call},
-    {"first_step_calls", "", "calls in the first recorded step",
-     integer_of<&range_row::first_step_calls>, column_sum::first_step},
-    {"first_step_host_ns", "ns", "host time in the first recorded step",
-     integer_of<&range_row::first_step_host_ns>, column_sum::first_step},
-    {"step_share", "", "the part of the calls that lies in steps, 0 to 1",
-     number_of<&range_row::step_share>, column_sum::identity},
-    {"launches_self", "",
-     "driver calls of the range alone that put work on the GPU, or into a captured graph",
-     self_work<&device_work::launches>},
-    {"launches", "", "driver calls that put work on the GPU, or into a captured graph",
-     total_work<&device_work::launches>},
-    {"launch_self_ns", "ns", "host time in launches, copies and fills of the range alone",
-     self_work<&device_work::launch_ns>, column_sum::amount, in_words("in its own launches")},
-    {"launch_ns", "ns", "host time in launches, copies and fills",
-     total_work<&device_work::launch_ns>, column_sum::amount, in_words("in launch calls")},
-    {"kernels_self", "", "kernels that ran and were launched by the range alone",
-     self_work<&device_work::kernels>, column_sum::amount,
-     in_words("kernels of its own", "kernel of its own")},
-    {"kernels", "", "kernels that ran; those of a graph count for the range that launched it",
-     total_work<&device_work::kernels>, column_sum::amount, in_words("kernels", "kernel")},
-    {"gpu_kernel_self_ns", "ns", "the sum of the durations of kernels of the range alone",
-     self_work<&device_work::kernel_ns>, column_sum::amount, in_words("in its own kernels")},
-    {"gpu_kernel_ns", "ns", "the sum of the durations of kernels; overlapping ones count each",
-     total_work<&device_work::kernel_ns>, column_sum::amount, in_words("in kernels")},
-    {"gpu_busy_ns", "ns",
-     "time in which a kernel or copy of the range ran; overlapping work counts once",
-     traced<&range_row::gpu_busy_ns>, column_sum::amount, in_words("GPU busy")},
-    {"span_ns", "ns",
-     "time from the start of a call to the later of its end and the end of its last GPU work, "
-     "summed over the calls; empty if the timeline is incomplete",
+     }},
+    {"host_stddev_ns",
+     [](column_cell const& to, range_row const& row) { to.number(standard_deviation(row.host)); }},
+    {"first_step_calls", integer_of<&range_row::first_step_calls>},
+    {"first_step_host_ns", integer_of<&range_row::first_step_host_ns>},
+    {"step_share", number_of<&range_row::step_share>},
+    {"launches_self", self_work<&device_work::launches>},
+    {"launches", total_work<&device_work::launches>},
+    {"launch_self_ns", self_work<&device_work::launch_ns>},
+    {"launch_ns", total_work<&device_work::launch_ns>},
+    {"kernels_self", self_work<&device_work::kernels>},
+    {"kernels", total_work<&device_work::kernels>},
+    {"gpu_kernel_self_ns", self_work<&device_work::kernel_ns>},
+    {"gpu_kernel_ns", total_work<&device_work::kernel_ns>},
+    {"gpu_busy_ns", traced<&range_row::gpu_busy_ns>},
+    {"span_ns",
      [](column_cell const& to, range_row const& row) {
        bool const is_whole = to.input.source.traced && to.input.source.has_whole_timeline();
        to.known(is_whole, row.span_ns);
      }},
-    {"copies_self", "", "copies and fills of the range alone", self_work<&device_work::copies>,
-     column_sum::amount, in_words("copies", "copy")},
-    {"copies", "", "copies and fills", total_work<&device_work::copies>},
-    {"gpu_copy_self_ns", "ns", "GPU time of copies and fills of the range alone",
-     self_work<&device_work::copy_ns>, column_sum::amount, in_words("in its own copies")},
-    {"gpu_copy_ns", "ns", "GPU time of copies and fills", total_work<&device_work::copy_ns>},
-    {"h2d_bytes", "B", "bytes copied from the host to a GPU",
-     total_work<&device_work::host_to_device_bytes>, column_sum::amount,
-     in_words("copied to the GPU")},
-    {"d2h_bytes", "B", "bytes copied from a GPU to the host",
-     total_work<&device_work::device_to_host_bytes>, column_sum::amount,
-     in_words("copied from the GPU")},
-    {"d2d_bytes", "B", "bytes copied within one GPU",
-     total_work<&device_work::device_to_device_bytes>},
-    {"other_copy_bytes", "B", "bytes copied in other directions",
-     total_work<&device_work::other_bytes>},
-    {"set_bytes", "B", "bytes filled", total_work<&device_work::set_bytes>},
-    {"synchronizations", "", "waits of the host for the GPU",
-     total_work<&device_work::synchronizations>, column_sum::amount,
-     in_words("waits of the host", "wait of the host")},
-    {"synchronization_ns", "ns", "host time in which it waited for the GPU",
-     total_work<&device_work::synchronization_ns>},
-    {"allocations", "", "allocations, also of pinned memory of the host",
-     total_work<&device_work::allocations>, column_sum::amount,
-     in_words("allocations", "allocation")},
-    {"allocated_bytes", "B", "bytes allocated, also of pinned memory of the host",
-     total_work<&device_work::allocated_bytes>, column_sum::amount, in_words("allocated")},
-    {"releases", "", "releases of memory, also of pinned memory of the host",
-     total_work<&device_work::releases>},
-    {"released_bytes", "B", "bytes released, also of pinned memory of the host",
-     total_work<&device_work::released_bytes>},
-    {"peak_bytes", "B",
-     "most device memory that the range and the ranges inside it held at one time",
-     traced<&range_row::peak_bytes>, column_sum::call},
-    {"graph_kernels", "",
-     "kernels that the range captured and another range launched; that one has them in kernels",
-     total_work<&device_work::graph_kernels>},
-    {"graph_kernel_ns", "ns",
-     "GPU time of kernels that it captured; busy where the graph is launched",
-     total_work<&device_work::graph_kernel_ns>},
-    {"migrated_bytes_h2d", "B", "bytes of managed memory that moved to a GPU",
-     managed<&range_row::migrated_to_device_bytes>, column_sum::amount,
-     in_words("migrated to the GPU")},
-    {"migrated_bytes_d2h", "B", "bytes of managed memory that moved to the host",
-     managed<&range_row::migrated_to_host_bytes>, column_sum::amount,
-     in_words("migrated to the host")},
-    {"gpu_page_faults", "", "page faults of GPUs in managed memory",
-     managed<&range_row::gpu_page_faults>, column_sum::amount,
-     in_words("page faults of the GPU", "page fault of the GPU")},
-    {"migration_ns", "ns", "time of the migrations of managed memory, added up",
-     managed<&range_row::migration_ns>, column_sum::amount, in_words("in migrations")},
-    {"adopted_kernels", "", "the part of kernels that comes from threads in no range",
-     total_work<&device_work::adopted_kernels>},
-    {"adopted_ns", "ns", "GPU time of work from threads in no range",
-     total_work<&device_work::adopted_ns>},
-    {"p2p_copies", "", "the part of copies that goes from one GPU to another",
-     total_work<&device_work::peer_copies>},
-    {"p2p_bytes", "B", "bytes copied from one GPU to another",
-     total_work<&device_work::peer_bytes>},
-    {"p2p_ns", "ns", "the sum of the durations of copies from one GPU to another",
-     total_work<&device_work::peer_ns>},
-    {"flops", "FLOP", "floating-point operations that the range itself declares",
-     number_of<&range_row::flops>, column_sum::amount, in_words("declared")},
-    {"bytes", "B", "bytes that the range itself declares", number_of<&range_row::bytes>,
-     column_sum::amount, in_words("declared")},
-    {"tokens", "tokens", "tokens that the range itself declares", number_of<&range_row::tokens>},
-    {"shape", "", "the declared shape of the last call; ... follows a shape that changed",
-     text_of<&range_row::shape>, column_sum::identity},
-    {"note", "", "the note of the last call", text_of<&range_row::note>, column_sum::identity},
-    {"first_step_gpu_busy_ns", "ns", "GPU busy time of the first recorded step",
+    {"copies_self", self_work<&device_work::copies>},
+    {"copies", total_work<&device_work::copies>},
+    {"gpu_copy_self_ns", self_work<&device_work::copy_ns>},
+    {"gpu_copy_ns", total_work<&device_work::copy_ns>},
+    {"h2d_bytes", total_work<&device_work::host_to_device_bytes>},
+    {"d2h_bytes", total_work<&device_work::device_to_host_bytes>},
+    {"d2d_bytes", total_work<&device_work::device_to_device_bytes>},
+    {"other_copy_bytes", total_work<&device_work::other_bytes>},
+    {"set_bytes", total_work<&device_work::set_bytes>},
+    {"synchronizations", total_work<&device_work::synchronizations>},
+    {"synchronization_ns", total_work<&device_work::synchronization_ns>},
+    {"allocations", total_work<&device_work::allocations>},
+    {"allocated_bytes", total_work<&device_work::allocated_bytes>},
+    {"releases", total_work<&device_work::releases>},
+    {"released_bytes", total_work<&device_work::released_bytes>},
+    {"peak_bytes", traced<&range_row::peak_bytes>},
+    {"graph_kernels", total_work<&device_work::graph_kernels>},
+    {"graph_kernel_ns", total_work<&device_work::graph_kernel_ns>},
+    {"migrated_bytes_h2d", managed<&range_row::migrated_to_device_bytes>},
+    {"migrated_bytes_d2h", managed<&range_row::migrated_to_host_bytes>},
+    {"gpu_page_faults", managed<&range_row::gpu_page_faults>},
+    {"migration_ns", managed<&range_row::migration_ns>},
+    {"adopted_kernels", total_work<&device_work::adopted_kernels>},
+    {"adopted_ns", total_work<&device_work::adopted_ns>},
+    {"p2p_copies", total_work<&device_work::peer_copies>},
+    {"p2p_bytes", total_work<&device_work::peer_bytes>},
+    {"p2p_ns", total_work<&device_work::peer_ns>},
+    {"flops", number_of<&range_row::flops>},
+    {"bytes", number_of<&range_row::bytes>},
+    {"tokens", number_of<&range_row::tokens>},
+    {"shape", text_of<&range_row::shape>},
+    {"note", text_of<&range_row::note>},
+    {"first_step_gpu_busy_ns",
      [](column_cell const& to, range_row const& row) {
        double const in_first = row.step_busy_share.in_steps - row.step_busy_share.typical;
        to.known(knows_first_step(to.input.source),
                 whole_ns(larger(0.0, in_first) * static_cast<double>(row.gpu_busy_ns)));
-     },
-     column_sum::first_step},
-    {"other_threads_ns", "ns", "the part of the host time in threads that drive no steps",
-     integer_of<&range_row::other_threads_ns>},
-    {"thread", "", "the thread, if all calls are in threads that drive no steps",
-     text_of<&range_row::thread>, column_sum::identity},
-    {"collective_bytes", "B",
-     "bytes of the messages of NCCL's calls, with nvtx=in; empty if NVTX gives none",
-     number_of<&range_row::collective_bytes>},
+     }},
+    {"other_threads_ns", integer_of<&range_row::other_threads_ns>},
+    {"thread", text_of<&range_row::thread>},
+    {"collective_bytes", number_of<&range_row::collective_bytes>},
 };
 inline constexpr column_list<range_row> range_columns(range_columns_list);
 
@@ -362,90 +264,55 @@ inline std::string metric_column(counter_metric const& metric) {
 
 /// kernels.csv: a row each kernel in a range. What was counted of them follows `first_step_ns`.
 inline constexpr column<kernel_row> kernel_columns_list[] = {
-    {"rank", "", "the rank of a distributed run; empty in others", rank_of, column_sum::identity},
-    {"path_id", "", "the number of the range that launched the kernel",
-     integer_of<&kernel_row::path_id>, column_sum::identity},
-    {"path", "", "the path of the range", text_of<&kernel_row::path>, column_sum::identity},
-    {"kernel", "", "the name of the kernel without namespaces and arguments",
-     text_of<&kernel_row::short_name>, column_sum::identity},
-    {"demangled", "", "the full name of the kernel", text_of<&kernel_row::demangled>,
-     column_sum::identity},
-    {"mangled", "", "the name of the kernel as the driver has it; in profile.json alone",
+    {"rank", rank_of},
+    {"path_id", integer_of<&kernel_row::path_id>},
+    {"path", text_of<&kernel_row::path>},
+    {"kernel", text_of<&kernel_row::short_name>},
+    {"demangled", text_of<&kernel_row::demangled>},
+    {"mangled",
      [](column_cell const& to, kernel_row const& row) { to.sink.exact(to.key, row.mangled); },
-     column_sum::identity, no_words, false},
-    {"count", "", "launches", integer_of<&kernel_row::count>},
-    {"total_ns", "ns", "the sum of the durations of launches",
-     [](column_cell const& to, kernel_row const& row) {
-       to.integer(whole_part(row.duration.sum()));
-     },
-     column_sum::amount, in_words("in its launches")},
-    {"min_ns", "ns", "the duration of the shortest launch",
-     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.minimum()); },
-     column_sum::call},
-    {"p50_ns", "ns", "the median of the durations, within 1 %",
-     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.quantile(0.5)); },
-     column_sum::call},
-    {"p95_ns", "ns", "the duration that 95 % of the launches do not exceed, within 1 %",
-     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.quantile(0.95)); },
-     column_sum::call},
-    {"max_ns", "ns", "the duration of the longest launch",
-     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.maximum()); },
-     column_sum::call},
-    {"mean_ns", "ns", "the mean of the durations",
-     [](column_cell const& to, kernel_row const& row) { to.number(row.duration.mean()); },
-     column_sum::call},
-    {"stddev_ns", "ns", "the standard deviation of the durations",
-     [](column_cell const& to, kernel_row const& row) {
-       to.number(standard_deviation(row.duration));
-     },
-     column_sum::call},
-    {"blocks_min", "", "blocks of the smallest grid", integer_of<&kernel_row::blocks_min>,
-     column_sum::call},
-    {"blocks_median", "", "the median of the blocks of a grid, within 1 %",
-     integer_of<&kernel_row::blocks_median>, column_sum::call,
-     in_words("blocks of a launch", "block of a launch")},
-    {"blocks_mean", "", "the mean of the blocks of a grid", number_of<&kernel_row::blocks_mean>,
-     column_sum::call, in_words("blocks of a launch", "block of a launch")},
-    {"blocks_max", "", "blocks of the largest grid", integer_of<&kernel_row::blocks_max>,
-     column_sum::call},
-    {"block_threads_min", "", "threads of the smallest block",
-     integer_of<&kernel_row::block_threads_min>, column_sum::call},
-    {"block_threads_max", "", "threads of the largest block",
-     integer_of<&kernel_row::block_threads_max>, column_sum::call},
-    {"warps_per_block", "", "the mean of the warps of a block",
-     number_of<&kernel_row::warps_per_block>, column_sum::call},
-    {"registers_per_thread", "", "registers of a thread, the most of all launches",
-     integer_of<&kernel_row::registers_per_thread>, column_sum::call,
-     in_words("registers of a thread", "register of a thread")},
-    {"static_shared_bytes", "B", "static shared memory of a block, the most of all launches",
-     integer_of<&kernel_row::static_shared_bytes>, column_sum::call},
-    {"dynamic_shared_bytes", "B", "dynamic shared memory of a block, the most of all launches",
-     integer_of<&kernel_row::dynamic_shared_bytes>, column_sum::call},
-    {"sm_utilisation", "", "min(4, warps per block) / 4, weighted by time: a model of the launch",
-     number_of<&kernel_row::sm_utilisation>, column_sum::call},
-    {"gpu_utilisation", "", "min(SMs, blocks) / SMs x sm_utilisation: a model of the launch",
-     number_of<&kernel_row::gpu_utilisation>, column_sum::call},
-    {"first_step_count", "", "launches in the first recorded step",
+     false},
+    {"count", integer_of<&kernel_row::count>},
+    {"total_ns", [](column_cell const& to,
+                    kernel_row const& row) { to.integer(whole_part(row.duration.sum())); }},
+    {"min_ns",
+     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.minimum()); }},
+    {"p50_ns",
+     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.quantile(0.5)); }},
+    {"p95_ns",
+     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.quantile(0.95)); }},
+    {"max_ns",
+     [](column_cell const& to, kernel_row const& row) { to.integer(row.duration.maximum()); }},
+    {"mean_ns",
+     [](column_cell const& to, kernel_row const& row) { to.number(row.duration.mean()); }},
+    {"stddev_ns", [](column_cell const& to,
+                     kernel_row const& row) { to.number(standard_deviation(row.duration)); }},
+    {"blocks_min", integer_of<&kernel_row::blocks_min>},
+    {"blocks_median", integer_of<&kernel_row::blocks_median>},
+    {"blocks_mean", number_of<&kernel_row::blocks_mean>},
+    {"blocks_max", integer_of<&kernel_row::blocks_max>},
+    {"block_threads_min", integer_of<&kernel_row::block_threads_min>},
+    {"block_threads_max", integer_of<&kernel_row::block_threads_max>},
+    {"warps_per_block", number_of<&kernel_row::warps_per_block>},
+    {"registers_per_thread", integer_of<&kernel_row::registers_per_thread>},
+    {"static_shared_bytes", integer_of<&kernel_row::static_shared_bytes>},
+    {"dynamic_shared_bytes", integer_of<&kernel_row::dynamic_shared_bytes>},
+    {"sm_utilisation", number_of<&kernel_row::sm_utilisation>},
+    {"gpu_utilisation", number_of<&kernel_row::gpu_utilisation>},
+    {"first_step_count",
      [](column_cell const& to, kernel_row const& row) {
        to.known(knows_first_step(to.input.source), row.first_step_count);
-     },
-     column_sum::first_step},
-    {"first_step_ns", "ns", "the sum of their durations",
+     }},
+    {"first_step_ns",
      [](column_cell const& to, kernel_row const& row) {
        to.known(knows_first_step(to.input.source), row.first_step_ns);
-     },
-     column_sum::first_step},
-    {"collective", "", "what the GPUs do together in the kernel, by its name; empty for others",
-     [](column_cell const& to, kernel_row const& row) {
-       to.text(to_string(row.collective.operation));
-     },
-     column_sum::identity},
-    {"algorithm", "", "the algorithm of NCCL, where the name of the kernel has it",
-     [](column_cell const& to, kernel_row const& row) { to.text(row.collective.algorithm); },
-     column_sum::identity},
-    {"protocol", "", "the protocol of NCCL, where the name of the kernel has it",
-     [](column_cell const& to, kernel_row const& row) { to.text(row.collective.protocol); },
-     column_sum::identity},
+     }},
+    {"collective", [](column_cell const& to,
+                      kernel_row const& row) { to.text(to_string(row.collective.operation)); }},
+    {"algorithm",
+     [](column_cell const& to, kernel_row const& row) { to.text(row.collective.algorithm); }},
+    {"protocol",
+     [](column_cell const& to, kernel_row const& row) { to.text(row.collective.protocol); }},
 };
 inline constexpr column_list<kernel_row> kernel_columns(kernel_columns_list);
 
@@ -498,32 +365,24 @@ inline void allocation_purpose(column_cell const& to, allocation_row const& row)
 
 /// memory.csv: a row each allocation.
 inline constexpr column<allocation_row> allocation_columns_list[] = {
-    {"rank", "", "the rank of a distributed run; empty in others", rank_of, column_sum::identity},
-    {"path_id", "", "the number of the range that allocated", integer_of<&allocation_row::path_id>,
-     column_sum::identity},
-    {"path", "", "the path of the range", text_of<&allocation_row::path>, column_sum::identity},
-    {"address", "", "where the memory is", allocation_address, column_sum::identity},
-    {"bytes", "B", "how large it is", integer_of<&allocation_row::bytes>},
-    {"kind", "", "device, managed, pinned, pageable, array, device_static or managed_static",
-     [](column_cell const& to, allocation_row const& row) { to.text(to_string(row.kind)); },
-     column_sum::identity},
-    {"asynchronous", "", "1 for cudaMallocAsync",
-     [](column_cell const& to, allocation_row const& row) { to.integer(row.asynchronous ? 1 : 0); },
-     column_sum::identity},
-    {"device", "", "the GPU", integer_of<&allocation_row::device>, column_sum::identity},
-    {"stream", "", "the stream of an asynchronous allocation", integer_of<&allocation_row::stream>,
-     column_sum::identity},
-    {"allocated_at_ns", "ns", "when it was allocated, since the session began",
-     integer_of<&allocation_row::allocated_at>, column_sum::call},
-    {"released_at_ns", "ns", "when it was released, since the session began; empty if it was not",
+    {"rank", rank_of},
+    {"path_id", integer_of<&allocation_row::path_id>},
+    {"path", text_of<&allocation_row::path>},
+    {"address", allocation_address},
+    {"bytes", integer_of<&allocation_row::bytes>},
+    {"kind",
+     [](column_cell const& to, allocation_row const& row) { to.text(to_string(row.kind)); }},
+    {"asynchronous", [](column_cell const& to,
+                        allocation_row const& row) { to.integer(row.asynchronous ? 1 : 0); }},
+    {"device", integer_of<&allocation_row::device>},
+    {"stream", integer_of<&allocation_row::stream>},
+    {"allocated_at_ns", integer_of<&allocation_row::allocated_at>},
+    {"released_at_ns",
      [](column_cell const& to, allocation_row const& row) {
        to.known(row.released_at >= 0, row.released_at);
-     },
-     column_sum::call},
-    {"released_in", "", "the path of the range that released it",
-     text_of<&allocation_row::released_in>, column_sum::identity},
-    {"purpose", "", "the innermost STRATA_MEMORY around the allocation, or other",
-     allocation_purpose, column_sum::identity},
+     }},
+    {"released_in", text_of<&allocation_row::released_in>},
+    {"purpose", allocation_purpose},
 };
 inline constexpr column_list<allocation_row> allocation_columns(allocation_columns_list);
 
@@ -534,36 +393,22 @@ inline std::string_view name_text(profile const& source, std::uint32_t name) noe
 
 /// spans.csv: a row each start/end range or mark of NVTX.
 inline constexpr column<span_record> span_columns_list[] = {
-    {"rank", "", "the rank of a distributed run; empty in others", rank_of, column_sum::identity},
-    {"kind", "", "range or mark",
+    {"rank", rank_of},
+    {"kind",
      [](column_cell const& to, span_record const& span) {
        to.text(span.kind == span_kind::mark ? "mark" : "range");
-     },
-     column_sum::identity},
-    {"domain", "", "the domain of NVTX",
-     [](column_cell const& to, span_record const& span) {
-       to.text(name_text(to.input.source, span.domain));
-     },
-     column_sum::identity},
-    {"name", "", "the text of NVTX",
-     [](column_cell const& to, span_record const& span) {
-       to.text(name_text(to.input.source, span.name));
-     },
-     column_sum::identity},
-    {"step", "", "the step in which it began; empty outside of steps",
-     [](column_cell const& to, span_record const& span) {
-       to.known(span.step != no_step, span.step);
-     },
-     column_sum::identity},
-    {"thread", "", "the thread in which it began", integer_of<&span_record::thread>,
-     column_sum::identity},
-    {"end_thread", "", "the thread in which it ended", integer_of<&span_record::end_thread>,
-     column_sum::identity},
-    {"begin_ns", "ns", "when it began, since the session began", integer_of<&span_record::begin>,
-     column_sum::call},
-    {"end_ns", "ns", "when it ended, since the session began", integer_of<&span_record::end>,
-     column_sum::call},
-    {"duration_ns", "ns", "the time between them",
+     }},
+    {"domain", [](column_cell const& to,
+                  span_record const& span) { to.text(name_text(to.input.source, span.domain)); }},
+    {"name", [](column_cell const& to,
+                span_record const& span) { to.text(name_text(to.input.source, span.name)); }},
+    {"step", [](column_cell const& to,
+                span_record const& span) { to.known(span.step != no_step, span.step); }},
+    {"thread", integer_of<&span_record::thread>},
+    {"end_thread", integer_of<&span_record::end_thread>},
+    {"begin_ns", integer_of<&span_record::begin>},
+    {"end_ns", integer_of<&span_record::end>},
+    {"duration_ns",
      [](column_cell const& to, span_record const& span) { to.integer(span.end - span.begin); }},
 };
 inline constexpr column_list<span_record> span_columns(span_columns_list);
@@ -579,37 +424,21 @@ struct counter_line {
 
 /// counters.csv and cpu_counters.csv: a row each path, scope and metric.
 inline constexpr column<counter_line> counter_columns_list[] = {
-    {"rank", "", "the rank of a distributed run; empty in others", rank_of, column_sum::identity},
-    {"path_id", "", "the number of the range",
-     [](column_cell const& to, counter_line const& row) { to.integer(row.range.path_id); },
-     column_sum::identity},
-    {"path", "", "the path of the range",
-     [](column_cell const& to, counter_line const& row) { to.text(row.range.path); },
-     column_sum::identity},
-    {"metric", "", "the name of the metric",
-     [](column_cell const& to, counter_line const& row) { to.text(row.metric.key); },
-     column_sum::identity},
-    {"value", "", "the value of one step; of the CPU the sum over all calls",
-     [](column_cell const& to, counter_line const& row) { to.number(row.cell.value); }},
-    {"unit", "", "the unit of the value",
-     [](column_cell const& to, counter_line const& row) { to.text(row.metric.unit); },
-     column_sum::identity},
-    {"scope", "", "self: of the range alone; total: with the ranges inside it",
-     [](column_cell const& to, counter_line const& row) { to.text(to_string(row.scope)); },
-     column_sum::identity},
-    {"method", "",
-     "counted; derived from counts; timed; counted+timed, a count of a counting step by the "
-     "time of a timed one; sampled; or modelled",
-     [](column_cell const& to, counter_line const& row) { to.text(to_string(row.metric.method)); },
-     column_sum::identity},
-    {"passes", "", "the counting steps that it took",
-     [](column_cell const& to, counter_line const& row) { to.integer(row.metric.passes.size()); },
-     column_sum::identity},
-    {"note", "", "why the cell is empty, or what to know about the value",
-     [](column_cell const& to, counter_line const& row) { to.text(row.note); },
-     column_sum::identity},
-    {"plus_minus", "",
-     "of sampled and modelled values: half of an interval meant for 95 % of the true ones",
+    {"rank", rank_of},
+    {"path_id",
+     [](column_cell const& to, counter_line const& row) { to.integer(row.range.path_id); }},
+    {"path", [](column_cell const& to, counter_line const& row) { to.text(row.range.path); }},
+    {"metric", [](column_cell const& to, counter_line const& row) { to.text(row.metric.key); }},
+    {"value", [](column_cell const& to, counter_line const& row) { to.number(row.cell.value); }},
+    {"unit", [](column_cell const& to, counter_line const& row) { to.text(row.metric.unit); }},
+    {"scope",
+     [](column_cell const& to, counter_line const& row) { to.text(to_string(row.scope)); }},
+    {"method",
+     [](column_cell const& to, counter_line const& row) { to.text(to_string(row.metric.method)); }},
+    {"passes",
+     [](column_cell const& to, counter_line const& row) { to.integer(row.metric.passes.size()); }},
+    {"note", [](column_cell const& to, counter_line const& row) { to.text(row.note); }},
+    {"plus_minus",
      [](column_cell const& to, counter_line const& row) { to.number(row.cell.plus_minus); }},
 };
 inline constexpr column_list<counter_line> counter_columns(counter_columns_list);
