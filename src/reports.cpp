@@ -10,7 +10,6 @@
 #include <strata/session/table_reports.hpp>
 #include <strata/tables/table_input.hpp>
 #include "live/attribution.hpp"
-#include "metric_lists.hpp"
 #include "report/findings.hpp"
 #include "report/fleet_metrics.hpp"
 #include "report/gzip_writer.hpp"
@@ -102,11 +101,7 @@ class session_reports final : public table_reports {
   report_input const& input_;
 };
 
-std::string all_metrics(std::string const& chip) {
-  return (chip.empty() ? chip : list_metrics(chip) + '\n') + list_cpu_metrics();
-}
-
-constexpr report_side all_reports{&session_reports::make, &range_table::help, true, &all_metrics,
+constexpr report_side all_reports{&session_reports::make, &range_table::help, true,
                                   &live::attribute_samples};
 
 /// Lets the sessions of this program or library make all reports. It runs before main, before or

@@ -10,6 +10,18 @@
 namespace tools {
 namespace {
 
+/// CUPTI's name for the chip of the first device, such as GH100; empty without one.
+std::string chip_of_device() {
+  namespace detail = strata::detail;
+  detail::profiler_library const& library = detail::profiler_library::get();
+  if (!detail::driver_library::get().ok() || !library.ok()) return {};
+  if (library.initialize() != detail::cupti::result::success) return {};
+  detail::cupti::profiler::chip_name_params chip;
+  if (call(library.api.chip_name, chip) != detail::cupti::result::success || chip.name == nullptr)
+    return {};
+  return chip.name;
+}
+
 class metrics_command final : public subcommand {
  public:
   char const* name() const override { return "metrics"; }
@@ -25,7 +37,7 @@ class metrics_command final : public subcommand {
   }
   exit_code run() override {
     (void)perfworks::stand_in(strata::detail::profiler_library::get());
-    if (chip_.empty()) chip_ = strata::detail::chip_of_device();
+    if (chip_.empty()) chip_ = chip_of_device();
     if (chip_.empty())
       return refuse(name(), "CHIP", "there is no GPU here: name a chip, as in strata metrics H200");
     std::string const listed = strata::list_metrics(chip_);

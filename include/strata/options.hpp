@@ -88,8 +88,6 @@ struct options {
   /// The preloaded library of `strata run --library`, for the next command of an answer.
   std::string library;
   bool help = false;          ///< print the keys, record nothing
-  bool list_metrics = false;  ///< print what can be counted, record nothing
-  std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
 
   /// Reads `key[=value[+value...]],...`. Mistakes become sentences in `problems`.

@@ -325,7 +325,7 @@ TEST_CASE("unknown names get the nearest ones") {
   CHECK(set.unknown[3].suggestions.at(0) == "dram__bytes_read");
   CHECK(set.unknown[4].suggestions.empty());
   CHECK(set.unknown[4].message() ==
-        "unknown metric 'zzzzzzzzzzzz': STRATA=list-metrics prints all");
+        "unknown metric 'zzzzzzzzzzzz': strata metrics prints all");
   CHECK(set.unknown[1].message().substr(0, 56) ==
         "unknown metric 'l1_hit_rat': did you mean l1_hit_rate or");
   CHECK(set.absent.size() == 1);  // the rest continues

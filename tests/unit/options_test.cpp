@@ -231,12 +231,6 @@ TEST_CASE("formats") {
   CHECK_FALSE(good("formats=trace").html);
   CHECK(good("formats=table+html").html);
   options chosen;
-  CHECK(bad("formats=csv+perfetto", &chosen) ==
-        "STRATA: \"formats=perfetto\" is formats=trace now: Perfetto opens trace.json.gz, which is "
-        "written.");
-  CHECK(chosen.chrome_trace);
-  CHECK(chosen.csv);
-  CHECK_FALSE(chosen.table);
   std::string const said = bad("formats=csv+xml,skip=4", &chosen);
   CHECK(has(said, "\"formats=xml\""));
   CHECK(has(said, "table, csv, json, trace, trace.json, html, recording, openmetrics"));
@@ -253,12 +247,6 @@ TEST_CASE("formats") {
         "STRATA: in \"formats=none+table\" none is ignored: it stands by itself.");
   CHECK(chosen.table);
   CHECK_FALSE(chosen.csv);
-}
-
-TEST_CASE("a chip without list-metrics") {
-  CHECK(bad("chip=GH100") ==
-        "STRATA: \"chip=GH100\" is ignored: it names the chip of list-metrics.");
-  CHECK(good("list-metrics,chip=GH100").chip == "GH100");
 }
 
 TEST_CASE("an unknown key names the keys, and the rest applies") {

@@ -99,8 +99,8 @@ class injection {
     if (asked.enabled && now().load() == stage::begun) return await_context(asked);
     if (!asked.enabled || now().load() != stage::idle || !starts_session()) return;
     // CUPTI waits for a window; the first range begins the session.
-    if (asked.attaches_in_windows() && !asked.help && !asked.list_metrics) return;
-    if (!asked.help && (asked.trace || asked.list_metrics)) {
+    if (asked.attaches_in_windows() && !asked.help) return;
+    if (!asked.help && asked.trace) {
       subscribe();
     } else {
       (void)begin_session();

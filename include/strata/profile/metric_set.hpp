@@ -400,7 +400,7 @@ struct unknown_metric {
       text += (i == 0 ? ": did you mean " : i + 1 == suggestions.size() ? " or " : ", ");
       text += suggestions[i];
     }
-    return text + (suggestions.empty() ? ": STRATA=list-metrics prints all" : "?");
+    return text + (suggestions.empty() ? ": strata metrics prints all" : "?");
   }
 };
 

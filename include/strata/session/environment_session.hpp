@@ -78,16 +78,6 @@ class environment_session {
   }
 
  private:
-  /// `chip`: the one that was named, or this machine's; empty where there is none.
-  static void list_metrics(std::string const& chip) {
-    report_side const* const side = installed_reports();
-    if (side == nullptr || side->list_metrics == nullptr)
-      return say("list-metrics needs src in this program: strata metrics prints the same");
-    if (chip.empty())
-      say("list-metrics finds no GPU here: name a chip, as in list-metrics,chip=GH100");
-    std::fputs(side->list_metrics(chip).c_str(), stdout);
-    std::fflush(stdout);
-  }
   static bool try_start() {
     vec<std::string> problems;
     options const wanted = options::parse(read_request(block()) ? block().request : "", problems);
@@ -100,10 +90,6 @@ class environment_session {
       if (report_side const* const side = installed_reports()) text += side->help_on_columns();
       std::fputs(text.c_str(), stdout);
       std::fflush(stdout);
-      return false;
-    }
-    if (wanted.list_metrics) {
-      list_metrics(wanted.chip.empty() ? chip_of_device() : wanted.chip);
       return false;
     }
     if (!wanted.enabled) return false;

@@ -33,10 +33,6 @@ class options_reader {
           "STRATA: \"live\" is ignored beside host, which uses neither the driver nor CUPTI: leave "
           "one of the two out.");
     }
-    if (!options_->chip.empty() && !options_->list_metrics)
-      problems_->push_back(sentence("STRATA: \"chip=")
-                           << quoted(options_->chip)
-                           << "\" is ignored: it names the chip of list-metrics.");
     if (is_given && known_ + unknown_ == 0) {
       options_->enabled = false;
       problems_->push_back(
@@ -269,14 +265,7 @@ class options_reader {
     std::string_view left = given.value;
     std::string const wanted = format_names(", ") + ", joined by +, or none";
     for (std::string_view format; take(left, format);) {
-      std::uint32_t bit = bit_of(report_formats, format);
-      if (format == "perfetto") {  // as it was until 0.1
-        problems_->push_back(
-            "STRATA: \"formats=perfetto\" is formats=trace now: Perfetto opens trace.json.gz, "
-            "which "
-            "is written.");
-        bit = bit_of(report_formats, "trace");
-      }
+      std::uint32_t const bit = bit_of(report_formats, format);
       none = none || format == "none";
       bool const known = bit != 0 || format == "none";
       if (!known) wrong({given.key, format, true}, wanted);
@@ -426,10 +415,6 @@ class options_reader {
        &options_reader::flag<&options::verbose>, ""},
       {"strict", "", "exit code 3 when the program exits by itself and there was any problem", "",
        &options_reader::flag<&options::strict>, ""},
-      {"list-metrics", "", "print the metrics and presets of a chip with their passes", "",
-       &options_reader::flag<&options::list_metrics>, ""},
-      {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
-       "this machine's", &options_reader::text<&options::chip>, ""},
       {"library", "=FILE", "set by strata run --library, for the next command of an answer", "",
        &options_reader::text<&options::library>, ""},
       {"help", "", "print these lines on stdout; record nothing", "",

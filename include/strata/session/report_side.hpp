@@ -129,8 +129,6 @@ struct report_side {
   std::string (*help_on_columns)();
   /// Whether it makes findings, page and traces too, rather than the table of ranges alone.
   bool has_analysis;
-  /// The metrics of a chip, unless that is empty, and of the CPU. Null: without the analysis.
-  std::string (*list_metrics)(std::string const& chip) = nullptr;
   /// Gives what was sampled to the ranges whose work ran meanwhile. Null: without the analysis.
   void (*attribute_samples)(profile& target) = nullptr;
 };

@@ -393,13 +393,6 @@ TEST_CASE("a schedule that leaves no step is told, and fails with strict=1") {
   CHECK(scenario("exit", "host,formats=none,strict,only=attention").code == 3);
 }
 
-TEST_CASE("list-metrics prints on stdout, and the program runs unobserved") {
-  ending const e = scenario("return", "list-metrics,chip=GH100", {"STRATA_CUPTI=libnone.so"});
-  CHECK(e.code == 5);
-  CHECK(has(e.out, "cpu_instructions"));
-  CHECK(e.err == "");
-}
-
 TEST_CASE("a signal that the program sends itself does not return") {
   for (int i = 0; i < 5; ++i) {
     ending const e = scenario("raise", "host,formats=table");

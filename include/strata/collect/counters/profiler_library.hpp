@@ -134,16 +134,6 @@ struct profiler_library : cupti_file {
   }
 };
 
-/// CUPTI's name for the chip of the first device, such as GH100; empty without one.
-inline std::string chip_of_device() {
-  if (!driver_library::get().ok() || !profiler_library::get().ok()) return {};
-  cupti::profiler::table const& api = profiler_library::get().api;
-  if (profiler_library::get().initialize() != cupti::result::success) return {};
-  cupti::profiler::chip_name_params chip;
-  if (call(api.chip_name, chip) != cupti::result::success || chip.name == nullptr) return {};
-  return chip.name;
-}
-
 /// Which counters there are, as CUPTI's images of them.
 class counter_images {
  public:

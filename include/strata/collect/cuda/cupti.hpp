@@ -367,7 +367,7 @@ inline constexpr code_meaning code_meanings[] = {
      "driver "
      "or set STRATA_CUPTI to the libcupti of an older toolkit"},
     {result::invalid_metric_name, errc::bad_argument, refused,
-     "this chip has no such metric: STRATA=list-metrics lists what it has"},
+     "this chip has no such metric: strata metrics lists what it has"},
     {result::disabled, errc::not_supported, "CUPTI is disabled in this process by another tool"},
     {result::hardware_busy, errc::busy,
      "something else holds the GPU's counters: stop ncu or another profiler, or pause DCGM "
