@@ -4,6 +4,15 @@
 STRATA_BEGIN
 namespace detail {
 
+vec<std::string> supported_chips(profiler_library const& library) {
+  vec<std::string> names;
+  cupti::profiler::supported_chips_params params;
+  if (!library.ok() || call(library.api.supported_chips, params) != cupti::result::success)
+    return names;
+  for (std::size_t i = 0; i < params.count; ++i) names.emplace_back(params.names[i]);
+  return names;
+}
+
 std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric) {
   auto const counts = [&](std::string_view part) {
     return metric.formula.find(part) != std::string::npos;
@@ -94,7 +103,7 @@ class metric_lister : metric_lines {
 
   /// Why a chip could not be opened, and the CUPTI that knows it or the names that are near.
   std::string why_not(std::string const& chip, status const& failed) const {
-    vec<std::string> const known = chip_metrics::chips(library_);
+    vec<std::string> const known = supported_chips(library_);
     if (known.empty() || known.contains(chip)) return failed.message();
     std::string text = sentence(library_.path) << " does not know chip '" << chip << '\'';
     gpu_chip const* const meant = gpu_names::find(chip);
@@ -114,7 +123,7 @@ class metric_lister : metric_lines {
   std::string passes(metric_set const& set) {
     std::size_t sum = 0;
     bool conditional = false;
-    for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart)) {
+    for (metric_group const& group : group_metrics(set)) {
       conditional = conditional || group.conditional;
       metric_config config;
       if (group.conditional) continue;

@@ -23,6 +23,9 @@ std::string list_cpu_metrics();
 
 namespace detail {
 
+/// Chips that the library knows, such as GH100.
+vec<std::string> supported_chips(profiler_library const& library);
+
 /// What a metric means on a chip beyond its text: dense or with sparsity, with or without host
 /// memory, hits or fills; empty where it means on all chips the same.
 std::string meaning_on_chip(chip_metrics& chip, resolved_metric const& metric);

@@ -20,7 +20,6 @@ using strata::errc;
 using strata::expand_metrics;
 using strata::metric_location;
 using strata::metric_set;
-using strata::pass_layout;
 using strata::detail::chip_metrics;
 using strata::detail::metric_config;
 using strata::detail::profiler_library;
@@ -45,10 +44,9 @@ struct pass_counts {
 };
 
 /// One configuration for each group of the set, in the order of group_metrics().
-strata::vec<metric_config> configured(chip_metrics& host, metric_set const& set,
-                                      pass_layout layout) {
+strata::vec<metric_config> configured(chip_metrics& host, metric_set const& set) {
   strata::vec<metric_config> made;
-  for (auto const& group : strata::group_metrics(set, layout)) {
+  for (auto const& group : strata::group_metrics(set)) {
     auto const done = host.configure(group.counters, made.emplace_back());
     INFO(done.message());
     CHECK(done.ok());
@@ -56,8 +54,8 @@ strata::vec<metric_config> configured(chip_metrics& host, metric_set const& set,
   return made;
 }
 
-pass_counts counts_of(chip_metrics& host, metric_set const& set, pass_layout layout) {
-  strata::vec<metric_config> const configs = configured(host, set, layout);
+pass_counts counts_of(chip_metrics& host, metric_set const& set) {
+  strata::vec<metric_config> const configs = configured(host, set);
   bool const spares = set.counters().contains(strata::detail::tensor_cycles);
   pass_counts sums;
   for (auto const& config : configs) {
@@ -68,20 +66,19 @@ pass_counts counts_of(chip_metrics& host, metric_set const& set, pass_layout lay
   return sums;
 }
 
-std::size_t passes_of(chip_metrics& host, metric_set const& set, pass_layout layout) {
-  pass_counts const sums = counts_of(host, set, layout);
+std::size_t passes_of(chip_metrics& host, metric_set const& set) {
+  pass_counts const sums = counts_of(host, set);
   return sums.always + sums.formats;
 }
 
-/// "GH100 hbm: passes 1, apart 1, formats 0; without ...; ... = ...".
+/// "GH100 hbm: passes 1, of formats as needed 2; without ...; ... = ...".
 std::string line_of(char const* chip, chip_metrics& host, strata::metric_preset const& preset) {
   metric_set const set = host.resolve(expand_metrics(preset.name));
   CHECK(set.unknown.empty());
   std::ostringstream line;
-  pass_counts const fewest = counts_of(host, set, pass_layout::min_passes);
-  line << chip << ' ' << preset.name << ": passes " << fewest.always << ", apart "
-       << counts_of(host, set, pass_layout::cheap_ranges_apart).always;
-  if (fewest.formats > 0) line << ", of formats as needed " << fewest.formats;
+  pass_counts const counts = counts_of(host, set);
+  line << chip << ' ' << preset.name << ": passes " << counts.always;
+  if (counts.formats > 0) line << ", of formats as needed " << counts.formats;
   for (auto const& each : set.absent) line << "; without " << each.key;
   for (auto const& each : set.metrics) {
     if (each.stand_in) line << "; " << each.key << " = " << each.formula;
@@ -90,7 +87,7 @@ std::string line_of(char const* chip, chip_metrics& host, strata::metric_preset 
 }
 
 bool knows(std::string const& chip) {
-  names const chips = chip_metrics::chips(profiler_library::get());
+  names const chips = strata::detail::supported_chips(profiler_library::get());
   return std::find(chips.begin(), chips.end(), chip) != chips.end();
 }
 
@@ -142,11 +139,11 @@ TEST_CASE("what can be had in one pass everywhere") {
     if (!knows(chip)) continue;
     CAPTURE(chip);
     chip_metrics host = open(chip);
-    for (char const* request : {"hbm", "l1", "memory", "flops", "occupancy"}) {
+    for (char const* request : {"hbm", "l1", "flops", "occupancy"}) {
       CAPTURE(request);
       metric_set const set = host.resolve(expand_metrics(request));
       CHECK(set.absent.empty());
-      CHECK(passes_of(host, set, pass_layout::min_passes) == 1);
+      CHECK(passes_of(host, set) == 1);
     }
   }
 }
@@ -163,7 +160,7 @@ TEST_CASE("every metric of the catalogue can be configured alone, or is absent")
       bool const there = set.find(each.key()) != nullptr;
       somewhere[std::string(each.key())] = somewhere[std::string(each.key())] || there;
       CHECK(there != (set.absent.size() == 1));
-      if (there) CHECK(passes_of(host, set, pass_layout::min_passes) >= 1);
+      if (there) CHECK(passes_of(host, set) >= 1);
     }
   }
   for (auto const& each : somewhere) {
@@ -208,7 +205,7 @@ TEST_CASE("names are asked for one by one, and a bad one spoils nothing") {
   CHECK(set.unknown[1].suggestions.at(0) == "dram__bytes_read.sum");
   REQUIRE(set.find("lts__t_bytes.sum") != nullptr);
   CHECK(set.find("lts__t_bytes.sum")->unit == "byte");
-  CHECK(passes_of(host, set, pass_layout::min_passes) == 1);
+  CHECK(passes_of(host, set) == 1);
 }
 
 TEST_CASE("properties") {
@@ -247,8 +244,8 @@ TEST_CASE("configurations: one call a group") {
 
   // Links, SASS, and the rest never share a call.
   metric_set const set = host.resolve(expand_metrics("memory+flops+links+l2hit"));
-  strata::vec<metric_config> const all = configured(host, set, pass_layout::cheap_ranges_apart);
-  auto const groups = strata::group_metrics(set, pass_layout::cheap_ranges_apart);
+  strata::vec<metric_config> const all = configured(host, set);
+  auto const groups = strata::group_metrics(set);
   REQUIRE(all.size() == 4);
   CHECK(groups[0].location == metric_location::memory);
   CHECK(all[0].passes() == 3);
@@ -341,7 +338,7 @@ TEST_CASE("no libcupti is one sentence") {
   nothing.problem = "libcupti was not found";
   chip_metrics host;
   CHECK(host.open(nothing, "GH100").code() == errc::unavailable);
-  CHECK(chip_metrics::chips(nothing).empty());
+  CHECK(strata::detail::supported_chips(nothing).empty());
   CHECK(strata::list_metrics("GH100", nothing) ==
         "No metrics can be listed: libcupti was not found.\n");
 }
@@ -374,7 +371,7 @@ int main(int argc, char** argv) {
     std::printf("SKIPPED: %s\n", library.problem.c_str());
     return 77;
   }
-  if (chip_metrics::chips(library).empty()) {
+  if (strata::detail::supported_chips(library).empty()) {
     std::printf("SKIPPED: %s knows no chip: is libnvperf_host.so beside it?\n",
                 library.path.c_str());
     return 77;

@@ -36,7 +36,7 @@ std::string folder() { return library().path.substr(0, library().path.rfind('/')
 /// Those of language models: Turing and later.
 std::vector<std::string> chips() {
   std::vector<std::string> names;
-  for (std::string const& name : chip_metrics::chips(library()))
+  for (std::string const& name : strata::detail::supported_chips(library()))
     for (char const* family : {"TU", "GA", "AD", "GH", "GB", "GR"})
       if (name.compare(0, 2, family) == 0) names.push_back(name);
   return names;
@@ -106,7 +106,7 @@ std::string passes_of(chip_metrics& host, metric_set const& set) {
     if (strata::location_of(name) != strata::metric_location::anywhere)
       places.insert(text_of(strata::location_of(name)));
   std::size_t passes = 0;
-  for (auto const& group : strata::group_metrics(set, strata::pass_layout::min_passes)) {
+  for (auto const& group : strata::group_metrics(set)) {
     strata::detail::metric_config config;
     auto const done = host.configure(group.counters, config);
     INFO(done.message());
@@ -455,7 +455,7 @@ TEST_CASE("every chip that CUPTI knows is in the table of products") {
 int main(int argc, char** argv) {
   auto& found = library();
   if (tools::perfworks::stand_in(found)) std::printf("by %s\n", found.path.c_str());
-  if (!found.ok() || chip_metrics::chips(found).empty()) {
+  if (!found.ok() || strata::detail::supported_chips(found).empty()) {
     std::printf("SKIPPED: %s\n",
                 found.problem.empty() ? "libcupti knows no chip" : found.problem.c_str());
     return 77;

@@ -1,6 +1,7 @@
 // What `live` samples on every chip that libcupti's Host API knows, without a GPU.
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/sampled_metrics.hpp>
+#include "metric_lists.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,7 +25,7 @@ profiler_library& library() { return profiler_library::get(); }
 /// Those of language models: Turing and later, up to those that every 13.0 knows.
 std::vector<std::string> chips() {
   std::vector<std::string> names;
-  for (std::string const& name : chip_metrics::chips(library()))
+  for (std::string const& name : strata::detail::supported_chips(library()))
     for (char const* family : {"TU", "GA", "AD", "GH", "GB"})
       if (name.compare(0, 2, family) == 0) names.push_back(name);
   return names;
@@ -88,7 +89,7 @@ TEST_CASE("the table of what is sampled") {
 
 int main(int argc, char** argv) {
   auto& found = library();
-  if (!found.ok() || chip_metrics::chips(found).empty()) {
+  if (!found.ok() || strata::detail::supported_chips(found).empty()) {
     std::printf("SKIPPED: %s\n",
                 found.problem.empty() ? "libcupti knows no chip" : found.problem.c_str());
     return 77;

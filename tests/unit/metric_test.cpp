@@ -22,7 +22,6 @@ using strata::metric_combine;
 using strata::metric_level;
 using strata::metric_location;
 using strata::metric_set;
-using strata::pass_layout;
 using strata::resolve_metrics;
 using names = strata::vec<std::string>;
 
@@ -324,8 +323,7 @@ TEST_CASE("unknown names get the nearest ones") {
   CHECK(std::find(for_flpos.begin(), for_flpos.end(), "flops") != for_flpos.end());
   CHECK(set.unknown[3].suggestions.at(0) == "dram__bytes_read");
   CHECK(set.unknown[4].suggestions.empty());
-  CHECK(set.unknown[4].message() ==
-        "unknown metric 'zzzzzzzzzzzz': strata metrics prints all");
+  CHECK(set.unknown[4].message() == "unknown metric 'zzzzzzzzzzzz': strata metrics prints all");
   CHECK(set.unknown[1].message().substr(0, 56) ==
         "unknown metric 'l1_hit_rat': did you mean l1_hit_rate or");
   CHECK(set.absent.size() == 1);  // the rest continues
@@ -360,60 +358,55 @@ TEST_CASE("places of counters") {
   CHECK(location_of("nvlrx__bytes.sum") == metric_location::device_wide);
 }
 
-TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
-  auto const groups = [](char const* request, pass_layout layout) {
-    return strata::group_metrics(resolve_metrics(expand_metrics(request), everything), layout);
+TEST_CASE("groups: the memory, SMs, links and SASS are apart") {
+  auto const groups = [](char const* request) {
+    return strata::group_metrics(resolve_metrics(expand_metrics(request), everything));
   };
-  auto all = groups("hbm+l1+flops+links", pass_layout::min_passes);
-  REQUIRE(all.size() == 3);
+  auto all = groups("hbm+l1+flops+links");
+  REQUIRE(all.size() == 4);
   CHECK(all[0].location == metric_location::memory);
-  CHECK(all[1].location == metric_location::device_wide);
-  CHECK(all[2].location == metric_location::sass);
+  CHECK(all[1].location == metric_location::sm);
+  CHECK(all[2].location == metric_location::device_wide);
+  CHECK(all[3].location == metric_location::sass);
+  CHECK(std::count(all[0].counters.begin(), all[0].counters.end(), "gpu__time_duration.sum") == 1);
   CHECK(std::count(all[0].counters.begin(), all[0].counters.end(),
                    "sm__warps_active.avg.peak_sustained") == 1);
 
-  all = groups("hbm+l1+flops+links", pass_layout::cheap_ranges_apart);
-  REQUIRE(all.size() == 4);
-  CHECK(all[1].location == metric_location::sm);
-  CHECK(std::count(all[0].counters.begin(), all[0].counters.end(), "gpu__time_duration.sum") == 1);
-
   // Constants and time go with what is there.
-  all = groups("achieved_occupancy", pass_layout::cheap_ranges_apart);
+  all = groups("achieved_occupancy");
   REQUIRE(all.size() == 1);
   CHECK(all[0].location == metric_location::sm);
-  all = groups("time_ns+pcie_read_bytes+nvlink_receive_bytes", pass_layout::min_passes);
+  all = groups("time_ns+pcie_read_bytes+nvlink_receive_bytes");
   REQUIRE(all.size() == 1);
   CHECK(all[0].location == metric_location::device_wide);
   // Links refuse constants, also their own: they are counted apart, and time with them.
-  all = groups("time_ns+links", pass_layout::min_passes);
+  all = groups("time_ns+links");
   REQUIRE(all.size() == 2);
   CHECK(all[0].location == metric_location::memory);
   CHECK(all[1].location == metric_location::device_wide);
   for (std::string const& each : all[1].counters) CHECK(each.find("peak") == std::string::npos);
-  all = groups("time_ns+flops", pass_layout::min_passes);
+  all = groups("time_ns+flops");
   REQUIRE(all.size() == 2);
   CHECK(all[0].location == metric_location::memory);
-  all = groups("flops+fp32_peak_per_cycle", pass_layout::min_passes);
+  all = groups("flops+fp32_peak_per_cycle");
   REQUIRE(all.size() == 2);
   CHECK(all[0].location == metric_location::memory);
-  all = groups("links+l2_peak_bytes_per_cycle", pass_layout::min_passes);
+  all = groups("links+l2_peak_bytes_per_cycle");
   CHECK(all.size() == 2);
-  all = groups("time_ns", pass_layout::min_passes);
+  all = groups("time_ns");
   REQUIRE(all.size() == 1);
   CHECK(all[0].counters == names{"gpu__time_duration.sum"});
-  CHECK(groups("", pass_layout::min_passes).empty());
+  CHECK(groups("").empty());
 }
 
 TEST_CASE("what instruments kernels stands alone, in every preset") {
-  for (pass_layout const layout : {pass_layout::min_passes, pass_layout::cheap_ranges_apart}) {
-    for (auto const& preset : strata::preset_list()) {
-      CAPTURE(preset.name);
-      metric_set const set = resolve_metrics(expand_metrics(preset.name), everything);
-      for (auto const& group : strata::group_metrics(set, layout)) {
-        bool const apart = group.location == metric_location::sass;
-        for (std::string const& name : group.counters)
-          CHECK(strata::instruments_kernels(name) == apart);
-      }
+  for (auto const& preset : strata::preset_list()) {
+    CAPTURE(preset.name);
+    metric_set const set = resolve_metrics(expand_metrics(preset.name), everything);
+    for (auto const& group : strata::group_metrics(set)) {
+      bool const apart = group.location == metric_location::sass;
+      for (std::string const& name : group.counters)
+        CHECK(strata::instruments_kernels(name) == apart);
     }
   }
 }

@@ -437,15 +437,10 @@ struct metric_set {
   }
 };
 
-/// Whether counters of the SMs and of L1 get passes of their own.
-enum class pass_layout : unsigned char {
-  min_passes,         ///< whatever fits together is counted together
-  cheap_ranges_apart  ///< memory counters apart from the SMs': one pass more, far cheaper ranges
-};
-
-/// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
+/// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. The SMs'
+/// are apart from the memory's, which takes one pass more and makes ranges far cheaper. GPU time
 /// and constants of the device join the cheapest, but never SASS, which may have to be left out.
-inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
+inline vec<metric_group> group_metrics(metric_set const& set) {
   using location = metric_location;
   vec<metric_group> groups;
   auto const find_group = [&groups](location wanted) -> metric_group* {
@@ -458,7 +453,6 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
   bool const has_cycles = names.contains(detail::tensor_cycles);
   for (location const where :
        {location::memory, location::sm, location::device_wide, location::sass}) {
-    bool const joins = where == location::sm && layout == pass_layout::min_passes;
     vec<std::string> conditional;
     for (std::string const& name : names) {
       if (location_of(name) != where) continue;
@@ -466,10 +460,8 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
         conditional.push_back(name);
         continue;
       }
-      location const destination =
-          joins && find_group(location::memory) != nullptr ? location::memory : where;
-      if (find_group(destination) == nullptr) groups.push_back({destination, {}});
-      find_group(destination)->counters.push_back(name);
+      if (find_group(where) == nullptr) groups.push_back({where, {}});
+      find_group(where)->counters.push_back(name);
     }
     for (std::string const& name : conditional)
       groups.push_back({where, vec<std::string>(1, name), true});

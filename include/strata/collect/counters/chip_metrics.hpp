@@ -20,18 +20,7 @@ struct metric_properties {
 /// The metrics of one chip by CUPTI's Profiler Host API, without a driver. Threads: one at a time.
 class chip_metrics {
  public:
-  /// Chips that the library knows, such as GH100.
-  static vec<std::string> chips(profiler_library const& library) {
-    vec<std::string> names;
-    cupti::profiler::supported_chips_params params;
-    if (!library.ok() || call(library.api.supported_chips, params) != cupti::result::success) {
-      return names;
-    }
-    for (std::size_t i = 0; i < params.count; ++i) names.emplace_back(params.names[i]);
-    return names;
-  }
-
-  /// Opens the chip with this name, exactly as chips() has it. With `images` passes are those of
+  /// Opens the chip with this name, exactly as CUPTI lists it. With `images` passes are those of
   /// the device (MIG, vGPU), not of the whole chip.
   /// Errors: unavailable without libcupti, bad_argument for an unknown chip.
   status open(profiler_library const& library, std::string chip, counter_images images = {}) {

@@ -517,7 +517,7 @@ struct pass_plan {
     add_unknown(set, problems);
     add_absent(request, set, problems);
     if (set.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
-    for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart))
+    for (metric_group const& group : group_metrics(set))
       host.configure_apart(group.counters, configs, problems);
     devices.adapt(configs, problems);
     return configs.empty() ? status{errc::not_supported, "counters: CUPTI refused every group"}
