@@ -39,11 +39,25 @@ void write_fitted(text_writer& out, console_table& table, table_options const& o
   table.write(out, options.color);
 }
 
+/// Positions of the rows that are in no step, without those below such a row, the longest first.
+vec<std::size_t> rows_outside_steps(vec<range_row> const& rows, step_amounts const& amounts) {
+  vec<std::size_t> outside;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (amounts.is_outside(i) && !amounts.is_outside(rows[i].parent)) outside.push_back(i);
+  auto const longest = [&rows](std::size_t i) {
+    return larger(rows[i].host_total_ns, rows[i].gpu_busy_ns);
+  };
+  outside.sort([&](std::size_t a, std::size_t b) {
+    return longest(a) != longest(b) ? longest(a) > longest(b) : a < b;
+  });
+  return outside;
+}
+
 /// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
 void write_outside_steps(text_writer& out, table_input const& input, table_options const& options) {
   constexpr std::size_t most = 10;
-  step_amounts const amounts(input.folded, input.steps);
-  vec<std::size_t> const outside = amounts.outside_steps();
+  vec<std::size_t> const outside =
+      rows_outside_steps(input.folded, step_amounts(input.folded, input.steps));
   if (outside.empty()) return;
   console_table table(all_of(outside_table_columns));
   for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {

@@ -62,6 +62,21 @@ struct range_attributes {
   }
 };
 
+/// An amount of one call of a range, of any type of number.
+template <double attribute_record::*Field>
+class declared_amount {
+ public:
+  template <class Number>
+  STRATA_DETAIL_HOST_DEVICE constexpr explicit declared_amount(Number amount) noexcept
+      : value_(static_cast<double>(amount)) {}
+  void apply(range_attributes& attributes) const noexcept {
+    attributes.set(attributes.record.*Field, value_);
+  }
+
+ private:
+  double value_;
+};
+
 /// Takes the arguments of a range that is compiled out: they are compiled, never evaluated.
 template <class... Arguments>
 STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {}
@@ -69,45 +84,18 @@ STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {
 }  // namespace detail
 
 /// The arithmetic of one call of a range. Units: operations; a fused multiply-add counts two.
-class [[nodiscard]] flops {
- public:
-  template <class Number>
-  STRATA_DETAIL_HOST_DEVICE constexpr explicit flops(Number operations) noexcept
-      : value_(static_cast<double>(operations)) {}
-  void apply(detail::range_attributes& attributes) const noexcept {
-    attributes.set(attributes.record.flops, value_);
-  }
-
- private:
-  double value_;
+class [[nodiscard]] flops : public detail::declared_amount<&attribute_record::flops> {
+  using declared_amount::declared_amount;
 };
 
 /// The memory traffic that a call of a range cannot avoid. Units: bytes, read and written.
-class [[nodiscard]] bytes {
- public:
-  template <class Number>
-  STRATA_DETAIL_HOST_DEVICE constexpr explicit bytes(Number count) noexcept
-      : value_(static_cast<double>(count)) {}
-  void apply(detail::range_attributes& attributes) const noexcept {
-    attributes.set(attributes.record.bytes, value_);
-  }
-
- private:
-  double value_;
+class [[nodiscard]] bytes : public detail::declared_amount<&attribute_record::bytes> {
+  using declared_amount::declared_amount;
 };
 
 /// The tokens that one call of a range processes.
-class [[nodiscard]] tokens {
- public:
-  template <class Number>
-  STRATA_DETAIL_HOST_DEVICE constexpr explicit tokens(Number count) noexcept
-      : value_(static_cast<double>(count)) {}
-  void apply(detail::range_attributes& attributes) const noexcept {
-    attributes.set(attributes.record.tokens, value_);
-  }
-
- private:
-  double value_;
+class [[nodiscard]] tokens : public detail::declared_amount<&attribute_record::tokens> {
+  using declared_amount::declared_amount;
 };
 
 /// The dimensions that one call works on, `shape(B, T, C)`: up to seven, each below 2^32.

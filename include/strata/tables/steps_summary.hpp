@@ -221,19 +221,6 @@ class step_amounts {
   bool is_outside(std::size_t i) const noexcept {
     return steps_.from_steps && rows_[i].host.count() > 0 && !inside_[i];
   }
-  /// Positions of the rows that are in no step, without those below such a row, the longest first.
-  vec<std::size_t> outside_steps() const {
-    vec<std::size_t> rows;
-    for (std::size_t i = 1; i < rows_.size(); ++i)
-      if (is_outside(i) && !is_outside(rows_[i].parent)) rows.push_back(i);
-    auto const longest = [this](std::size_t i) {
-      return larger(rows_[i].host_total_ns, rows_[i].gpu_busy_ns);
-    };
-    rows.sort([&](std::size_t a, std::size_t b) {
-      return longest(a) != longest(b) ? longest(a) > longest(b) : a < b;
-    });
-    return rows;
-  }
 
  private:
   static double part_of_stepping(std::int64_t beside, std::int64_t all) noexcept {

@@ -22,26 +22,29 @@ constexpr To narrow(From value) noexcept {
   return static_cast<To>(wide < most ? wide : most);
 }
 
+/// What a number of CUPTI's stands for in a list by these numbers; the first one for numbers
+/// beyond.
+template <class Kind, std::size_t Count, class Number>
+constexpr Kind of_number(Kind const (&kinds)[Count], Number number) noexcept {
+  auto const position = static_cast<std::size_t>(number);
+  return position < Count ? kinds[position] : kinds[0];
+}
+
+/// Arrays are memory of a device.
 inline strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
-  switch (kind) {
-    case cupti::copy_kind::host_to_device:
-    case cupti::copy_kind::host_to_array:
-      return strata::copy_kind::host_to_device;
-    case cupti::copy_kind::device_to_host:
-    case cupti::copy_kind::array_to_host:
-      return strata::copy_kind::device_to_host;
-    case cupti::copy_kind::array_to_array:
-    case cupti::copy_kind::array_to_device:
-    case cupti::copy_kind::device_to_array:
-    case cupti::copy_kind::device_to_device:
-      return strata::copy_kind::device_to_device;
-    case cupti::copy_kind::host_to_host:
-      return strata::copy_kind::host_to_host;
-    case cupti::copy_kind::peer_to_peer:
-      return strata::copy_kind::peer;
-    default:
-      return strata::copy_kind::unknown;
-  }
+  using to = strata::copy_kind;
+  constexpr to kinds[] = {to::unknown,
+                          to::host_to_device,
+                          to::device_to_host,
+                          to::host_to_device,
+                          to::device_to_host,
+                          to::device_to_device,
+                          to::device_to_device,
+                          to::device_to_device,
+                          to::device_to_device,
+                          to::host_to_host,
+                          to::peer};
+  return of_number(kinds, kind);
 }
 
 /// Whether a record is one half of a copy between devices that cannot reach each other's memory,
@@ -65,24 +68,10 @@ inline strata::copy_kind kind_of(cupti::peer_copy_record const& from) noexcept {
 }
 
 inline strata::memory_kind kind_of(cupti::memory_kind kind) noexcept {
-  switch (kind) {
-    case cupti::memory_kind::pageable:
-      return strata::memory_kind::pageable;
-    case cupti::memory_kind::pinned:
-      return strata::memory_kind::pinned;
-    case cupti::memory_kind::device:
-      return strata::memory_kind::device;
-    case cupti::memory_kind::array:
-      return strata::memory_kind::array;
-    case cupti::memory_kind::managed:
-      return strata::memory_kind::managed;
-    case cupti::memory_kind::device_static:
-      return strata::memory_kind::device_static;
-    case cupti::memory_kind::managed_static:
-      return strata::memory_kind::managed_static;
-    default:
-      return strata::memory_kind::unknown;
-  }
+  using to = strata::memory_kind;
+  constexpr to kinds[] = {to::unknown, to::pageable, to::pinned,        to::device,
+                          to::array,   to::managed,  to::device_static, to::managed_static};
+  return of_number(kinds, kind);
 }
 
 inline strata::migration_kind kind_of(cupti::unified_memory_kind kind) noexcept {
@@ -101,18 +90,9 @@ inline strata::migration_kind kind_of(cupti::unified_memory_kind kind) noexcept 
 }
 
 inline strata::synchronization_kind kind_of(cupti::synchronization_type type) noexcept {
-  switch (type) {
-    case cupti::synchronization_type::event_synchronize:
-      return strata::synchronization_kind::event;
-    case cupti::synchronization_type::stream_wait_event:
-      return strata::synchronization_kind::stream_wait_event;
-    case cupti::synchronization_type::stream_synchronize:
-      return strata::synchronization_kind::stream;
-    case cupti::synchronization_type::context_synchronize:
-      return strata::synchronization_kind::context;
-    default:
-      return strata::synchronization_kind::unknown;
-  }
+  using to = strata::synchronization_kind;
+  constexpr to kinds[] = {to::unknown, to::event, to::stream_wait_event, to::stream, to::context};
+  return of_number(kinds, type);
 }
 
 /// The numbers of kernels' names, by their address and text. Threads: one at a time.
