@@ -101,8 +101,7 @@ class session_reports final : public table_reports {
   report_input const& input_;
 };
 
-constexpr report_side all_reports{&session_reports::make, &range_table::help, true,
-                                  &live::attribute_samples};
+constexpr report_side all_reports{&session_reports::make, true, &live::attribute_samples};
 
 /// Lets the sessions of this program or library make all reports. It runs before main, before or
 /// after the implementation registers itself.

@@ -38,6 +38,18 @@ void for_each_csv_column(Look const& look) {
   in_file(strata::detail::counter_meanings, "counters.csv");
 }
 
+/// What the columns of the range table mean whose headers do not say it, a line each.
+std::string columns_help() {
+  std::string text = "\nColumns:\n";
+  std::string_view last;  // columns beside each other have one line
+  strata::detail::range_table::for_each_column([&](auto const& column) {
+    if (!column.legend.empty() && column.legend != last)
+      text.append("  ").append(column.legend).append("\n");
+    last = column.legend;
+  });
+  return text;
+}
+
 constexpr std::string_view any_text = "…";
 
 std::string in_lower_case(std::string_view text) {
@@ -106,8 +118,7 @@ class help_command final : public subcommand {
     std::string topic;
     for (std::string const& word : words_) topic += (topic.empty() ? "" : " ") + word;
     if (topic.empty()) {
-      std::string const keys = strata::detail::options_reader::help();
-      print("%s", (keys + strata::detail::range_table::help()).c_str());
+      print("%s", (strata::detail::options_reader::help() + columns_help()).c_str());
       return exit_code::fine;
     }
     wanted_ = plain_name(topic);

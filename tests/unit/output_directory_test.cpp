@@ -249,7 +249,7 @@ TEST_CASE("what trace.json leaves out is said on the console") {
   report_test::report_sample s = report_test::gpu_sample(12, 20);
   s.source.problems = {"An earlier problem."};
   strata::detail::report_side const* const usual = strata::detail::installed_reports();
-  strata::detail::report_side const cutting{&cut_reports::make, usual->help_on_columns, true};
+  strata::detail::report_side const cutting{&cut_reports::make, true};
   options wanted;
   wanted.out = here / "run";
   wanted.csv = wanted.json = false;

@@ -128,7 +128,6 @@ std::string text_of(Write write) {
 std::string console(report_input const& input) {
   table_options options;
   options.width = 400;
-  options.ascii = true;
   return text_of([&](detail::text_writer& out) { write_table(out, input, options); });
 }
 

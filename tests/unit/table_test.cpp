@@ -340,28 +340,6 @@ TEST_CASE("what the GPU did stands before what the host did") {
   CHECK(text.find("  kernels") < text.find("  host total"));
 }
 
-TEST_CASE("a terminal without UTF-8 has a table of the same width in ASCII") {
-  report_sample s = gpu_sample(12, 10);
-  s.folded[2].path = s.tree[2].path = "forward/\xC3\xA9ncoder \xE6\xB3\xA8";
-  s.kernels[1].short_name = std::string(200, 'k');
-  auto const written = [&s](bool ascii) {
-    return text_of([&](detail::text_writer& out) {
-      write_table(out, s.input(), {120, false, 60, ascii, true});
-    });
-  };
-  std::vector<std::string> const wide = lines(written(false)), plain = lines(written(true));
-  REQUIRE(plain.size() == wide.size());
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    CAPTURE(plain[i]);
-    CHECK(plain[i].size() == detail::display_width(wide[i]));
-    for (char const c : plain[i]) CHECK((c >= 0x20 && c < 0x7f));
-  }
-  CHECK(has(written(true), "  ?ncoder ??"));
-  CHECK(has(written(true), "\n-----"));
-  s.kernels[1].short_name = "kernel";
-  CHECK(has(written(true), "  ######"));
-}
-
 TEST_CASE("time in CUDA graphs is shown where the graphs were captured, and counts in the order") {
   report_sample s = gpu_sample(2, 2);
   CHECK_FALSE(has(table(s, 120), "in graphs"));

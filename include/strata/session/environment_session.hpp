@@ -86,9 +86,7 @@ class environment_session {
       for (std::string const& problem : problems) say(problem.c_str());
     }
     if (wanted.help) {
-      std::string text = options_reader::help();
-      if (report_side const* const side = installed_reports()) text += side->help_on_columns();
-      std::fputs(text.c_str(), stdout);
+      std::fputs(options_reader::help().c_str(), stdout);
       std::fflush(stdout);
       return false;
     }

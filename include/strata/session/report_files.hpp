@@ -145,7 +145,7 @@ class report_files {
   };
   static surroundings look_around(bool on_stdout = false) {
     bool const bars = is_terminal(on_stdout);  // what reads a pipe looks for columns
-    console_look const look{terminal_width(on_stdout), has_colors(on_stdout), !has_utf8(), bars};
+    console_look const look{terminal_width(on_stdout), has_colors(on_stdout), bars};
     return {look, spare_folder(), on_stdout};
   }
 
@@ -361,19 +361,6 @@ class report_files {
 
   static bool is_terminal(bool on_stdout) noexcept {
     return isatty(on_stdout ? STDOUT_FILENO : STDERR_FILENO) != 0;
-  }
-
-  /// Whether the environment does not name a locale of another encoding, as LC_ALL=C does.
-  static bool has_utf8() noexcept {
-    for (char const* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-      char const* const locale = variable(name);
-      if (locale == nullptr || *locale == '\0') continue;
-      for (char const* tail = locale; *tail != '\0'; ++tail)
-        if ((tail[0] | 0x20) == 'u' && (tail[1] | 0x20) == 't' && (tail[2] | 0x20) == 'f')
-          return true;
-      return false;
-    }
-    return true;
   }
 
   static int terminal_width(bool on_stdout) noexcept {

@@ -101,7 +101,6 @@ inline bool wants_files(options const& wanted) noexcept {
 struct console_look {
   int width = 120;     ///< columns of the terminal, 40 or more
   bool color = false;  ///< ANSI escapes
-  bool ascii = false;  ///< lines and bars of ASCII, and ? for letters that it lacks
   bool bars = false;   ///< beside shares: for a terminal, not for a pipe
 };
 
@@ -125,8 +124,6 @@ struct report_side {
   /// Makes what `wanted` asks for, as it is sorted there, and hands it to `use`.
   void (*make)(profile const& source, options const& wanted,
                callback<void(made_reports const&)> use);
-  /// The part of the help on the columns of the table.
-  std::string (*help_on_columns)();
   /// Whether it makes findings, page and traces too, rather than the table of ranges alone.
   bool has_analysis;
   /// Gives what was sampled to the ranges whose work ran meanwhile. Null: without the analysis.

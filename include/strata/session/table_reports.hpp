@@ -25,8 +25,7 @@ class table_reports : public made_reports {
   void write_table(text_writer& out, console_look const& look,
                    vec<std::string> const& problems) const override {
     constexpr std::size_t max_rows = 60;
-    strata::write_table(out, input_,
-                        {look.width, look.color, max_rows, look.ascii, look.bars, &problems});
+    strata::write_table(out, input_, {look.width, look.color, max_rows, look.bars, &problems});
   }
 
   static void make(profile const& source, options const& wanted,
@@ -56,7 +55,7 @@ class table_reports : public made_reports {
   table_input const& input_;
 };
 
-inline constexpr report_side tables_alone{&table_reports::make, &range_table::help, false};
+inline constexpr report_side tables_alone{&table_reports::make, false};
 
 /// Lets sessions make tables, unless the analysis has registered itself. Threads: before main.
 inline void install_tables() noexcept {

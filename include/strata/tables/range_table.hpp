@@ -135,18 +135,6 @@ class range_table {
     }
   }
 
-  /// A part of the help: what the columns mean whose headers do not say it, a line each.
-  static std::string help() {
-    std::string text = "\nColumns:\n";
-    std::string_view last;  // columns beside each other have one line
-    for (range_console_column const& known : range_console_columns) {
-      if (!known.shown.legend.empty() && known.shown.legend != last)
-        text += sentence("  ") << known.shown.legend << '\n';
-      last = known.shown.legend;
-    }
-    return text;
-  }
-
   /// Calls look(column) for each column, shown or not.
   template <class Look>
   static void for_each_column(Look const& look) {

@@ -11,7 +11,6 @@ struct table_options {
   int width = 120;            ///< columns of the terminal, 40 or more
   bool color = false;         ///< ANSI escapes
   std::size_t max_rows = 60;  ///< ranges shown, the most expensive; 0: all
-  bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
   bool bars = false;  ///< beside shares, where they have room: for a terminal, not for a pipe
   vec<std::string> const* problems = nullptr;  ///< that are shown; null: those of the profile
 };
@@ -177,55 +176,26 @@ inline void write_other_files(text_writer& out, table_input const& input, std::s
   if (!files.empty()) write_paragraph(out, "Beside the ranges: ", files, width, {}, false);
 }
 
-/// A text in ASCII, column by column.
-inline void write_ascii(text_writer& out, std::string_view text) {
-  for (std::size_t index = 0; index < text.size();) {
-    utf8_character const c = decode_utf8(text, index);
-    bool const bar = c.value >= 0x2588 && c.value <= 0x258f;
-    if (c.value < 0x80) {
-      out.put(text[index]);
-    } else {
-      out.repeat(c.value == 0x2500          ? "-"
-                 : c.value == 0x2026        ? "~"
-                 : bar && c.value <= 0x258c ? "#"
-                 : bar                      ? "-"
-                                            : "?",
-                 c.valid ? width_of(c.value) : 1);
-    }
-    index += c.length;
-  }
-}
-
-/// In UTF-8.
-inline void write_sections(text_writer& out, table_input const& input,
-                           table_options const& options) {
-  std::size_t const width = usable_width(options);
-  write_heading(out, input, options);
-  write_ranges(out, input, options);
-  if (!input.write_more_tables(out, options)) write_other_files(out, input, width);
-  out.put('\n');
-  for (std::string const& loss : loss_advice(input.source))
-    write_paragraph(out, "lost:    ", loss, width, console_warning, options.color);
-  for (std::string const& problem :
-       options.problems == nullptr ? input.source.problems : *options.problems)
-    write_paragraph(out, "problem: ", console_text(problem), width, console_warning, options.color);
-  bool const is_measured = input.source.cost.range_ns > 0.0;  // not in a recording that was cut
-  if (is_measured) write_paragraph(out, "cost:    ", cost_text(input.source), width, {}, false);
-}
-
 }  // namespace detail
 
 /// The report for a terminal: where and how long, the folded call tree with its cost, what was lost
 /// and how to keep it, what went wrong, what Strata itself cost; and what the reports' side adds.
 inline void write_table(detail::text_writer& out, table_input const& input,
                         table_options const& options = {}) {
-  if (!options.ascii) return detail::write_sections(out, input, options);
-  std::string text;
-  {
-    detail::text_writer wide(text);
-    detail::write_sections(wide, input, options);
-  }
-  detail::write_ascii(out, text);
+  std::size_t const width = detail::usable_width(options);
+  detail::write_heading(out, input, options);
+  detail::write_ranges(out, input, options);
+  if (!input.write_more_tables(out, options)) detail::write_other_files(out, input, width);
+  out.put('\n');
+  for (std::string const& loss : detail::loss_advice(input.source))
+    detail::write_paragraph(out, "lost:    ", loss, width, detail::console_warning, options.color);
+  for (std::string const& problem :
+       options.problems == nullptr ? input.source.problems : *options.problems)
+    detail::write_paragraph(out, "problem: ", detail::console_text(problem), width,
+                            detail::console_warning, options.color);
+  bool const is_measured = input.source.cost.range_ns > 0.0;  // not in a recording that was cut
+  if (is_measured)
+    detail::write_paragraph(out, "cost:    ", detail::cost_text(input.source), width, {}, false);
 }
 
 STRATA_END

@@ -158,21 +158,6 @@ TEST_CASE("formats") {
   CHECK(has(content(folder / "page/report.html"), "\"answer\":"));
 }
 
-TEST_CASE("LC_ALL=C: the table is ASCII") {
-  auto const has_others = [](texts const& more) {
-    texts environment = {"STRATA=host,formats=table"};
-    environment.insert(environment.end(), more.begin(), more.end());
-    ending const e = run({program("scenarios"), "return"}, environment);
-    CHECK(reports_in(e) == 1);
-    return std::any_of(e.err.begin(), e.err.end(), [](char c) { return c < 0 || c > 126; });
-  };
-  CHECK_FALSE(has_others({"LC_ALL=C", "LANG=en_US.UTF-8"}));
-  CHECK_FALSE(has_others({"LC_ALL=", "LC_CTYPE=POSIX"}));
-  CHECK(has_others({"LC_ALL=C.UTF-8"}));
-  CHECK(has_others({"LC_ALL=", "LC_CTYPE=", "LANG=de_DE.utf8"}));
-  CHECK(has_others({"LC_ALL=", "LC_CTYPE=", "LANG="}));
-}
-
 TEST_CASE("a directory that is there is left as it is") {
   work_folder const folder;
   std::string const wish = "host,formats=csv,out=" + folder / "out";
