@@ -182,7 +182,7 @@ TEST_CASE("declared work of a step is that of its own calls, without the first s
   tables.input().find_steps(tables.folded());
   std::string text;
   detail::text_writer out(text);
-  write_table(out, tables.input(), {200, false, 60, false, false});
+  write_table(out, tables.input(), {200, false, 60});
   out.flush();
   CAPTURE(text);
   CHECK(text.find("1,000  2,000  1,000,000") != std::string::npos);

@@ -19,7 +19,7 @@ namespace {
 std::string table(report_sample const& s, int width, std::size_t max_rows = 60,
                   bool color = false) {
   return text_of([&](detail::text_writer& out) {
-    write_table(out, s.input(), {width, color, max_rows, false, true});
+    write_table(out, s.input(), {width, color, max_rows, true});
   });
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("a pipe has no bars, and each line of the legend is of one column that
   report_sample const s = gpu_sample(2, 2);
   auto const written = [&s](bool bars) {
     return text_of([&](detail::text_writer& out) {
-      write_table(out, s.input(), {200, false, 60, false, bars});
+      write_table(out, s.input(), {200, false, 60, bars});
     });
   };
   CHECK(has(written(true), "\xE2\x96\x88"));
