@@ -87,8 +87,8 @@ struct options {
   std::string ceilings;
   /// The preloaded library of `strata run --library`, for the next command of an answer.
   std::string library;
-  bool help = false;          ///< print the keys, record nothing
-  std::string text;  ///< as given
+  bool help = false;  ///< print the keys, record nothing
+  std::string text;   ///< as given
 
   /// Reads `key[=value[+value...]],...`. Mistakes become sentences in `problems`.
 #if STRATA_ENABLED
