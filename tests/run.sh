@@ -7,8 +7,8 @@
 #                              Meson and make, and for other systems; beside unit, the pages in Chromium and Firefox, and
 #                              how the work of reports grows); the ring readers (what other people open traces with; 1.1 GB in build);
 #                              unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
-#                              tests those that make threads), and each fuzz target with the same inputs each time, where
-#                              clang has libFuzzer: what continuous integration runs
+#                              tests those that make threads), and under ASan+UBSan each fuzz target with the same inputs
+#                              each time: what continuous integration runs
 #   tests/run.sh --full        and the rings toolchains and readers, the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
@@ -84,7 +84,7 @@ missing() {
     have pkg-config || echo pkg-config
   fi
 }
-has_libfuzzer() { [ -f "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]; }
+has_sanitizers() { [ -f "$(clang++ -print-file-name="libclang_rt.asan-$(uname -m).a" 2>/dev/null)" ]; }
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
   if has_ring unit && [ $quick = 0 ]; then
     command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
@@ -95,7 +95,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   fi
   if [ $sanitize = 1 ]; then
     command -v clang++ >/dev/null 2>&1 || echo clang
-    has_libfuzzer || echo libclang-rt-dev
+    has_sanitizers || echo libclang-rt-dev
   fi
   if has_ring package || has_ring toolchains; then
     command -v clang++ >/dev/null 2>&1 || echo clang
@@ -311,14 +311,9 @@ else
 fi
 if [ $sanitize = 1 ]; then
   sanitizing=g++
-  if has_libfuzzer; then sanitizing=clang++; fi
-  configure asan --preset asan -DCMAKE_CXX_COMPILER=$sanitizing  # clang++ takes half of the time of g++
+  if has_sanitizers; then sanitizing=clang++; fi  # it takes half of the time of g++
+  configure asan --preset asan -DCMAKE_CXX_COMPILER=$sanitizing -DSTRATA_FUZZ_TIMES=$((full ? 5 : 1))
   configure tsan --preset tsan -DCMAKE_CXX_COMPILER=$sanitizing
-  # Optimised targets take as long to compile as they run here.
-  if has_libfuzzer; then
-    configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=$sanitizing -DCMAKE_CXX_FLAGS_DEBUG="-O0 -g1 -fno-omit-frame-pointer" \
-      -DSTRATA_FUZZ_TIMES=$((full ? 5 : 1))
-  fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
@@ -335,16 +330,14 @@ for number in "${!planned[@]}"; do
     (renice -n 19 -p "$BASHPID" >/dev/null; build "$next") &
     ahead=$!
   fi
-  case $name in
-    tsan)
-      at_once=$((jobs * 2))  # a program that ends beside other threads sleeps for a second, to see their races
-      # Some kernels randomise addresses further than TSan can follow.
-      echo 'int main() {}' >"$logs/probe.cpp"
-      if $sanitizing -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
-        if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
-      fi ;;
-    fuzz) at_once=$(find tests/fuzz/corpus -mindepth 1 -maxdepth 1 -type d | wc -l) ;;  # all targets
-  esac
+  if [ "$name" = tsan ]; then
+    at_once=$((jobs * 2))  # a program that ends beside other threads sleeps for a second, to see their races
+    # Some kernels randomise addresses further than TSan can follow.
+    echo 'int main() {}' >"$logs/probe.cpp"
+    if $sanitizing -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
+      if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
+    fi
+  fi
   check "$name"
   runner=()
 done
@@ -393,7 +386,7 @@ for build in builds:
         problems.append(f"{build}: no test results ({error})")
         total["failed"] += 1
         continue
-    expected_rings = {"asan": ["unit", "fake"], "tsan": ["unit", "fake"], "fuzz": ["fuzz"]}.get(build, rings.split(","))
+    expected_rings = {"asan": ["unit", "fake", "fuzz"], "tsan": ["unit", "fake"]}.get(build, rings.split(","))
     others = sorted({c[0].split(".")[0] for c in cases} - set(expected_rings))
     for ring in expected_rings + others:
         mine = [c for c in cases if c[0].split(".")[0] == ring]

@@ -100,3 +100,11 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {
   std::printf("%zu inputs\n", inputs);
   std::exit(0);
 }
+
+#if FUZZ_ALONE  // else libFuzzer has it
+int main(int count, char** words) {
+  (void)LLVMFuzzerInitialize(&count, &words);
+  std::fputs("without libFuzzer only same=COUNT is tried\n", stderr);
+  return 2;
+}
+#endif
