@@ -36,6 +36,13 @@ std::string words_of(account_part const& part) {
   return part.stall.empty() ? part.name : part.name + ": " + stall_name(part.stall);
 }
 
+/// The work that a finding explains: all of its kernels, also what its fix leaves of them.
+std::string work_of_finding(account_part const& part) {
+  bool const is_copies = part.name == to_string(limiter::copies);
+  return (is_copies ? "copies of finding " : "kernels of finding ") +
+         std::to_string(part.finding + 1);
+}
+
 /// What a list has of one name.
 struct listed_part {
   std::string name;
@@ -62,8 +69,7 @@ std::string list_of(report_input const& input, account_kind kind) {
   for (account_part const& part : input.account.parts) {
     if (part.kind != kind) continue;
     std::size_t const finding = kind == account_kind::explained ? part.finding : account_part::none;
-    std::string name =
-        finding == account_part::none ? words_of(part) : "finding " + std::to_string(finding + 1);
+    std::string name = finding == account_part::none ? words_of(part) : work_of_finding(part);
     auto const same = std::find_if(sums.begin(), sums.end(),
                                    [&](auto const& known) { return known.name == name; });
     if (same == sums.end())

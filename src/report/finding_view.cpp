@@ -65,14 +65,15 @@ std::string bottleneck_without(finding const& found) {
   return is_of_gpu ? "the host would be the bottleneck" : "the GPU would wait for something else";
 }
 
-/// " 5.80 ms of the cause's 18.0 ms stay, since ..."; empty where the step gets shorter by
-/// nearly all that the cause takes.
-std::string what_stays(finding_view const& view, double step_ns) {
+/// " The cause takes 18.0 ms; the step gains only 12.2 ms of it, since ..."; empty where the step
+/// gets shorter by nearly all that the cause takes.
+std::string what_stays(finding_view const& view, step_analysis const& steps) {
   constexpr double least = 0.05;  // of what it takes; chosen
   double const taken = view.found->taken_ns();
   double const stays = taken - view.gain_ns;
-  if (stays < least * taken || human_percent(stays, step_ns).empty()) return {};
-  return " " + time_text(stays) + " of the cause's " + time_text(taken) + " stay, since " +
+  if (stays < least * taken || human_percent(stays, steps.period_ns()).empty()) return {};
+  return " The cause takes " + time_text(taken) + "; the " + std::string(steps.whole()) +
+         " gains only " + time_text(view.gain_ns) + " of it, since " +
          bottleneck_without(*view.found) + ".";
 }
 
@@ -95,7 +96,7 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
   return "Without this cause, the " + whole + " would take " + time_text(found.predicted_step_ns) +
          share_text(view.gain_ns, step_ns, " shorter" + base) +
          (view.ends_other_waits ? ", since other idle time ends with it." : ".") +
-         what_stays(view, step_ns);
+         what_stays(view, steps);
 }
 
 /// What people call a value, by the columns of the files; empty where no column names it.

@@ -141,6 +141,12 @@ TEST_CASE("the account of each recording closes, and all of its outputs have its
   }
 }
 
+TEST_CASE("kernels of a finding, what the cause takes and what the step gains are told apart") {
+  std::string const text = sentences_of(answer(recording("gpt2-fused.strata")));
+  CHECK(text.find("kernels of finding 1 1.87 ms (851 us to gain)") != text.npos);
+  CHECK(text.find("The cause takes 1.71 ms; the step gains only 851 us of it") != text.npos);
+}
+
 TEST_CASE("the account of random programs closes") {
   std::size_t with_between = 0;
   std::size_t with_twice = 0;

@@ -1429,7 +1429,8 @@ TEST_CASE("a gain beyond the time of its cause says that other idle time ends wi
   steps.unrecorded_ns = 800.0 * us;
   CHECK(text(700) ==
         "Without this cause, the step would take 700 us (12.5 % shorter than 800 us unrecorded). "
-        "100 us of the cause's 200 us stay, since the GPU would wait for something else.");
+        "The cause takes 200 us; the step gains only 100 us of it, since the GPU would wait for "
+        "something else.");
   steps.unrecorded_ns = std::numeric_limits<double>::quiet_NaN();
   found.predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
   CHECK(detail::view_of(found, steps).prediction ==

@@ -806,8 +806,8 @@ TEST_CASE("what a cause takes beyond its gain is said, with what bounds the step
   found.predicted_step_ns = 7e5;
   found.ranges = {{"mlp", 1, 5e5, finding_part::kernels}};
   CHECK(detail::view_of(found, steps).prediction ==
-        "Without this cause, the step would take 700 us (30.0 % shorter). 200 us of the cause's "
-        "500 us stay, since the host would be the bottleneck.");
+        "Without this cause, the step would take 700 us (30.0 % shorter). The cause takes 500 us; "
+        "the step gains only 300 us of it, since the host would be the bottleneck.");
   found.ranges[0].cost_ns_per_step = 3e5;
   CHECK(detail::view_of(found, steps).prediction ==
         "Without this cause, the step would take 700 us (30.0 % shorter).");
