@@ -4,7 +4,7 @@
 # STRATA=... in the environment replaces the demo's own settings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-build=build/demo
+build=build  # the one that the documents make, so that the command strata is built once
 
 may_install=1
 passed_on=()
@@ -25,6 +25,12 @@ for argument in "$@"; do
   passed_on+=("$argument")
 done
 set -- "${passed_on[@]}"
+
+if nvidia-smi -L >/dev/null 2>&1; then
+  echo "There is a GPU: GPT-2 124M is profiled on it, where CMake finds a CUDA toolkit with cuBLAS."
+else
+  echo "There is no GPU here (nvidia-smi lists none): GPT-2 124M is profiled on the CPU, with host times alone."
+fi
 
 # --- tools ---
 missing=()
@@ -54,10 +60,10 @@ if ((may_install)) && ! has_cli11 && [[ $(id -u) == 0 ]] && command -v apt-get >
   fi
 fi
 
-# The command strata of this version, where there is one: of this demo, of a build as the documents make it, or installed.
+# The command strata of this version, where there is one: built here, or installed.
 version=$(sed -n 's/^#define STRATA_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' include/strata/version.hpp | paste -sd.)
 find_strata() {
-  for candidate in "$build/tools/strata" build/tools/strata "$(command -v strata)"; do
+  for candidate in "$build/tools/strata" "$(command -v strata)"; do
     [[ -x $candidate && $("$candidate" --version 2>/dev/null) == "strata $version" ]] && echo "$candidate" && return
   done
   return 0
@@ -74,7 +80,7 @@ fi
 if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
   export CMAKE_GENERATOR=Ninja
 fi
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_EXAMPLES=ON -DSTRATA_BUILD_BENCHMARKS=OFF
+cmake -S . -B "$build" -DSTRATA_BUILD_EXAMPLES=ON
 cmake --build "$build" --target gpt2 --parallel "$(nproc)"
 gpt2=$build/examples/gpt2/gpt2
 
@@ -99,7 +105,7 @@ command=${strata:-$build/tools/strata}
 make_command="cmake -S . -B $build -DSTRATA_BUILD_TOOLS=ON && cmake --build $build --target strata_command -j2  # 3 minutes of a core"
 for implementation in "${implementations[@]}"; do
   name=${implementation:-gpt2}
-  settings=trace,skip=1,formats=table+csv+json+trace+html,out=strata-out/$name
+  settings=trace,skip=1,formats=table+csv+json+trace+html+recording,out=strata-out/$name
   steps=()
   case $name in
     cpu) settings+=,counters=cpu ;;
@@ -120,27 +126,41 @@ if [[ -z ${STRATA:-} ]]; then  # else the program has said where they are
   [[ -z $files ]] || printf '\nFiles written:\n%s\n' "$(sed 's/^/  /' <<<"$files")"
 fi
 
-recorded() { find strata-out -path "strata-out/$1*/profile.json" -newer "$start" -print -quit 2>/dev/null || true; }
-eager=$(recorded eager) fused=$(recorded fused)
+# The command is made once, before the first line that names it.
+say_how_to_make() {
+  [[ $strata || ${said:-} ]] || echo "  $make_command"
+  said=1
+}
+
+recorded() { find strata-out -path "strata-out/$1*/$2" -newer "$start" -print -quit 2>/dev/null || true; }
+eager=$(recorded eager profile.json) fused=$(recorded fused profile.json)
 if [[ -z ${STRATA:-} && $eager && $fused ]]; then
   page=$(dirname "$fused")/compare.html
   printf '\nEager against fused, as a page in %s:\n' "$page"
   if [[ $strata ]] || { has_cli11 && cmake --build "$build" --target strata_command --parallel "$(nproc)" >"$start.log" 2>&1; }; then
+    strata=$command
     "$command" compare --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
   else
     ! has_cli11 || tail -n 5 "$start.log" >&2
-    echo "  $make_command"
+    say_how_to_make
     echo "  $command compare --html $page $eager $fused"
   fi
 fi
 
 if [[ ${implementations[*]} == cpu ]]; then
   echo
-  echo "There is no GPU here. The reports of the same program on an H200, eager and fused, from recordings in examples/report:"
-  [[ $strata ]] || echo "  $make_command"
+  echo "The reports of the same program on an H200, eager and fused, from recordings in examples/report:"
+  say_how_to_make
   for name in eager fused; do
     echo "  $command report examples/report/gpt2-$name.strata --out strata-out/h200-$name"
   done
   echo "Eager against fused, 20 steps of each on an H200:"
-  echo "  $command compare --html build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
+  echo "  $command compare --html $build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
+fi
+
+recording=$(recorded "${implementations[0]}" profile.strata)
+if [[ -z ${STRATA:-} && $recording ]]; then
+  printf '\nThe recording of this run, explained:\n'
+  say_how_to_make
+  echo "  $command explain $recording"
 fi

@@ -25,16 +25,17 @@ shutil.copy(root / "examples/demo.sh", here / "examples")
 (here / "include/strata").mkdir(parents=True)
 shutil.copy(root / "include/strata/version.hpp", here / "include/strata")
 stubs = here / "stubs"
-gpt2 = "build/demo/examples/gpt2/gpt2"
+gpt2 = "build/examples/gpt2/gpt2"
 script(stubs / "cmake", f"""
 case "$*" in *strata_command*) echo "no rule to make target" >&2; exit 1 ;; esac
 mkdir -p {os.path.dirname(gpt2)}
 printf '#!/bin/sh\\n%s\\n' 'case "$*" in *--list*) echo $IMPLEMENTATIONS; exit ;; esac
-out=strata-out/$2; mkdir -p $out; sleep 0.02; echo > $out/profile.json' > {gpt2}
+out=strata-out/$2; mkdir -p $out; sleep 0.02; echo > $out/profile.json; echo > $out/profile.strata' > {gpt2}
 sed -i 's/echo .IMPLEMENTATIONS/printf "%s\\\\n" $IMPLEMENTATIONS/' {gpt2}
 chmod +x {gpt2}
 """)
 script(stubs / "id", "echo 0\n")
+script(stubs / "nvidia-smi", 'case "$IMPLEMENTATIONS" in *fused*) ;; *) exit 9 ;; esac\n')
 script(stubs / "no-cli11", "exit 1\n")
 script(stubs / "apt-get", "case $1 in update) exit 0 ;; esac; echo Reading >&2; echo 'E: Unable to locate package libcli11-dev' >&2; exit 100\n")
 
@@ -51,8 +52,13 @@ def demo(implementations, *words):
 on_cpu = demo("cpu")
 that("libcli11-dev was not installed: E: Unable to locate package libcli11-dev" in on_cpu.stderr, f"a failed install is silent: {on_cpu.stderr}")
 that("minute to compile" in on_cpu.stdout.split("STRATA=")[0], "it does not say first how long it takes")
+that(on_cpu.stdout.startswith("There is no GPU here"), f"the first line does not say that there is no GPU: {on_cpu.stdout}")
 that("libcli11-dev" not in demo("cpu", "--no-install").stdout, "--no-install installs")
 on_gpu = demo("fused eager cpu", "--no-install")
+that(on_gpu.stdout.startswith("There is a GPU"), f"the first line does not say that there is a GPU: {on_gpu.stdout}")
+for done, name in ((on_cpu, "cpu"), (on_gpu, "fused")):
+    that(done.stdout.endswith(f"  build/tools/strata explain strata-out/{name}/profile.strata\n"), f"the demo does not end with its recording: {done.stdout}")
+    that(done.stdout.count("--target strata_command") == 1, f"how to make the command is not said once: {done.stdout}")
 script(stubs / "apt-get", "exit 0\n")
 that("not installed" not in demo("cpu").stderr, "an install that went well is said to have failed")
 
@@ -68,19 +74,21 @@ for place, said, is_used in (("build/tools/strata", version, True), ("build/tool
 
 # What they print to be run, in the sources: with the command of this build, and folders of this test.
 printed = sorted({line.strip() for line in (on_cpu.stdout + on_gpu.stdout).splitlines() if re.match(r"  (cmake|build/)", line)})
-that(len(printed) == 5, f"the printed commands: {printed}")
+that(len(printed) == 7, f"the printed commands: {printed}")
 if not strata.exists():
     print("LEFT OUT: commands of strata, which was not built")
 for place in ("strata-out/eager", "strata-out/fused"):  # as the demo would leave them
     name = os.path.basename(place)
     shutil.copy(root / f"examples/compare/gpt2-{name}.json", here / place / "profile.json")
+for name in ("cpu", "fused"):
+    shutil.copy(root / "examples/report/gpt2-fused.strata", here / f"strata-out/{name}/profile.strata")
 for line in printed:
     if line.startswith("cmake"):
         continue
     words = line.split()
     places = [str(root / word) if word.startswith("examples/") else word for word in words[1:]]
-    if words[0] != "build/demo/tools/strata" or not strata.exists():
-        that(words[0] == "build/demo/tools/strata", f"a command of nothing that is built: {line}")
+    if words[0] != "build/tools/strata" or not strata.exists():
+        that(words[0] == "build/tools/strata", f"a command of nothing that is built: {line}")
         continue
     (here / "build").mkdir(exist_ok=True)
     done = subprocess.run([str(strata), *places], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
