@@ -78,11 +78,14 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// Without marks of Markdown: a link is its words.
+/// Without marks of Markdown: a link is its words. The * of `block[*]`, or by itself, is none.
 std::string plain(std::string_view text) {
   std::string made;
+  bool is_code = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     char const c = text[i];
+    is_code = is_code != (c == '`');
+    bool const is_alone = text.substr(i > 0 ? i - 1 : 0, 3) == " * ";
     std::size_t const close = c == '[' ? text.find(']', i) : text.npos;
     if (close != text.npos && text.substr(close, 2) == "](") {
       std::size_t const end = text.find(')', close);
@@ -93,7 +96,8 @@ std::string plain(std::string_view text) {
       }
     }
     bool const is_blank = c == ' ' && !made.empty() && made.back() == ' ';
-    if (c != '`' && c != '*' && !is_blank) made += c;
+    bool const is_mark = c == '`' || (c == '*' && !is_code && !is_alone);
+    if (!is_mark && !is_blank) made += c;
   }
   return std::string(trimmed(made));
 }
@@ -358,6 +362,40 @@ void add_entries(strata_documents::document const& from, std::vector<explained_e
   }
 }
 
+/// Whether a title or a code is the name of a file that a run writes.
+bool is_file_name(std::string_view text) {
+  constexpr std::string_view ends[] = {".csv", ".json", ".json.gz", ".html", ".prom", ".strata"};
+  return text.find(' ') == text.npos &&
+         std::any_of(std::begin(ends), std::end(ends), [text](std::string_view end) {
+           return text.size() > end.size() && strata::detail::ends_with(text, end);
+         });
+}
+
+/// The first paragraph of a section, in one line.
+std::string first_paragraph(std::string_view section) {
+  std::string text;
+  for (std::string_view const line : lines_of(section)) {
+    if (line.empty() && !text.empty()) break;
+    text.append(text.empty() ? "" : " ").append(trimmed(line));
+  }
+  return text;
+}
+
+void add_files(strata_documents::document const& from, std::vector<explained_file>& files) {
+  for (auto const& [title, section] : sections_of(from.text)) {
+    if (!is_file_name(title)) continue;
+    std::string const about = first_paragraph(section);
+    explained_file file{{std::string(title)}, from.name, plain(about), {}};
+    for (std::string const& code : codes_in(about))
+      if (is_file_name(code) && code != title) file.names.push_back(code);
+    auto const add = [&](std::vector<std::string> const& names, std::string const& meaning) {
+      file.parts.push_back({names, std::string(member), from.name, meaning});
+    };
+    for (std::string const& item : items_of(section)) for_each_definition(item, add);
+    files.push_back(std::move(file));
+  }
+}
+
 /// The members that a schema describes, and those of its parts.
 void add_members(std::string_view document, nlohmann::json const& schema,
                  std::vector<explained_entry>& entries) {
@@ -398,6 +436,16 @@ std::vector<explained_entry> const& documented_entries() {
     return all;
   }();
   return entries;
+}
+
+std::vector<explained_file> const& documented_files() {
+  static std::vector<explained_file> const files = [] {
+    std::vector<explained_file> all;
+    for (strata_documents::document const& each : strata_documents::all)
+      if (!is_schema(each) && each.name != messages_document) add_files(each, all);
+    return all;
+  }();
+  return files;
 }
 
 }  // namespace tools

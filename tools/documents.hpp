@@ -21,6 +21,14 @@ struct explained_entry {
   std::string meaning;  ///< may be empty
 };
 
+/// A file that a run writes: what its section says, and each column or member of it.
+struct explained_file {
+  std::vector<std::string> names;  ///< its own, and those of files with the same columns
+  std::string_view document;
+  std::string meaning;
+  std::vector<explained_entry> parts;
+};
+
 /// Whether the build put the documents into the command. Without them there are neither messages
 /// nor entries.
 bool has_documents() noexcept;
@@ -30,6 +38,9 @@ std::vector<explained_message> const& documented_messages();
 inline constexpr std::string_view member = "member";
 /// What the other references explain.
 std::vector<explained_entry> const& documented_entries();
+
+/// The files that have a section of their own.
+std::vector<explained_file> const& documented_files();
 
 }  // namespace tools
 

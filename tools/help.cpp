@@ -107,12 +107,13 @@ class help_command final : public subcommand {
            "  strata help hbm_bytes\n"
            "  strata help launch-bound\n"
            "  strata help short scoreboard\n"
+           "  strata help ranges.csv\n"
            "  strata help 'no NVIDIA driver'";
   }
   void declare(arguments& takes) override {
     takes.rest("TOPIC", words_, 0,
-               "a word of the outputs: a key, command, column, metric, preset, stall, limiter, "
-               "finding or message");
+               "a word of the outputs: a key, command, column, file, metric, preset, stall, "
+               "limiter, finding or message");
   }
   exit_code run() override {
     std::string topic;
@@ -125,6 +126,7 @@ class help_command final : public subcommand {
     explain_key();
     if (topic.find(' ') == topic.npos && topic.find('=') != topic.npos) explain_text(topic);
     explain_command();
+    explain_file(topic);
     explain_column();
     explain_csv_column();
     explain_metric(wanted_);
@@ -144,7 +146,8 @@ class help_command final : public subcommand {
                     "documents: docs/reference/command.md says how to build it with them");
     return refuse(
         name(), topic,
-        "it is no key, column, metric, preset, stall, limiter, finding or message" + meant(topic) +
+        "it is no key, column, file, metric, preset, stall, limiter, finding or message" +
+            meant(topic) +
             " strata help lists the keys and columns, strata metrics what can be counted, "
             "docs/reference/files.md all columns");
   }
@@ -177,6 +180,8 @@ class help_command final : public subcommand {
       for_each_csv_column([&](auto const& column, char const*) { words.consider(column.key); });
       for (explained_entry const& entry : documented_entries())
         for (std::string_view const name : entry.names) words.consider(name);
+      for (explained_file const& file : documented_files())
+        for (std::string_view const name : file.names) words.consider(name);
       for (explained_words const& row : output_words)
         for (std::string_view const name : row.names) words.consider(name);
       best = words.best(1);
@@ -254,6 +259,18 @@ class help_command final : public subcommand {
       if (is_wanted(command->name()) || is_wanted(std::string("strata ") + command->name()))
         say(std::string("strata ") + command->name() + ": " + command->about() +
             "; --help has more");
+  }
+
+  /// A file that a run writes, with its columns or members.
+  void explain_file(std::string_view path) {
+    std::string_view const wanted = path.substr(path.rfind('/') + 1);
+    for (explained_file const& file : documented_files()) {
+      if (std::find(file.names.begin(), file.names.end(), wanted) == file.names.end()) continue;
+      std::string text = "file " + file.names.front() + ": " + file.meaning;
+      for (explained_entry const& part : file.parts)
+        text += "\n  " + joined(part.names) + (part.meaning.empty() ? "" : ": " + part.meaning);
+      say(text + "\n  " + std::string(file.document));
+    }
   }
 
   /// A column of the console: by the line below its table, or by its metric.

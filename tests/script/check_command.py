@@ -359,7 +359,14 @@ for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue")
 for text in ("every=2", "STRATA=skip=3,every=2"):
     that("STRATA=every=N  " in ran(0, "help", text).stdout, f"help {text}")
 that("counters=hbm: traffic" in ran(0, "help", "STRATA=trace,counters=hbm+hbm_bytes").stdout, "help of what is counted")
-that("it is no key, column, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
+for topic, words in (("ranges.csv", "\n  gpu_busy_ns: time in which a kernel or copy of the range ran"), ("profile.json", "\n  kernels: "), ("findings.json", "\n  account: what the"),
+                     ("strata-out/cpu_counters.csv", "file counters.csv: There is one row"), ("trace.json", "file trace.json.gz: "), ("report.html", "file report.html: "),
+                     ("profile.strata", "file profile.strata: "), ("kernels.csv", "\n  path_id: "), ("memory.csv", "\n  address: "), ("spans.csv", "\n  domain: ")):
+    that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")
+for topic, words in (("MBU", "MBU, MFU: "), ("MFU", "MBU, MFU: "), ("issue", "issue: the slots in which schedulers issue")):
+    told = ran(0, "help", topic).stdout
+    that(words in told and "Beside the ranges" not in told, f"help {topic}: {told}")
+that("it is no key, column, file, metric, preset, stall, limiter, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
 for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes"),
                    ("limitr", "limiter"), ("hbm_of_peek", "hbm_of_peak"), ("cpu_ipz", "cpu_ipc"),
                    ("host totl", "host total"), ("explan", "explain")):
