@@ -11,21 +11,32 @@ const timesKnown = (value, factor) => none(value) ? null : factor * value;
 const secondsOf = row => firstKnown(metric(row, "timed_gpu_seconds"),
   timesKnown(metric(row, "time_ns"), 1e-9));
 
-/** Bytes with their rate and its share of a peak: all three of one count. */
-function traffic(row, amount, peak) {
+/** The use of each unit of a range, by its place: a part of the unit's peak. */
+const unitUses = new Map(answer.limits.filter(limit => limit.use)
+  .map(limit => [limit.range, new Map(limit.use.map(({unit: name, part}) => [name, part]))]));
+
+/**
+ * Bytes and their rate, and the use of their unit: where units were not counted, the share that
+ * the rate has of a peak. L2 can be nearer to its peak than its bytes are.
+ */
+function traffic(row, name, amount, peak) {
   const seconds = secondsOf(row);
   const perSecond = none(amount) || !(seconds > 0) ? null : amount / seconds;
   const most = metric(row, peak);
+  const used = unitUses.get(row.place);
+  if (used && used.has(name)) return {amount, perSecond, share: 100 * used.get(name)};
   const share = none(perSecond) || !(most > 0) ? null : 100 * perSecond / most;
   return {amount, perSecond, share};
 }
 
-const level1Traffic = row => traffic(row, level1Bytes(row),
+const level1Traffic = row => traffic(row, "L1", level1Bytes(row),
   metricAt.has("l1_data_bytes") ? "l1_peak_bytes_per_second" : "none");
-const sharedTraffic = row => traffic(row,
+const sharedTraffic = row => traffic(row, "shared memory",
   timesKnown(metric(row, "shared_wavefronts"), wavefrontBytes), "l1_peak_bytes_per_second");
-const level2Traffic = row => traffic(row, metric(row, "l2_bytes"), "l2_peak_bytes_per_second");
-const deviceTraffic = row => traffic(row, metric(row, "hbm_bytes"), "hbm_peak_bytes_per_second");
+const level2Traffic = row =>
+  traffic(row, "L2", metric(row, "l2_bytes"), "l2_peak_bytes_per_second");
+const deviceTraffic = row =>
+  traffic(row, memoryName, metric(row, "hbm_bytes"), "hbm_peak_bytes_per_second");
 
 const withValue = lines => lines.filter(([, value]) => !none(value) && value !== "");
 
@@ -36,11 +47,11 @@ function memoryBoxes(row) {
   const hits = firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate"));
   const conflicts = value("shared_bank_conflicts");
   const boxes = [
-    {id: "global", name: "Global", level: 0, from: 0, to: 1, lines: [
+    {id: "global", name: "Global accesses", level: 0, from: 0, to: 1, lines: [
       ["sectors a load", none(sectors) ? null : digits(sectors)],
     ]},
-    {id: "local", name: "Local", level: 0, from: 1, to: 2, lines: []},
-    {id: "asked", name: "Shared", level: 0, from: 2, to: 3, lines: [
+    {id: "local", name: "Local accesses", level: 0, from: 1, to: 2, lines: []},
+    {id: "asked", name: "Shared accesses", level: 0, from: 2, to: 3, lines: [
       ["conflicts", none(conflicts) ? null : count(conflicts)],
     ]},
     {id: "l1", name: "L1", level: 1, from: 0, to: 2, use: level1Traffic(row), lines: [
@@ -94,6 +105,9 @@ function linkUse(row, key) {
 const isCountedLink = item =>
   [item.inwards, item.outwards, item.both].some(amount => !none(amount));
 
+/** Whether a box has more to show than its name. */
+const hasNumbers = ({lines, use}) => lines.length > 0 || Boolean(use && !none(use.amount));
+
 /** The colour of a use in per cent: the stronger the nearer to its peak. */
 function usePaint(share) {
   if (none(share)) return "var(--rest)";
@@ -111,7 +125,8 @@ class MemoryChart {
     const counted = links.filter(isCountedLink);
     const linked = new Set(counted.flatMap(item => [item.from, item.to]));
     const always = new Set(["global", "l1", "l2", "hbm"]);
-    this.boxes = memoryBoxes(row).filter(box => linked.has(box.id) || always.has(box.id));
+    this.boxes = memoryBoxes(row)
+      .filter(box => linked.has(box.id) || always.has(box.id) || hasNumbers(box));
     const has = id => this.boxes.some(box => box.id === id);
     this.links = links.filter(item => has(item.from) && has(item.to));
     this.long = this.isUpright ? 108 : Math.min(150, width * 0.14);  // of a box, along the path
@@ -152,8 +167,7 @@ class MemoryChart {
     if (!none(use.amount)) lines.unshift(["", bytes(use.amount)]);
     if (!none(use.perSecond)) lines.push(["", rate("B/s")(use.perSecond)]);
     if (!none(use.share)) {
-      const peak = percent(use.share) + " of peak";
-      lines.push(["", textWidth(peak + " B/s") < place.width - 6 ? peak + " B/s" : peak]);
+      lines.push(["", percent(use.share) + " of peak"]);
     }
     const top = place.y + Math.max(17, (place.height - 16 * lines.length) / 2 - 2);
     this.svg.append(
@@ -261,6 +275,7 @@ function memoryTable(row) {
     column("Towards the SM", "inwards", "What is read over a link"),
     column("Away from it", "outwards", "What is written over a link"),
     column("Rate", "rate", "Bytes a second", "Bytes / GPU time of the range while it was counted"),
-    column("% of peak", "share", "Part of what the level or the link can move", "Rate / peak"),
+    column("% of peak", "share", "Use of the level's unit; of a link, part of what it can move",
+      "Limits of findings.json; where units were not counted, rate / peak"),
   ], [...boxes, ...links]);
 }

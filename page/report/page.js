@@ -82,5 +82,5 @@ function followLink() {
     history.replaceState(null, "", addressOf(chosen));
   }
 }
-followLink();
+if (location.hash) followLink();  // else the longest range is shown
 addEventListener("hashchange", followLink);

@@ -1,9 +1,6 @@
 "use strict";
 // How near the units of the GPU are to their peaks in one range, and what its warps wait for.
 
-const unitUses = new Map(answer.limits.filter(limit => limit.use)
-  .map(limit => [limit.range, limit.use]));
-
 /** From this per cent on a unit limits a range. */
 const limitingUse = 60;
 
@@ -25,7 +22,7 @@ const countedUses = [
 function unitsOf(row) {
   const counted = unitUses.get(row.place);
   const units = counted
-    ? counted.map(({unit: name, part}) => ({name, use: 100 * part}))
+    ? [...counted].map(([name, part]) => ({name, use: 100 * part}))
     : countedUses.map(([name, use]) => ({name, use: use(row)}));
   const about = counted
     ? aboutFigure("Part of the unit's sustained peak", "Its time at that peak / GPU time",

@@ -29,11 +29,16 @@ const metrics = Object.keys(counted).map(key => ({key, unit: "", level: "gpu", m
 const view = {...data.views[0], metrics, counted: data.views[0].rows.map(() =>
   Object.values(counted))};
 
-const page = load(
-  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
-    "report/sources.js", "report/shares.js", "report/memory_chart.js", "report/unit_bars.js"],
-  ["folded", "memoryBoxes", "memoryLinks", "isCountedLink", "usePaint", "unitsOf", "stallsOf"],
-  {...data, views: [view]});
+// Of another range, its units: L2 is nearer to its peak than its bytes are.
+const limits = [...data.answer.limits,
+  {range: 4, limiter: "latency", kind: "latency", use: [{unit: "L2", part: 0.4}]}];
+const answer = {...data.answer, limits};
+const scripts = ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+  "report/sources.js", "report/shares.js", "report/memory_chart.js", "report/unit_bars.js"];
+const page = load(scripts,
+  ["folded", "memoryBoxes", "memoryLinks", "isCountedLink", "usePaint", "unitsOf", "stallsOf",
+    "hasNumbers"],
+  {...data, answer, views: [view]});
 const row = page.folded.rows[3];
 const box = id => page.memoryBoxes(row).find(item => item.id === id);
 const link = (from, to) => page.memoryLinks(row).find(item => item.from === from && item.to === to);
@@ -42,6 +47,21 @@ test("bytes, rate and share of the peak of a box are of one count", () => {
   const {amount, perSecond, share} = box("l1").use;
   assert.deepStrictEqual([amount, perSecond, share], [3e6, 1.5e12, 25]);
   assert.ok(Math.abs(box("hbm").use.share - 50) < 1e-9);
+});
+
+test("the share of a box is the use of its unit, as the bars of units have it", () => {
+  const limited = page.folded.rows[4];
+  const l2 = page.memoryBoxes(limited).find(item => item.id === "l2");
+  assert.strictEqual(l2.use.share, 40);
+  assert.strictEqual(l2.use.amount, 1e6);
+  const [bar] = page.unitsOf(limited);
+  assert.deepStrictEqual([bar.name, bar.use], ["L2", 40]);
+});
+
+test("a box with numbers is shown, also where no link to it was counted", () => {
+  assert.ok(page.hasNumbers(box("shared")));
+  assert.ok(page.hasNumbers(box("asked")));
+  assert.ok(!page.hasNumbers(box("host")));
 });
 
 test("shared memory moves 128 bytes a wavefront, beside the peak of L1's data path", () => {

@@ -704,6 +704,7 @@ class Page:
         if not self.has("#range-chosen"):
             return
         self.expect(self.run("tellingPlaces().has(longestRange().place) || !tellingPlaces().size"), "the range that is shown first has nothing to show")
+        self.expect(self.run("isChosen || chosen === longestRange().place"), "the range that is shown first is not the longest")
         for value in self.run("[...document.getElementById('range-chosen').options].map(o => o.value).slice(0, 6)"):
             self.choose("#range-chosen", value)
             self.expect(self.run("chosen") == int(value), "the choice of a range")
