@@ -11,12 +11,14 @@
 #include "answer_text.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,45 @@ std::uint64_t fewest_counting_steps(std::string_view request) {
   return std::max<std::uint64_t>(1, sum);
 }
 
+/// A command whose option for the number of steps is raised.
+struct raised_steps {
+  std::string command;
+  std::string option;  ///< "--steps 13"; empty where the command has none
+};
+
+/// Raises a number that is all of a text. Returns: whether it is one.
+bool raise_number(std::string& text, std::uint64_t more) {
+  std::uint64_t number = 0;
+  char const* const end = text.data() + text.size();
+  auto const [last, failed] = std::from_chars(text.data(), end, number);
+  if (text.empty() || last != end || failed != std::errc()) return false;
+  text = std::to_string(number + more);
+  return true;
+}
+
+/// Raises "--steps 4" or "--steps=4". Other names say less surely what they count.
+raised_steps with_more_steps(std::string_view command, std::uint64_t more) {
+  constexpr std::string_view names[] = {"--steps", "--max-steps", "--num-steps", "--iterations",
+                                        "--iters"};
+  raised_steps made;
+  std::string name;  // of an option whose value is the next word
+  for (std::string_view rest = command; !rest.empty();) {
+    std::string word = take_word(rest);
+    std::string const option = std::exchange(name, word.substr(0, word.find('=')));
+    std::string value = word.substr(std::min(name.size() + 1, word.size()));
+    auto const is_known = [&](std::string const& text) {
+      return made.option.empty() &&
+             std::find(std::begin(names), std::end(names), text) != std::end(names);
+    };
+    if (is_known(option) && raise_number(word, more))
+      made.option = option + " " + word;
+    else if (is_known(name) && raise_number(value, more))
+      made.option = word = name + "=" + value;
+    made.command += (made.command.empty() ? "" : " ") + shell_word(word);
+  }
+  return made;
+}
+
 class command_maker {
  public:
   explicit command_maker(report_input const& input) : in_(input) {
@@ -66,7 +107,7 @@ class command_maker {
 
   next_command make() {
     find_what_tells();
-    std::string const program = program_words(in_.source.environment.command);
+    std::string program = program_words(in_.source.environment.command);
     std::string const step = step_words();
     std::string const memory = memory_words();
     next_command made;
@@ -77,7 +118,7 @@ class command_maker {
       made.text = "ncu --set full --kernel-name " + shell_word(shown_line(kernel_)) + " " + program;
       return made;
     }
-    fit_steps(step);
+    fit_steps(step, program);
     made.first = first_;
     // strata run is for programs with and without Strata in them.
     made.text = environment_;
@@ -151,8 +192,8 @@ class command_maker {
     return std::max(last, recorded + others + std::uint64_t{before_.warmup} * before_.repeat);
   }
   /// Where the program had too few steps for what is to be counted: with fewer timed ones that is
-  /// enough, or the program has to run more.
-  void fit_steps(std::string const& step) {
+  /// enough, or the program has to run more, by its own option where it has one that is known.
+  void fit_steps(std::string const& step, std::string& program) {
     if (keys_.empty() || !tells_) return;
     std::uint64_t const known = steps_of_program(step);
     std::uint64_t const windows = std::max<std::uint64_t>(1, before_.repeat);
@@ -164,10 +205,14 @@ class command_maker {
     if (known == 0 || known >= timed + counting) return;
     is_short_ = known >= 2 + counting;
     if (is_short_) return;
+    std::string const needed = std::to_string(timed + counting);
+    raised_steps more = with_more_steps(program, timed + counting - known);
     if (!first_.empty()) first_ += " ";
-    first_ += "Let the program run " + std::to_string(timed + counting) +
-              " steps or more: it had " + std::to_string(known) +
-              ", and counting takes a step for each pass.";
+    first_ += more.option.empty()
+                  ? "Let the program run " + needed + " steps or more"
+                  : "Run with " + more.option + ", so that it has " + needed + " steps";
+    first_ += ": it had " + std::to_string(known) + ", and counting takes a step for each pass.";
+    if (!more.option.empty()) program = std::move(more.command);
   }
 
   bool has_gpu_work() const { return !in_.folded.empty() && in_.folded[0].gpu_busy_ns != 0; }

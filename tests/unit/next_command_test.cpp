@@ -5,6 +5,7 @@
 #include "report/answer_text.hpp"
 
 #include <string>
+#include <utility>
 
 #include "finding_sample.hpp"
 #include "report_sample.hpp"
@@ -91,6 +92,21 @@ TEST_CASE("the next command is one for the steps that the program has, or says h
       next(11, "trace").first ==
       "Let the program run 14 steps or more: it had 11, and counting takes a step for each pass.");
   CHECK(next(11, "trace").text == "strata run --out next counters=findings -- ./train 'my model'");
+  // An option that says how many they are is raised, so that the command runs as it is printed.
+  for (auto const& [had, has] :
+       {std::pair{"--steps 9", "--steps 12"}, std::pair{"--max-steps=9 -v", "--max-steps=12 -v"}}) {
+    program short_run = counted_kernel(0.9, 11);
+    short_run.made.counter_sets.clear();
+    short_run.made.environment.options = "trace";
+    short_run.made.environment.command = std::string("./train --seed 4 ") + had;
+    std::string const option = std::string(has).substr(0, std::string(has).find(" -v"));
+    CHECK(next_of(short_run.made).first ==
+          "Run with " + option +
+              ", so that it has 14 steps: it had 11, and counting takes a step "
+              "for each pass.");
+    CHECK(next_of(short_run.made).text ==
+          std::string("strata run --out next counters=findings -- ./train --seed 4 ") + has);
+  }
   // Steps that were neither recorded nor counted were there too.
   program p = counted_kernel(0.9, 4);
   p.made.counter_sets.clear();
