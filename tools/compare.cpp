@@ -249,9 +249,9 @@ void print_sums(strata::comparison const& c) {
   if (c.noisy_times > 0)
     print("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
           c.noisy_times, c.judged_times,
-          c.runs_known ? "" : "; several runs of each side show more");
+          c.runs_known ? "" : "; several runs of each side would show it");
   if (c.geometric_mean > 0)
-    print("ranges: %.3f times as long, in the geometric mean of all\n", c.geometric_mean);
+    print("ranges: %.3f times as long on average (the geometric mean)\n", c.geometric_mean);
 }
 
 class compare_command final : public subcommand {

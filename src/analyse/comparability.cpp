@@ -190,8 +190,7 @@ class difference_finder {
       if (formulas.differ_from(metric) && ++others == 1) example = metric.metric->key;
     if (others > 0)
       made_.notes.push_back(sentence("Counters differ, and are not compared: ")
-                            << others
-                            << (others == 1 ? " metric, " : " metrics, of which the first is ")
+                            << others << (others == 1 ? " metric, " : " metrics, such as ")
                             << example << '.');
   }
 
@@ -300,9 +299,8 @@ class difference_finder {
     if (differing_ranges > 0)
       made_.notes.push_back(sentence("The ")
                             << what << " a step differ in " << differing_ranges
-                            << (differing_ranges == 1 ? " range: "
-                                                      : " ranges, of which the first is ")
-                            << example << '.');
+                            << (differing_ranges == 1 ? " range: " : " ranges, such as ") << example
+                            << '.');
   }
   static bool alike(double a, double b) { return std::abs(a - b) <= 1e-3 * std::max(a, b); }
 

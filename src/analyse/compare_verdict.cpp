@@ -91,8 +91,9 @@ class verdict_writer {
   void note_differences(comparability& circumstances) {
     result_.notes = std::move(circumstances.notes);
     if (!runs_.known() && std::abs(std::log1p(result_.common)) > context_.limit())
-      result_.notes.push_back("The typical range takes " + fixed_string(1 + result_.common, 3) +
-                              " times as long, so that only what no clock explains is judged.");
+      result_.notes.push_back("Ranges take " + fixed_string(1 + result_.common, 3) +
+                              " times as long on average, as other clocks can make them: a range "
+                              "counts as slower only where clocks do not explain it.");
     if (context_.options.anyway)
       for (std::string const& obstacle : circumstances.obstacles)
         result_.notes.push_back("Compared all the same: " + obstacle + ".");

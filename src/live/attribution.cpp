@@ -122,7 +122,7 @@ std::string change_text(double part, bool of_time) {
   return percent + (part > 0.0 ? "more bytes" : "fewer bytes");
 }
 
-/// "A step takes 11 % longer since step 1200 than before. "
+/// "Since step 1200, a step has taken 11 % longer than before. "
 template <class Records, class Value>
 std::string describe_change(Records const& records, bool of_time, Value const& value) {
   constexpr std::size_t most_blocks = 256;
@@ -138,9 +138,9 @@ std::string describe_change(Records const& records, bool of_time, Value const& v
   }
   auto const change = find_lasting_change(medians, {});
   if (!change) return {};
-  return detail::sentence("A step ")
-         << (of_time ? "takes " : "moves ") << change_text(change->part, of_time) << " since step "
-         << records[change->at * count / blocks].step << " than before. ";
+  return detail::sentence("Since step ") << records[change->at * count / blocks].step
+                                         << ", a step has " << (of_time ? "taken " : "moved ")
+                                         << change_text(change->part, of_time) << " than before. ";
 }
 
 /// What changes from step to step.
@@ -540,7 +540,7 @@ class map_attribution {
     return made.misfits.size() >= least && 10 * made.misfits.size() >= 9 * since;
   }
 
-  /// "attention takes 11 % longer since step 1200 than before. "
+  /// "Since step 1200, attention has taken 11 % longer than before. "
   std::string describe_drift() const {
     if (!usual_.has_bytes) return {};  // lengths show in what is moved alone
     step_map map = usual_.map;
@@ -552,11 +552,11 @@ class map_attribution {
     std::vector<range_drift> const found = find_drift(map, all_, given_);
     detail::sentence text;
     for (std::size_t i = 0; i < std::min<std::size_t>(found.size(), 3); ++i)
-      text << (node_of[found[i].owner] == root_node ? std::string("Work outside of ranges")
+      text << "Since step " << all_numbers_[found[i].since] << ", "
+           << (node_of[found[i].owner] == root_node ? std::string("work outside of ranges")
                                                     : path_of(node_of[found[i].owner], true))
-           << (found[i].of_time ? " takes " : " moves ")
-           << change_text(found[i].part, found[i].of_time) << " since step "
-           << all_numbers_[found[i].since] << " than before. ";
+           << (found[i].of_time ? " has taken " : " has moved ")
+           << change_text(found[i].part, found[i].of_time) << " than before. ";
     return text;
   }
 
