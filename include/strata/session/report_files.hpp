@@ -256,8 +256,10 @@ class report_files {
     std::string const folder = files_.folder_of(growing_file::name);
     if (folder.empty()) return;
     std::string const word = shell_word(folder);
-    std::string const text = sentence("findings are made from the recording: strata explain ")
-                             << word << "; page and trace: strata report " << word;
+    std::string const text =
+        sentence("findings are made from the recording: strata explain ")
+        << word << "; page and trace: strata report " << word
+        << "; CMake makes strata in Strata's repository: target strata_command";
     say(text.c_str());
   }
 

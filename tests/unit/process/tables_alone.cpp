@@ -15,7 +15,8 @@ constexpr char const* for_the_rest =
 
 /// The line that names the commands for a folder, as a shell takes it.
 std::string commands_for(std::string const& folder) {
-  return for_the_rest + folder + "; page and trace: strata report " + folder + "\n";
+  return for_the_rest + folder + "; page and trace: strata report " + folder +
+         "; CMake makes strata in Strata's repository: target strata_command\n";
 }
 
 ending recorded(std::string const& formats, std::string const& folder,
