@@ -25,6 +25,7 @@
 #include "analyse/rank_run.cpp"
 #include "analyse/roofline.cpp"
 #include "analyse/rule_context.cpp"
+#include "analyse/run_answer.cpp"
 #include "analyse/run_period.cpp"
 #include "analyse/run_ranges.cpp"
 #include "analyse/run_tables.cpp"

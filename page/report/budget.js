@@ -97,7 +97,7 @@ const busyKinds = {
     paint: "var(--latency)",
   },
   launch: {
-    means: "kernels too short to fill the GPU",
+    means: "kernels shorter than their launches",
     helps: fewerLaunches,
     paint: "var(--launch)",
   },
@@ -343,7 +343,7 @@ function budget() {
     el("div", {class: "budget", role: "group", "aria-label": about},
       all.map(part => budgetSegment(part, whole, width)))), 36);
   return el("div", {id: "budget"}, bar, el("div", {class: "two"},
-    budgetGroup("GPU busy", "limiter", busy, step),
+    budgetGroup("GPU busy", "limiter (all time of what it limits)", busy, step),
     budgetGroup("GPU idle", "cause", idle, step),
     budgetGroup("GPU idle between steps", "cause", between, step)));
 }

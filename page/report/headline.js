@@ -162,7 +162,7 @@ function helpsMost() {
     sentence(bestFinding.advice), " ", bestFinding.prediction);
 }
 
-/** Parts of a step: from what on a cause or a limiter is named, below what a gain is little. */
+/** Parts of a step: from what on a cause is named, below what a gain is little. */
 const much = 0.1;
 const little = 0.05;
 
@@ -183,26 +183,13 @@ function mostToGain() {
     + (blind ? " " + some(blind, "check", "checks") + " could not run." : "");
 }
 
-/** The limiters with much of a step; "" where the GPU is idle most of the time. */
-function mainLimiters() {
-  const {busy = [], whole = 0} = readBudget() || {};
-  const most = busy.filter(part => part.ns > much * whole);
-  const all = sum(busy, part => part.ns);
-  if (all < 0.5 * whole || !most.length) return "";
-  const named = most.map((part, i) => (part.what === "not known" ? "not counted" : part.what)
-    + " for " + Math.round(100 * part.ns / whole) + " %" + (i ? "" : " of the " + wholeTime));
-  const isMixed = most.length > 1 && most[0].ns < 0.5 * all;
-  const label = isMixed ? "No single limiter: " : most.length > 1 ? "Limiters: " : "Limiter: ";
-  return label + named.join(", ") + ". ";
-}
-
 /** The answer: its first sentence stands out, with what there is to gain. */
 function bound() {
   if (!answer.bound) return null;
   const text = sentence(answer.bound);
   if (!isBound) return el("p", {class: "answer"}, text);
   const [first] = text.match(/^.*?\.(?= |$)/) || [text];
-  const rest = mainLimiters() + text.slice(first.length).trim();
+  const rest = text.slice(first.length).trim();
   return [el("p", {class: "answer"}, first + mostToGain()), rest ? el("p", {}, rest) : null];
 }
 

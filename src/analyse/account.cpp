@@ -224,12 +224,13 @@ class account_builder {
     pieces_.resize(rows_.size());
     if (by_kernel_ == nullptr) {
       for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row)
-        add_piece(row, {&roofline_.own[row], in_.gpu_counters(), row}, amounts_, {});
+        add_piece(row, {&limit_of(rows_, roofline_, row), in_.gpu_counters(), row}, amounts_, {});
     } else {
       findings_input const& apart = by_kernel_->input;
       step_amounts const amounts(apart.rows, apart.steps);
       for (std::size_t i = 0; i < smaller(apart.rows.size(), apart.roofline.own.size()); ++i)
-        add_piece(by_kernel_->ranges[i], {&apart.roofline.own[i], apart.counters, i}, amounts,
+        add_piece(by_kernel_->ranges[i],
+                  {&limit_of(apart.rows, apart.roofline, i), apart.counters, i}, amounts,
                   by_kernel_->kernels[i]);
     }
     for (std::vector<counted_piece>& all : pieces_) {
@@ -240,6 +241,12 @@ class account_builder {
           amounts_.own_work(static_cast<std::size_t>(&all - pieces_.data())).kernel_ns;
       for (counted_piece& piece : all) piece.ns *= whole / sum;
     }
+  }
+  /// What limits the own kernels of a row: where it has all of the kernels, what tables show.
+  static range_limit const& limit_of(vec<range_row> const& rows, roofline_table const& roofline,
+                                     std::size_t row) {
+    return rows[row].self.kernels == rows[row].total.kernels ? roofline.limits[row]
+                                                             : roofline.own[row];
   }
   /// A row of a tree whose kernels were counted.
   struct counted_row {
@@ -533,8 +540,65 @@ class account_builder {
   period_account made_;
 };
 
+/// A limiter with all of its busy time.
+struct limiter_time {
+  std::string name;
+  double ns;
+};
+
+/// Of the busy parts, the longest first.
+std::vector<limiter_time> limiter_times(period_account const& account) {
+  std::vector<limiter_time> times;
+  for (account_part const& part : account.parts) {
+    if (part.kind == account_kind::idle || part.kind == account_kind::between) continue;
+    auto const same = std::find_if(times.begin(), times.end(), [&](limiter_time const& known) {
+      return known.name == part.name;
+    });
+    if (same == times.end())
+      times.push_back({part.name, part.ns});
+    else
+      same->ns += part.ns;
+  }
+  std::stable_sort(times.begin(), times.end(),
+                   [](limiter_time const& a, limiter_time const& b) { return a.ns > b.ns; });
+  return times;
+}
+
+/// Of the busy time, that the only limiter has. Chosen.
+constexpr double most_of_it = 0.5;
+
 }  // namespace
 }  // namespace detail
+
+std::string period_account::limiter() const {
+  std::vector<detail::limiter_time> const times = detail::limiter_times(*this);
+  if (times.empty()) return {};
+  if (times[0].ns < detail::most_of_it * busy_ns())
+    return std::string(to_string(strata::limiter::mixed));
+  return times[0].name == detail::not_known ? std::string() : times[0].name;
+}
+
+std::string period_account::limiters_text(std::string const& whole) const {
+  constexpr double much = 0.1;  // of the period; chosen
+  double const busy = busy_ns();
+  if (busy < detail::most_of_it * period_ns) return {};
+  std::string text;
+  std::size_t count = 0;
+  double first_ns = 0.0;
+  bool is_any_known = false;
+  for (detail::limiter_time const& time : detail::limiter_times(*this)) {
+    if (!(time.ns > much * period_ns)) break;
+    bool const is_known = time.name != detail::not_known;
+    is_any_known = is_any_known || is_known;
+    std::string const name = is_known ? time.name : "not counted";
+    std::string const share = detail::fixed_string(100.0 * time.ns / period_ns, 0) + " %";
+    detail::add_part(text, name + " for " + share + (count == 0 ? " of the " + whole : ""), ", ");
+    if (count++ == 0) first_ns = time.ns;
+  }
+  if (!is_any_known) return {};
+  bool const is_mixed = count > 1 && first_ns < detail::most_of_it * busy;
+  return (is_mixed ? "No single limiter: " : count > 1 ? "Limiters: " : "Limiter: ") + text + ".";
+}
 
 std::string next_look::text() const {
   if (!words.empty()) return std::string(words);

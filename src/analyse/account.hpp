@@ -85,6 +85,12 @@ struct period_account {
   bool is_large(account_part const& part) const noexcept {
     return part.ns >= detail::least_share * period_ns;
   }
+  /// The limiter with half of the busy time or more, "mixed" where none has; "" where that is not
+  /// known.
+  std::string limiter() const;
+  /// "No single limiter: issue for 32 % of the step, latency for 26 %.": those with much of it;
+  /// empty where there is none, or the device is idle most of the time. `whole`: "step".
+  std::string limiters_text(std::string const& whole) const;
   /// The longest part of which nothing is known; null where there is none.
   account_part const* largest_unknown() const noexcept {
     for (account_part const& part : parts)
@@ -106,7 +112,7 @@ namespace detail {
 inline constexpr std::string_view not_known = "not known";
 
 /// What the account calls kernels whose range the host launches more slowly than they run.
-inline constexpr std::string_view short_kernels = "kernels too short to fill the GPU";
+inline constexpr std::string_view short_kernels = "kernels shorter than their launches";
 
 /// What a kernel takes whatever it does: its blocks begin, and the last one ends.
 inline constexpr std::string_view kernel_ends = "start and end of kernels";

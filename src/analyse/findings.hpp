@@ -150,7 +150,7 @@ struct undecided_rule {
       case deciding::no_graphs:
         return "switch CUDA graphs off";
       case deciding::again:
-        return "recorded by an older build: record again";
+        return "record again with this version, whose counters=findings counts more,";
       case deciding::more_steps:
         return "record more steps with counters=findings";
       case deciding::other_gpu:
@@ -193,6 +193,8 @@ struct undecided_rule {
 struct fixed_together {
   std::vector<std::size_t> findings;  ///< their positions, ascending; fewer than 2: none is said
   double step_ns = std::numeric_limits<double>::quiet_NaN();  ///< the step without them
+  /// Positions between theirs: what gains less beside the first one than those that were chosen.
+  std::vector<std::size_t> passed_over = {};
 };
 
 /// What the rules say of a profile.

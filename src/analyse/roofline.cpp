@@ -90,10 +90,11 @@ class roofline_builder {
       attribute = device_peak(*device_, name);
       measured = measured_peak(*device_, name);
     }
+    double const at_clock = is_memory_name(name) ? attribute : attribute * clock_part_;
     roof made{name, memory};
     made.used = is_positive(work);
     made.origin = is_positive(counted) ? roof_origin::counted : roof_origin::device_attributes;
-    made.rate = made.limit = is_positive(counted) ? counted : attribute;
+    made.rate = made.limit = is_positive(counted) ? counted : at_clock;
     made.nominal = attribute;
     if (is_positive(measured)) {
       made.origin = roof_origin::measured;
@@ -122,7 +123,19 @@ class roofline_builder {
     return most;
   }
 
+  /// The clock of the counted steps as a part of the device's highest one: all roofs of SMs are at
+  /// one clock, or a format would look faster than another that was counted. 1 where nothing tells.
+  double counted_clock_part() const {
+    for (std::string_view const peak : {"fp32_peak", "tensor_peak", "fp64_peak", "fp16_peak"}) {
+      double const hz = most_counted(std::string(peak) + "_per_second") /
+                        most_counted(std::string(peak) + "_per_cycle");
+      if (is_positive(hz) && table_.highest_clock_hz > 0.0) return hz / table_.highest_clock_hz;
+    }
+    return 1.0;
+  }
+
   void add_roofs() {
+    clock_part_ = counted_clock_part();
     double declared = 0.0;
     for (range_row const& row : rows_) declared = larger(declared, row.bytes);
     double const moved = most_counted("hbm_bytes");
@@ -396,6 +409,7 @@ class roofline_builder {
   roofline_table const* whole_;             ///< whose roofs these are; null: they are counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   vec<double> copy_call_ns_;                ///< by row: host time in calls that copy
+  double clock_part_ = 1.0;
   roofline_table table_;
   std::string_view levels_[level_count] = {"HBM", "L2", "L1", "shared"};
 };

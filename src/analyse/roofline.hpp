@@ -67,12 +67,21 @@ struct roofline_point {
 };
 
 /// What a range's limit is, where a word says it.
-enum class limiter : unsigned char { unknown, unit, copies, launch, latency, above_roof };
+enum class limiter : unsigned char {
+  unknown,
+  unit,
+  copies,
+  launch,
+  latency,
+  above_roof,
+  mixed  ///< of all work: no limiter has half of its time
+};
 
 /// The word of a limiter in the column `limiter`; "" for a unit, which has its own name, and where
 /// none is known.
 constexpr std::string_view to_string(limiter kind) noexcept {
-  constexpr std::string_view words[] = {"", "", "copies", "launch", "latency", "above the roof"};
+  constexpr std::string_view words[] = {"",     "", "copies", "launch", "latency", "above the roof",
+                                        "mixed"};
   return words[static_cast<std::size_t>(kind)];
 }
 

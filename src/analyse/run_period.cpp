@@ -6,7 +6,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
-#include <strata/tables/kernel_table.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/steps_summary.hpp>
 #include <strata/tables/table_input.hpp>
@@ -14,6 +13,7 @@
 #include "findings.hpp"
 #include "range_paths.hpp"
 #include "roofline.hpp"
+#include "run_answer.hpp"
 #include "run_tables.hpp"
 
 #include <algorithm>
@@ -385,9 +385,10 @@ void find_bound(run_period& made, findings_table const& findings, roofline_table
   if (word.size() == findings.bound.size() || word.size() < 2) return;
   if (word == "GPU-bound" && !roofline.limits.empty()) {
     range_limit const& limit = roofline.limits[0];
-    if (limit.kind == limiter::unit) made.limit = word + " (" + limit.names() + ")";
-    if (limit.kind == limiter::latency)
-      made.limit = word + " (" + std::string(to_string(limit.kind)) + ")";
+    std::string const name = limit.kind == limiter::unit    ? limit.names()
+                             : limit.kind == limiter::mixed ? "no single limiter"
+                                                            : limit.text;
+    if (!name.empty()) made.limit = word + " (" + name + ")";
   }
   bool const is_word = std::islower(static_cast<unsigned char>(word[1])) != 0;
   if (is_word) word[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[0])));
@@ -442,12 +443,9 @@ run_period make_run_period(profile const& source, profile_tables& tables,
   detail::add_between(steps.between, made);
   if (steps.without_first) made.first_ns = steps.first_ns;
   if (!source.traced) return detail::finished(std::move(made));
-  roofline_table const roofline = make_roofline(source, input.folded, steps, input.gpu_counters());
-  vec<kernel_row> const by_name = make_kernel_table(source, tree);
-  findings_table const findings = make_findings(
-      {source, input.folded, by_name, steps, roofline, input.gpu_counters(), tree, input.ranges});
-  detail::find_bound(made, findings, roofline);
-  detail::describe_ranges(made, input.folded, roofline, input.gpu_counters());
+  run_answer const answer = make_run_answer(input, tree, steps, false);
+  detail::find_bound(made, answer.findings, answer.roofline);
+  detail::describe_ranges(made, input.folded, answer.roofline, input.gpu_counters());
   return detail::finished(std::move(made));
 }
 

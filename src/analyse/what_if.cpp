@@ -256,6 +256,10 @@ class fixes_together {
     while (made.findings.size() < most_fixed && add_best(made)) {
     }
     std::sort(made.findings.begin(), made.findings.end());
+    for (std::size_t const other : others_)
+      if (other < made.findings.back() &&
+          !std::binary_search(made.findings.begin(), made.findings.end(), other))
+        made.passed_over.push_back(other);
     return made;
   }
 

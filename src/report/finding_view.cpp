@@ -137,6 +137,17 @@ std::string evidence_text(finding_evidence const& value) {
   return number + " " + std::string(is_one ? words.one : words.many);
 }
 
+/// "1 to 3", "1 and 3": positions as findings are numbered.
+std::string numbers_of(std::vector<std::size_t> const& positions) {
+  std::size_t const count = positions.size();
+  if (count > 2 && positions.back() - positions.front() + 1 == count)
+    return std::to_string(positions.front() + 1) + " to " + std::to_string(positions.back() + 1);
+  std::string numbers;
+  for (std::size_t i = 0; i < count; ++i)
+    add_part(numbers, std::to_string(positions[i] + 1), i + 1 < count ? ", " : " and ");
+  return numbers;
+}
+
 }  // namespace
 
 std::string finding_view::text() const {
@@ -176,20 +187,15 @@ std::vector<finding_view> view_findings(findings_table const& table, step_analys
 }
 
 std::string together_text(fixed_together const& together, step_analysis const& steps) {
-  std::size_t const count = together.findings.size();
-  if (count < 2 || !is_finite(together.step_ns)) return {};
+  if (together.findings.size() < 2 || !is_finite(together.step_ns)) return {};
   double const step_ns = steps.period_ns();
-  std::string numbers;
-  if (count > 2 && together.findings.back() - together.findings.front() + 1 == count) {
-    numbers = std::to_string(together.findings.front() + 1) + " to " +
-              std::to_string(together.findings.back() + 1);
-  } else {
-    for (std::size_t i = 0; i < count; ++i)
-      add_part(numbers, std::to_string(together.findings[i] + 1), i + 1 < count ? ", " : " and ");
-  }
-  return "Without findings " + numbers + " together, the " + std::string(steps.whole()) +
-         " would take " + time_text(together.step_ns) +
-         share_text(step_ns - together.step_ns, step_ns, " shorter") + ".";
+  std::string text = "Without findings " + numbers_of(together.findings) + " together, the " +
+                     std::string(steps.whole()) + " would take " + time_text(together.step_ns) +
+                     share_text(step_ns - together.step_ns, step_ns, " shorter") + ".";
+  std::size_t const others = together.passed_over.size();
+  if (others == 0) return text;
+  return text + " Beside finding 1, " + (others == 1 ? "finding " : "findings ") +
+         numbers_of(together.passed_over) + (others == 1 ? " gains less." : " gain less.");
 }
 
 }  // namespace detail

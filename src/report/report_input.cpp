@@ -1,18 +1,12 @@
 #include "report_input.hpp"
 
 #include <strata/base/text.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/tables/kernel_table.hpp>
-#include "../analyse/kernel_ranges.hpp"
+#include "../analyse/run_answer.hpp"
 #include "../analyse/speed_of_light.hpp"
 #include "../analyse/steps.hpp"
-#include "../analyse/what_if.hpp"
 #include "answer_text.hpp"
 #include "console_tables.hpp"
 
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
 
 STRATA_BEGIN
@@ -25,6 +19,8 @@ inline row_limit shown_limit(range_limit const& limit) {
   shown.limiter = limit.text;
   if (!limit.stall.empty())
     shown.meaning = sentence(stall_name(limit.stall)) << ": warps " << stall_meaning(limit.stall);
+  if (limit.kind == limiter::mixed)
+    shown.meaning = limit.text + ": no limiter has half of the GPU busy time";
   if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.is_above_roof())
     return shown;
   shown.use_percent = 100.0 * limit.fraction();
@@ -37,33 +33,14 @@ inline row_limit shown_limit(range_limit const& limit) {
 void report_input::find_answer(call_tree const& folded_tree) {
   analysed = make_steps(source, folded_tree, ranges);
   steps = analysed;
-  roofline = make_roofline(source, folded, analysed, gpu_counters());
+  run_answer made = make_run_answer(*this, folded_tree, analysed, true);
+  roofline = std::move(made.roofline);
+  findings = std::move(made.findings);
+  account = std::move(made.account);
   roofs_measured_at = roofline.measured_at;
   show_limits();
   declared = make_declared_use(folded, steps, roofline);
   declared_text = declared.text();
-  vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
-  findings_input input{source,   folded,         by_name,     analysed,
-                       roofline, gpu_counters(), folded_tree, ranges};
-  auto const find = [&] {
-    findings = make_findings(input);
-    findings.together = predict_steps(findings.findings, source, folded_tree, analysed);
-    account = make_account(*this, analysed, roofline, findings, input.by_kernel);
-  };
-  std::optional<profile> const by_kernel = detail::kernels_as_ranges(source);
-  if (!by_kernel) return find();
-  profile_tables tables(*by_kernel);
-  table_input& finer = tables.input();
-  step_analysis const finer_steps = make_steps(*by_kernel, tables.folded(), finer.ranges);
-  roofline_table const roofs =
-      make_roofline(*by_kernel, finer.folded, finer_steps, finer.gpu_counters(), &roofline);
-  vec<kernel_row> const each = make_kernel_table(*by_kernel, tables.folded());
-  findings_input const apart_input{*by_kernel,      finer.folded, each,
-                                   finer_steps,     roofs,        finer.gpu_counters(),
-                                   tables.folded(), finer.ranges};
-  kernels_apart const apart = detail::rows_of_kernels(apart_input, source, folded_tree);
-  input.by_kernel = &apart;
-  find();
 }
 
 void report_input::show_limits() {

@@ -2,6 +2,7 @@
 #include "analyse/account.hpp"
 #include <doctest/doctest.h>
 #include <strata/tables/table.hpp>
+#include "analyse/run_tables.hpp"
 #include "recording/recording.hpp"
 #include "report/account_view.hpp"
 #include "report/finding_view.hpp"
@@ -145,6 +146,55 @@ TEST_CASE("kernels of a finding, what the cause takes and what the step gains ar
   std::string const text = sentences_of(answer(recording("gpt2-fused.strata")));
   CHECK(text.find("kernels of finding 1 1.87 ms (851 us to gain)") != text.npos);
   CHECK(text.find("The cause takes 1.71 ms; the step gains only 851 us of it") != text.npos);
+}
+
+TEST_CASE("the account names the limiter that tables show of a range with all of its kernels") {
+  for (char const* const name : recordings) {
+    CAPTURE(name);
+    answer const a(recording(name));
+    for (account_part const& part : a.input.account.parts) {
+      if (part.kind != account_kind::at_roof || part.row == account_part::none) continue;
+      range_row const& row = a.input.folded[part.row];
+      if (row.self.kernels != row.total.kernels || part.name == "tensor") continue;
+      CAPTURE(row.path);
+      CHECK(a.input.limits[part.row].limiter.find(part.name) == 0);
+    }
+  }
+}
+
+TEST_CASE("all work together has one limiter, which answer, table and comparison name") {
+  struct expected {
+    char const* recording;
+    char const* limiter;
+    char const* sentence;
+  };
+  constexpr expected all[] = {
+      {"gpt2-fused.strata", "mixed",
+       " No single limiter: issue for 32 % of the step, latency for 27 %,"},
+      {"pytorch-decode.strata", "HBM", " Limiter: HBM for 83 % of the step."},
+      {"pytorch-training.strata", "tensor",
+       " Limiters: tensor for 49 % of the step, latency for 46 %."}};
+  for (expected const& each : all) {
+    CAPTURE(each.recording);
+    profile const made = recording(each.recording);
+    answer const a(made);
+    INFO(a.input.findings.bound);
+    CHECK(a.input.findings.bound.find(each.sentence) != std::string::npos);
+    CHECK(a.input.limits[0].limiter == each.limiter);
+    std::string const of_comparison =
+        std::string(each.limiter) == "mixed" ? "no single limiter" : each.limiter;
+    CHECK(make_run_tables(made).period.limit == "GPU-bound (" + of_comparison + ")");
+  }
+}
+
+TEST_CASE("peaks of all formats are at one clock: TF32 has half of what was counted of BF16") {
+  answer const a(recording("gpt2-fused.strata"));
+  roofline_table const& roofline = a.input.roofline;
+  CHECK(roofline.find("BF16 tensor")->origin == roof_origin::counted);
+  CHECK(roofline.find("TF32 tensor")->origin == roof_origin::device_attributes);
+  CHECK(roofline.rate_of("TF32 tensor") ==
+        doctest::Approx(roofline.rate_of("BF16 tensor") / 2).epsilon(1e-4));
+  CHECK(sentences_of(a).find("have 8 times that peak in TF32") != std::string::npos);
 }
 
 TEST_CASE("the account of random programs closes") {

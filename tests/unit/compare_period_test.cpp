@@ -300,7 +300,8 @@ TEST_CASE("the largest part of a change is named, whatever kind it is of") {
             "GPU idle: waiting for launches, 18.2 ms before and 280 us after") == 0);
   // A unit that only one run counted says nothing of the other.
   strata::run_tables counted = make_run_tables(profiles[1]);
-  CHECK(strata::compare(counted, counted).headline.find("; GPU-bound (latency) before and after") !=
+  CHECK(strata::compare(counted, counted)
+            .headline.find("; GPU-bound (no single limiter) before and after") !=
         std::string::npos);
   strata::run_tables uncounted = counted;
   uncounted.period.limit = "";

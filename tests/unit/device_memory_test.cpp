@@ -87,7 +87,14 @@ std::string all_texts(profile const& made) {
     write_table(out, a.input, {200, false, 30});
     a.input.write_answer(out, 200, false);
   }
-  return text + ledger_text(make_ledger(made, {}));
+  text += ledger_text(make_ledger(made, {}));
+  // A name may be broken into two lines.
+  std::string words;
+  for (char const letter : text) {
+    bool const is_blank = letter == ' ' || letter == '\n';
+    if (!is_blank || words.empty() || words.back() != ' ') words += is_blank ? ' ' : letter;
+  }
+  return words;
 }
 
 std::size_t times(std::string const& text, std::string const& word) {

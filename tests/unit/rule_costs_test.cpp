@@ -340,7 +340,7 @@ TEST_CASE("the console says which keys would decide most of the rules that are o
   CHECK(detail::undecided_text(open) == "switch CUDA graphs off to run 2 more checks");
   open.erase(open.begin());
   CHECK(detail::undecided_text(open) ==
-        "recorded by an older build: record again to run 1 more check");
+        "record again with this version, whose counters=findings counts more, to run 1 more check");
 }
 
 TEST_CASE("above-roof: the level that is the furthest above is named") {
@@ -834,6 +834,9 @@ TEST_CASE("alone no gain: the sentence says what bounds the step then, and what 
   CHECK(detail::together_text({{0}, 5e5}, steps).empty());
   CHECK(detail::together_text({{0, 1}, 5e5}, steps) ==
         "Without findings 1 and 2 together, the step would take 500 us (50.0 % shorter).");
+  std::string const others = detail::together_text({{0, 2, 3}, 5e5, {1}}, steps);
+  CHECK(others.rfind("Without findings 1, 3 and 4 together", 0) == 0);
+  CHECK(others.find(" Beside finding 1, finding 2 gains less.") != others.npos);
   CHECK(detail::together_text({{0, 2}, 5e5}, steps).rfind("Without findings 1 and 3 together", 0) ==
         0);
   CHECK(
