@@ -359,7 +359,7 @@ for limiter in ("launch", "latency", "copies", "above the roof", "HBM", "issue")
 for text in ("every=2", "STRATA=skip=3,every=2"):
     that("STRATA=every=N  " in ran(0, "help", text).stdout, f"help {text}")
 that("counters=hbm: traffic" in ran(0, "help", "STRATA=trace,counters=hbm+hbm_bytes").stdout, "help of what is counted")
-for topic, words in (("ranges.csv", "\n  gpu_busy_ns: time in which a kernel or copy of the range ran"), ("profile.json", "\n  kernels: "), ("findings.json", "\n  account: what the"),
+for topic, words in (("ranges.csv", "\n  gpu_busy_ns: time in which a kernel or copy of the range ran"), ("profile.json", "\n  ranges, kernels, spans: the rows"), ("findings.json", "\n  account: what the"),
                      ("strata-out/cpu_counters.csv", "file counters.csv: There is one row"), ("trace.json", "file trace.json.gz: "), ("report.html", "file report.html: "),
                      ("profile.strata", "file profile.strata: "), ("kernels.csv", "\n  path_id: "), ("memory.csv", "\n  address: "), ("spans.csv", "\n  domain: ")):
     that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")

@@ -239,7 +239,7 @@ class run_outputs:
             yield part["kind"]
             yield part["name"]
         yield from re.findall(r"(?:^A \w+ of [\d.]+ \w+ is |; )[\d.]+ \w+ ([a-z ]+) \(", account["text"])
-        yield from re.findall(r"[:,] ([A-Za-z][A-Za-z ]+?) [\d.]+ [mun]?s\b", re.sub(r"finding \d+", "", account["text"]))
+        yield from re.findall(r"[:,] ([A-Za-z][A-Za-z ]+?) [\d.]+ [mun]?s\b", re.sub(r"(of finding) \d+", r"\1", account["text"]))
         for one in findings:
             yield one["rule"]
             yield one["cause"]
@@ -395,7 +395,7 @@ class run_outputs:
             return
         share_end = re.search(r"% of (step|run|period)", header).end()
         busy_end = header.index("GPU busy") + len("GPU busy") if "GPU busy" in header else 0
-        for line in self.console.splitlines():
+        for line in self.console[self.console.index(header) :].split("\n\n")[0].splitlines():  # other tables have other columns
             name = line.split("  ")[0].strip()
             row = next((row for path, row in busy.items() if path == name), None)
             shown = re.search(r"([\d.]+)$", line[:share_end])
