@@ -47,11 +47,11 @@ function memoryBoxes(row) {
   const hits = firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate"));
   const conflicts = value("shared_bank_conflicts");
   const boxes = [
-    {id: "global", name: "Global accesses", level: 0, from: 0, to: 1, lines: [
+    {id: "global", name: "Global", level: 0, from: 0, to: 1, lines: [
       ["sectors a load", none(sectors) ? null : digits(sectors)],
     ]},
-    {id: "local", name: "Local accesses", level: 0, from: 1, to: 2, lines: []},
-    {id: "asked", name: "Shared accesses", level: 0, from: 2, to: 3, lines: [
+    {id: "local", name: "Local", level: 0, from: 1, to: 2, lines: []},
+    {id: "asked", name: "Shared", level: 0, from: 2, to: 3, lines: [
       ["conflicts", none(conflicts) ? null : count(conflicts)],
     ]},
     {id: "l1", name: "L1", level: 1, from: 0, to: 2, use: level1Traffic(row), lines: [
@@ -163,7 +163,7 @@ class MemoryChart {
     const place = this.rectangle(box);
     const middle = {x: place.x + place.width / 2, "text-anchor": "middle"};
     const use = box.use || {};
-    const lines = [...box.lines];
+    const lines = box.level === 0 ? [["", "accesses"], ...box.lines] : [...box.lines];
     if (!none(use.amount)) lines.unshift(["", bytes(use.amount)]);
     if (!none(use.perSecond)) lines.push(["", rate("B/s")(use.perSecond)]);
     if (!none(use.share)) {
