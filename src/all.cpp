@@ -6,6 +6,7 @@
 #include "analyse/compare.cpp"
 #include "analyse/compare_context.cpp"
 #include "analyse/compare_verdict.cpp"
+#include "analyse/data_rules.cpp"
 #include "analyse/doubt_rules.cpp"
 #include "analyse/findings.cpp"
 #include "analyse/fusion_rules.cpp"

@@ -52,7 +52,8 @@ SWITCH = """\
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace strata_mutants {
+// Hidden, or a module that has a copy of them is never unloaded.
+namespace strata_mutants __attribute__((visibility("hidden"))) {
 
 struct switches {
   int on = 0;

@@ -274,6 +274,22 @@ TEST_CASE("the account: a unit at 80 % is a roof, a cause explains, the rest nam
   CHECK(bare.input.account.largest_unknown()->tells.text() == "STRATA=trace,counters=findings");
 }
 
+TEST_CASE("the account: a cause that gains little of a kernel's distance does not explain it") {
+  program p = one_kernel();
+  double const wavefronts = 0.3 * program::l1_peak * 1e6;
+  p.l1(p.attention, 0.0, wavefronts);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 64.0 * wavefronts);
+  p.set(p.attention, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum", 0.5 * wavefronts);
+  answer const a(p.made);
+  closes(a.input);
+  REQUIRE(a.find("bank-conflicts") != nullptr);
+  CHECK(a.find("bank-conflicts")->cost_ns_per_step < 200 * us);
+  double explained = 0.0;
+  for (account_part const& part : a.input.account.parts)
+    if (part.finding != account_part::none) explained += part.ns;
+  CHECK(explained < 200 * us);
+}
+
 TEST_CASE(
     "the account: what no unit needs of a kernel its warps wait for, where that was counted") {
   program p = one_kernel();

@@ -360,6 +360,12 @@ TEST_CASE("managed-memory: loads that take as long as a page does, without recor
   has(title_of(p.made, "managed-memory"), "A load or store takes 290,000 cycles");
   p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.98 * warps / 3'000);
   CHECK(title_of(p.made, "managed-memory").empty());  // device memory at its limit
+  p.set(p.attention, stalled("long_scoreboard"), 0.2 * warps);
+  p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.2 * warps / 19'000);
+  CHECK(title_of(p.made, "managed-memory").empty());
+  p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.2 * warps / 21'000);
+  has(title_of(p.made, "managed-memory"), "A load or store takes 21,000 cycles");
+  p.set(p.attention, stalled("long_scoreboard"), 0.98 * warps);
   p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 0.98 * warps / 290'000);
   p.use(p.attention, "issue", 0.2);  // textures wait alike, and are no loads
   CHECK(title_of(p.made, "managed-memory").empty());
