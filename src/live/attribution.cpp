@@ -61,6 +61,16 @@ bool is_hbm(counter_set const& set, std::size_t counter) {
   return level_of(set.names[counter]) == metric_level::hbm;
 }
 
+/// What each sample moved through device memory.
+std::vector<double> bytes_of_samples(counter_set const& set, samples const& given) {
+  std::vector<double> bytes(given.size(), 0.0);
+  for (std::size_t i = 0; i < given.counters; ++i) {
+    if (!is_hbm(set, i)) continue;
+    for (std::size_t k = 0; k < given.size(); ++k) bytes[k] += given.at(k)[i];
+  }
+  return bytes;
+}
+
 /// "Bytes of memory: 1.20 GB = 1.18 GB while work ran + 0.02 GB while none did (1.7 %). "
 std::string closure(counter_set const& set, sample_split const& made, std::size_t counters) {
   double total = 0.0;
@@ -173,8 +183,8 @@ class attribution {
                    "its part: record the program again. ";
       return;
     }
-    sample_split const made =
-        split_samples(given_, work, nodes_.size(), clocks_apart_ns, recorded());
+    sample_split made = split_samples(given_, work, nodes_.size(), clocks_apart_ns, recorded());
+    add_border_errors(made, work);
     vec<step_traffic_record> traffic = traffic_of(steps);
     fill(set_, made, given_.counters, nodes_, 1.0);
     target_.step_traffic = std::move(traffic);
@@ -253,12 +263,10 @@ class attribution {
     samples known;
     known.counters = 2;  // the time, and the bytes
     known.times = given_.times;
+    std::vector<double> const bytes_of = bytes_of_samples(set_, given_);
     for (std::size_t k = 0; k < given_.size(); ++k) {
-      double sum = 0.0;
-      for (std::size_t i = 0; i < given_.counters; ++i)
-        if (is_hbm(set_, i)) sum += given_.at(k)[i];
       known.values.push_back(static_cast<double>(given_.times[k].end - given_.times[k].begin));
-      known.values.push_back(sum);
+      known.values.push_back(bytes_of[k]);
     }
     std::vector<double> const ns = sum_by_time(known, 0, steps);
     std::vector<double> const bytes = sum_by_time(known, 1, steps);
@@ -475,13 +483,10 @@ class map_attribution {
     samples made;
     made.counters = given_.counters + 1;
     made.times = given_.times;
+    std::vector<double> const bytes = bytes_of_samples(set_, given_);
     for (std::size_t k = 0; k < given_.size(); ++k) {
-      double sum = 0.0;
-      for (std::size_t i = 0; i < given_.counters; ++i) {
-        made.values.push_back(given_.at(k)[i]);
-        if (is_hbm(set_, i)) sum += given_.at(k)[i];
-      }
-      made.values.push_back(sum);
+      for (std::size_t i = 0; i < given_.counters; ++i) made.values.push_back(given_.at(k)[i]);
+      made.values.push_back(bytes[k]);
     }
     given_ = std::move(made);
   }

@@ -32,8 +32,9 @@ struct energy_split {
 constexpr std::size_t least_updates = 10;
 
 /// The energy between two updates is what each kind of owner uses in a ns while its work runs, and
-/// the device while none does: least squares, none below 0 (split_samples). The interval has what
-/// the updates do not tell apart, and the times of the updates, which are known to some ms.
+/// the device while none does: least squares, none below 0 or above what a GPU uses, and about
+/// equal where the updates do not tell them apart (split_samples). The interval has how far these
+/// may be from each other then, and the times of the updates, which are known to some ms.
 /// `kind_of`: owners of one kind have one power. `recorded`: where there are such, the times, in
 /// order, outside of which nothing is known of the work. Cost: that of split_samples.
 energy_split split_energy(std::vector<energy_reading> const& readings,

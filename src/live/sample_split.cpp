@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,19 +22,31 @@ void drop_if(std::vector<std::size_t>& list, Condition const& is_so) {
   list.erase(std::remove_if(list.begin(), list.end(), is_so), list.end());
 }
 
+/// Records come in order mostly, which is cheaper to see than to sort.
+template <class T, class Less>
+void put_in_order(std::vector<T>& list, Less const& less) {
+  if (!std::is_sorted(list.begin(), list.end(), less)) std::sort(list.begin(), list.end(), less);
+}
+
+void put_in_order(std::vector<sampled_work>& work) {
+  put_in_order(work,
+               [](sampled_work const& a, sampled_work const& b) { return a.begin < b.begin; });
+}
+
 /// See split_samples.
 class sample_splitter {
  public:
   sample_splitter(samples const& given, std::vector<sampled_work> work, std::size_t owners,
-                  std::int64_t clock_error_ns, std::vector<sample_span> recorded = {})
+                  std::int64_t clock_error_ns, std::vector<sample_span> recorded,
+                  expected_rates const& expected)
       : given_(given),
         recorded_(std::move(recorded)),
+        expected_(expected),
         work_(std::move(work)),
         owners_(owners),
         clock_error_(clock_error_ns) {
     for (sampled_work& each : work_) each.end = std::max(each.end, each.begin + 1);
-    std::sort(work_.begin(), work_.end(),
-              [](sampled_work const& a, sampled_work const& b) { return a.begin < b.begin; });
+    put_in_order(work_);
   }
 
   sample_split split() {
@@ -74,24 +88,21 @@ class sample_splitter {
   void find_columns() {
     using key = std::uint64_t;
     for (bool const by_kind : {true, false}) {
-      std::vector<key> keys;
-      auto const key_of = [by_kind](sampled_work const& each) {
-        return key{each.owner} << 32 | (by_kind ? each.kind : 0);
-      };
-      for (sampled_work const& each : work_) keys.push_back(key_of(each));
-      std::sort(keys.begin(), keys.end());
-      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-      if (by_kind && keys.size() > max_columns) continue;
+      std::unordered_map<key, std::uint32_t> columns;
       owner_of_.clear();
-      for (key const each : keys) owner_of_.push_back(static_cast<std::uint32_t>(each >> 32));
       column_of_.clear();
       for (sampled_work const& each : work_) {
-        column_of_.push_back(static_cast<std::uint32_t>(
-            std::lower_bound(keys.begin(), keys.end(), key_of(each)) - keys.begin()));
-        made_.work_ns[each.owner] += length(each);
+        key const own = key{each.owner} << 32 | (by_kind ? each.kind : 0);
+        auto const [column, is_new] =
+            columns.try_emplace(own, static_cast<std::uint32_t>(columns.size()));
+        if (is_new) owner_of_.push_back(each.owner);
+        if (by_kind && columns.size() > max_columns) break;
+        column_of_.push_back(column->second);
       }
-      return;
+      if (by_kind && columns.size() > max_columns) continue;
+      break;
     }
+    for (sampled_work const& each : work_) made_.work_ns[each.owner] += length(each);
   }
   static double length(sampled_work const& each) noexcept {
     return static_cast<double>(each.end - each.begin);
@@ -99,6 +110,11 @@ class sample_splitter {
 
   /// How long work of several owners ran at the same time.
   void find_shared() {
+    if (std::adjacent_find(work_.begin(), work_.end(),
+                           [](sampled_work const& a, sampled_work const& b) {
+                             return b.begin < a.end;
+                           }) == work_.end())
+      return;
     struct change {
       std::int64_t time;
       std::uint32_t owner;
@@ -238,6 +254,8 @@ class sample_splitter {
     for (std::size_t i = 0; i < given_.size(); i += stride_)
       for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a)
         wanted[seen.column[a]] += seen.ns[a] * given_.at(i)[counter];
+    expect(seen, counter);
+    for (double& each : wanted) each += weight_ * mean_rate_;
     if (!solve(wanted)) {
       made_.by_rates = false;
       rates_.assign(n, 1.0);
@@ -252,28 +270,52 @@ class sample_splitter {
     return squares / std::max(1.0, static_cast<double>(used_) - static_cast<double>(n));
   }
 
-  /// The rates that explain the samples best, none below 0: those that would be are 0, and the
-  /// others are solved for again. Returns: false where no such choice is found.
+  /// The mean of the rates of a counter, and the weight of what is expected of them.
+  void expect(overlaps const& seen, std::size_t counter) {
+    double value = 0.0;
+    for (std::size_t i = 0; i < given_.size(); ++i) value += given_.at(i)[counter];
+    double const ns = std::accumulate(seen.ns.begin(), seen.ns.end(), 0.0);
+    mean_sample_ = value / static_cast<double>(given_.size());
+    mean_rate_ = ns > 0.0 ? value / ns : 0.0;
+    double const noise = expected_.noise * mean_sample_;
+    double const apart = expected_.apart * mean_rate_;
+    weight_ = apart > 0.0 ? noise * noise / (apart * apart) : 0.0;
+  }
+
+  /// The rates that explain the samples best, none below 0 or above the most: those that would be
+  /// are fixed there, and the others are solved for again. Returns: false where no such choice is
+  /// found.
   /// Source: block principal pivoting, Portugal, Judice and Vicente 1994.
   bool solve(std::vector<double> const& wanted) {
     std::size_t const n = columns();
-    std::vector<bool> is_zero(n, false);
-    for (std::size_t i = 0; i < n; ++i) is_zero[i] = !(squares_[i * n + i] > 0.0);
+    std::vector<double> fixed(n, free);
+    for (std::size_t i = 0; i < n; ++i)
+      if (!(squares_[i * n + i] > 0.0)) fixed[i] = 0.0;
     std::size_t least = n + 1;  // of wrong choices
     constexpr int max_tries = 3;
     constexpr int max_rounds = 60;  // some 5 are usual
     constexpr double enough = 1e-9;
     int tries_left = max_tries;
-    std::vector<std::size_t> wrong;
+    struct choice {
+      std::size_t column;
+      double rate;  ///< that it is fixed at, or `free`
+    };
+    std::vector<choice> wrong;
     for (int round = 0; round < max_rounds; ++round) {
-      solve_others(wanted, is_zero);
+      solve_others(wanted, fixed);
       wrong.clear();
       for (std::size_t i = 0; i < n; ++i) {
-        double const own = squares_[i * n + i];
-        if (!(own > 0.0)) continue;
-        double left = wanted[i];
-        for (std::size_t k = 0; k < n && is_zero[i]; ++k) left -= squares_[i * n + k] * rates_[k];
-        if (is_zero[i] ? left > enough * wanted[i] : rates_[i] < 0.0) wrong.push_back(i);
+        if (!(squares_[i * n + i] > 0.0)) continue;
+        if (fixed[i] == free) {
+          if (rates_[i] < 0.0) wrong.push_back({i, 0.0});
+          if (rates_[i] > expected_.most) wrong.push_back({i, expected_.most});
+          continue;
+        }
+        double left = wanted[i] - weight_ * rates_[i];
+        for (std::size_t k = 0; k < n; ++k) left -= squares_[i * n + k] * rates_[k];
+        bool const wants_more = left > enough * wanted[i];
+        bool const wants_less = left < -enough * wanted[i];
+        if (fixed[i] == 0.0 ? wants_more : wants_less) wrong.push_back({i, free});
       }
       if (wrong.empty()) return true;
       if (wrong.size() < least) {
@@ -283,30 +325,33 @@ class sample_splitter {
         wrong[0] = wrong.back();
         wrong.resize(1);
       }
-      for (std::size_t const i : wrong) is_zero[i] = !is_zero[i];
+      for (choice const& each : wrong) fixed[each.column] = each.rate;
     }
     return false;
   }
+  static constexpr double free = -1.0;  // no rate is that
 
-  /// The least-squares rates of all columns but those fixed at 0. Linearly dependent columns get
-  /// equal rates.
-  void solve_others(std::vector<double> const& wanted, std::vector<bool> const& is_zero) {
+  /// The least-squares rates of all columns but those that are fixed. Linearly dependent columns
+  /// get equal rates.
+  void solve_others(std::vector<double> const& wanted, std::vector<double> const& fixed) {
     constexpr double ridge = 1e-9;
     std::size_t const all = columns();
     std::vector<std::size_t> used;
     std::vector<double> solved;
     for (std::size_t i = 0; i < all; ++i) {
-      if (is_zero[i]) continue;
+      if (fixed[i] != free) continue;
       used.push_back(i);
       solved.push_back(wanted[i]);
+      for (std::size_t k = 0; k < all; ++k)
+        if (fixed[k] > 0.0) solved.back() -= squares_[i * all + k] * fixed[k];
     }
     cholesky_factor(
         used.size(),
         [&](std::size_t i, std::size_t k) { return squares_[used[i] * all + used[k]]; },
-        [](std::size_t, double own) { return ridge * own; },
+        [this](std::size_t, double own) { return weight_ + ridge * own; },
         [](double left, double own) { return std::max(left, ridge * own); })
         .solve(solved);
-    rates_.assign(all, 0.0);
+    rates_ = fixed;
     for (std::size_t i = 0; i < used.size(); ++i) rates_[used[i]] = solved[i];
   }
 
@@ -322,23 +367,23 @@ class sample_splitter {
   struct parts {
     std::vector<std::uint32_t> owners;
     std::vector<double> part;  ///< by owner; 0 but for `owners`
-    std::vector<bool> is_in;   ///< by owner
+    std::vector<char> is_in;   ///< by owner
 
-    explicit parts(std::size_t all) : part(all, 0.0), is_in(all, false) {}
+    explicit parts(std::size_t all) : part(all, 0.0), is_in(all, 0) {}
 
     void find(overlaps const& seen, std::size_t sample, std::vector<std::uint32_t> const& owner_of,
               std::vector<double> const& rates, double sum) {
       for (std::uint32_t const owner : owners) {
         part[owner] = 0.0;
-        is_in[owner] = false;
+        is_in[owner] = 0;
       }
       owners.clear();
       double all = 0.0;
       for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a) all += seen.ns[a];
       for (std::size_t a = seen.first[sample]; a < seen.first[sample + 1]; ++a) {
         std::uint32_t const owner = owner_of[seen.column[a]];
-        if (!is_in[owner]) owners.push_back(owner);
-        is_in[owner] = true;
+        if (is_in[owner] == 0) owners.push_back(owner);
+        is_in[owner] = 1;
         part[owner] += sum > 0.0 ? rates[seen.column[a]] * seen.ns[a] / sum : seen.ns[a] / all;
       }
     }
@@ -347,19 +392,16 @@ class sample_splitter {
   void assign(overlaps const& seen, std::size_t counter, double noise) {
     std::size_t const n = columns();
     if (made_.by_rates) {
-      double value = 0.0;
-      double ns = 0.0;
-      for (std::size_t i = 0; i < given_.size(); ++i) value += given_.at(i)[counter];
-      for (double const each : seen.ns) ns += each;
-      double const sample = value / static_cast<double>(given_.size());
-      double const rate = 2.0 * value / ns;  // that any work may have
-      constexpr double least = 1e-4;         // of a sample, that it differs by
-      noise = std::max(noise, least * least * sample * sample);
+      double const apart = expected_.apart > 0.0 ? expected_.apart : 2.0;
+      double const rate = apart * mean_rate_;  // that any work may differ by
+      double const least = std::max(1e-4, expected_.noise) * mean_sample_;
+      noise = std::max(noise, least * least);
       invert(rate > 0.0 ? noise / (rate * rate) : 1.0);
     }
     std::vector<double> known(owners_, 0.0);
     std::vector<double> mixed(owners_, 0.0);
     std::vector<double> variance(owners_, 0.0);
+    std::vector<double> uneven(owners_, 0.0);
     std::vector<double> slopes(made_.by_rates ? owners_ * n : 0, 0.0);  // of a value by each rate
     parts of_sample(owners_);
     auto const stride = static_cast<double>(stride_);
@@ -385,6 +427,8 @@ class sample_splitter {
         made_.values[owner * given_.counters + counter] += value * part;
         mixed[owner] += value;
         variance[owner] += part * (1.0 - part) * differs * differs;
+        if (!(expected_.noise > 0.0))  // else it is known
+          uneven[owner] += unevenness * value * std::min(part, 1.0 - part);
         if (!made_.by_rates || i % stride_ != 0 || !(sum > 0.0)) continue;
         for (std::size_t a = seen.first[i]; a < seen.first[i + 1]; ++a) {
           double const own = owner_of_[seen.column[a]] == owner ? 1.0 : 0.0;
@@ -396,12 +440,18 @@ class sample_splitter {
       double const value = made_.values[owner * given_.counters + counter];
       double const most = std::max(value - known[owner], known[owner] + mixed[owner] - value);
       double half = most;
-      if (made_.by_rates)
-        half = std::min(
-            most, 2.0 * std::sqrt(variance[owner] + noise * spread(slopes.data() + owner * n)));
+      if (made_.by_rates) {
+        double const deviation =
+            std::sqrt(variance[owner] + noise * spread(slopes.data() + owner * n));
+        half = std::min(most, std::hypot(2.0 * deviation, uneven[owner]));
+      }
       made_.errors[owner * given_.counters + counter] = std::max(0.0, half);
     }
   }
+
+  /// No work counts at one rate from its begin to its end, and where the same two meet, they differ
+  /// to the same side each time. As a part of what they count in one sample. Source: see border_ns.
+  static constexpr double unevenness = 0.1;
 
   bool is_recorded(sample_span const& when) const noexcept {
     if (recorded_.empty()) return true;
@@ -453,6 +503,7 @@ class sample_splitter {
 
   samples const& given_;
   std::vector<sample_span> recorded_;
+  expected_rates expected_;
   std::vector<sampled_work> work_;        // by begin
   std::vector<std::uint32_t> column_of_;  // of a work
   std::vector<std::uint32_t> owner_of_;   // of a column
@@ -464,6 +515,9 @@ class sample_splitter {
   std::vector<double> squares_;  // of the times of two columns, summed over the samples
   std::vector<double> inverse_;
   std::vector<double> rates_;  // of a column, in a ns
+  double mean_rate_ = 0.0;     // of a counter
+  double mean_sample_ = 0.0;   // of it
+  double weight_ = 0.0;        // of the mean rate, beside squares_
   sample_split made_;
 };
 
@@ -477,8 +531,8 @@ bool can_run_together(std::vector<sample_span> times, std::vector<sample_span> c
     begins.push_back(each.begin);
     ends.push_back(each.end);
   }
-  std::sort(begins.begin(), begins.end());
-  std::sort(ends.begin(), ends.end());
+  put_in_order(begins, std::less<>());
+  put_in_order(ends, std::less<>());
   std::size_t pairs = 0;
   for (sample_span const& each : times)
     pairs += static_cast<std::size_t>(
@@ -491,8 +545,8 @@ std::vector<double> sum_by_time(samples const& given, std::size_t which,
                                 std::vector<sample_span> const& times) {
   std::vector<std::size_t> order(times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return times[a].begin < times[b].begin; });
+  put_in_order(order,
+               [&](std::size_t a, std::size_t b) { return times[a].begin < times[b].begin; });
   std::vector<double> sums(times.size(), 0.0);
   std::vector<std::size_t> running;
   std::size_t next = 0;
@@ -512,9 +566,35 @@ std::vector<double> sum_by_time(samples const& given, std::size_t which,
 }
 
 sample_split split_samples(samples const& given, std::vector<sampled_work> work, std::size_t owners,
-                           std::int64_t clock_error_ns, std::vector<sample_span> recorded) {
-  return sample_splitter(given, std::move(work), owners, clock_error_ns, std::move(recorded))
+                           std::int64_t clock_error_ns, std::vector<sample_span> recorded,
+                           expected_rates const& expected) {
+  return sample_splitter(given, std::move(work), owners, clock_error_ns, std::move(recorded),
+                         expected)
       .split();
+}
+
+void add_border_errors(sample_split& made, std::vector<sampled_work> work, std::int64_t ns) {
+  put_in_order(work);
+  auto const rate = [&made](std::uint32_t owner, std::size_t counter) {
+    double const covered = made.covered_ns[owner];
+    return covered > 0.0 ? made.value(owner, counter) / covered : 0.0;
+  };
+  std::vector<double> exchanged(made.values.size(), 0.0);
+  for (std::size_t i = 1; i < work.size(); ++i) {
+    std::uint32_t const a = work[i - 1].owner;
+    std::uint32_t const b = work[i].owner;
+    if (a == b || work[i].begin - work[i - 1].end > ns) continue;
+    for (std::size_t counter = 0; counter < made.counters; ++counter) {
+      double const more = rate(b, counter) - rate(a, counter);
+      sampled_work const& faster = work[more > 0.0 ? i : i - 1];
+      double const most = std::abs(more) * static_cast<double>(std::clamp<std::int64_t>(
+                                               faster.end - faster.begin, 1, ns));
+      exchanged[a * made.counters + counter] += most;
+      exchanged[b * made.counters + counter] += most;
+    }
+  }
+  for (std::size_t i = 0; i < exchanged.size(); ++i)
+    made.errors[i] = std::hypot(made.errors[i], exchanged[i]);
 }
 
 }  // namespace live

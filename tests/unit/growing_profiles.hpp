@@ -5,6 +5,7 @@
 #include <strata/base/text_writer.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/early_steps.hpp>
+#include <strata/profile/samples.hpp>
 #include <strata/recording/format.hpp>
 #include <strata/tables/csv.hpp>
 #include <strata/tables/json.hpp>
@@ -572,6 +573,37 @@ inline void collectives(program& with, std::size_t size) {
   kernels(with, size);
   with.made.kernel_names[1].mangled = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)";
 }
+inline void sampled_steps(program& with, std::size_t size) {  // as `trace,live` records them
+  uint32_t const forward = with.range(0, "forward");
+  uint32_t const backward = with.range(0, "backward");
+  with.steps(static_cast<uint32_t>(size), [&] {
+    with.work(forward);
+    with.work(backward);
+  });
+  strata::counter_set& set = with.made.add_counters(strata::counter_set::live);
+  set.where = "GH100";
+  set.devices = {0};
+  set.method = strata::counting::sampled;
+  set.passes = set.passes_done = 1;
+  set.names.push_back("dram__bytes_read.sum");
+  strata::resolved_metric metric;
+  metric.key = "hbm_read_bytes";
+  metric.formula = set.names[0];
+  metric.counters.push_back(set.names[0]);
+  set.metrics.metrics.push_back(metric);
+  with.made.samples.counters = 1;
+  strata::detail::sample_writer writer;
+  constexpr int64_t interval = 4000;
+  for (int64_t at = 0; at < with.now; at += interval) {
+    strata::detail::counted_sample sample;
+    sample.begin = at;
+    sample.end = at + interval;
+    sample.counts[0] = 1000 + at / interval % 7 * 100;
+    writer.add(with.made.samples, sample);
+    if (at / interval % 20 == 0)
+      with.made.energy.push_back({at, static_cast<std::uint64_t>(at / 100)});
+  }
+}
 
 inline dimension const dimensions[] = {
     {"names", 500, names},
@@ -611,6 +643,7 @@ inline dimension const dimensions[] = {
     {"problems", 500, problems},
     {"hang", 500, hang},
     {"collectives", 1250, collectives},
+    {"sampled-steps", 500, sampled_steps},
 };
 
 // ---- reports ----

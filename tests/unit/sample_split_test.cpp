@@ -177,6 +177,82 @@ TEST_CASE("what cannot be told apart has an interval from nothing to all") {
   }
 }
 
+TEST_CASE("rates that samples do not tell apart are about equal, and none is above the most") {
+  planted p;
+  for (int i = 0; i < 500; ++i) {  // both are in each sample, for 200 and 600 ns
+    p.add(i * 1000 + 50, 200, 0, 1.0);
+    p.add(i * 1000 + 300, 600, 1, 5.0);
+  }
+  strata::live::expected_rates const about_equal{0.5, 0.05};
+  samples const alike = p.sample(0, 500'000, 1000.0);
+  sample_split const made = split_samples(alike, p.work, 2, 0, {}, about_equal);
+  check_conserved(made);
+  CHECK(made.value(0, 0) == doctest::Approx(0.25 * made.total[0]).epsilon(1e-3));
+  CHECK(made.error(0, 0) < 2.0 * made.value(0, 0));
+  CHECK(made.error(1, 0) < 0.6 * made.value(1, 0));
+  // Samples that tell them apart win, but for the most.
+  samples const apart = p.sample(0, 500'000, 130.0);
+  sample_split const told = split_samples(apart, p.work, 2, 0, {}, about_equal);
+  CHECK(told.value(0, 0) == doctest::Approx(p.bytes[0]).epsilon(0.05));
+  sample_split const bounded = split_samples(apart, p.work, 2, 0, {}, {0.5, 0.05, 3.0});
+  check_conserved(bounded);
+  double const in_shared = 1.0 / (1.0 + 3.0);
+  CHECK(bounded.value(0, 0) > told.value(0, 0));
+  CHECK(bounded.value(0, 0) < p.bytes[0] + in_shared * p.bytes[1]);
+}
+
+TEST_CASE("kernels that count at no constant rate have their counts within their intervals") {
+  std::mt19937_64 random(9);
+  std::uniform_real_distribution<double> part(0.0, 1.0);
+  for (double const interval_us : {23.0, 97.0}) {
+    planted p;  // `a` writes late, `b` early
+    works whole;
+    std::int64_t at = 5'000;
+    for (int i = 0; i < 1500; ++i) {
+      p.add(at, 200'000, 0, 0.10);
+      p.add(at + 200'000, 220'000, 0, 0.12);
+      whole.push_back({at, at + 420'000, 0, 0});
+      p.add(at + 421'000, 10'000, 1, 0.6);
+      p.add(at + 431'000, 20'000, 1, 0.45);
+      whole.push_back({at + 421'000, at + 451'000, 1, 0});
+      p.add(at + 452'000, 300'000, 2, 0.4);
+      whole.push_back({at + 452'000, at + 752'000, 2, 0});
+      at += 770'000 + static_cast<std::int64_t>(9'000.0 * part(random));
+    }
+    sample_split const made = split(p.sample(0, at, 1003.0 * interval_us), whole, 3, 500);
+    for (std::uint32_t owner = 0; owner < 3; ++owner) {
+      CAPTURE(interval_us);
+      CAPTURE(owner);
+      CAPTURE(made.error(owner, 0) / p.bytes[owner]);
+      CHECK(std::abs(made.value(owner, 0) - p.bytes[owner]) <= made.error(owner, 0));
+      CHECK(made.error(owner, 0) < 0.5 * p.bytes[owner]);
+    }
+  }
+}
+
+TEST_CASE("what neighbours may exchange at a border is in the interval") {
+  planted p;  // half of what `b` moves in its first 2 us is counted while `a` runs
+  for (int i = 0; i < 300; ++i) {
+    p.add(i * 50'000, 3'000, 0, 0.01);
+    p.add(i * 50'000 + 3'500, 30'000, 1, 0.7);
+    p.add(i * 50'000 + 43'500, 6'000, 2, 0.3);  // no neighbour of `b`
+  }
+  works early = p.work;
+  for (sampled_work& each : early) {
+    if (each.owner == 0) each.end += 1000;
+    if (each.owner == 1) each.begin += 1000;
+  }
+  sample_split made = split(p.sample(0, 300 * 50'000, 100.0), early, 3, 0);
+  double const error = std::abs(made.value(0, 0) - p.bytes[0]);
+  CHECK(error > made.error(0, 0));
+  double const apart = made.error(2, 0);
+  strata::live::add_border_errors(made, early);
+  CHECK(error <= made.error(0, 0));
+  CHECK(std::abs(made.value(1, 0) - p.bytes[1]) <= made.error(1, 0));
+  CHECK(made.error(1, 0) < 0.12 * p.bytes[1]);
+  CHECK(made.error(2, 0) > apart);  // a step later `a` follows it
+}
+
 TEST_CASE("work that runs beside others is marked, and what both count is kept") {
   planted p;
   for (int i = 0; i < 300; ++i) {
