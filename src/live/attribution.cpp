@@ -360,6 +360,7 @@ struct usual_step {
       map.work.push_back({begin, end, owner->second, rate * static_cast<double>(end - begin)});
       bytes += map.work.back().bytes;
     }
+    map.has_bytes = has_bytes;
   }
 
  private:
@@ -422,6 +423,7 @@ class map_attribution {
     for (traffic_group const& group : made.groups)
       if (group.owners.size() > 1) about += describe(group, static_cast<double>(fits));
     fill(set_, made.split, counters, node_of, all / static_cast<double>(fits));
+    mark_merged(made, node_of);
     set_.about = std::move(about);
     return {};
   }
@@ -520,10 +522,24 @@ class map_attribution {
     return common;
   }
 
+  /// Ranges that are counted in one above them.
+  void mark_merged(mapped_traffic const& made, std::vector<std::uint32_t> const& node_of) {
+    auto const counter = static_cast<std::uint32_t>(set_.names.size());
+    set_.names.emplace_back(detail::sampled_names::merged);
+    for (traffic_group const& group : made.groups)
+      for (std::uint32_t const owner : group.owners) {
+        std::uint32_t const node = node_here_[usual_.nodes[owner]];
+        if (node != node_of[group.owners.front()]) set_.values.push_back({node, counter, 1.0});
+      }
+  }
+
   std::string describe(sampled_steps const& steps, mapped_traffic const& made) const {
     detail::sentence text("By a map of the step with ");
     text << usual_.map.work.size() << " kernels and copies, laid over " << steps.begins.size()
          << " steps. ";
+    if (!usual_.has_bytes)
+      text << "It has no bytes, so that ranges are told apart by times alone: record it with "
+              "STRATA=trace,live. ";
     if (!made.misfits.empty())
       text << made.misfits.size()
            << (goes_on(steps, made) ? " of them do not look like the map, nearly all since step "

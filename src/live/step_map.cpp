@@ -65,13 +65,29 @@ class course {
   std::vector<point> points_;
 };
 
+/// The map with so many sixteenths of its pauses.
+step_map with_pauses(step_map map, int sixteenths) {
+  std::int64_t end = 0;
+  std::int64_t less = 0;
+  for (mapped_work& each : map.work) {
+    if (each.begin > end) less += (each.begin - end) / 16 * (16 - sixteenths);
+    end = std::max(end, each.end);
+    each.begin -= less;
+    each.end -= less;
+  }
+  return map;
+}
+
 class mapper {
  public:
   mapper(step_map const& map, sampled_steps const& steps, samples const& given)
-      : map_(map), steps_(steps), given_(given), length_(map.length()), course_(map) {}
+      : steps_(steps), given_(given) {
+    take(map);
+  }
 
   mapped_traffic run() {
     if (given_.size() == 0 || map_.work.empty()) return {};
+    shorten_pauses();
     align();
     std::vector<std::uint32_t> groups(map_.owners());
     std::iota(groups.begin(), groups.end(), 0u);
@@ -134,34 +150,76 @@ class mapper {
     return spread > 0.0 ? (n * xy - x * y) / std::sqrt(spread) : 0.0;
   }
 
-  /// Finds the begin of each step. Neighbours are seen too, half of the way to them at most.
+  void take(step_map map) {
+    map_ = std::move(map);
+    length_ = map_.length();
+    course_ = course(map_);
+  }
+
+  bool is_short() const noexcept { return length_ < least_samples * interval(); }
+
+  /// A trace makes launches later, so that pauses are shorter without it: as short as samples look
+  /// most like the map.
+  void shorten_pauses() {
+    if (is_short() || steps_.begins.empty()) return;
+    constexpr std::size_t most_steps = 32;
+    constexpr double least_gain = 0.01;  // of the likeness, chosen
+    step_map const traced = map_;
+    std::size_t const stride = 1 + steps_.begins.size() / most_steps;
+    double as_traced = 0.0;
+    double most = 0.0;
+    int best = 16;
+    for (int sixteenths = 16; sixteenths >= 0; --sixteenths) {
+      take(with_pauses(traced, sixteenths));
+      double sum = 0.0;
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < steps_.begins.size(); i += stride, ++count)
+        sum += find_begin(i).likeness;
+      double const likeness = sum / static_cast<double>(count);
+      if (sixteenths == 16) as_traced = likeness + least_gain;
+      if (!(likeness > std::max(most, as_traced))) continue;
+      most = likeness;
+      best = sixteenths;
+    }
+    take(with_pauses(traced, best));
+  }
+
+  struct place {
+    std::int64_t begin;
+    double likeness;
+  };
+
+  /// The begin of a step. Neighbours are seen too, half of the way to them at most.
+  place find_begin(std::size_t i) const {
+    std::int64_t const step = std::max<std::int64_t>({1, interval() / 8, steps_.tolerance_ns / 64});
+    std::int64_t const about = steps_.begins[i];
+    std::int64_t room = interval();
+    if (i + 1 < steps_.begins.size())
+      room =
+          std::min(room, std::max<std::int64_t>(0, (steps_.begins[i + 1] - about - length_) / 2));
+    place best{about, -1.0};
+    for (std::int64_t by = 0; by <= steps_.tolerance_ns; by += step) {
+      for (std::int64_t const begin : {about - by, about + by}) {
+        double const now = likeness(begin, room);
+        if (now > best.likeness) best = {begin, now};
+      }
+    }
+    return best;
+  }
+
+  /// Finds the begin of each step.
   void align() {
-    if (length_ < least_samples * interval()) {
+    if (is_short()) {
       made_.begins = steps_.begins;
       fits_.assign(steps_.begins.size(), true);
       left_ns_ = steps_.tolerance_ns;
       return;
     }
-    left_ns_ = interval() / 4;
-    std::int64_t const step = std::max<std::int64_t>({1, interval() / 8, steps_.tolerance_ns / 64});
+    left_ns_ = map_.has_bytes ? interval() / 4 : interval();
     for (std::size_t i = 0; i < steps_.begins.size(); ++i) {
-      std::int64_t const about = steps_.begins[i];
-      std::int64_t room = interval();
-      if (i + 1 < steps_.begins.size())
-        room =
-            std::min(room, std::max<std::int64_t>(0, (steps_.begins[i + 1] - about - length_) / 2));
-      double most = -1.0;
-      std::int64_t best = about;
-      for (std::int64_t by = 0; by <= steps_.tolerance_ns; by += step) {
-        for (std::int64_t const place : {about - by, about + by}) {
-          double const now = likeness(place, room);
-          if (!(now > most)) continue;
-          most = now;
-          best = place;
-        }
-      }
-      made_.begins.push_back(best);
-      bool const fits = most >= least_likeness;
+      place const best = find_begin(i);
+      made_.begins.push_back(best.begin);
+      bool const fits = best.likeness >= least_likeness;
       if (!fits) made_.misfits.push_back(static_cast<std::uint32_t>(i));
       fits_.push_back(fits);
     }
@@ -194,7 +252,16 @@ class mapper {
       if (fits_[i]) recorded.push_back({made_.begins[i], made_.begins[i] + length_});
     // What is left of the times of a step when it is aligned.
     std::int64_t const error = std::max<std::int64_t>(8, left_ns_);
-    return split_samples(given_, lay(groups), groups.size(), error, std::move(recorded));
+    std::vector<sampled_work> work = lay(groups);
+    sample_split made = split_samples(given_, work, groups.size(), error, std::move(recorded));
+    add_border_errors(made, std::move(work), border_ns + left_ns_ / 2);
+    return made;
+  }
+
+  /// Whether the interval of one group is wider than that of another, as parts of their values.
+  bool says_less(sample_split const& of, std::uint32_t one, std::uint32_t other) const {
+    return of.error(one, steps_.counter) * of.value(other, steps_.counter) >
+           of.error(other, steps_.counter) * of.value(one, steps_.counter);
   }
 
   /// As long as a group says little, it becomes one with that neighbour which says least, since
@@ -213,9 +280,7 @@ class mapper {
       for (std::uint32_t const group : wide) {
         std::uint32_t widest = group;
         for (std::uint32_t const other : neighbours(groups, group))
-          if (widest == group ||
-              best.error(other, steps_.counter) > best.error(widest, steps_.counter))
-            widest = other;
+          if (widest == group || says_less(best, other, widest)) widest = other;
         std::uint32_t const a = next[group];
         std::uint32_t const b = next[widest];
         for (std::uint32_t& each : next)
@@ -241,11 +306,11 @@ class mapper {
     return found;
   }
 
-  step_map const& map_;
+  step_map map_;
   sampled_steps const& steps_;
   samples const& given_;
-  std::int64_t length_;
-  course course_;
+  std::int64_t length_ = 0;
+  course course_{map_};
   std::vector<bool> fits_;
   std::int64_t left_ns_ = 0;  // that a step may be off by
   mapped_traffic made_;

@@ -26,6 +26,7 @@ struct mapped_work {
 /// The work of a step in its order.
 struct step_map {
   std::vector<mapped_work> work;
+  bool has_bytes = true;  ///< else they are the times, which say less of where a step begins
 
   std::int64_t length() const noexcept;
   std::uint32_t owners() const noexcept;
@@ -55,9 +56,10 @@ struct mapped_traffic {
   sample_split split;                  ///< all counters
 };
 
-/// Lays the map over each step where its samples look most like it, and splits the samples of all
-/// steps that fit by least squares (split_samples). A step of few samples is laid where it is said
-/// to begin. Ranges whose interval would say little become one group with a neighbour. Where more
+/// Shortens the pauses of the map, which a trace makes longer, until samples look most like it.
+/// Lays it over each step where its samples look most like it, and splits the samples of all steps
+/// that fit by least squares (split_samples). A step of few samples is laid where it is said to
+/// begin. Ranges whose interval would say little become one group with a neighbour. Where more
 /// would run at once than a device can run, nothing is split. Requires: samples in order. Cost:
 /// O(steps x 128 x samples of a step), and 16 times that of split_samples at most.
 mapped_traffic map_traffic(step_map const& map, sampled_steps const& steps, samples const& given);

@@ -68,6 +68,46 @@ TEST_CASE("a sampled value of 0 shows its interval") {
   CHECK(cell.plus_minus <= 20.0);
 }
 
+TEST_CASE("a modelled value whose interval says little is empty, and counts in the sum above") {
+  using names = strata::detail::sampled_names;
+  counter_sample s;
+  counter_set& set = s.counted();
+  set.method = strata::counting::sampled;
+  strata::resolved_metric energy;
+  energy.key = std::string(names::energy);
+  energy.formula = std::string(names::energy_counter);
+  energy.counters.push_back(energy.formula);
+  set.metrics.metrics.push_back(energy);
+  set.names.push_back(energy.formula);
+  set.names.push_back(names::variance(names::energy_counter));
+  s.set(s.attention0, energy.formula, 90.0);
+  s.set(s.attention0, names::variance(names::energy_counter), 100.0);  // +- 20
+  s.set(s.mlp0, energy.formula, 30.0);
+  s.set(s.mlp0, names::variance(names::energy_counter), 100.0);
+  counted const t(s.made);
+  CHECK(t.total("step/block[0]/attention", "energy") > 0.0);
+  CHECK(std::isnan(t.total("step/block[0]/mlp", "energy")));
+  CHECK(mentions(t.note("step/block[0]/mlp", "energy"), "not told apart from other ranges"));
+  CHECK(t.total("step/block[0]", "energy") ==
+        doctest::Approx(4.0 / 3.0 * t.total("step/block[0]/attention", "energy")));
+}
+
+TEST_CASE("a range that is counted in the one above says so") {
+  using names = strata::detail::sampled_names;
+  counter_sample s;
+  counter_set& set = s.counted();
+  set.method = strata::counting::sampled;
+  set.names.emplace_back(names::work);
+  set.names.emplace_back(names::merged);
+  set.values.clear();
+  s.set(s.step, "dram__bytes_read.sum", 500.0);
+  s.set(s.mlp0, std::string(names::merged), 1.0);
+  counted const t(s.made);
+  CHECK(t.note("step/block[0]/mlp", "hbm_read_bytes") ==
+        "not told apart from ranges beside it: counted in the range above them");
+  CHECK(mentions(t.note("step/block[1]/mlp", "hbm_read_bytes"), "no kernel or copy of it"));
+}
+
 TEST_CASE("a step or none: at least one timed step") {
   counter_sample s;
   s.made.steps.clear();

@@ -251,6 +251,12 @@ class counter_table_builder {
       why = formulas_.why_no_quotient(column, divisors_[column]);
     if (!why.empty()) return {no_value, no_value, note(why)};
     counter_metric const& metric = table_.metrics[column];
+    constexpr double most_error = 0.5;  // of a modelled value: a wider interval says little
+    if (metric.method == counter_method::modelled &&
+        errors_[column] > most_error * results_[column])
+      return {no_value, no_value,
+              note("not told apart from other ranges: its interval reaches from nearly nothing to "
+                   "far above, since steps are alike")};
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (by_time && !table_.is_timed_work(row, scope))
       return {no_value, no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
@@ -322,7 +328,10 @@ class counter_table_builder {
                  : "whose work it was is not known here: read it by strata report";
     if (!from.uncounted.empty()) return "not sampled: " + from.uncounted;
     for (std::size_t const counter : from.counters)
-      if (sums_.ranges(row, counter, scope) == 0) return "nothing was sampled while its work ran";
+      if (sums_.ranges(row, counter, scope) == 0)
+        return named_value(row, sampled_names::merged, scope) > 0.0
+                   ? "not told apart from ranges beside it: counted in the range above them"
+                   : "nothing was sampled while its work ran";
     if (from.time && !(timed_seconds(row) > 0.0)) return "GPU times were not traced";
     return {};
   }
