@@ -133,7 +133,7 @@ class recording_check {
     });
     good(sums(profile_.summed_steps) && is_recorded_time(profile_.end));
     check_all(profile_.launches, [&](driver_call_record const& l) {
-      good(in_tree(l.node) && l.kind <= api_kind::graph_change);
+      good(in_tree(l.node) && l.kind <= api_kind::instantiate);
     });
     check_all(profile_.kernels, [&](kernel_record const& k) {
       good(in_tree(k.node) && is_kernel(k.name) &&

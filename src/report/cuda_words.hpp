@@ -36,6 +36,8 @@ inline std::string_view call_name(api_kind kind) noexcept {
     case api_kind::wait:
       return "cudaDeviceSynchronize";
     case api_kind::graph_change:
+      return "cudaGraphExecUpdate";
+    case api_kind::instantiate:
       return "cudaGraphInstantiate";
     case api_kind::none:
       break;

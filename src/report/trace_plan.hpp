@@ -39,6 +39,8 @@ inline constexpr std::string_view event_names[] = {"",
                                                    "begin capture",
                                                    "end capture",
                                                    "wait",
+                                                   "graph change",
+                                                   "instantiate",
                                                    "copy",
                                                    "copy host to device",
                                                    "copy device to host",
@@ -53,13 +55,13 @@ inline constexpr std::string_view event_names[] = {"",
                                                    "wait for context"};
 
 constexpr std::uint32_t event_name(api_kind kind) noexcept {
-  return kind > api_kind::wait ? 1u : 1u + static_cast<std::uint32_t>(kind);
+  return kind > api_kind::instantiate ? 1u : 1u + static_cast<std::uint32_t>(kind);
 }
 constexpr std::uint32_t event_name(copy_kind kind) noexcept {
-  return kind > copy_kind::set ? 11u : 11u + static_cast<std::uint32_t>(kind);
+  return kind > copy_kind::set ? 13u : 13u + static_cast<std::uint32_t>(kind);
 }
 constexpr std::uint32_t event_name(synchronization_kind kind) noexcept {
-  return kind > synchronization_kind::context ? 18u : 18u + static_cast<std::uint32_t>(kind);
+  return kind > synchronization_kind::context ? 20u : 20u + static_cast<std::uint32_t>(kind);
 }
 static_assert(event_names[event_name(api_kind::wait)] == "wait");
 static_assert(event_names[event_name(copy_kind::set)] == "set");

@@ -24,8 +24,9 @@ TEST_CASE("functions of the driver are classified by name") {
        "cuGraphCreate, cuMemMapArrayAsync_ptsz, cuMemGetAllocationGranularity, cuMemSetAccess, "
        "cuMemAddressFree"},
       {api_kind::graph_launch, "cuGraphLaunch_ptsz"},
+      {api_kind::instantiate, "cuGraphInstantiate_v2, cuGraphInstantiateWithParams_ptsz"},
       {api_kind::graph_change,
-       "cuGraphInstantiate_v2, cuGraphInstantiateWithParams_ptsz, cuGraphExecUpdate_v2, "
+       "cuGraphExecUpdate_v2, "
        "cuGraphExecDestroy, cuGraphDestroy, cuGraphUpload, cuGraphExecKernelNodeSetParams, "
        "cuGraphExecKernelNodeSetParams_v2, cuGraphExecHostNodeSetParams, "
        "cuGraphExecChildGraphNodeSetParams, cuGraphExecEventWaitNodeSetEvent, "

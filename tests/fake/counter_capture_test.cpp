@@ -187,8 +187,8 @@ TEST_CASE("a session that stops while others make graphs") {
   }
 }
 
-TEST_CASE("calls that change graphs are followed only where something is counted") {
-  // Instantiations are followed by each trace: they say what the device may launch.
+TEST_CASE("calls that change graphs are followed beside kernels, and where something is counted") {
+  // Instantiations are followed at all times: they say what the device may launch.
   char const* const calls[] = {"cuGraphExecUpdate_v2", "cuGraphExecDestroy", "cuGraphDestroy",
                                "cuGraphExecKernelNodeSetParams_v2", "cuGraphNodeSetEnabled"};
   auto const check = [&](int followed) {
@@ -199,8 +199,13 @@ TEST_CASE("calls that change graphs are followed only where something is counted
   };
   {
     fake::traced const s;
+    check(1);
+  }
+  {
+    fake::traced const s("trace=copies");
     check(0);
     CHECK(fake_callback_enabled("cuStreamBeginCapture_v2") == 1);
+    CHECK(fake_callback_enabled("cuGraphInstantiateWithFlags") == 1);
   }
   {
     counting s(hbm_read);

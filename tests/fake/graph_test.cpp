@@ -20,6 +20,7 @@ namespace graph_test {
 using fake::launch;
 using fake::row;
 using fake::traced;
+using strata::api_kind;
 using strata::profile;
 
 namespace {
@@ -41,6 +42,11 @@ fake_graph_t capture() {
   fake_graph_t const graph = fake_end_capture(stream);
   REQUIRE(graph != 0);
   return graph;
+}
+
+std::ptrdiff_t calls_of(profile const& p, api_kind kind) {
+  return std::count_if(p.launches.begin(), p.launches.end(),
+                       [kind](strata::driver_call_record const& l) { return l.kind == kind; });
 }
 
 void decode(fake_graph_t executable) {
@@ -139,10 +145,47 @@ TEST_CASE(
   // Launches into the capture put no work on the device, and say so.
   auto const captured =
       std::count_if(p.launches.begin(), p.launches.end(), [](strata::driver_call_record const& l) {
-        return l.flags == strata::driver_call_record::in_capture;
+        return strata::is_work(l.kind) && l.flags == strata::driver_call_record::in_capture;
       });
   CHECK(captured == 5);
-  CHECK(p.launches.size() == 9);
+  CHECK(calls_of(p, api_kind::launch) == 5);
+  CHECK(calls_of(p, api_kind::graph_launch) == 4);
+}
+
+TEST_CASE("what makes, changes and ends graphs is recorded, with its range and its step") {
+  auto const run = [](char const* options) {
+    traced s(options);
+    for (int step = 0; step < 4; ++step) {
+      STRATA_STEP();
+      fake_graph_t const graph = capture();
+      STRATA_RANGE("make");
+      fake_graph_t const executable = fake_graph_clone(graph);
+      (void)fake_graph_update(executable, graph);
+      decode(executable);
+      fake_graph_destroy(executable);
+    }
+    profile const& p = fake::whole(s);
+    CHECK(fake_capture_broken() == 0);
+    return p;
+  };
+  profile const p = run("");
+  for (api_kind const kind :
+       {api_kind::begin_capture, api_kind::end_capture, api_kind::instantiate})
+    CHECK(calls_of(p, kind) == 4);
+  CHECK(calls_of(p, api_kind::graph_change) == 8);
+  CHECK(row(p, "make").self.launches == 0);  // it puts no work on the device
+  for (strata::driver_call_record const& call : p.launches) {
+    if (!strata::makes_graphs(call.kind)) continue;
+    bool const begins = call.kind == api_kind::begin_capture;
+    CHECK(call.end >= call.begin);
+    CHECK(call.step < 4);
+    CHECK(call.only_captured() == begins);
+    bool const captures = begins || call.kind == api_kind::end_capture;
+    CHECK(p.names[p.nodes[call.node].name] == (captures ? "capture" : "make"));
+  }
+  // Only in the steps that are recorded, and only beside kernels.
+  CHECK(calls_of(run("every=4,active=1"), api_kind::graph_change) == 2);
+  CHECK(calls_of(run("trace=copies"), api_kind::instantiate) == 0);
 }
 
 TEST_CASE("a graph of a clone of a clone") {
@@ -282,7 +325,8 @@ TEST_CASE("work beside a capture is work") {
   CHECK(p.kernels.size() == 1);
   CHECK(row(p, "beside").self.kernels == 1);
   for (strata::driver_call_record const& l : p.launches)
-    CHECK((l.flags == 0) == (l.correlation == p.kernels[0].correlation));
+    if (strata::is_work(l.kind))
+      CHECK((l.flags == 0) == (l.correlation == p.kernels[0].correlation));
 }
 
 TEST_CASE("while a stream captures nothing waits, and the records come at a later step") {

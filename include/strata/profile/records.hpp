@@ -83,14 +83,21 @@ enum class api_kind : std::uint8_t {
   release,
   begin_capture,
   end_capture,
-  wait,         ///< of the host for the device
-  graph_change  ///< instantiates, updates, uploads or destroys a graph
+  wait,          ///< of the host for the device
+  graph_change,  ///< updates, uploads or destroys a graph
+  instantiate    ///< a graph
 };
 
 /// Whether such a call puts work on the device.
 constexpr bool is_work(api_kind kind) noexcept {
   return kind == api_kind::launch || kind == api_kind::graph_launch || kind == api_kind::copy ||
          kind == api_kind::set;
+}
+
+/// Whether such a call makes or changes a graph.
+constexpr bool makes_graphs(api_kind kind) noexcept {
+  return kind == api_kind::begin_capture || kind == api_kind::end_capture ||
+         kind == api_kind::graph_change || kind == api_kind::instantiate;
 }
 
 /// One call of the program into the driver that may cause work on the device, on the host's clock.

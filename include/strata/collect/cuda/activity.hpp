@@ -410,6 +410,7 @@ class activity_collector {
   /// Switches the callbacks of what is traced.
   /// Returns: how many; `code` is the last failure's.
   std::size_t set_launch_callbacks(std::uint32_t on, cupti::result* code = nullptr) {
+    if (traced_.chosen.kernels) cupti_.follow_graph_changes(on);
     return cupti_.set_callbacks(
         on,
         [this](api_kind kind) { return client::is_for_windows(kind) && traced_.chosen.has(kind); },
@@ -523,7 +524,7 @@ class activity_collector {
                              ? driver::result::success
                              : *static_cast<driver::result const*>(call.return_value);
     if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind)))
-      return graph_call_ended(kind, call, outcome);
+      return graph_call_ended(kind, call, end, outcome);
     if (outcome != driver::result::success) return;
     if (kind == api_kind::allocate && !cupti_.saw_managed_memory()) saw_allocation(call);
     if (STRATA_DETAIL_UNLIKELY(streams_.followed())) note_stream(kind, call);
@@ -531,8 +532,16 @@ class activity_collector {
       system_lock lock(watch_.mutex);
       if (watch_.watcher != nullptr) watch_.watcher(watch_.context, kind, call);
     }
+    record(kind, call, end, capture_guard::capturing());
+  }
+
+  /// `captures`: no work may follow from the call.
+  STRATA_DETAIL_ALWAYS_INLINE void record(api_kind kind, cupti::api_data const& call,
+                                          std::int64_t end, bool captures) noexcept {
     if (!window_.open.load(memory_order_acquire)) return;
-    if (kind == api_kind::graph_launch && !counts_graphs_.load(memory_order_relaxed)) return;
+    bool const of_graphs = kind == api_kind::graph_launch || !client::is_for_windows(kind);
+    if (of_graphs && !counts_graphs_.load(memory_order_relaxed)) return;
+    recorder& recorder = recorder::instance();
     thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
     capture_guard::saw(call.context);
@@ -547,7 +556,7 @@ class activity_collector {
     launch.end = end;
     launch.correlation = call.correlation_id;
     launch.kind = kind;
-    launch.flags = capture_guard::capturing() ? driver_call_record::in_capture : 0;
+    launch.flags = captures ? driver_call_record::in_capture : 0;
     atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
       launch.flags |= warming ? driver_call_record::in_warmup : driver_call_record::outside_window;
@@ -594,9 +603,9 @@ class activity_collector {
                                      : *static_cast<void* const*>(call.function_params));
   }
 
-  STRATA_DETAIL_COLD static void graph_call_begins(api_kind kind,
-                                                   cupti::api_data const& call) noexcept {
-    if (kind == api_kind::end_capture) return;
+  STRATA_DETAIL_COLD void graph_call_begins(api_kind kind, cupti::api_data const& call) noexcept {
+    bool const is_guarded = kind != api_kind::graph_change || cupti_.guards_graphs();
+    if (kind == api_kind::end_capture || !is_guarded) return;
     capture_guard::graph_call_begins();
     if (kind == api_kind::begin_capture)
       capture_guard::capture_began(stream_of(call), call.context);
@@ -617,16 +626,17 @@ class activity_collector {
   }
 
   STRATA_DETAIL_COLD void graph_call_ended(api_kind kind, cupti::api_data const& call,
-                                           driver::result outcome) noexcept {
+                                           std::int64_t end, driver::result outcome) noexcept {
     if (kind != api_kind::end_capture) capture_guard::graph_call_ended();
-    if (kind == api_kind::graph_change) {
-      gate_.graph_changed(call);
-      if (outcome == driver::result::success) note_instantiation(call);
-      return;
-    }
+    bool const done = outcome == driver::result::success;
+    if (done && kind == api_kind::instantiate) note_instantiation(call);
+    if (done)
+      record(kind, call, end, kind != api_kind::end_capture && capture_guard::capturing_here());
+    if (kind == api_kind::graph_change) return gate_.graph_changed(call);
+    if (kind == api_kind::instantiate) return;
     // A capture that another thread began outlasts the attempt to end it.
     bool const open = kind == api_kind::begin_capture
-                          ? outcome == driver::result::success
+                          ? done
                           : outcome == driver::result::stream_capture_wrong_thread;
     if (open) return;
     capture_guard::capture_ended(stream_of(call));

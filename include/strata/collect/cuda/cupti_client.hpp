@@ -16,9 +16,7 @@ class cupti_client {
   explicit cupti_client(cupti_presence const& presence) noexcept : presence_(presence) {}
 
   /// What windows and watchers see: all but what begins, ends or changes graphs.
-  static bool is_for_windows(api_kind kind) noexcept {
-    return !is_capture(kind) && !changes_graphs(kind);
-  }
+  static bool is_for_windows(api_kind kind) noexcept { return !makes_graphs(kind); }
 
   /// Becomes CUPTI's subscriber, unless it is, and begins to follow graph nodes; callbacks go to
   /// `handler`.
@@ -109,17 +107,23 @@ class cupti_client {
   /// until `unguard_graphs`, as what begins captures always does, and what makes streams wait calls
   /// back. Counting needs the subscription from then on.
   void guard_graphs() {
-    if (!is_subscribed() || std::exchange(guards_graphs_, true)) return;
+    if (!is_subscribed() || guards_graphs()) return;
     keep();
+    guards_graphs_.store(true);
     capture_guard::forget_graph_calls();
     (void)set_callbacks(1, &changes_graphs);
     set_wait_callbacks(1);
   }
   void unguard_graphs() {
-    if (!std::exchange(guards_graphs_, false)) return;
+    if (!guards_graphs_.exchange(false)) return;
     (void)set_callbacks(0, &changes_graphs);
     set_wait_callbacks(0);
-    follow_instantiations();
+  }
+  bool guards_graphs() const noexcept { return guards_graphs_.load(memory_order_relaxed); }
+
+  /// Updates of graphs and their ends call back in windows, and where they are guarded.
+  void follow_graph_changes(std::uint32_t on) {
+    if (!guards_graphs()) (void)set_callbacks(on, &changes_graphs);
   }
 
   /// Whether the program was seen to make or launch CUDA graphs, in any session.
@@ -174,8 +178,10 @@ class cupti_client {
 
   enum class calls_apart : unsigned char { none, under_way, given_up };
 
-  static bool is_capture(api_kind kind) noexcept {
-    return kind == api_kind::begin_capture || kind == api_kind::end_capture;
+  /// Captures, and instantiations: by the flags of these it is known which graphs the device may
+  /// launch.
+  static bool begins_graphs(api_kind kind) noexcept {
+    return makes_graphs(kind) && !changes_graphs(kind);
   }
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
   static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
@@ -209,13 +215,7 @@ class cupti_client {
           resource_id::context_destroy_starting, resource_id::stream_destroy_starting}) {
       (void)set_callback(1, cupti::domain::resource, static_cast<std::uint32_t>(id));
     }
-    (void)set_callbacks(1, &is_capture);
-    follow_instantiations();
-  }
-  /// Which graphs the device may launch is known by the flags that they are made with.
-  void follow_instantiations() const noexcept {
-    for (cupti::api_call const& call : calls_.calls())
-      if (call.instantiates) (void)set_callback(1, cupti::domain::driver_api, call.id);
+    (void)set_callbacks(1, &begins_graphs);
   }
 
   bool process_goes_on() const noexcept {
@@ -240,7 +240,7 @@ class cupti_client {
   unsigned long process_ = 0;  // that subscribed
   bool (*follows_)(cupti::step_call) = nullptr;
   bool keeps_subscription_ = false;
-  bool guards_graphs_ = false;
+  atomic<bool> guards_graphs_{false};
   atomic<bool> saw_graphs_{false};
   atomic<bool> saw_managed_{false};
 };

@@ -417,7 +417,7 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
       {"cuStreamBeginCapture", api_kind::begin_capture},           // ...ToGraph, ...ToCig
       {"cuStreamBeginRecaptureToGraph", api_kind::begin_capture},  // 13.5
       {"cuStreamEndCapture", api_kind::end_capture},               // also of a recapture
-      {"cuGraphInstantiate", api_kind::graph_change},              // ...WithFlags, ...WithParams
+      {"cuGraphInstantiate", api_kind::instantiate},               // ...WithFlags, ...WithParams
       {"cuGraphExecDestroy", api_kind::graph_change},
       {"cuGraphExecUpdate", api_kind::graph_change},
       // Of nodes that may wait for something outside of the device then: not of copies and fills.
@@ -496,7 +496,6 @@ struct api_call {
   std::uint32_t id;
   api_kind kind;
   step_call of_steps = step_call::none;
-  bool instantiates = false;  // a graph
 };
 
 struct stream_wait_call {
@@ -528,7 +527,7 @@ class api_list {
       }
       nameless = 0;
       if (const api_kind kind = classify_api(name); kind != api_kind::none)
-        list.add({id, kind, classify_step_call(name), is_instantiation(name)});
+        list.add({id, kind, classify_step_call(name)});
       if (stream_wait const waits = classify_stream_wait(name); waits != stream_wait::none)
         list.stream_waits_.push_back({id, waits});
       if (is_managed_allocation(name)) list.managed_ = id;
