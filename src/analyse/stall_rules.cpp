@@ -12,6 +12,7 @@
 #include "stalls.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -42,6 +43,50 @@ std::string use_clause(range_limit const& load) {
 
 constexpr std::string_view advice_without_stall =
     "find out first what its warps wait for: counters=findings+stalls counts all waits";
+
+/// Loads of a warp that follow each other.
+struct load_chain {
+  double loads = 0.0;  ///< of a warp; 0 where they are not known to follow each other
+  double ns = 0.0;     ///< that each of them takes
+};
+
+/// Loads take as long as memory does, each for itself: a warp has one in flight at a time. Only of
+/// kernels that their loads take half the time of, by warps that begin with the kernel.
+load_chain chain_of(rule_context const& run, std::size_t row, kernel_row const& kernel) noexcept {
+  // Cycles of a load that L2 answers, and as many more where device memory does (V100, A100, H100).
+  // Source: Ultrasonics Sonochemistry 99 (2023) 106546, table 3.
+  constexpr double least_latency = 200.0;
+  constexpr double fewest = 16.0;       // loads: no compiler would bring so many ahead; chosen
+  constexpr double mostly = 0.5;        // of the kernel's time, and of the LSUs' work; chosen
+  constexpr double unloaded = 1.0 / 3;  // the most use of a unit: no load waits for others; chosen
+  double const all = run.own(row, "lsu_instructions");
+  double const loads = all - run.own_or_0(row, "shared_wavefronts");
+  double const missing = part_of(run.own(row, "hbm_read_bytes"), run.own(row, "l2_bytes"));
+  double const cycles = run.own(row, "stall_long_scoreboard") / loads;
+  double const clock = run.own(row, "sm_cycles") / run.own(row, "time_ns");
+  double const warps = kernel.blocks_mean * std::ceil(kernel.block_threads_max / 32.0);
+  double const in_flight = run.own(row, "warps_active") / run.own(row, "sm_cycles");
+  double const waits = part_of(run.own(row, "stall_long_scoreboard"), run.own(row, "warps_active"));
+  double const ns = mean_duration(run, kernel) * waits * std::min(1.0, in_flight / warps);
+  load_chain const chain{ns * clock / cycles, cycles / clock};
+  bool const is_chain = loads >= mostly * all && cycles >= least_latency * (1.0 + missing) &&
+                        ns >= mostly * mean_duration(run, kernel) && chain.loads >= fewest &&
+                        run.load(row).fraction() < unloaded;
+  return is_chain ? chain : load_chain();
+}
+
+/// "; each load of a warp waits for the one before: 6,800 in sequence, of about 155 ns, 88 % of its
+/// time".
+std::string chain_clause(load_chain const& chain, stall_share const& most) {
+  double const digits = std::pow(10.0, std::floor(std::log10(chain.loads)) - 1.0);
+  return "; each load of a warp waits for the one before: " +
+         amount_text(std::round(chain.loads / digits) * digits) + " in sequence, of about " +
+         time_text(chain.ns) + ", " + percent_text(most.part) + " of its time";
+}
+
+constexpr std::string_view advice_of_chains =
+    "shorten the chain where a load has the address of the next one (a better hash, a table, a "
+    "tree with more branches), or let chains of more warps run beside; issue other loads ahead";
 
 /// The part of the kernels' time that ends with the wait. Without that wait each warp is ready
 /// sooner by its share; what was not counted may be all of it.
@@ -95,10 +140,16 @@ rule_result latency_bound(rule_context const& run) {
         double const gain =
             run.gains.gain(row, fix_of_kernels().ends_waits(ns * part_of_wait(most)));
         if (!run.is_worth(gain)) return std::nullopt;
+        bool const is_of_loads = is_told && most.stall->name == "long_scoreboard";
+        load_chain const chain = is_of_loads ? chain_of(run, row, kernel) : load_chain();
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            use_clause(load) + stall_clause(most) + "; the kernel is " + launch_text(run, kernel));
-        seen.advice = is_told ? most.stall->advice : advice_without_stall;
+            use_clause(load) +
+                (chain.loads > 0.0 ? chain_clause(chain, most) : stall_clause(most)) +
+                "; the kernel is " + launch_text(run, kernel));
+        seen.advice = !is_told            ? advice_without_stall
+                      : chain.loads > 0.0 ? advice_of_chains
+                                          : most.stall->advice;
         run.prove_use(seen, gpu_unit::issue);
         run.prove_own(seen, "achieved_occupancy", "%");
         if (!is_told) seen.needs = "counters=findings+stalls";

@@ -935,6 +935,50 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
   CHECK(answer(one_kernel().made).find("latency-bound")->needs == "counters=findings+stalls");
 }
 
+TEST_CASE("latency-bound: loads of a warp that wait for each other") {
+  // 1,024 warps as long as the kernel, which wait for 90 % of it.
+  auto const with_loads = [](double loads_of_a_warp) {
+    program p = one_kernel(128);
+    double const cycles = 1e6;
+    double const waits = 0.9 * 1024 * cycles;
+    for (char const* name : {"gpu__time_duration.sum", "gpc__cycles_elapsed.avg",
+                             "dram__cycles_elapsed.avg", "lts__cycles_elapsed.avg"})
+      p.set(p.attention, name, cycles);
+    p.hbm(p.attention, 0.01);
+    p.set(p.attention, "dram__bytes_read.sum", 0);  // L2 has all
+    p.set(p.attention, "sm__warps_active.sum", 1024 * cycles);
+    p.set(p.attention, "smsp__warps_issue_stalled_long_scoreboard.sum", waits);
+    p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 1024 * loads_of_a_warp);
+    p.set(p.attention, "sm__inst_executed_pipe_lsu.sum.peak_sustained", 1e6);
+    return p;
+  };
+  answer const a(with_loads(3600).made);
+  finding const* const found = a.find("latency-bound");
+  REQUIRE(found != nullptr);
+  CAPTURE(found->title);
+  CHECK(found->title.find("; each load of a warp waits for the one before: 3,600 in sequence, of "
+                          "about 250 ns, 90 % of its time; the kernel is work") !=
+        std::string::npos);
+  CHECK(found->advice.find("shorten the chain where a load has the address of the next one") == 0);
+  // Few loads, and loads sooner after each other than L2 answers: several are in flight.
+  for (double const loads : {10.0, 4600.0}) {
+    answer const other(with_loads(loads).made);
+    REQUIRE(other.find("latency-bound") != nullptr);
+    CHECK(other.find("latency-bound")->title.find("each load of a warp") == std::string::npos);
+    CHECK(other.find("latency-bound")->advice.find("keep more loads in flight") == 0);
+  }
+  // Device memory takes twice as long, and warps that come and go are no chain as long as the
+  // kernel.
+  program memory = with_loads(3600);
+  memory.set(memory.attention, "dram__bytes_read.sum", 0.01 * program::hbm_peak * 1e6);
+  CHECK(answer(memory.made).find("latency-bound")->advice.find("keep more loads") == 0);
+  program waves = with_loads(3600);
+  for (kernel_record& kernel : waves.made.kernels) kernel.grid_x = 1280;
+  answer const many(waves.made);
+  if (finding const* const of_waves = many.find("latency-bound"))
+    CHECK(of_waves->advice.find("keep more loads") == 0);
+}
+
 TEST_CASE("counts of other work than was timed prove nothing of the kernels") {
   for (std::uint32_t const launches : {1u, 3u}) {  // of a counted step; a timed one has one
     CAPTURE(launches);
