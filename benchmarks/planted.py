@@ -30,6 +30,8 @@ CASES = {
     "launch_storm": ("", ["launch-bound"]),
     "pageable_copy": ("", ["pageable-copy"]),
     "pinned_copy": ("", ["copy-in-step"]),
+    "graph_rebuild": ("", ["graph-rebuild"]),
+    "legacy_stream": ("", ["copy-in-step"]),
     "wait_in_step": ("", ["wait-in-step"]),
     "allocation": ("", ["allocation-in-step"]),
     "few_blocks": ("", ["few-blocks"]),

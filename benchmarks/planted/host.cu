@@ -26,6 +26,38 @@ void launch_storm() {
   wait();
 }
 
+/// What differs from step to step is an argument of the kernels, so that each has a graph of its
+/// own; mended it is in memory.
+void graph_rebuild() {
+  {
+    STRATA_RANGE("prepare");
+    if (!mended) {
+      CHECK(cudaGraphExecDestroy(attention));
+      attention = capture(launch_attention);
+    }
+  }
+  STRATA_RANGE("attention");
+  CHECK(cudaGraphLaunch(attention, streams[0]));
+  wait();
+}
+
+cudaStream_t copies;
+void make_copy_stream() {
+  CHECK(cudaStreamCreateWithFlags(&copies, mended ? cudaStreamNonBlocking : cudaStreamDefault));
+}
+/// Weights come in a stream of their own, which waits for the legacy default stream.
+void legacy_stream() {
+  for (int layer = 0; layer < 8; ++layer) {
+    {
+      STRATA_RANGE("prefetch");
+      CHECK(cudaMemcpyAsync(a, pinned, std::size_t{1} << 24, cudaMemcpyHostToDevice, copies));
+    }
+    STRATA_RANGE("block", layer);
+    add_kernel<<<1u << 19, threads>>>(c, 1.0f);
+  }
+  wait();
+}
+
 /// Mended it copies the same bytes, from and to pinned memory.
 void pageable_copy() {
   float* const host = mended ? pinned : pageable.data();
@@ -169,6 +201,8 @@ constexpr planted programs[] = {{"launch_storm", launch_storm, capture_attention
                                 {"pageable_copy", pageable_copy},
                                 {"pinned_copy", pinned_copy},
                                 {"wait_in_step", wait_in_step},
+                                {"graph_rebuild", graph_rebuild, capture_attention},
+                                {"legacy_stream", legacy_stream, make_copy_stream},
                                 {"allocation", allocation},
                                 {"trimmed_pool", trimmed_pool},
                                 {"cpu_work", cpu_work},

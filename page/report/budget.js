@@ -150,6 +150,12 @@ const idleKinds = {
     paint: "var(--idle-5)",
     angle: 90,
   },
+  graph: {
+    name: "making CUDA graphs",
+    helps: "make one graph, launch it in each step",
+    paint: "var(--idle-4)",
+    angle: 0,
+  },
   copy: {
     name: "copies of the host",
     helps: "cudaMemcpyAsync from pinned memory",
@@ -210,6 +216,7 @@ const findingParts = {
   "host work": "host work",
   wait: "waits",
   allocation: "allocations",
+  graph: "graphs",
   copy: "copies",
   copies: "copies",
 };

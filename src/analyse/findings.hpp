@@ -49,11 +49,12 @@ enum class finding_part : std::uint8_t {
   host_work,
   waits,
   allocations,
-  order  ///< the times in which streams wait for each other
+  graphs,  ///< what makes and changes CUDA graphs
+  order    ///< the times in which streams wait for each other
 };
 constexpr std::string_view to_string(finding_part part) noexcept {
   constexpr std::string_view names[] = {"none",      "kernels", "kernels",     "copies", "launches",
-                                        "host work", "waits",   "allocations", "kernels"};
+                                        "host work", "waits",   "allocations", "graphs", "kernels"};
   return names[static_cast<std::size_t>(part)];
 }
 

@@ -60,6 +60,15 @@ class host_timeline {
     }
   }
 
+  /// Whether a call makes or changes a CUDA graph, or was captured into one.
+  static bool is_of_graphs(driver_call_record const& call) noexcept {
+    return makes_graphs(call.kind) || (call.only_captured() && is_work(call.kind));
+  }
+  /// Whether a capture goes on behind a call.
+  static bool captures(driver_call_record const& call) noexcept {
+    return call.only_captured() && is_of_graphs(call);
+  }
+
   /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
   /// first. The call `last` began the work at the end; null where no work follows.
   void split(std::uint32_t thread, std::int64_t begin, std::int64_t end,
@@ -72,9 +81,9 @@ class host_timeline {
         --position;
     // Where the host was in a wait or a copy when the device ran dry, launches came late for it.
     driver_call_record const* const first = covering(position, thread, begin);
-    bool const late = first != nullptr && cause_of(first->kind) != idle_cause::launch;
+    bool const late = first != nullptr && cause_of(*first) != idle_cause::launch;
     auto const blame = [&](driver_call_record const& call) -> driver_call_record const& {
-      return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
+      return late && cause_of(call) == idle_cause::launch ? *first : call;
     };
     auto const host_work = [&sink](std::uint32_t node, std::int64_t ns) {
       sink(node, idle_cause::host_work, ns);
@@ -89,18 +98,19 @@ class host_timeline {
       std::int64_t const left = larger(call.end, begin);
       if (left < until) {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
-        driver_call_record const& culprit = blame(next == nullptr ? call : *next);
-        if (own)
+        driver_call_record const& culprit =
+            captures(call) ? call : blame(next == nullptr ? call : *next);
+        if (own && !captures(call))
           for_each_open(thread, left, until, culprit.node, host_work);
         else
-          sink(culprit.node, cause_of(culprit.kind), until - left);
+          sink(culprit.node, cause_of(culprit), until - left);
         until = left;
       }
       std::int64_t const from = larger(call.begin, begin);
       driver_call_record const* const freed =
           until - from >= least_giving_back ? released_before(call) : nullptr;
       driver_call_record const& culprit = freed != nullptr ? *freed : blame(call);
-      if (from < until) sink(culprit.node, cause_of(culprit.kind), until - from);
+      if (from < until) sink(culprit.node, cause_of(culprit), until - from);
       until = smaller(until, from);
       next = &call;
     }
@@ -161,8 +171,10 @@ class host_timeline {
   static bool may_contain(range_record const& outer, range_record const& inner) noexcept {
     return outer.thread == inner.thread && outer.end > inner.begin;
   }
-  static idle_cause cause_of(api_kind kind) noexcept {
-    return kind == api_kind::wait                                    ? idle_cause::wait
+  static idle_cause cause_of(driver_call_record const& call) noexcept {
+    api_kind const kind = call.kind;
+    return is_of_graphs(call)                                        ? idle_cause::graph
+           : kind == api_kind::wait                                  ? idle_cause::wait
            : kind == api_kind::copy                                  ? idle_cause::copy
            : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
                                                                      : idle_cause::launch;

@@ -31,6 +31,7 @@ struct idle_work {
   double kernels = 0.0;
   double kernel_ns = 0.0;
   double allocations = 0.0;
+  graph_time graphs;
 
   void add(idle_work const& more) noexcept {
     ns += more.ns;
@@ -38,8 +39,18 @@ struct idle_work {
     kernels += more.kernels;
     kernel_ns += more.kernel_ns;
     allocations += more.allocations;
+    graphs.instantiations += more.graphs.instantiations;
+    graphs.launches += more.graphs.launches;
+    graphs.changes += more.graphs.changes;
   }
 };
+
+/// How a range itself makes graphs in a step.
+graph_time graphs_of(rule_context const& run, std::size_t row) noexcept {
+  for (graph_time const& graphs : run.in.steps.graphs)
+    if (graphs.row == row) return graphs;
+  return {};
+}
 
 /// `idle`: as it is without recording.
 idle_work work_beside(rule_context const& run, idle_time const& idle, bool between) noexcept {
@@ -53,7 +64,19 @@ idle_work work_beside(rule_context const& run, idle_time const& idle, bool betwe
   work.kernels = run.own_launches_per_step(idle.row, own.kernels);
   work.kernel_ns = run.own_ns_per_step(idle.row, static_cast<double>(own.kernel_ns));
   work.allocations = run.own_launches_per_step(idle.row, own.allocations);
+  work.graphs = graphs_of(run, idle.row);
   return work;
+}
+
+/// Whether a range's own kernels come by graphs, many by a launch: those that it captures itself
+/// are no launches of theirs.
+bool is_in_graphs(rule_context const& run, std::size_t row) noexcept {
+  device_work own = run.rows[row].self;
+  double const all = run.own_launches_per_step(row, own.launches);
+  double const captured = std::min(1.0, graphs_of(run, row).launches / all);
+  if (is_finite(captured))
+    own.launches -= static_cast<std::uint64_t>(captured * static_cast<double>(own.launches));
+  return launches_graphs(own);
 }
 
 void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
@@ -73,6 +96,11 @@ void prove_idle(rule_context const& run, candidate& seen, idle_time const& idle,
     double const bytes = run.own_launches_per_step(idle.row, own.allocated_bytes);
     seen.prove_some("allocations", work.allocations, "");
     seen.prove_some("allocated_bytes", bytes, "B");
+  } else if (idle.cause == idle_cause::graph) {
+    seen.prove_some("graph_instantiations", work.graphs.instantiations, "");
+    seen.prove_some("captured_launches", work.graphs.launches, "");
+    seen.prove_some("graph_changes", work.graphs.changes, "");
+    seen.prove_some("graph_ns", work.graphs.ns, "ns");
   }
 }
 
@@ -93,6 +121,20 @@ std::string idle_begin(rule_context const& run, idle_work const& all) {
          time_text(all.ns) + " of " + run.in.steps.one_whole();
 }
 
+/// "A CUDA graph is instantiated 1 time a step; the GPU is idle for 1.63 ms of a step meanwhile".
+std::string graphs_title(rule_context const& run, idle_work const& all) {
+  std::string gpu = idle_begin(run, all);
+  double const made = whole_if_near(all.graphs.instantiations);
+  double const launches = whole_if_near(all.graphs.launches);
+  if (!(made > 0.0) && !(launches > 0.0)) return gpu + " while CUDA graphs are made or changed";
+  gpu[0] = gpu[0] == 'T' ? 't' : 'a';  // the GPU, all GPUs
+  if (made > 0.0)
+    return std::string(made < 1.5 ? "A CUDA graph is" : "CUDA graphs are") + " instantiated " +
+           amount_text(made, "time", "times") + in_whole(run) + "; " + gpu + " meanwhile";
+  return amount_text(launches, "launch is", "launches are") + " captured into CUDA graphs" +
+         in_whole(run) + "; " + gpu + " meanwhile";
+}
+
 /// "The GPU is idle for 42.4 us of a step while the host launches a kernel of 2.00 us": of the
 /// ranges that are worth it, without those that launch graphs. The page's budget has all of it.
 std::string idle_title(rule_context const& run, idle_cause cause, idle_work const& all) {
@@ -111,6 +153,8 @@ std::string idle_title(rule_context const& run, idle_cause cause, idle_work cons
       if (all.between_ns >= all.ns) return idle;  // how often is not known there
       if (!(all.allocations > 0.0)) return gpu + " while the host frees memory";
       return idle + ", " + amount_text(all.allocations, "time", "times") + in_whole(run);
+    case idle_cause::graph:
+      return graphs_title(run, all);
     default:  // host_work: no other cause has this look
       return idle;
   }
@@ -193,7 +237,7 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
     if (!between) idle.ns = run.in.steps.own_idle_ns(idle.ns);
     bool const is_seen = idle.cause == cause && run.is_worth(idle.ns);
     if (!is_seen || !is_in_place(run, idle.row, scope)) return;
-    if (cause == idle_cause::launch && launches_graphs(run.rows[idle.row].self)) return;
+    if (cause == idle_cause::launch && is_in_graphs(run, idle.row)) return;
     idle_work const work = work_beside(run, idle, between);
     all.add(work);
     candidate seen = run.candidate_of(idle.row, sure * idle.ns);
@@ -211,6 +255,15 @@ rule_result idle_time_of(rule_context const& run, idle_cause cause,
   made.title =
       idle_title(run, cause, all) + (between ? ", outside ranges" : "") + between_text(all);
   if (cause == idle_cause::host_work) describe_host_work(run, all, between, made);
+  if (cause == idle_cause::launch && launches_graphs(run.rows[0].total))
+    made.advice =
+        "capture these kernels into the graph of the step too, fuse them, or give each launch more "
+        "work";
+  bool const only_changed = !(all.graphs.instantiations + all.graphs.launches > 0.0);
+  if (cause == idle_cause::graph && all.graphs.changes > 0.0 && only_changed)
+    made.advice =
+        "change fewer nodes of the graph: keep what changes in device memory, and let kernels read "
+        "it there";
   return made;
 }
 
@@ -248,6 +301,12 @@ bool are_pieces(copy_time const& copies, double rate) noexcept {
          copies.bytes < most_of_rate * rate * copies.ns;
 }
 
+/// Whether copies lie alone since kernels of another stream wait for them, or they for these.
+bool are_held(copy_time const& copies, double held_ns) noexcept {
+  constexpr double mostly = 0.8;  // of the time in which they run alone; chosen
+  return held_ns > mostly * copies.alone_ns && copies.alone_ns > mostly * copies.ns;
+}
+
 /// "32.0 MiB a step go to the GPU in 1 copy, at 55.1 GB/s, while no kernel runs for 610 us".
 std::string copies_title(rule_context const& run, copy_time const& downloads,
                          copy_time const& uploads, double alone_ns, bool pageable) {
@@ -281,7 +340,13 @@ class copy_finder {
   copy_finder(rule_context const& run, host_memory memory)
       : run_(run),
         is_pageable_(memory == host_memory::pageable),
-        rates_{pinned_rate(run, false), pinned_rate(run, true)} {}
+        rates_{pinned_rate(run, false), pinned_rate(run, true)},
+        kernels_ns_(run.in.steps.period_busy_ns() - run.in.steps.period_copies_alone_ns()) {
+    double held_ns = 0.0;
+    for (copy_time const& time : run.in.steps.copies)
+      if (is_held_by_streams(time)) held_ns += time.alone_ns;
+    if (held_ns > 0.0) hidden_ = std::max(0.0, std::min(1.0, kernels_ns_ / held_ns));
+  }
 
   rule_result find() {
     step_analysis const& steps = run_.in.steps;
@@ -296,16 +361,37 @@ class copy_finder {
     place.ns = alone_ns;
     place.between_ns = alone_ns_[1];
     made_.title += between_text(place);
-    if (in_pieces_ && !is_pageable_)
+    if (by_streams_ns_ > 0.5 * alone_ns) {
+      made_.title +=
+          ": the legacy default stream and the blocking streams beside it wait for each other";
+      made_.advice =
+          "make the streams of copies by cudaStreamCreateWithFlags(cudaStreamNonBlocking), or "
+          "launch kernels in streams of their own, not in the legacy default stream; events then "
+          "say what waits for a copy";
+    } else if (held_ns_ > 0.5 * alone_ns) {
+      made_.advice =
+          "begin the copies a layer or a step ahead, into a second buffer: they have a stream of "
+          "their own, and kernels of another one wait for them; or copy less";
+    } else if (in_pieces_ && !is_pageable_) {
       made_.advice =
           "copy them together: pack them into one buffer beside which a kernel gathers "
           "or scatters, or use cudaMemcpyBatchAsync; leave on the GPU what can stay there";
-    else if (!is_pageable_ && alone_ns > steps.period_busy_ns() - steps.period_copies_alone_ns())
+    } else if (!is_pageable_ && alone_ns > least_longer * kernels_ns_) {
       made_.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
+    }
     return std::move(made_);
   }
 
  private:
+  /// Kernels that take less than half as long as the copies hide few of them. Chosen.
+  static constexpr double least_longer = 2.0;
+
+  /// Whether only the legacy default stream keeps the copies of a range apart from kernels: beside
+  /// these they take no time.
+  bool is_held_by_streams(copy_time const& time) const noexcept {
+    return !is_pageable_ && !time.pageable && !time.in_place && are_held(time, time.legacy_ns);
+  }
+
   void look(vec<copy_time> const& list, vec<idle_time> const& idle_times, bool between) {
     // Idle time belongs to the largest copies of a range, which stand first.
     std::vector<double> idle(run_.rows.size(), 0.0);
@@ -321,7 +407,10 @@ class copy_finder {
       bool const in_pieces = run_.in.steps.from_steps && are_pieces(time, rate);
       if ((time.pageable || in_pieces) && is_finite(pinned_ns) && time.ns > 0.0)
         cost -= time.alone_ns * std::min(1.0, pinned_ns / time.ns);
+      if (is_held_by_streams(time)) cost = hidden_ * time.alone_ns;
       if (!run_.is_worth(cost)) continue;
+      if (is_held_by_streams(time)) by_streams_ns_ += time.alone_ns;
+      if (!is_pageable_ && are_held(time, time.held_ns)) held_ns_ += time.alone_ns;
       in_pieces_ = in_pieces && (in_pieces_ || made_.candidates.empty());
       copy_time& sum = all_[time.to_device ? 1 : 0];
       sum.to_device = time.to_device;
@@ -348,8 +437,12 @@ class copy_finder {
   bool is_pageable_;
   bool in_pieces_ = false;  // all of them
   double rates_[2];
-  copy_time all_[2];         // by direction, from the GPU and to it
-  double alone_ns_[2] = {};  // in steps, and between them
+  double kernels_ns_;           // of a period, and of all that is no copy
+  double hidden_ = 0.0;         // the part of copies that kernels take as long as
+  double by_streams_ns_ = 0.0;  // of copies that only streams keep apart from kernels
+  double held_ns_ = 0.0;        // of copies that kernels of another stream wait for
+  copy_time all_[2];            // by direction, from the GPU and to it
+  double alone_ns_[2] = {};     // in steps, and between them
   double idle_ns_ = 0.0;
   rule_result made_;
 };
@@ -384,6 +477,7 @@ struct small_kernels {
   double busiest_ns = 0.0;  // of one stream
   double filled_ns = 0.0;   // times the part of the SMs that they fill
   double overlap_ns = 0.0;  // of all kernels of the device
+  bool has_legacy = false;  // kernels run in the legacy default stream too
 
   /// What they would take less, each stream beside the others; 0 where they do not follow one
   /// another.
@@ -411,8 +505,10 @@ std::vector<small_kernels> small_kernels_by_device(rule_context const& run) {
   }
   for (stream_time const& stream : run.in.steps.streams) {
     auto const place = places.find(stream.device);
-    if (place == places.end() || !(stream.small_ns > 0.0)) continue;
+    if (place == places.end()) continue;
     small_kernels& work = works[place->second];
+    work.has_legacy = work.has_legacy || stream.stream == legacy_stream;
+    if (!(stream.small_ns > 0.0)) continue;
     ++work.streams;
     work.ns += stream.small_ns;
     work.filled_ns += stream.filled_ns;
@@ -430,6 +526,8 @@ rule_result wait_in_step(rule_context const& run) { return idle_time_of(run, idl
 rule_result allocation_in_step(rule_context const& run) {
   return idle_time_of(run, idle_cause::allocation);
 }
+
+rule_result graph_rebuild(rule_context const& run) { return idle_time_of(run, idle_cause::graph); }
 
 rule_result host_work(rule_context const& run) {
   return idle_time_of(run, idle_cause::host_work, idle_place::in_ranges);
@@ -556,6 +654,13 @@ rule_result serialised_streams(rule_context const& run) {
                                         percent_text(worst.filled_ns / worst.ns) + " of the SMs");
   for (std::size_t i = 0; i < run.rows.size(); ++i)
     if (little[i] > 0.0) seen.claims.push_back({i, cost, false});
+  if (worst.has_legacy) {
+    seen.title += ", beside the legacy default stream";
+    seen.advice =
+        "make streams by cudaStreamCreateWithFlags(cudaStreamNonBlocking), or launch nothing in "
+        "the legacy default stream: blocking streams and it wait for each other; then remove "
+        "events and host waits between independent streams";
+  }
   seen.prove("streams", static_cast<double>(worst.streams), "");
   seen.prove("gpu_kernel_ns", worst.ns, "ns");
   seen.prove("overlap_ns", worst.overlap_ns, "ns");

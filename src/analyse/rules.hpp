@@ -75,6 +75,7 @@ rule_result managed_memory(rule_context const& run);
 rule_result launch_bound(rule_context const& run);
 rule_result wait_in_step(rule_context const& run);
 rule_result allocation_in_step(rule_context const& run);
+rule_result graph_rebuild(rule_context const& run);
 rule_result host_work(rule_context const& run);
 rule_result gap_between_ranges(rule_context const& run);
 rule_result pageable_copy(rule_context const& run);
@@ -159,6 +160,10 @@ inline constexpr finding_rule finding_rules[] = {
     {"allocation-in-step", "allocations",
      "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
      deciding::nothing, &allocation_in_step, finding_part::allocations},
+    {"graph-rebuild", "CUDA graphs that are made again",
+     "make the graph once and launch it in each step: keep what changes (positions, lengths) in "
+     "device memory, or set it by cudaGraphExecKernelNodeSetParams or cudaGraphExecUpdate",
+     deciding::nothing, &graph_rebuild, finding_part::graphs},
     {"host-work", "work on the CPU",
      "move the work to the GPU or to another thread, or launch the next kernels first",
      deciding::nothing, &host_work, finding_part::host_work},

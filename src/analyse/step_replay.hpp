@@ -81,6 +81,7 @@ class step_replay {
   struct gap {
     index row;
     std::int64_t ns;
+    bool captures;  ///< the program goes on with a capture
   };
   struct replayed_work {
     std::int64_t begin;
@@ -187,10 +188,14 @@ class step_replay {
         call.before = last;
         std::int64_t const from_ns = calls_[last].end;
         call.gaps = static_cast<index>(gaps_.size());
-        if (call.begin - from_ns >= host_timeline::least_host_work)
+        bool const captures = calls_[last].launch != none &&
+                              host_timeline::captures(source_.launches[calls_[last].launch]);
+        if (captures)
+          add_gap(call.gaps, calls_[last].row, call.begin - from_ns, true);
+        else if (call.begin - from_ns >= host_timeline::least_host_work)
           host.for_each_open(call.thread, from_ns, call.begin, root_node,
                              [&](std::uint32_t node, std::int64_t ns) {
-                               add_gap(call.gaps, tree_.position_of(node), ns);
+                               add_gap(call.gaps, tree_.position_of(node), ns, false);
                              });
         call.gap_count = static_cast<index>(gaps_.size()) - call.gaps;
       }
@@ -207,13 +212,13 @@ class step_replay {
     }
   }
   /// Joins what one of the last ranges has already since `first`: loops enter few again and again.
-  void add_gap(std::size_t first, index row, std::int64_t ns) {
+  void add_gap(std::size_t first, index row, std::int64_t ns, bool captures) {
     for (std::size_t i = gaps_.size(); i > first && gaps_.size() - i < 8; --i) {
-      if (gaps_[i - 1].row != row) continue;
+      if (gaps_[i - 1].row != row || gaps_[i - 1].captures != captures) continue;
       gaps_[i - 1].ns += ns;
       return;
     }
-    gaps_.push_back({row, ns});
+    gaps_.push_back({row, ns, captures});
   }
   /// The first call in a step of a thread that does not itself count steps.
   void anchor(replayed_call& call, index last) const noexcept {
@@ -308,6 +313,8 @@ class step_replay {
   void join_work(index number) {
     constexpr std::int64_t unexplained = 2'000;  // ns, of what waits in a queue; chosen
     constexpr std::int64_t at_once = 10'000;     // ns, as from a launch to an idle device
+    // ns; chosen: a kernel began 4 to 11 us behind a copy of another stream (H200, CUDA 13.0).
+    constexpr std::int64_t close_by = 20'000;
     replayed_work& work = device_.works[number];
     // A copy that blocks begins within its call, which may have waited for it all along.
     bool const blocks = work.call != none && !is_kernel(work) && calls_[work.call].end > work.begin;
@@ -328,7 +335,7 @@ class step_replay {
     replayed_work const& other = device_.works[device_.by_end[ended - 1]];
     bool const alone = ready == lost_time;
     bool const late = alone || work.begin - ready > (work.queued ? unexplained : at_once);
-    bool const close = alone || work.begin - other.end < at_once;
+    bool const close = alone || work.begin - other.end < close_by;
     if (late && close && other.begin < work.begin && other.end > ready)
       work.other = device_.by_end[ended - 1];
   }
@@ -341,6 +348,7 @@ class step_replay {
     call.own = call.end - call.begin;
     if (call.launch == none) return;
     driver_call_record const& record = source_.launches[call.launch];
+    if (host_timeline::is_of_graphs(record)) return;  // it waits for nothing
     bool waits = false;
     if (record.kind == api_kind::wait) {
       index const* const stream = device_.waits.find(record.correlation);
@@ -419,7 +427,9 @@ class step_replay {
   double factor_of(replayed_call const& call) const noexcept {
     if (call.launch == none) return 1.0;
     what_if const& change = change_of(call.row);
-    switch (source_.launches[call.launch].kind) {
+    driver_call_record const& record = source_.launches[call.launch];
+    if (host_timeline::is_of_graphs(record)) return change.graphs;
+    switch (record.kind) {
       case api_kind::launch:
       case api_kind::graph_launch:
         return change.launches;
@@ -442,8 +452,10 @@ class step_replay {
   std::int64_t gap_before(replayed_call const& call, replayed_call const& before) const noexcept {
     if (call.gap_count == 0) return scaled(call.begin - before.end, smaller(factor_of(call), 1.0));
     std::int64_t sum = 0;
-    for (index i = call.gaps; i < call.gaps + call.gap_count; ++i)
-      sum += scaled(gaps_[i].ns, change_of(gaps_[i].row).host_work);
+    for (index i = call.gaps; i < call.gaps + call.gap_count; ++i) {
+      what_if const& change = change_of(gaps_[i].row);
+      sum += scaled(gaps_[i].ns, gaps_[i].captures ? change.graphs : change.host_work);
+    }
     return sum;
   }
   void begin(replayed_call& call) const noexcept {
@@ -497,8 +509,9 @@ class step_replay {
     any_order_ = false;
     for (what_if change : changes) {
       any_order_ = any_order_ || change.any_order;
-      for (double* const part : {&change.kernels, &change.copies, &change.launches,
-                                 &change.host_work, &change.waits, &change.allocations})
+      for (double* const part :
+           {&change.kernels, &change.copies, &change.launches, &change.host_work, &change.waits,
+            &change.allocations, &change.graphs})
         *part = bounded(*part);
       for (std::size_t row = change.row; row < rows.size(); ++row) {
         bool const below = change.below && rows[row].depth > rows[change.row].depth;

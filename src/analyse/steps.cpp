@@ -45,13 +45,16 @@ class step_details final : public steps_builder {
     part_between_ = part_between();
     join_kernels();
     list_typical();
+    add_graphs();
   }
   void see(step_work const& work, std::int64_t until) override {
     if (work.begin > until) add_gap(work, until);
-    if (is_kernel(work))
+    if (is_kernel(work)) {
+      add_held(work);
       add_kernel(source_.kernels[work.record]);
-    else
+    } else {
       add_copy(work, copy_of(work));
+    }
   }
   void end_sweep() override {
     add_tails();
@@ -68,6 +71,29 @@ class step_details final : public steps_builder {
       analysed_.typical.back().step = steps_[i].step;
       analysed_.typical.back().ns = static_cast<double>(elapsed(steps_[i].begin, steps_[i].end));
     }
+  }
+
+  /// The calls of the typical steps that make and change graphs, or are captured into one.
+  void add_graphs() {
+    for (driver_call_record const& call : source_.launches) {
+      bool const is_captured = call.only_captured() && is_work(call.kind);
+      if (call.is_left_out() || (!is_captured && !makes_graphs(call.kind))) continue;
+      std::size_t const at = made_.from_steps ? position_of(call.step) : 0;
+      if (at >= steps_.size() || !is_typical(static_cast<std::uint32_t>(at))) continue;
+      std::uint32_t const row = tree_.position_of(call.node);
+      graph_time& graph = entry_of(analysed_.graphs, places_.graphs, row, {row});
+      graph.instantiations += call.kind == api_kind::instantiate ? part_ : 0.0;
+      graph.changes += call.kind == api_kind::graph_change ? part_ : 0.0;
+      graph.launches += is_captured ? part_ : 0.0;
+      graph.ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
+    }
+  }
+
+  /// The position of a step; behind the last one where it is not there.
+  std::size_t position_of(std::uint32_t step) const noexcept {
+    std::size_t const found =
+        steps_.count_first([step](step_times const& other) { return other.step < step; });
+    return found < steps_.size() && steps_[found].step == step ? found : steps_.size();
   }
 
   /// What the host does between steps while the device is idle.
@@ -187,6 +213,7 @@ class step_details final : public steps_builder {
       if (!is_kernel(work)) continue;
       busy_.kernels.add(work.begin, work.end);
       kernel_record const& kernel = source_.kernels[work.record];
+      if (work.step != no_step) busy_.kernel_streams[stream_key(kernel)] = 1;
       if (!finder_.is_collective(kernel))
         communication_of(kernel.device).computing.add(work.begin, work.end);
     }
@@ -255,12 +282,31 @@ class step_details final : public steps_builder {
     copies.bytes += part_ * static_cast<double>(copy.bytes);
     copies.ns += part_ * ns;
     copies.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
+    if (busy_.kernel_streams[stream_key(copy)] == 0) busy_.own_copies.push_back(work);
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
     std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
     analysed_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
     driver_call_record const& call = source_.launches[work.launch];
     copies.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
+  }
+
+  /// The copies before a kernel, in streams of their own, that ended before it began although its
+  /// launch had ended before them.
+  void add_held(step_work const& next) {
+    kernel_record const& kernel = source_.kernels[next.record];
+    for (step_work const& work : busy_.own_copies) {
+      copy_record const& copy = copy_of(work);
+      bool const waited = next.launch != none && source_.launches[next.launch].end < work.end;
+      if (copy.device != kernel.device || !waited || work.end > next.begin) continue;
+      copy_time& copies =
+          copies_in(analysed_.copies, places_.copies, tree_.position_of(copy.node), copy);
+      double const ns = part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
+      copies.held_ns += ns;
+      bool const is_legacy = copy.stream == legacy_stream || kernel.stream == legacy_stream;
+      copies.legacy_ns += is_legacy ? ns : 0.0;
+    }
+    busy_.own_copies.clear();
   }
 
   /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
@@ -286,9 +332,13 @@ class step_details final : public steps_builder {
     return entry_of(busy_.communication, places_.communication, device, device_communication());
   }
 
+  template <class Record>
+  static std::uint64_t stream_key(Record const& record) noexcept {
+    return std::uint64_t{record.device} << 32 | record.stream;
+  }
   stream_time& stream_of(kernel_record const& kernel) {
-    std::uint64_t const key = std::uint64_t{kernel.device} << 32 | kernel.stream;
-    return entry_of(analysed_.streams, places_.streams, key, {kernel.device, kernel.stream});
+    return entry_of(analysed_.streams, places_.streams, stream_key(kernel),
+                    {kernel.device, kernel.stream});
   }
 
   static bool is_of_host(copy_record const& copy) noexcept {
@@ -345,7 +395,9 @@ class step_details final : public steps_builder {
     joint_time collectives;
     vec<device_communication> communication;  ///< see places_.communication
     vec<exposed_time> exposed;
-    joint_time copies;  ///< between host and device
+    joint_time copies;                         ///< between host and device
+    number_map<std::uint32_t> kernel_streams;  ///< 1 of those with kernels of steps
+    vec<step_work> own_copies;                 ///< in other streams, since the last kernel
     joint_time device_copies;
     vec<joint_time> devices;  ///< their kernels
   } busy_;
@@ -356,6 +408,7 @@ class step_details final : public steps_builder {
   struct summary_places {
     number_map<std::uint32_t> idle;
     number_map<std::uint32_t> idle_between;
+    number_map<std::uint32_t> graphs;
     number_map<std::uint32_t> streams;
     number_map<std::uint32_t> devices;
     number_map<std::uint32_t> copies;

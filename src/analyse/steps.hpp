@@ -19,6 +19,7 @@ enum class idle_cause : std::uint8_t {
   host_work,  ///< the program's own code, without a call into the driver
   wait,       ///< waited for the device, and only then launched what came next
   allocation,
+  graph,  ///< captured, instantiated, updated or destroyed a CUDA graph
   copy,   ///< in a copy or a fill
   device  ///< nothing that matters: the device began queued work late
 };
@@ -39,6 +40,8 @@ inline constexpr idle_cause_entry idle_cause_table[] = {
     {"wait", "Wait-bound", "since the host waits for the GPU before it launches more",
      "waits of the host"},
     {"allocation", "Allocation-bound", "while the host allocates and frees memory", "allocations"},
+    {"graph", "Graph-bound", "while the host captures and instantiates CUDA graphs",
+     "making CUDA graphs"},
     {"copy", "Copy-bound", "while the host copies", "copies of the host"},
     {"device", "Queue-bound", "between pieces of work that were launched already",
      "queued work not started"}};
@@ -72,6 +75,15 @@ struct step_idle {
   double idle_ns[idle_causes] = {};  ///< by idle_cause
 };
 
+/// How the host makes and changes CUDA graphs in a mean step, in one range itself.
+struct graph_time {
+  std::uint32_t row = 0;
+  double instantiations = 0.0;
+  double launches = 0.0;  ///< that were captured
+  double changes = 0.0;   ///< updates, uploads and ends
+  double ns = 0.0;        ///< host time in all these calls
+};
+
 /// Copies between host and device in a mean step, of one range itself.
 struct copy_time {
   std::uint32_t row = 0;
@@ -83,6 +95,11 @@ struct copy_time {
   double ns = 0.0;
   double alone_ns = 0.0;  ///< without a kernel at the same time
   double call_ns = 0.0;   ///< host time in the calls
+  /// Of `alone_ns`: in a stream without kernels, while one of another stream was launched already
+  /// and began behind the copy.
+  double held_ns = 0.0;
+  double legacy_ns =
+      0.0;  ///< of that, where the copy or the kernel is in the legacy default stream
 };
 
 /// Copies within a GPU and fills in a mean step, of one range itself. Times in ns.
@@ -107,6 +124,9 @@ struct collective_time {
 };
 
 namespace detail {
+
+/// The legacy default stream, which blocking streams wait for, and it for them, by CUPTI's id.
+inline constexpr std::uint32_t legacy_stream = 7;
 
 /// A kernel that fills no more of the multiprocessors leaves room for another one of its size.
 inline constexpr double small_fill = 0.5;
@@ -137,9 +157,10 @@ struct step_analysis : steps_summary {
   double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
   /// In which copies ran, and no kernel; several at the same time count once.
   double copies_alone_ns = 0.0;
-  vec<idle_time> idle;            ///< the longest first
-  vec<idle_time> idle_between;    ///< between steps, the longest first
-  vec<step_idle> typical;         ///< the steps that `idle` is of, with a timeline
+  vec<idle_time> idle;          ///< the longest first
+  vec<idle_time> idle_between;  ///< between steps, the longest first
+  vec<step_idle> typical;       ///< the steps that `idle` is of, with a timeline
+  vec<graph_time> graphs;
   vec<copy_time> copies;          ///< the longest first
   vec<copy_time> copies_between;  ///< between steps, that no step launched
   vec<device_copy_time> device_copies;

@@ -83,6 +83,9 @@ bool fix_of(finding_range const& range, vec<range_row> const& rows, step_analysi
     case finding_part::allocations:
       made.allocations = 0.0;
       break;
+    case finding_part::graphs:
+      made.graphs = 0.0;
+      break;
     case finding_part::order:
       made.any_order = true;
       break;
@@ -103,8 +106,9 @@ inline void add_change(std::vector<what_if>& changes, what_if const& more) {
     change->below = more.below;
   }
   using factor = double what_if::*;
-  for (factor const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
-                            &what_if::host_work, &what_if::waits, &what_if::allocations})
+  for (factor const part :
+       {&what_if::kernels, &what_if::copies, &what_if::launches, &what_if::host_work,
+        &what_if::waits, &what_if::allocations, &what_if::graphs})
     change->*part = std::max(0.0, change->*part + more.*part - 1.0);
   change->any_order = change->any_order || more.any_order;
   // Of a few bytes nothing stays, nor does the host wait for them.
@@ -132,7 +136,8 @@ double most_gain(finding const& cause, step_analysis const& steps) noexcept {
   for (finding_range const& range : cause.ranges)
     if (range.launches > 0.0) return cost + idle_ns(steps);
   for (finding_range const& range : cause.ranges)
-    if (range.part != finding_part::host_work && range.part != finding_part::allocations)
+    if (range.part != finding_part::host_work && range.part != finding_part::allocations &&
+        range.part != finding_part::graphs)
       return cost;
   return std::max(cost, idle_ns(steps));
 }
@@ -142,7 +147,7 @@ inline bool is_of_host(finding const& cause) noexcept {
   for (finding_range const& range : cause.ranges) {
     bool const launches = range.part == finding_part::launches || range.part == finding_part::waits;
     if (!launches && range.part != finding_part::host_work &&
-        range.part != finding_part::allocations)
+        range.part != finding_part::allocations && range.part != finding_part::graphs)
       return false;
   }
   return !cause.ranges.empty();

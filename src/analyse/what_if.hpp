@@ -29,6 +29,7 @@ struct what_if {
   double host_work = 1.0;    ///< the program's own code
   double waits = 1.0;        ///< waits of the host for the device
   double allocations = 1.0;  ///< calls that allocate and free
+  double graphs = 1.0;       ///< what captures, instantiates, updates and destroys CUDA graphs
   bool any_order = false;    ///< of any range: no stream waits for another one
 };
 
@@ -64,10 +65,10 @@ namespace detail {
 bool fix_of(finding_range const& range, vec<range_row> const& rows, step_analysis const& steps,
             what_if& made) noexcept;
 
-/// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
-/// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
-/// the launch; only the timeline tells how much of it, and no more than what the device idles.
-/// Where launches go with kernels, the idle time may go with the cost.
+/// The most that a step gains without a cause, in ns: its cost. Where the host's work, its
+/// allocations or its making of graphs go, the latency of the launch behind them is hidden too,
+/// which the cost leaves to the launch; only the timeline tells how much of it, and no more than
+/// what the device idles. Where launches go with kernels, the idle time may go with the cost.
 double most_gain(finding const& cause, step_analysis const& steps) noexcept;
 
 }  // namespace detail

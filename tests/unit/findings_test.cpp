@@ -252,6 +252,109 @@ TEST_CASE("allocation-in-step: a pool gives memory back in the wait that follows
   }
 }
 
+namespace {
+
+enum class rebuilt { never, each_step, each_step_by_update };
+
+/// Graphs of 20 kernels of 10 us, launched in "mlp"; what is made again is made in "attention".
+program graphs_of(rebuilt how, bool has_calls = true) {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      auto const captures = [&](std::int64_t ns, api_kind kind) {
+        p.api(at, ns, kind);
+        p.made.launches.back().flags = driver_call_record::in_capture;
+      };
+      if (how == rebuilt::each_step_by_update) {
+        for (int i = 0; i < 20; ++i) p.api(at, 20 * us, api_kind::graph_change);
+      } else if (how == rebuilt::each_step) {
+        if (has_calls) captures(2 * us, api_kind::begin_capture);
+        for (int i = 0; i < 20; ++i) captures(5 * us, api_kind::launch);
+        if (has_calls) {
+          p.api(at, 8 * us, api_kind::end_capture);
+          p.api(at, 250 * us, api_kind::instantiate);
+          p.api(at, 40 * us, api_kind::graph_change);
+        } else {
+          p.now += 298 * us;
+        }
+      }
+    });
+    p.in(p.mlp, [&](std::uint32_t at) {
+      std::uint32_t const id = p.api(at, 10 * us, api_kind::graph_launch);
+      p.free = p.now > p.free ? p.now : p.free;
+      for (int i = 0; i < 20; ++i) {
+        p.kernel(id, p.free + us, p.free + 11 * us).grid_x = 1000;
+        p.free += 11 * us;
+      }
+    });
+    p.in(p.other, [&](std::uint32_t at) { p.wait(at); });
+  });
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("graph-rebuild: a graph that is captured and instantiated in each step") {
+  answer const a(graphs_of(rebuilt::each_step).made);
+  a.first_is("graph-rebuild", "attention");
+  finding const& found = a.findings()[0];
+  CAPTURE(found.title);
+  CHECK(found.title.find(
+            "A CUDA graph is instantiated 1 time a step; the GPU is idle for 411 us ") == 0);
+  CHECK(found.advice.find("make the graph once and launch it in each step") == 0);
+  CHECK(found.cost_ns_per_step == doctest::Approx(400 * us).epsilon(0.05));
+  CHECK(found.predicted_step_ns == doctest::Approx(a.steps().mean_ns - 400 * us).epsilon(0.05));
+  std::string evidence;
+  for (finding_evidence const& each : found.evidence)
+    evidence += std::string(each.column) + " " + std::to_string(std::lround(each.value)) + " ";
+  CHECK(evidence.find("graph_instantiations 1 captured_launches 20 graph_changes 1 "
+                      "graph_ns 400000 ") != std::string::npos);
+  CHECK(a.find("host-work") == nullptr);
+  CHECK(a.find("launch-bound") == nullptr);
+  CHECK(a.input.findings.bound.find("Graph-bound: the GPU is idle") == 0);
+  // A recording without the calls has the launches into the capture.
+  answer const older(graphs_of(rebuilt::each_step, false).made);
+  older.first_is("graph-rebuild", "attention");
+  CHECK(older.findings()[0].title.find("20 launches are captured into CUDA graphs a step; the GPU "
+                                       "is idle for 409 us ") == 0);
+}
+
+TEST_CASE("graph-rebuild: a graph that is launched again, or whose nodes change") {
+  answer const sound(graphs_of(rebuilt::never).made);
+  CHECK(sound.find("graph-rebuild") == nullptr);
+  CHECK(sound.steps().graphs.empty());
+  answer const updated(graphs_of(rebuilt::each_step_by_update).made);
+  updated.first_is("graph-rebuild", "attention");
+  CHECK(updated.findings()[0].title.find("while CUDA graphs are made or changed") !=
+        std::string::npos);
+  CHECK(updated.findings()[0].advice.find("change fewer nodes") == 0);
+}
+
+TEST_CASE("launch-bound: beside graphs of the step, kernels go into these") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) {
+      std::uint32_t const id = p.api(at, 10 * us, api_kind::graph_launch);
+      p.free = p.now;
+      for (int i = 0; i < 400; ++i) {
+        p.kernel(id, p.free, p.free + us).grid_x = 1000;
+        p.free += us;
+      }
+    });
+    p.wait();
+    p.in(p.other, [&](std::uint32_t at) {
+      for (int i = 0; i < 40; ++i) {
+        p.kernel_of(at, 2 * us);
+        p.now += 8 * us;
+      }
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("launch-bound", "sample");
+  CHECK(a.findings()[0].advice.find("capture these kernels into the graph of the step too") == 0);
+}
+
 TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
   for (bool const inside : {true, false}) {
     program p;
@@ -346,6 +449,64 @@ TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
     CHECK(shared.find("copy-in-step") == nullptr);
     CHECK(shared.find("pageable-copy") == nullptr);
   }
+}
+
+namespace {
+
+/// Six copies of 200 us, each launched before the kernel behind it, and all of them ahead: the
+/// device does one after the other, or the kernel beside the copy.
+program layers_of(std::uint32_t copies, std::uint32_t kernels, std::int64_t kernel_ns,
+                  bool overlaps = false) {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 6; ++i) {
+      p.in(p.other, [&](std::uint32_t at) {
+        std::uint32_t const id = p.api(at, 5 * us, api_kind::copy);
+        std::int64_t const begin = (p.now > p.free ? p.now : p.free) + 500;
+        p.copy(id, begin, begin + 200 * us, 8 << 20, copy_kind::host_to_device).stream = copies;
+        p.free = overlaps ? begin - 400 : begin + 200 * us;
+      });
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, kernel_ns, 1000, kernels); });
+    }
+    p.wait();
+  });
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("copy-in-step: the legacy default stream keeps copies apart from kernels") {
+  for (bool const of_kernels : {true, false}) {
+    answer const a((of_kernels ? layers_of(13, 7, 220 * us) : layers_of(7, 13, 220 * us)).made);
+    a.first_is("copy-in-step", "sample");
+    finding const& found = a.findings()[0];
+    CAPTURE(found.title);
+    CHECK(found.title.find(": the legacy default stream and the blocking streams beside it wait "
+                           "for each other") != std::string::npos);
+    CHECK(found.advice.find("cudaStreamNonBlocking") != std::string::npos);
+    // Kernels take longer: they hide all.
+    CHECK(found.cost_ns_per_step == doctest::Approx(1200 * us).epsilon(0.01));
+  }
+  // Kernels of 500 us hide as much.
+  answer const part(layers_of(13, 7, 500 * us / 6).made);
+  REQUIRE(part.find("copy-in-step") != nullptr);
+  CHECK(part.find("copy-in-step")->cost_ns_per_step == doctest::Approx(500 * us).epsilon(0.01));
+}
+
+TEST_CASE("copy-in-step: streams of their own, one stream, and copies beside kernels") {
+  auto const advice_of = [](program const& p) {
+    answer const a(p.made);
+    finding const* const found = a.find("copy-in-step");
+    return found == nullptr ? std::string() : std::string(found->advice);
+  };
+  CHECK(advice_of(layers_of(13, 14, 220 * us)).find("begin the copies a layer or a step ahead") ==
+        0);
+  CHECK(advice_of(layers_of(13, 13, 220 * us))
+            .find("overlap the copy with kernels in another stream") == 0);
+  CHECK(advice_of(layers_of(7, 7, 220 * us))
+            .find("overlap the copy with kernels in another stream") == 0);
+  CHECK(advice_of(layers_of(13, 13, 50 * us)).find("copy less, or leave the data on the GPU") == 0);
+  CHECK(advice_of(layers_of(13, 7, 220 * us, true)).empty());
 }
 
 TEST_CASE("copy-in-step: pieces are to be copied together") {
@@ -609,6 +770,14 @@ TEST_CASE("serialised-streams: small kernels of several streams, none at a time"
   CHECK(a.findings()[0].predicted_step_ns ==
         doctest::Approx(a.steps().mean_ns - (800 - 1.5 * 200) * us));
   CHECK(a.find("few-blocks") == nullptr);
+  // One of the streams is the legacy default one.
+  CHECK(a.findings()[0].title.find(", beside the legacy default stream") != std::string::npos);
+  CHECK(a.findings()[0].advice.find("cudaStreamNonBlocking") != std::string::npos);
+  for (kernel_record& kernel : p.made.kernels) kernel.stream += 6;
+  answer const others(p.made);
+  others.first_is("serialised-streams", "attention");
+  CHECK(others.findings()[0].title.find("legacy") == std::string::npos);
+  CHECK(others.findings()[0].advice.find("remove events") == 0);
 }
 
 TEST_CASE("serialised-streams: a GPU that is visible and idle changes nothing") {

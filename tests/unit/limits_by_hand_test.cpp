@@ -423,6 +423,30 @@ TEST_CASE("releases are allocation, copies are copies, and 32 us between calls a
                                                      {{3, idle_cause::host_work}, 32 * us}});
 }
 
+TEST_CASE("what lies in a capture, and calls that make graphs, are graphs") {
+  host_calls calls;
+  constexpr std::uint8_t captured = driver_call_record::in_capture;
+  calls.add(1, 0, 10 * us, api_kind::wait);
+  calls.add(2, 20 * us, 30 * us, api_kind::begin_capture, captured);
+  calls.add(2, 40 * us, 50 * us, api_kind::launch, captured);
+  calls.add(3, 90 * us, 100 * us, api_kind::end_capture);
+  calls.add(3, 100 * us, 140 * us, api_kind::instantiate);
+  calls.add(3, 140 * us, 150 * us, api_kind::graph_change);
+  std::size_t const launched = calls.add(4, 190 * us, 200 * us, api_kind::graph_launch);
+  CHECK(calls.split(15 * us, 200 * us, launched) ==
+        host_calls::parts{{{2, idle_cause::graph}, 75 * us},
+                          {{3, idle_cause::graph}, 60 * us},
+                          {{4, idle_cause::host_work}, 40 * us},
+                          {{4, idle_cause::launch}, 10 * us}});
+  // Of a recording without these calls, the launches into the capture tell where it goes on.
+  host_calls older;
+  older.add(1, 0, 10 * us, api_kind::wait);
+  older.add(2, 40 * us, 50 * us, api_kind::launch, captured);
+  std::size_t const last = older.add(4, 190 * us, 200 * us, api_kind::graph_launch);
+  CHECK(older.split(20 * us, 200 * us, last) ==
+        host_calls::parts{{{2, idle_cause::graph}, 170 * us}, {{4, idle_cause::launch}, 10 * us}});
+}
+
 TEST_CASE("calls of warm-up steps are no part of the timeline") {
   host_calls calls;
   calls.add(1, 0, 10 * us, api_kind::wait);
@@ -483,6 +507,8 @@ TEST_CASE(
   cause.ranges.push_back({"", 0, 300.0, finding_part::host_work});
   CHECK(detail::most_gain(cause, steps) == 500.0);
   cause.ranges[0].part = finding_part::allocations;
+  CHECK(detail::most_gain(cause, steps) == 500.0);
+  cause.ranges[0].part = finding_part::graphs;
   CHECK(detail::most_gain(cause, steps) == 500.0);
   cause.ranges.push_back({"", 0, 0.0, finding_part::launches});
   CHECK(detail::most_gain(cause, steps) == 300.0);

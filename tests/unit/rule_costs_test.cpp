@@ -499,7 +499,7 @@ TEST_CASE("what the GPU's work is too short to hide is to be made faster, not la
   CHECK(advice(900 * us, nullptr).find("and make that faster") != std::string::npos);
 }
 
-TEST_CASE("a copy that is longer than the kernels is not to be overlapped with them") {
+TEST_CASE("a copy twice as long as the kernels is not to be overlapped with them") {
   auto const advice = [](std::int64_t copying) {
     program p;
     p.run(8, [&] {
@@ -514,8 +514,8 @@ TEST_CASE("a copy that is longer than the kernels is not to be overlapped with t
     REQUIRE(found != nullptr);
     return std::string(found->advice);
   };
-  CHECK(advice(400 * us).find("overlap the copy with kernels") == 0);
-  CHECK(advice(600 * us).find("copy less, or leave the data on the GPU: kernels are too ") == 0);
+  CHECK(advice(900 * us).find("overlap the copy with kernels") == 0);
+  CHECK(advice(1100 * us).find("copy less, or leave the data on the GPU: kernels are too ") == 0);
 }
 
 TEST_CASE("the sentence: most time is a range's own, and what overlaps counts once") {
