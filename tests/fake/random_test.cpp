@@ -181,6 +181,12 @@ struct model {
     std::lock_guard<std::mutex> const lock(mutex);
     now.calls += times;
   }
+  /// A call that makes or changes a graph: it puts no work on the device.
+  void graph_call() {
+    if (!sees(has_kernels)) return;
+    std::lock_guard<std::mutex> const lock(mutex);
+    ++now.calls;
+  }
   /// A record that follows from it.
   void record(std::string const& path, unsigned kind, field count, field time, std::uint64_t ns,
               std::uint64_t times = 1) {
@@ -577,6 +583,7 @@ void actor::end_capture() {
   say("end of the capture");
   fake_graph_t const made = fake_end_capture(capturing_stream());
   if (made == 0) return all_.differ("a capture was broken");
+  model_.graph_call();
   graphs_.push_back({made, false, captured_});
 }
 
@@ -594,6 +601,7 @@ void actor::change_graphs() {
       if (capturing_) return end_capture();
       say("capture");
       (void)fake_begin_capture(capturing_stream());
+      model_.graph_call();
       capturing_ = true;
       captured_.clear();
       for (std::uint32_t i = below(4); i-- > 0;) launch(true);
@@ -617,6 +625,7 @@ void actor::change_graphs() {
       if (from == nullptr) return;
       say("instantiate");
       graph made{fake_graph_clone(from->id), true, from->nodes};
+      model_.graph_call();
       for (node& each : made.nodes) each.known = each.known && followed;
       return graphs_.push_back(made);
     }
@@ -631,6 +640,7 @@ void actor::change_graphs() {
       launch_graph(*to);
       say("update");
       (void)fake_graph_update(to->id, from->id);
+      model_.graph_call();
       to->nodes = from->nodes;
       for (node& each : to->nodes) each.known = each.known && followed;
       return;
@@ -640,6 +650,7 @@ void actor::change_graphs() {
       say("destroy");
       auto const which = graphs_.begin() + below(static_cast<std::uint32_t>(graphs_.size()));
       fake_graph_destroy(which->id);
+      model_.graph_call();
       graphs_.erase(which);
       return;
     }
