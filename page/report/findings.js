@@ -116,7 +116,7 @@ function aboutFindings(list) {
       + (blind ? "; " + blind + " could not run." : ".")
     : "No check of the host times found anything; most checks look at the GPU's.";
   const found = "One cause each, over all its ranges, by what the " + wholeTime
-    + " gains without it. What is predicted is the best case.";
+    + " gains without it, with all else as it is.";
   const more = answer.findings_left_out
     ? count(answer.findings_left_out) + " more are in findings.json."
     : "";

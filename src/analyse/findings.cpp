@@ -78,7 +78,9 @@ finding merged(finding_rule const& rule, std::vector<finding>&& causes) {
 class finding_judge {
  public:
   explicit finding_judge(findings_input const& input) : run_(input) {
-    if (input.by_kernel != nullptr) by_kernel_.emplace(input.by_kernel->input);
+    if (input.by_kernel == nullptr) return;
+    by_kernel_.emplace(input.by_kernel->input);
+    run_.by_kernel = &*by_kernel_;
   }
 
   findings_table run() {

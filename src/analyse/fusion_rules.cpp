@@ -6,6 +6,7 @@
 #include <strata/tables/launch_index.hpp>
 #include "gains.hpp"
 #include "kernel_class.hpp"
+#include "kernel_names.hpp"
 #include "rule_context.hpp"
 #include "rules.hpp"
 #include "speed_of_light.hpp"
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -566,6 +568,23 @@ double computing_ns(rule_context const& run, std::size_t row) noexcept {
   return most;
 }
 
+/// What no other cause has of the kernels of a chain in a range, as far as each was counted by
+/// itself; all of the range's time elsewhere.
+double unclaimed_of_chain(rule_context const& run, fusion::chain const& seen, std::size_t row,
+                          vec<std::string> const& names) {
+  if (run.by_kernel == nullptr) return run.load(row).time_ns;
+  kernels_apart const& apart = *run.in.by_kernel;
+  std::set<std::string_view> members;
+  for (std::size_t const kernel : seen.members)
+    if (kernel != seen.consumer && run.row_of(run.in.kernels[kernel]) == row)
+      members.insert(names[kernel]);
+  double ns = 0.0;
+  for (std::size_t i = 0; i < apart.ranges.size(); ++i)
+    if (apart.ranges[i] == row && members.erase(apart.kernels[i]) > 0)
+      ns += run.by_kernel->gains.unclaimed(i);
+  return members.empty() ? ns : run.load(row).time_ns;
+}
+
 /// "Mul (4 of them), tanh and 2 more".
 std::string names_of(rule_context const& run, fusion::chain const& seen) {
   constexpr std::size_t most = 4;
@@ -666,7 +685,8 @@ rule_result fusion_of_kernels(rule_context const& run) {
   std::stable_sort(order.begin(), order.end(), [](auto const* a, auto const* b) {
     return a->ns() * a->saved_part() > b->ns() * b->saved_part();
   });
-  gain_judge gains = run.gains;        // a range may have several chains
+  gain_judge gains = run.gains;  // a range may have several chains
+  vec<std::string> const names = distinct_names(run.in.kernels);
   std::map<std::size_t, double> left;  // by range, what its counts allow
   double open_ns = 0.0;
   for (fusion::chain const* const seen : order) {
@@ -678,7 +698,9 @@ rule_result fusion_of_kernels(rule_context const& run) {
       double const saved = part.ns / step.row_ns[row] *
                            std::min(all * seen->saved_part(), all - computing_ns(run, row));
       double& most = left.emplace(row, most_saved_ns(run, row)).first->second;
-      double const gain = gains.gain_of_some(row, seen->is_counted ? saved : std::min(saved, most));
+      double const possible = std::min(saved, unclaimed_of_chain(run, *seen, row, names));
+      double const gain =
+          gains.gain_of_some(row, seen->is_counted ? possible : std::min(possible, most));
       if (!sure) open_ns += gain;
       if (!sure || !run.is_worth(gain) || run.is_of_collectives(row)) continue;
       candidate one = fusion_candidate(run, *seen, row, gain);

@@ -154,6 +154,7 @@ class gain_judge {
     double const all = judged_[row];
     return all > 0.0 ? unclaimed_[row] / all : 0.0;
   }
+  double unclaimed(std::size_t row) const noexcept { return unclaimed_[row]; }
   /// This time is a cause's: no other one gains it.
   void claim(std::size_t row, double ns) noexcept {
     unclaimed_[row] = std::max(0.0, unclaimed_[row] - ns);

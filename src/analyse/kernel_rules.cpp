@@ -216,11 +216,22 @@ rule_result register_spills(rule_context const& run) {
             std::max(of_l1 * fix_of_kernels::taken_ns(run.load(row), gpu_unit::l1),
                      of_l2 * fix_of_kernels::taken_ns(run.load(row), gpu_unit::l2)) /
             ns;
+        // Registers are spilled where a thread has many, or __launch_bounds__ leaves it few.
+        constexpr std::uint32_t few_registers = 64;  // chosen
+        kernel_row const* const kernel = kernel_of(run, row);
+        bool const has_few = kernel != nullptr && kernel->registers_per_thread < few_registers;
         candidate seen = run.candidate_of_kernels(
             row, gain,
-            std::string("Local memory (spilled registers, or arrays with a "
-                        "variable index) takes L1 or L2 for ") +
-                percent_text(taken) + " of the time");
+            std::string(has_few ? "Local memory (an array with a variable index, since a thread "
+                                  "has only " +
+                                      std::to_string(kernel->registers_per_thread) + " registers"
+                                : "Local memory (spilled registers, or arrays with a variable "
+                                  "index") +
+                ") takes L1 or L2 for " + percent_text(taken) + " of the time");
+        if (has_few)
+          seen.advice =
+              "unroll the loops over its index, so that it is in registers, or pass scalars; "
+              "__launch_bounds__ may leave too few registers";
         run.prove_own(seen, "l1_local_load_sectors", "sectors");
         run.prove_own(seen, "l1_local_store_sectors", "sectors");
         run.prove_own(seen, "l1_data_bytes", "B");

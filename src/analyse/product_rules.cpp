@@ -166,7 +166,7 @@ rule_result unaligned_product(rule_context const& run) {
   // (ncu, H200); less where a matrix is small.
   constexpr double library_use = 0.75;
   return look_at_counted(
-      run, "tensor_active_cycles", [&](std::size_t row, double) -> std::optional<candidate> {
+      run, "tensor_active_cycles", [&](std::size_t row, double ns) -> std::optional<candidate> {
         kernel_row const* unaligned = nullptr;
         double part = 0.0;  // of the range's kernels, by time
         for (kernel_row const& kernel : run.in.kernels) {
@@ -193,6 +193,8 @@ rule_result unaligned_product(rule_context const& run) {
                 "tensor cores are used for " +
                 percent_text(load.use(gpu_unit::tensor)) + " of the time");
         run.prove_use(seen, gpu_unit::tensor);
+        // Their narrow loads and small tiles are of that kernel, and go with it.
+        for (time_claim& claim : seen.claims) claim.ns = ns;
         return seen;
       });
 }

@@ -72,6 +72,8 @@ class rule_context {
   kernel_counter_table const kernel_counters;  ///< of the kernels, by their rows
   std::vector<profile_device const*> worked;
   gain_judge gains;
+  /// The same run, of which each kernel that was counted by itself is a range; null without one.
+  rule_context const* by_kernel = nullptr;
   std::vector<bool> migrating;    ///< by row: whether managed memory explains its idle time
   double multiprocessors = 0.0;   ///< that all kernels may use; 0 is not known
   double blocks_of_memory = 0.0;  ///< that draw all of device memory's rate; 0 is not known

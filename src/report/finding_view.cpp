@@ -56,13 +56,17 @@ std::string place_of(finding const& found) {
 }
 
 /// What a step waits for where it is no shorter without a cause.
-std::string bottleneck_without(finding const& found) {
+std::string bottleneck_without(finding const& found, step_analysis const& steps) {
+  constexpr double least_idle = 0.1;  // of the step, for a host that bounds it; chosen
   bool const is_of_gpu =
       std::all_of(found.ranges.begin(), found.ranges.end(), [](finding_range const& range) {
         return range.part == finding_part::kernels || range.part == finding_part::kernels_below ||
                range.part == finding_part::copies || range.part == finding_part::order;
       });
-  return is_of_gpu ? "the host would be the bottleneck" : "the GPU would wait for something else";
+  if (!is_of_gpu) return "the GPU would wait for something else";
+  return steps.period_idle_ns() < least_idle * steps.period_ns()
+             ? "other work of the GPU takes as long"
+             : "the host would be the bottleneck";
 }
 
 /// " The cause takes 18.0 ms; the step gains only 12.2 ms of it, since ..."; empty where the step
@@ -74,7 +78,7 @@ std::string what_stays(finding_view const& view, step_analysis const& steps) {
   if (stays < least * taken || human_percent(stays, steps.period_ns()).empty()) return {};
   return " The cause takes " + time_text(taken) + "; the " + std::string(steps.whole()) +
          " gains only " + time_text(view.gain_ns) + " of it, since " +
-         bottleneck_without(*view.found) + ".";
+         bottleneck_without(*view.found, steps) + ".";
 }
 
 std::string prediction_of(finding_view const& view, step_analysis const& steps) {
@@ -83,7 +87,7 @@ std::string prediction_of(finding_view const& view, step_analysis const& steps) 
   std::string const whole(steps.whole());
   if (!(found.cost_ns_per_step > 0.0)) return {};
   if (view.leaves_step) {
-    std::string const alone = "Alone no gain: " + bottleneck_without(found) + ".";
+    std::string const alone = "Alone no gain: " + bottleneck_without(found, steps) + ".";
     if (!is_finite(found.with_first_ns)) return alone;
     return alone + " With finding 1 fixed too, the " + whole + " would take " +
            time_text(found.with_first_ns) + ".";

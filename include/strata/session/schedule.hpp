@@ -123,6 +123,7 @@ class unrecorded_steps {
     count_.store(0, memory_order_release);
     asked_at_ = 0;
     usual_ns_ = 0.0;
+    reported_ = false;
   }
   std::uint64_t count() const noexcept { return count_.load(memory_order_acquire); }
   /// Of the last 255; 0 of none.
@@ -135,17 +136,20 @@ class unrecorded_steps {
   }
   /// Asked at the end of each step. `beside_report`: while a report was written, which may slow
   /// steps: they are not judged. Returns: by how many % the median of the last 255 steps is above
-  /// the usual one, if by `percent` or more; else 0. The usual one is the least so far, or the last
-  /// one that was reported.
+  /// the usual one, if by `percent` or more; else 0. The usual one is the least so far, or that of
+  /// the first 255 steps after the last one that was reported.
   std::uint32_t slower_by(std::uint32_t percent, bool beside_report) {
     if (percent == 0) return 0;
     if (!beside_report && count() - asked_at_ < kept) return 0;
     asked_at_ = count();
     if (beside_report) return 0;
     double const now = median_ns();
-    double const by = usual_ns_ > 0.0 ? 100.0 * (now / usual_ns_ - 1.0) : 0.0;
+    // CUPTI's work for a window that was recorded may slow the steps after it.
+    bool const is_first = !(usual_ns_ > 0.0) || reported_;
+    double const by = is_first ? 0.0 : 100.0 * (now / usual_ns_ - 1.0);
     bool const is_slower = by >= static_cast<double>(percent);
-    if (is_slower || !(usual_ns_ > 0.0) || now < usual_ns_) usual_ns_ = now;
+    if (is_slower || is_first || now < usual_ns_) usual_ns_ = now;
+    reported_ = is_slower;
     return is_slower ? static_cast<std::uint32_t>(smaller(by + 0.5, 1e6)) : 0;
   }
 
@@ -156,6 +160,7 @@ class unrecorded_steps {
   std::int64_t begin_ = 0;  // 0: no such step is open
   std::uint64_t asked_at_ = 0;
   double usual_ns_ = 0.0;  // of slower_by; 0: not known
+  bool reported_ = false;  // the last time it was asked
   atomic<std::uint64_t> count_{0};
   atomic<std::int64_t> last_[kept] = {};
 };
