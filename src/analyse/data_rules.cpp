@@ -2,6 +2,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include "gains.hpp"
+#include "kernel_class.hpp"
 #include "kernel_look.hpp"
 #include "roofline.hpp"
 #include "rule_context.hpp"
@@ -20,22 +21,37 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
-/// What the work after a range reads of device memory in a step; NaN where some of it was not
-/// counted, or nothing comes after it.
+/// At most what reads a range's results in a step: the work of the ranges below it, around it and
+/// after it, and copies from the device. NaN where some of it was not counted, or there is none.
 double read_after(rule_context const& run, std::size_t row) noexcept {
   double bytes = 0.0;
   bool has_work = false;
-  for (std::size_t later = run.end_of(row); later < run.rows.size(); ++later) {
-    if (run.rows[later].self.kernels == 0) continue;
+  auto const add = [&](std::size_t other) {
+    device_work const& work = run.rows[other].self;
+    bytes +=
+        run.own_launches_per_step(other, work.device_to_host_bytes + work.device_to_device_bytes);
+    if (work.kernels == 0) return;
     has_work = true;
-    bytes += run.own(later, "hbm_read_bytes");
-  }
+    bytes += run.own(other, "hbm_read_bytes");
+  };
+  for (std::size_t later = row + 1; later < run.rows.size(); ++later) add(later);
+  for (std::size_t inner = row; inner != 0; inner = run.rows[inner].parent)
+    add(run.rows[inner].parent);
   return has_work ? bytes : not_a_number;
+}
+
+/// Maxima, comparisons and selections have no counter: names tell them (relu, clamp, where).
+bool may_select(rule_context const& run, std::size_t row) {
+  kernel_row const* const kernel = kernel_of(run, row);
+  if (kernel == nullptr || class_of(*kernel) != kernel_class::elementwise) return false;
+  return kernel->demangled.find("index") == std::string::npos &&
+         kernel->demangled.find("gather") == std::string::npos;
 }
 
 }  // namespace
 
-/// Data that is moved as it is. A step has some that is needed: only what takes long is one.
+/// Kernels that move data as it is. Each step needs some of them: only those that take long are
+/// findings.
 rule_result copying_kernel(rule_context const& run) {
   constexpr double least_of_step = 0.1;    // chosen
   constexpr double alike = 0.8;            // stores by loads, or the reverse; chosen
@@ -47,11 +63,14 @@ rule_result copying_kernel(rule_context const& run) {
         double const loads = run.own(row, "global_load_bytes");
         double const stores = run.own(row, "global_store_bytes");
         double const instructions = run.own(row, "predicated_on_instructions");
-        bool const is_copy = loads > 0.0 &&
+        bool const is_copy = loads > 0.0 && is_finite(stores) &&
                              std::min(loads, stores) >= alike * std::max(loads, stores) &&
                              instructions <= most_by_byte * loads;
-        bool const computes = floating_instructions(run, row) > most_floating * instructions ||
-                              run.own_or_0(row, "conversion_instructions") > 0.0 ||
+        if (!is_finite(run.own(row, "fadd")) || !is_finite(run.own(row, "conversion_instructions")))
+          return std::nullopt;
+        bool const computes = may_select(run, row) ||
+                              floating_instructions(run, row) > most_floating * instructions ||
+                              run.own(row, "conversion_instructions") > 0.0 ||
                               run.own_or_0(row, "l2_atomic_sectors") > 0.0 ||
                               is_tensor_kernel(run, row);
         if (!is_copy || computes || ns < least_of_step * run.step_ns) return std::nullopt;
@@ -60,7 +79,7 @@ rule_result copying_kernel(rule_context const& run) {
         candidate seen = run.candidate_of_kernels(
             row, gain,
             "Data is moved as it is: " + bytes_text(loads) + " a step are loaded and " +
-                bytes_text(stores) + " stored, without arithmetic");
+                bytes_text(stores) + " stored, without additions, multiplications or conversions");
         run.prove_own(seen, "global_load_bytes", "B");
         run.prove_own(seen, "global_store_bytes", "B");
         run.prove_own(seen, "predicated_on_instructions", "instructions");
@@ -68,8 +87,8 @@ rule_result copying_kernel(rule_context const& run) {
       });
 }
 
-/// Products of which most rows are never read. Their results are too large for L2, so that who
-/// reads them reads device memory; what the next step reads is made anew by it.
+/// Products whose results are hardly read. They are too large for L2, so that each reader takes
+/// them from device memory. What the next step reads of them is not seen, and the title says so.
 rule_result unread_results(rule_context const& run) {
   constexpr double times_l2 = 3.0;    // chosen
   constexpr double most_read = 0.1;   // of what was written; chosen
@@ -80,10 +99,8 @@ rule_result unread_results(rule_context const& run) {
         double const written = run.own(row, "hbm_write_bytes");
         if (!is_tensor_kernel(run, row) || !(l2_bytes > 0.0) || written < times_l2 * l2_bytes)
           return std::nullopt;
-        // A product that runs several times may read what it wrote before.
-        kernel_row const* const kernel = kernel_of(run, row);
-        if (kernel == nullptr ||
-            launches_in_step(*kernel, run.rows[row], run.in.steps) > most_times)
+        // Another kernel of the range, or the product's next run, may read what it wrote.
+        if (run.own_launches_per_step(row, run.rows[row].self.kernels) > most_times)
           return std::nullopt;
         double const read = read_after(run, row);
         if (!(read <= most_read * written)) return std::nullopt;
@@ -97,9 +114,8 @@ rule_result unread_results(rule_context const& run) {
         candidate seen = run.candidate_of_kernels(
             row, gain,
             "A product writes " + bytes_text(written) +
-                " to device memory, of which the rest of "
-                "the step reads " +
-                bytes_text(read) + " at most: most of it is computed and never used");
+                " to device memory, of which the rest of the step reads " + bytes_text(read) +
+                " at most: unless the next step reads it, most of it is computed for nothing");
         run.prove_own(seen, "hbm_write_bytes", "B");
         seen.prove("hbm_read_bytes", read, "B");
         return seen;

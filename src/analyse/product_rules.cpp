@@ -115,10 +115,16 @@ rule_result without_tensor(rule_context const& run, plain_format const& of) {
 /// How many values a product of tensor cores loads at a time, where that is one or two: cuBLAS and
 /// CUTLASS name a kernel after the alignment of its operands (..._align1). 0: more, or not known.
 int values_at_a_time(kernel_row const& kernel) {
+  constexpr std::string_view pipe = "tensorop";
   constexpr std::string_view word = "align";
   std::string_view const name = kernel.demangled;
+  std::size_t const format = name.find(pipe);
   std::size_t const at = name.find(word);
-  if (name.find("tensorop") > at || at + word.size() >= name.size()) return 0;
+  if (format == name.npos || at == name.npos || format > at || at + word.size() == name.size())
+    return 0;
+  // Values of 8 bytes and more have one alignment: d884gemm, z884gemm, c1688gemm.
+  std::string_view const kind = name.substr(format + pipe.size(), 2);
+  if (kind == "_d" || kind == "_z" || kind == "_c") return 0;
   std::string_view const rest = name.substr(at + word.size());
   bool const has_more = rest.size() > 1 && rest[1] >= '0' && rest[1] <= '9';
   return !has_more && (rest[0] == '1' || rest[0] == '2') ? rest[0] - '0' : 0;

@@ -3,6 +3,7 @@
 #define STRATA_REPORT_ZLIB_LIBRARY_HPP
 
 #include <strata/base/dynamic_library.hpp>
+#include <strata/base/loader_use.hpp>
 #include <strata/base/macros.hpp>
 
 #include <dlfcn.h>
@@ -40,6 +41,7 @@ constexpr int filtered = 1;  ///< the strategy for text with many numbers
 class library {
  public:
   library() noexcept {
+    loader_use const use;
     handle_ = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
     is_whole_ = handle_ != nullptr && bind("zlibVersion", version) &&
                 bind("deflateInit2_", begin_deflate) && bind("deflate", deflate) &&
@@ -48,7 +50,9 @@ class library {
     if (!is_whole_) (void)dynamic_library::forget_error();
   }
   ~library() {
-    if (handle_ != nullptr) (void)dlclose(handle_);
+    if (handle_ == nullptr) return;
+    loader_use const use;
+    (void)dlclose(handle_);
   }
   library(library const&) = delete;
   library& operator=(library const&) = delete;

@@ -74,7 +74,10 @@ TEST_CASE("copying-kernel: as many bytes stored as loaded, and no arithmetic") {
     CHECK(cost_of(with(p, change).made, "copying-kernel") == 0.0);
   };
   is_silent_with([&](program& o) { o.set(o.attention, additions, 0.1 * bytes); });
-  is_silent_with([&](program& o) { o.set(o.attention, stores, 0.5 * bytes); });        // gathers
+  is_silent_with([&](program& o) { o.set(o.attention, stores, 0.5 * bytes); });  // gathers
+  is_silent_with([&](program& o) { o.drop(stores); });
+  is_silent_with([&](program& o) { o.drop(additions); });
+  is_silent_with([&](program& o) { o.made.kernel_names[0] = {"relu_kernel"}; });
   is_silent_with([&](program& o) { o.set(o.attention, instructions, 4.1 * bytes); });  // hashes
   is_silent_with([&](program& o) {
     o.set(o.attention, "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum", 0.1 * bytes);
@@ -87,7 +90,21 @@ TEST_CASE("copying-kernel: a tenth of the step at least") {
   p.set(p.mlp, loads, bytes);
   p.set(p.mlp, stores, bytes);
   p.set(p.mlp, instructions, bytes);
-  CHECK(cost_of(p.made, "copying-kernel") == 0.0);  // 0.1 of 2.1 ms
+  CHECK(cost_of(p.made, "copying-kernel") == 0.0);  // 100 us of 2.1 ms
+  program long_copy;
+  long_copy.run(8, [&] {
+    long_copy.in(long_copy.mlp,
+                 [&](std::uint32_t at) { long_copy.kernel_of(at, 300 * us, 10000); });
+    long_copy.in(long_copy.attention,
+                 [&](std::uint32_t at) { long_copy.kernel_of(at, 1000 * us, 10000); });
+    long_copy.wait();
+  });
+  long_copy.count_nothing(long_copy.attention);
+  long_copy.count_nothing(long_copy.mlp);
+  long_copy.set(long_copy.mlp, loads, bytes);
+  long_copy.set(long_copy.mlp, stores, bytes);
+  long_copy.set(long_copy.mlp, instructions, bytes);
+  CHECK(cost_of(long_copy.made, "copying-kernel") > 0.0);
 }
 
 TEST_CASE("unread-results: a product whose results what follows does not read") {
@@ -115,6 +132,44 @@ TEST_CASE("unread-results: a product whose results what follows does not read") 
   is_silent_with(often);
 }
 
+TEST_CASE("unread-results: what reads in the range, below it or around it, or copies") {
+  double const written = 400u << 20;
+  auto const made = [&](auto const& beside) {
+    program p;
+    std::uint32_t const inner = p.node(p.attention, "sample");
+    std::uint32_t const product = p.node(p.attention, "product");
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t around) {
+        p.in(product, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us, 10000); });
+        beside(p, around, inner, product);
+      });
+      p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 100 * us, 10000); });
+      p.wait();
+    });
+    for (std::uint32_t const where : {p.attention, p.mlp, inner, product}) {
+      p.count_nothing(where);
+      p.set(where, "dram__bytes_read.sum", 0.0);
+    }
+    p.use(product, "tensor", 0.85);
+    p.set(product, "dram__bytes_write.sum", written);
+    return p;
+  };
+  program const alone = made([](program&, auto...) {});
+  CHECK(cost_of(alone.made, "unread-results") > 0.8 * kernel_ns);
+  program around =
+      made([](program& p, std::uint32_t at, auto...) { p.kernel_of(at, 50 * us, 10000); });
+  around.set(around.attention, "dram__bytes_read.sum", written);
+  CHECK(cost_of(around.made, "unread-results") == 0.0);
+  program const again = made([](program& p, std::uint32_t, std::uint32_t, std::uint32_t product) {
+    p.in(product, [&](std::uint32_t at) { p.kernel_of(at, 50 * us, 10000); });
+  });
+  CHECK(cost_of(again.made, "unread-results") == 0.0);
+  program const copied = made([](program& p, std::uint32_t at, auto...) {
+    p.copy_of(at, copy_kind::device_to_host, 100 * us, false, 400u << 20);
+  });
+  CHECK(cost_of(copied.made, "unread-results") == 0.0);
+}
+
 TEST_CASE("unread-results: nothing is said of the last product of a step") {
   program p = one_kernel();
   p.use(p.attention, "tensor", 0.85);
@@ -138,7 +193,8 @@ TEST_CASE("unaligned-product: kernels that load one or two values at a time, by 
   for (char const* const sound :
        {"cutlass_80_tensorop_bf16_s16816gemm_bf16_128x128_64x3_tn_align8",
         "cutlass_80_tensorop_i16832gemm_s8_tn_align16", "cutlass_80_simt_sgemm_128x128_tn_align1",
-        "nvjet_tst_128x256_64x4_1x2_h_bz_TNT", "tensorop_align"})
+        "nvjet_tst_128x256_64x4_1x2_h_bz_TNT", "tensorop_align", "norm1_kernel", "conv2d",
+        "cutlass_80_tensorop_s1688gemm_x", "cutlass_80_tensorop_d884gemm_64x32_16x4_nn_align1"})
     CHECK(cost_of(named(sound).made, "unaligned-product") == 0.0);
 }
 

@@ -10,10 +10,11 @@ STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
-/// Lives while this thread opens a library or walks the list of libraries. The dynamic loader has a
-/// lock over that list, which glibc (2.36) does not free in a child that was forked meanwhile:
-/// there the next dlopen() or dlclose() would never return. So fork() waits for uses, and uses for
-/// forks. Threads: any. Cost: two atomic additions.
+/// Lives while this thread opens a library or walks the list of libraries. glibc (2.36) leaves the
+/// loader's lock over that list taken in a child that was forked meanwhile: the child's next
+/// dlopen() or dlclose() would never return. So a fork waits until no other thread has a use, for
+/// 30 ms at most, and a use waits until no thread forks, for 1 s at most: a fork copies the page
+/// tables of the process. Threads: any.
 class loader_use {
  public:
   enum class on_fork { wait, give_up };
@@ -23,7 +24,7 @@ class loader_use {
       instance().uses.fetch_add(1);
       ++own_uses();
       is_safe_ = own_uses() > 1 || instance().forks.load() == 0;
-      if (is_safe_ || what == on_fork::give_up || turn == max_turns) return;
+      if (is_safe_ || what == on_fork::give_up || turn == most_turns_of_use) return;
       leave();
       wait_a_turn(turn);
     }
@@ -32,7 +33,7 @@ class loader_use {
   loader_use(loader_use const&) = delete;
   loader_use& operator=(loader_use const&) = delete;
 
-  /// False where a thread forks right now: what can be done later is done later.
+  /// False while a thread forks: whoever can wait tries again later.
   [[nodiscard]] bool is_safe() const noexcept { return is_safe_; }
 
   /// From now on a fork waits for uses, 30 ms at most: a library's constructor may wait for the
@@ -43,7 +44,8 @@ class loader_use {
   }
 
  private:
-  static constexpr unsigned max_turns = 200;  // some 30 ms
+  static constexpr unsigned most_turns_of_fork = 200;  // some 30 ms
+  static constexpr unsigned most_turns_of_use = 5000;  // some 1 s
 
   struct counts {
     atomic<unsigned> forks{0};  // under way
@@ -67,7 +69,7 @@ class loader_use {
   static void begin_fork() noexcept {
     counts& all = instance();
     all.forks.fetch_add(1);
-    for (unsigned turn = 0; all.uses.load() > own_uses() && turn < max_turns; ++turn)
+    for (unsigned turn = 0; all.uses.load() > own_uses() && turn < most_turns_of_fork; ++turn)
       wait_a_turn(turn);
   }
   static void end_fork() noexcept { instance().forks.fetch_sub(1); }

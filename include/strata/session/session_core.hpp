@@ -320,8 +320,8 @@ class session_core : uncopied {
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_.all()));
-    keep(trace_.begin(nvtx_input::needs_cupti(options_)));
     loader_use::guard_forks();
+    keep(trace_.begin(nvtx_input::needs_cupti(options_)));
     plan_steps();
     device_patience::begin_again();
     if (!trace_.awaits_cuda()) synchronize_ranges();
