@@ -1,5 +1,6 @@
 // Hand-made profiles with one thing wrong each, and sound ones.
 #include "report/findings.hpp"
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <strata/base/text_writer.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
@@ -82,6 +83,22 @@ TEST_CASE("a loop that only launches: its steps may overlap on the device") {
   answer const a(p.made);
   REQUIRE(a.steps().period_of_gpu);
   CHECK(a.steps().mean_ns == doctest::Approx(1001 * us).epsilon(0.001));
+}
+
+TEST_CASE("a loop that only launches: a copy that runs ahead begins no step before its time") {
+  program p;
+  p.run(6, [&] {
+    p.in(p.other, [&](std::uint32_t at) {
+      std::int64_t const busy = p.free;
+      p.copy_of(at, copy_kind::host_to_device, 200 * us, false);
+      p.free = std::max(p.free, busy);
+    });
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+  });
+  answer const a(p.made);
+  REQUIRE(a.steps().period_of_gpu);
+  CHECK(a.steps().mean_ns >= 1000 * us);  // the host takes 208 us, and copies come as fast
+  CHECK(a.steps().mean_ns < 1060 * us);
 }
 
 TEST_CASE("a loop that only launches: what delays its queued work is not its launches") {

@@ -316,17 +316,40 @@ class steps_builder : uncopied {
     }
     made_.period_of_gpu = after > host / 10;
     if (!made_.period_of_gpu) return;
-    step_distances distances;
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (is_followed(i)) distances.add(i, steps_[i + 1].gpu_begin - steps_[i].gpu_end);
-    std::int64_t const usual = distances.usual();
+    step_distances gaps;
+    step_distances ends;  // of steps that overlap, such as by a copy that comes ahead of one
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (!is_followed(i)) continue;
+      if (overlaps_next(i))
+        ends.add(i, steps_[i + 1].gpu_end - steps_[i].gpu_end);
+      else
+        gaps.add(i, steps_[i + 1].gpu_begin - steps_[i].gpu_end);
+    }
+    std::int64_t const usual_gap = gaps.usual();
+    std::int64_t const usual_end = ends.usual();
+    bool is_overlapped = false;  // by the step before
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       step_times& step = steps_[i];
       if (step.gpu_end == lost_time) continue;
-      std::int64_t const next = is_followed(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
-      step.begin = step.gpu_begin;
-      step.end = larger(next, step.begin);
+      bool const overlaps = overlaps_next(i);
+      // Steps that overlap are from end to end, and the first one is as long as the others.
+      if (is_overlapped)
+        step.begin = steps_[i - 1].gpu_end;
+      else
+        step.begin = overlaps ? larger(step.gpu_begin, step.gpu_end - usual_end) : step.gpu_begin;
+      std::int64_t end = step.gpu_end;
+      if (!overlaps && is_followed(i))
+        end = steps_[i + 1].gpu_begin;
+      else if (!is_followed(i) && !is_overlapped)
+        end += usual_gap;
+      step.end = larger(end, step.begin);
+      is_overlapped = overlaps;
     }
+  }
+  /// Whether the next step's first work begins before the last of this one's ends.
+  bool overlaps_next(std::size_t i) const {
+    return is_followed(i) && steps_[i + 1].gpu_begin < steps_[i].gpu_end &&
+           steps_[i + 1].gpu_end >= steps_[i].gpu_end;
   }
   /// A first step that takes this many medians is apart from the others.
   static constexpr double dear_first_step = 1.5;
