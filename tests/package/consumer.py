@@ -129,6 +129,8 @@ def install(checks, prefix):
                                    "-DSTRATA_ENABLED=1", "-ldl"}, f"{name}: flags", " ".join(flags))
         reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.strip()
         checks.that(os.path.exists(reports), f"{name}: pkg-config names the reports", reports)
+        src = run(["pkg-config", "--variable=src", "strata"], env=env).stdout.strip()
+        checks.that(os.path.exists(f"{src}/model/llm.hpp"), f"{name}: pkg-config names the folder of src", src)
 
 
 def add_subdirectory(checks, prefix):
@@ -206,11 +208,15 @@ def pkg_config(checks, prefix):
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
     reports = run(["pkg-config", "--variable=reports", "strata"], env=env).stdout.split()
+    src = run(["pkg-config", "--variable=src", "strata"], env=env).stdout.strip()
     checks.all_succeed([(f"{output}: compiles", ["g++", "-std=c++17", *WARNINGS, "-c", *source, *flags, "-o", output], None)
-                        for output, source in (("reports.o", reports), ("bodies.o", [bodies]), ("main.o", [SOURCE / "main.cpp"]))])
+                        for output, source in (("reports.o", reports), ("bodies.o", [bodies]), ("main.o", [SOURCE / "main.cpp"]),
+                                                ("src_headers.o", [f"-I{src}", SOURCE / "src_headers.cpp"]))])
     for name, more in (("consumer", ["reports.o"]), ("tables", [])):
         checks.succeeds(f"{name}: links", ["g++", "main.o", "bodies.o", *more, *flags, "-o", name])
         runs(checks, name, f"{name}: ", reports=bool(more))
+    checks.succeeds("headers of src: links", ["g++", "src_headers.o", "bodies.o", *flags, "-o", "src_headers"])
+    checks.that(run([pathlib.Path("src_headers").absolute()]).returncode == 42, "headers of src: exit code 42")
 
 
 def makefile(checks, prefix):
@@ -219,6 +225,7 @@ def makefile(checks, prefix):
     folder.mkdir(parents=True)
     shutil.copy(SOURCE / "makefile" / "Makefile", folder)
     shutil.copy(SOURCE / "main.cpp", "consumers")
+    shutil.copy(SOURCE / "src_headers.cpp", "consumers")
     shutil.copy(SOURCE / "main.cpp", "consumers/main.cu")
     shutil.copytree(SOURCE / "c", "consumers/c")
     make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}", *(f"{k}={v}" for k, v in other_compiler().items())]
@@ -226,6 +233,8 @@ def makefile(checks, prefix):
     checks.that(built.stdout.count(" -Wall -O0 -Wextra ") == 3, "flags below the include hold", built.stdout)
     checks.that(tree(folder) == ["Makefile", "consumer", "strata.o", "strata_page_files.hpp", "strata_reports.o"], "nothing else is built", str(tree(folder)))
     runs(checks, folder / "consumer")
+    checks.succeeds("headers of src: builds", [*make, "consumer_src"])
+    checks.that(run([folder.absolute() / "consumer_src"]).returncode == 42, "headers of src: exit code 42")
     checks.succeeds("C: builds", [*make, "consumer_c"])
     runs(checks, folder / "consumer_c", "C: ", reports=False)
     if nvcc():
