@@ -610,8 +610,10 @@ std::string next_look::text() const {
 }
 
 std::string variable_without_graphs(profile const& source) {
-  bool const is_llama = source.environment.command.find("llama") != std::string::npos;
-  return is_llama ? "GGML_CUDA_DISABLE_GRAPHS=1" : "";
+  for (kernel_name const& kernel : source.kernel_names)
+    for (std::string_view const of_ggml : {"ggml_", "quantize_q8_1", "k_bin_bcast"})
+      if (kernel.mangled.find(of_ggml) != std::string::npos) return "GGML_CUDA_DISABLE_GRAPHS=1";
+  return {};
 }
 
 period_account make_account(table_input const& tables, step_analysis const& steps,

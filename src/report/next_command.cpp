@@ -165,7 +165,9 @@ class command_maker {
     std::string const variable = variable_without_graphs(in_.source);
     tells_ = true;
     if (variable.empty())
-      first_ = "Switch CUDA graphs off in the program first.";
+      first_ =
+          "Switch CUDA graphs off in the program first: in the counted run, launch the work "
+          "without stream capture.";
     else
       environment_ = variable + " ";
   }
