@@ -80,9 +80,8 @@ class explainer {
     made_.bound = line_of(input.findings.bound, 600);
     made_.account = line_of(inner::account_text(input), 600);
     made_.unknown = line_of(inner::unknown_text(input), 600);
-    made_.rest_of_ranges = where(before_.csv, "ranges.csv", "csv");
-    made_.rest_of_findings = where(before_.json, "findings.json", "json");
-    made_.rest_of_problems = where(before_.json, "profile.json", "json");
+    made_.rest_of_ranges = where("csv");
+    made_.rest_of_findings = made_.rest_of_problems = where("json");
     add_causes();
     add_ranges();
     add_what_was_not_examined();
@@ -92,9 +91,8 @@ class explainer {
   }
 
  private:
-  /// Where the rest of a list is: in a file of the run, or in that which a command makes.
-  std::string where(bool is_written, char const* name, char const* format) const {
-    if (is_written) return std::string(" in ") + name;
+  /// The command that makes the file with the rest of a list; one of the run may lie elsewhere.
+  std::string where(char const* format) const {
     return ": strata report " + file_word(file_) + " --formats " + format;
   }
 

@@ -58,7 +58,8 @@ std::string in_lower_case(std::string_view text) {
   return lower;
 }
 
-/// A name as it is compared: `L1 hit %`, `l1 hit` and `L1 hit 87 %` are one.
+/// A name as it is compared: `L1 hit %`, `l1 hit` and `L1 hit 87 %` are one, and so are
+/// `few-blocks` and `few blocks`.
 std::string plain_name(std::string_view name) {
   constexpr std::string_view around = " ().:";
   std::string text = in_lower_case(name);
@@ -69,6 +70,7 @@ std::string plain_name(std::string_view name) {
   std::size_t const begin = (std::min)(text.find_first_not_of(around), text.size());
   text.erase(0, begin);
   text.resize(text.find_last_not_of(around) + 1);
+  std::replace(text.begin(), text.end(), '-', ' ');
   return text;
 }
 
