@@ -239,8 +239,9 @@ void print_period(strata::comparison const& c) {
 
 void print_sums(strata::comparison const& c) {
   if (c.before_steps > 0 && c.after_steps > 0)
-    print("step: %.4f ms before, %.4f ms after (medians of %zu and %zu)%s\n", c.before_ms,
-          c.after_ms, c.before_steps, c.after_steps,
+    print("step: %.4f ms%s before, %.4f ms%s after (medians of %zu and %zu)%s\n", c.before_ms,
+          strata::detail::on_gpu(c.before_of_gpu), c.after_ms,
+          strata::detail::on_gpu(c.after_of_gpu), c.before_steps, c.after_steps,
           c.comparable ? (", " + factor(c.before_ms, c.after_ms) + " times as long").c_str() : "");
   if (c.noise > 0)
     print("noise: %.1f %% %s; %s\n", 100 * c.noise,

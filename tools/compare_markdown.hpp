@@ -169,7 +169,8 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
               " |\n");
   };
   if (c.before_steps > 0 && c.after_steps > 0)
-    row("*step*, median", c.before_ms, c.after_ms,
+    row(std::string("*step*, median") + strata::detail::on_gpu(c.before_of_gpu || c.after_of_gpu),
+        c.before_ms, c.after_ms,
         c.noise > 0 ? change_text(c.change, c.noise) : change_text(c.change), "");
   bool trimmed = false;
   for (strata::compared_range const& range : c.ranges) {

@@ -16,7 +16,8 @@ const stepSentence = () =>
 function stepTiles() {
   if (!hasSteps) return [];
   const medianOf = side =>
-    "median of " + some(step[side + "_steps"], "step") + " in " + some(step[side + "_runs"], "run");
+    "median of " + some(step[side + "_steps"], "step") + " in " + some(step[side + "_runs"], "run")
+    + (step[side + "_of_gpu"] ? ", as periods of the GPU" : "");
   const ends = between(interval(step.change, step.noise));
   const noise = step.runs_known ? "with that between runs" : "within the runs only";
   const tiles = [

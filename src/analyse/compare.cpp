@@ -25,12 +25,11 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
-compared_run described(run_tables const& run, bool after) {
-  run_origin const& origin = run.origin;
-  compared_run made{after,      origin.command,    origin.configuration, origin.host,
-                    origin.cpu, devices_text(run), origin.started_at,    {}};
-  for (run_step const& step : run.steps) made.steps_ms.push_back(step.ns / 1e6);
-  return made;
+compared_run described(run_ranges const& run, bool after) {
+  run_origin const& origin = run.tables().origin;
+  std::string const devices = devices_text(run.tables());
+  return {after,      origin.command, origin.configuration, origin.host,
+          origin.cpu, devices,        origin.started_at,    run.steps_ms};
 }
 
 }  // namespace
@@ -41,14 +40,13 @@ comparison compare(std::vector<run_tables const*> const& before,
   comparison result;
   result.before_runs = before.size();
   result.after_runs = after.size();
-  for (auto const* const side : {&before, &after})
-    for (run_tables const* const run : *side)
-      result.runs.push_back(detail::described(*run, side == &after));
+  detail::compared_runs const runs(before, after);
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    result.runs.push_back(detail::described(runs.run(r), runs.is_later(r)));
   if (before.empty() || after.empty()) {
     result.reason = "one side has no profile";
     return result;
   }
-  detail::compared_runs const runs(before, after);
   detail::comparability circumstances =
       detail::find_differences(runs.before, runs.after, std::log1p(options.limit));
   detail::compare_context const context{runs, options, circumstances.clocks,

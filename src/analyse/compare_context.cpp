@@ -33,6 +33,16 @@ compared_runs::compared_runs(std::vector<run_tables const*> const& before_runs,
                              std::vector<run_tables const*> const& after_runs) {
   for (run_tables const* const run : before_runs) before.emplace_back(*run);
   for (run_tables const* const run : after_runs) after.emplace_back(*run);
+  bool known = true;
+  for (std::vector<run_ranges>* const side : {&before, &after})
+    for (run_ranges const& run : *side) {
+      known = known && run.knows_periods();
+      of_gpu = of_gpu || run.tables().period_of_gpu;
+    }
+  of_gpu = of_gpu && known;
+  if (!of_gpu) return;
+  for (std::vector<run_ranges>* const side : {&before, &after})
+    for (run_ranges& run : *side) run.take_periods();
 }
 
 double compare_context::limit() const { return std::log1p(options.limit) + clocks; }

@@ -54,6 +54,9 @@ class compared_runs {
 
   std::vector<run_ranges> before;
   std::vector<run_ranges> after;
+  /// The steps of a run only launch: those of all runs are periods, and host times in them tell
+  /// nothing of the program.
+  bool of_gpu = false;
 
   std::size_t size() const noexcept { return before.size() + after.size(); }
   run_ranges const& run(std::size_t r) const {

@@ -253,8 +253,9 @@ class verdict_writer {
   /// The headline says no more of the step than the verdict does.
   void write_headline(double hidden) {
     if (result_.before_steps == 0 || result_.after_steps == 0) return;
-    std::string const times = time_text(result_.before_ms * 1e6) + " before and " +
-                              time_text(result_.after_ms * 1e6) + " after (medians)";
+    std::string const times = time_text(result_.before_ms * 1e6) + on_gpu(result_.before_of_gpu) +
+                              " before and " + time_text(result_.after_ms * 1e6) +
+                              on_gpu(result_.after_of_gpu) + " after (medians)";
     if (!result_.comparable) {
       result_.headline = "a step takes " + times;
       return;

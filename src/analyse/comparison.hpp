@@ -50,6 +50,9 @@ namespace detail {
 /// A time of which more than so many times what is seen may be lost is not known.
 inline constexpr double most_lost = 1000;
 
+/// What is said behind a time of steps.
+constexpr char const* on_gpu(bool of_gpu) noexcept { return of_gpu ? " on the GPU" : ""; }
+
 /// Whether noise makes such a change, which is a fraction: its 95 % interval has 0.
 inline bool is_noise(double change, double noise) noexcept {
   constexpr double interval = 1.96;  // standard deviations
@@ -180,6 +183,10 @@ struct comparison {
   std::size_t after_steps = 0;
   double before_ms = 0;  ///< milliseconds: the median step, averaged over runs
   double after_ms = 0;
+  /// The steps of a run only launch: they are periods on the GPU. Where that is so of one side,
+  /// those of the other are periods too.
+  bool before_of_gpu = false;
+  bool after_of_gpu = false;
   bool comparable = false;  ///< else no factor between the sides has a meaning
   double change = 0;        ///< of a step: after / before - 1
   double noise = 0;         ///< standard deviation of `change`

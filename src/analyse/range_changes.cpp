@@ -35,7 +35,9 @@ range_changes::range_changes(compare_context const& context, comparison& result,
   for (std::vector<compared_range>* const list : {&result_.ranges, &result_.indexed})
     for (compared_range& range : *list) {
       collect(runs_, range.path, found);
-      add_time(range, found, false);
+      // Where steps only launch, a wait moves between the host and the GPU and costs nothing.
+      bool const is_in_step = !range.once && range.thread.empty();
+      if (!runs_.of_gpu || !is_in_step) add_time(range, found, false);
       if (traced_) add_time(range, found, true);
     }
 }

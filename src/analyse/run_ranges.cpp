@@ -165,6 +165,15 @@ run_ranges::run_ranges(run_tables const& tables) : tables_(&tables) {
   fold();
 }
 
+bool run_ranges::knows_periods() const {
+  return std::none_of(tables_->steps.begin(), tables_->steps.end(),
+                      [](run_step const& step) { return is_nan(step.period_ns); });
+}
+
+void run_ranges::take_periods() {
+  for (std::size_t i = 0; i < steps_ms.size(); ++i) steps_ms[i] = tables_->steps[i].period_ns / 1e6;
+}
+
 double run_ranges::in_steps(run_row const& row) const {
   std::size_t const share = column("step_share");
   return has_number(row, share) && !steps_ms.empty() ? std::clamp(row.numbers[share], 0.0, 1.0) : 1;

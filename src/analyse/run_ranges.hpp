@@ -92,6 +92,10 @@ class run_ranges {
   explicit run_ranges(run_tables const& tables);
 
   run_tables const& tables() const noexcept { return *tables_; }
+  /// Whether the period of each step is known.
+  bool knows_periods() const;
+  /// Takes the periods of the steps for `steps_ms`.
+  void take_periods();
   /// By path with index or folded; null where there is none.
   run_range const* find(std::string_view path) const;
   /// Whether it is one of the sums over indices.

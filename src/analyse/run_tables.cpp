@@ -14,6 +14,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -137,10 +138,15 @@ run_tables make_run_tables(profile const& source) {
   made.traced = source.traced;
   for (profile_device const& device : source.environment.devices)
     made.devices.push_back({device.name, static_cast<double>(device.clock_khz)});
+  made.period_of_gpu = steps.period_of_gpu;
+  std::unordered_map<std::uint32_t, double> periods;
+  for (step_length const& step : steps.recorded)
+    periods.emplace(step.step, step.ns + steps.between_ns);
   for (step_record const& step : source.steps)
     made.steps.push_back({static_cast<double>(step.step),
                           static_cast<double>(detail::elapsed(step.begin, step.end)),
-                          static_cast<double>(step.end), static_cast<double>(step.cpu_ns)});
+                          static_cast<double>(step.end), static_cast<double>(step.cpu_ns),
+                          periods.emplace(step.step, detail::unknown).first->second});
   made.losses = detail::losses_of(source.losses);
   made.steps_folded = static_cast<double>(source.losses.steps_summed);
   detail::range_cells cells(made.columns);

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,6 +44,8 @@ struct run_step {
   double ns = 0.0;
   double end_ns = 0.0;
   double cpu_ns = 0.0;  ///< its thread ran on a CPU; 0: not known
+  /// To the begin of the next step, on the GPU where steps only launch; NaN: not known.
+  double period_ns = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The calls of a range or the launches of a kernel. Units: ns.
@@ -107,7 +110,8 @@ struct run_tables {
   static constexpr std::size_t no_column = static_cast<std::size_t>(-1);
 
   run_origin origin;
-  bool traced = false;  ///< GPU work was recorded
+  bool traced = false;         ///< GPU work was recorded
+  bool period_of_gpu = false;  ///< steps only launch: a step is its period on the GPU
   std::vector<run_device> devices;
   std::vector<run_step> steps;
   detail::run_losses losses;

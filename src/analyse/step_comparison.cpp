@@ -46,6 +46,8 @@ step_comparison::step_comparison(compare_context const& context, comparison& res
     logarithms[runs_.is_later(r)].push_back(typical.value);
     within_ += typical.variance * runs_.weight(r) * runs_.weight(r);
     (runs_.is_later(r) ? result_.after_steps : result_.before_steps) += all.size();
+    bool& of_gpu = runs_.is_later(r) ? result_.after_of_gpu : result_.before_of_gpu;
+    of_gpu = of_gpu || (runs_.of_gpu && runs_.run(r).tables().period_of_gpu);
     fewest = std::min(fewest, all.size());
   }
   too_few = fewest < min_pooled_steps;

@@ -88,6 +88,8 @@ class comparison_json {
     count("after_steps", c_.after_steps);
     json_.number("before_ms", c_.before_ms);
     json_.number("after_ms", c_.after_ms);
+    json_.boolean("before_of_gpu", c_.before_of_gpu);
+    json_.boolean("after_of_gpu", c_.after_of_gpu);
     json_.boolean("comparable", c_.comparable);
     json_.number("change", c_.change);
     json_.number("noise", c_.noise);

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -234,6 +235,56 @@ TEST_CASE("5 % planted in one of 100 ranges, in idle time, in a copy is named fi
   CHECK(in_range * 100 >= tried * 95);
   CHECK(in_gaps * 100 >= tried * 95);
   CHECK(in_copies * 100 >= tried * 95);
+}
+
+TEST_CASE("steps that only launch are compared by their periods on the GPU") {
+  using finding_test::us;
+  auto const run_of = [](std::int64_t gpu_us, std::int64_t host_us, bool waits, int loads = 1) {
+    finding_test::program p;
+    for (int i = 0; i < 6; ++i) p.in(p.other, [&](std::uint32_t) { p.now += loads * 1000 * us; });
+    p.run(20, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        p.now += host_us * us;
+        p.kernel_of(row, gpu_us * us);
+        if (waits) p.wait(row);
+      });
+    });
+    return make_run_tables(p.made);
+  };
+  strata::run_tables const before = run_of(2000, 100, false);
+  REQUIRE(before.period_of_gpu);
+  comparison const faster = strata::compare(before, run_of(1000, 300, false));
+  CHECK(faster.verdict == comparison_verdict::no_regression);
+  CHECK(
+      faster.headline.find("the step is 2.0x faster, 2.00 ms on the GPU before and 1.00 ms on the "
+                           "GPU after (medians)") == 0);
+  CHECK(faster.change == doctest::Approx(-0.5).epsilon(0.001));
+  CHECK(strata::compare(before, run_of(5000, 10, false)).verdict == comparison_verdict::regression);
+  comparison const same = strata::compare(before, before);
+  CHECK(same.verdict == comparison_verdict::no_regression);
+  CHECK(same.headline.find("no change: 2.00 ms on the GPU before") == 0);
+  CHECK(same.runs[0].steps_ms[5] == doctest::Approx(2.0).epsilon(0.001));
+
+  // A wait in each step: the period is the host's then, and hardly longer.
+  strata::run_tables const waiting = run_of(2000, 5, true);
+  REQUIRE(!waiting.period_of_gpu);
+  comparison const mixed = strata::compare(before, waiting);
+  CHECK(mixed.verdict == comparison_verdict::no_regression);
+  CHECK(mixed.headline.find("2.00 ms on the GPU before and 2.01 ms after (medians)") !=
+        std::string::npos);
+  CHECK((mixed.before_of_gpu && !mixed.after_of_gpu));
+
+  // What is outside of the steps is judged as ever.
+  comparison const loading = strata::compare(before, run_of(2000, 100, false, 3));
+  CHECK(loading.reason.find("sample (host) is 3.0x slower") == 0);
+
+  // A side that does not know its periods: both are times of the host.
+  strata::run_tables unknown = waiting;
+  for (strata::run_step& step : unknown.steps)
+    step.period_ns = std::numeric_limits<double>::quiet_NaN();
+  comparison const of_host = strata::compare(before, unknown);
+  CHECK(!of_host.before_of_gpu);
+  CHECK(of_host.before_ms == doctest::Approx(0.103));
 }
 
 TEST_CASE("what no noise explains is decided, also of two steps, and no label says noise of it") {
