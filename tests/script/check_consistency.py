@@ -574,6 +574,8 @@ class run_outputs:
             return
         step, period = self.compared["step"], self.compared["period"]
         self.that(step["before_ms"] == step["after_ms"], f"compared with itself: {step}")
+        of_gpu = self.findings["step"]["period_of_gpu"]
+        self.that((step["before_of_gpu"], step["after_of_gpu"]) == (of_gpu, of_gpu), f"its steps are periods of the GPU: {of_gpu}, {step}")
         for row in (*period["rows"], *self.compared["ranges"]):
             self.that(row["before_ms"] == row["after_ms"], f"compared with itself: {row}")
         if not period["rows"]:

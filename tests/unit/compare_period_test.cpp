@@ -251,31 +251,31 @@ TEST_CASE("steps that only launch are compared by their periods on the GPU") {
     });
     return make_run_tables(p.made);
   };
-  strata::run_tables const before = run_of(2000, 100, false);
+  strata::run_tables const before = run_of(3000, 100, false);
   REQUIRE(before.period_of_gpu);
   comparison const faster = strata::compare(before, run_of(1000, 300, false));
   CHECK(faster.verdict == comparison_verdict::no_regression);
   CHECK(
-      faster.headline.find("the step is 2.0x faster, 2.00 ms on the GPU before and 1.00 ms on the "
+      faster.headline.find("the step is 3.0x faster, 3.00 ms on the GPU before and 1.00 ms on the "
                            "GPU after (medians)") == 0);
-  CHECK(faster.change == doctest::Approx(-0.5).epsilon(0.001));
-  CHECK(strata::compare(before, run_of(5000, 10, false)).verdict == comparison_verdict::regression);
+  CHECK(faster.change == doctest::Approx(-2.0 / 3.0).epsilon(0.001));
+  CHECK(strata::compare(before, run_of(7000, 10, false)).verdict == comparison_verdict::regression);
   comparison const same = strata::compare(before, before);
   CHECK(same.verdict == comparison_verdict::no_regression);
-  CHECK(same.headline.find("no change: 2.00 ms on the GPU before") == 0);
-  CHECK(same.runs[0].steps_ms[5] == doctest::Approx(2.0).epsilon(0.001));
+  CHECK(same.headline.find("no change: 3.00 ms on the GPU before") == 0);
+  CHECK(same.runs[0].steps_ms[5] == doctest::Approx(3.0).epsilon(0.001));
 
   // A wait in each step: the period is the host's then, and hardly longer.
-  strata::run_tables const waiting = run_of(2000, 5, true);
+  strata::run_tables const waiting = run_of(3000, 5, true);
   REQUIRE(!waiting.period_of_gpu);
   comparison const mixed = strata::compare(before, waiting);
   CHECK(mixed.verdict == comparison_verdict::no_regression);
-  CHECK(mixed.headline.find("2.00 ms on the GPU before and 2.01 ms after (medians)") !=
+  CHECK(mixed.headline.find("3.00 ms on the GPU before and 3.01 ms after (medians)") !=
         std::string::npos);
   CHECK((mixed.before_of_gpu && !mixed.after_of_gpu));
 
   // What is outside of the steps is judged as ever.
-  comparison const loading = strata::compare(before, run_of(2000, 100, false, 3));
+  comparison const loading = strata::compare(before, run_of(3000, 100, false, 3));
   CHECK(loading.reason.find("sample (host) is 3.0x slower") == 0);
 
   // A side that does not know its periods: both are times of the host.
