@@ -51,8 +51,8 @@ function drawValues(box, row) {
 function aboutLevels() {
   if (hasLevels) {
     return "Bytes of a " + unit + " from the instructions to the memory of the device; the redder,"
-      + " the nearer to the peak. % of peak: the use of this unit; L2 can be nearer to its peak than"
-      + " its bytes show. Hits: what was found in that level.";
+      + " the nearer to the peak. % of peak: the use of this unit; L2 can be nearer to its peak"
+      + " than its bytes show. Hits: what was found in that level.";
   }
   return data.traced
     ? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM"
