@@ -162,7 +162,7 @@ inline constexpr finding_rule finding_rules[] = {
      deciding::nothing, &allocation_in_step, finding_part::allocations},
     {"graph-rebuild", "CUDA graphs that are made again",
      "make the graph once and launch it in each step: keep what changes (positions, lengths) in "
-     "device memory, or set it by cudaGraphExecKernelNodeSetParams or cudaGraphExecUpdate",
+     "device memory, or set it with cudaGraphExecKernelNodeSetParams or cudaGraphExecUpdate",
      deciding::nothing, &graph_rebuild, finding_part::graphs},
     {"host-work", "work on the CPU",
      "move the work to the GPU or to another thread, or launch the next kernels first",

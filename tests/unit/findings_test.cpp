@@ -319,6 +319,7 @@ TEST_CASE("graph-rebuild: a graph that is captured and instantiated in each step
   CHECK(found.title.find(
             "A CUDA graph is instantiated 1 time a step; the GPU is idle for 411 us ") == 0);
   CHECK(found.advice.find("make the graph once and launch it in each step") == 0);
+  CHECK(found.advice.find("or set it with cudaGraphExecKernelNodeSetParams") != std::string::npos);
   CHECK(found.cost_ns_per_step == doctest::Approx(400 * us).epsilon(0.05));
   CHECK(found.predicted_step_ns == doctest::Approx(a.steps().mean_ns - 400 * us).epsilon(0.05));
   std::string evidence;
