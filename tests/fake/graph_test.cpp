@@ -188,6 +188,24 @@ TEST_CASE("what makes, changes and ends graphs is recorded, with its range and i
   CHECK(calls_of(run("trace=copies"), api_kind::instantiate) == 0);
 }
 
+TEST_CASE("calls that fail to change, instantiate or capture a graph are recorded") {
+  traced s;
+  constexpr int invalid_value = 1;
+  fake_graph_t const graph = capture();
+  fake_graph_t const executable = fake_graph_clone(graph);
+  CHECK(fake_graph_update(executable, fake_graph_create()) != 0);  // it has no nodes
+  fake_fail_next_call(invalid_value);
+  (void)fake_graph_clone(graph);
+  fake_end_capture_elsewhere(9);
+  fake_fail_next_call(invalid_value);
+  (void)fake_begin_capture(9);
+  profile const& p = fake::whole(s);
+  CHECK(calls_of(p, api_kind::graph_change) == 1);
+  CHECK(calls_of(p, api_kind::instantiate) == 2);
+  CHECK(calls_of(p, api_kind::begin_capture) == 1);  // one that failed captures nothing
+  CHECK(calls_of(p, api_kind::end_capture) == 2);
+}
+
 TEST_CASE("a graph of a clone of a clone") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(fake_graph_clone(capture()));

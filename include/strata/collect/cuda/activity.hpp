@@ -535,7 +535,7 @@ class activity_collector {
     record(kind, call, end, capture_guard::capturing());
   }
 
-  /// `captures`: no work may follow from the call.
+  /// `captures`: the call may have been captured only, so that no work follows from it.
   STRATA_DETAIL_ALWAYS_INLINE void record(api_kind kind, cupti::api_data const& call,
                                           std::int64_t end, bool captures) noexcept {
     if (!window_.open.load(memory_order_acquire)) return;
@@ -630,7 +630,8 @@ class activity_collector {
     if (kind != api_kind::end_capture) capture_guard::graph_call_ended();
     bool const done = outcome == driver::result::success;
     if (done && kind == api_kind::instantiate) note_instantiation(call);
-    if (done)
+    // What failed took time too: a program that cannot update a graph instantiates it again.
+    if (done || kind != api_kind::begin_capture)
       record(kind, call, end, kind != api_kind::end_capture && capture_guard::capturing_here());
     if (kind == api_kind::graph_change) return gate_.graph_changed(call);
     if (kind == api_kind::instantiate) return;
