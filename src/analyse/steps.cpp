@@ -30,8 +30,9 @@ class step_details final : public steps_builder {
  private:
   /// Of one device.
   struct device_communication {
-    busy_times computing;    ///< by kernels that are no collectives
-    joint_time collectives;  ///< of the typical steps
+    busy_times computing;       ///< by kernels that are no collectives
+    joint_time collectives;     ///< of the typical steps
+    vec<step_work> own_copies;  ///< in streams without kernels, since the last kernel
   };
 
   struct exposed_time {
@@ -289,7 +290,8 @@ class step_details final : public steps_builder {
     copies.bytes += part_ * static_cast<double>(copy.bytes);
     copies.ns += part_ * ns;
     copies.alone_ns += part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
-    if (busy_.kernel_streams[stream_key(copy)] == 0) busy_.own_copies.push_back(work);
+    if (busy_.kernel_streams[stream_key(copy)] == 0)
+      communication_of(copy.device).own_copies.push_back(work);
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
     std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
     analysed_.copies_alone_ns += part_ * static_cast<double>(alone);
@@ -302,10 +304,11 @@ class step_details final : public steps_builder {
   /// launch had ended before them.
   void add_held(step_work const& next) {
     kernel_record const& kernel = source_.kernels[next.record];
-    for (step_work const& work : busy_.own_copies) {
+    vec<step_work>& own_copies = communication_of(kernel.device).own_copies;
+    for (step_work const& work : own_copies) {
       copy_record const& copy = copy_of(work);
       bool const waited = next.launch != none && source_.launches[next.launch].end < work.end;
-      if (copy.device != kernel.device || !waited || work.end > next.begin) continue;
+      if (!waited || work.end > next.begin) continue;
       copy_time& copies =
           copies_in(analysed_.copies, places_.copies, tree_.position_of(copy.node), copy);
       double const ns = part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
@@ -313,7 +316,7 @@ class step_details final : public steps_builder {
       bool const is_legacy = copy.stream == legacy_stream || kernel.stream == legacy_stream;
       copies.legacy_ns += is_legacy ? ns : 0.0;
     }
-    busy_.own_copies.clear();
+    own_copies.clear();
   }
 
   /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
@@ -404,7 +407,6 @@ class step_details final : public steps_builder {
     vec<exposed_time> exposed;
     joint_time copies;                         ///< between host and device
     number_map<std::uint32_t> kernel_streams;  ///< 1 of those with kernels of steps
-    vec<step_work> own_copies;                 ///< in other streams, since the last kernel
     joint_time device_copies;
     vec<joint_time> devices;  ///< their kernels
   } busy_;

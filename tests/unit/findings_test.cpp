@@ -525,6 +525,20 @@ TEST_CASE("copy-in-step: streams of their own, one stream, and copies beside ker
             .find("overlap the copy with kernels in another stream") == 0);
   CHECK(advice_of(layers_of(13, 13, 50 * us)).find("copy less, or leave the data on the GPU") == 0);
   CHECK(advice_of(layers_of(13, 7, 220 * us, true)).empty());
+  // A kernel of another GPU between a copy and its kernel.
+  program two = layers_of(13, 14, 220 * us);
+  two.made.environment.devices.push_back(two.made.environment.devices[0]);
+  two.made.environment.devices[1].ordinal = 1;
+  for (std::size_t i = 0; i < 24; ++i) {
+    kernel_record other = two.made.kernels[i];
+    other.device = 1;
+    other.end = other.begin - 200;
+    other.begin = other.end - 100;
+    two.made.kernels.push_back(other);
+  }
+  two.made.kernels.sort(
+      [](kernel_record const& a, kernel_record const& b) { return a.begin < b.begin; });
+  CHECK(advice_of(two).find("begin the copies a layer or a step ahead") == 0);
 }
 
 TEST_CASE("copy-in-step: pieces are to be copied together") {
