@@ -345,7 +345,10 @@ class copy_finder {
     double held_ns = 0.0;
     for (copy_time const& time : run.in.steps.copies)
       if (is_held_by_streams(time)) held_ns += time.alone_ns;
-    if (held_ns > 0.0) hidden_ = std::max(0.0, std::min(1.0, kernels_ns_ / held_ns));
+    // At best a period takes as long as its copies, or as its kernels.
+    double const least_ns = std::max(run.in.steps.period_copies_ns(), kernels_ns_);
+    double const most = std::max(0.0, run.in.steps.period_busy_ns() - least_ns);
+    if (held_ns > 0.0) hidden_ = run.is_worth(most) ? std::min(1.0, most / held_ns) : 0.0;
   }
 
   rule_result find() {
@@ -368,7 +371,7 @@ class copy_finder {
           "make the streams of copies by cudaStreamCreateWithFlags(cudaStreamNonBlocking), or "
           "launch kernels in streams of their own, not in the legacy default stream; events then "
           "say what waits for a copy";
-    } else if (held_ns_ > 0.5 * alone_ns) {
+    } else if (held_ns_ > 0.5 * alone_ns && alone_ns <= least_longer * kernels_ns_) {
       made_.advice =
           "begin the copies a layer or a step ahead, into a second buffer: they have a stream of "
           "their own, and kernels of another one wait for them; or copy less";
@@ -378,6 +381,8 @@ class copy_finder {
           "or scatters, or use cudaMemcpyBatchAsync; leave on the GPU what can stay there";
     } else if (!is_pageable_ && alone_ns > least_longer * kernels_ns_) {
       made_.advice = "copy less, or leave the data on the GPU: kernels are too short to hide it";
+    } else if (!is_pageable_ && alone_ns < 0.5 * (all_[0].ns + all_[1].ns)) {
+      made_.advice = "begin the copy earlier, or copy less: the rest of it is hidden";
     }
     return std::move(made_);
   }
@@ -386,10 +391,11 @@ class copy_finder {
   /// Kernels that take less than half as long as the copies hide few of them. Chosen.
   static constexpr double least_longer = 2.0;
 
-  /// Whether only the legacy default stream keeps the copies of a range apart from kernels: beside
-  /// these they take no time.
+  /// Whether only the legacy default stream keeps the copies of a range apart from kernels, and
+  /// beside these they would take less time.
   bool is_held_by_streams(copy_time const& time) const noexcept {
-    return !is_pageable_ && !time.pageable && !time.in_place && are_held(time, time.legacy_ns);
+    bool const is_pinned = !is_pageable_ && !time.pageable && !time.in_place;
+    return hidden_ > 0.0 && is_pinned && are_held(time, time.legacy_ns);
   }
 
   void look(vec<copy_time> const& list, vec<idle_time> const& idle_times, bool between) {
@@ -438,7 +444,7 @@ class copy_finder {
   bool in_pieces_ = false;  // all of them
   double rates_[2];
   double kernels_ns_;           // of a period, and of all that is no copy
-  double hidden_ = 0.0;         // the part of copies that kernels take as long as
+  double hidden_ = 1.0;         // the part of held copies that can run beside kernels
   double by_streams_ns_ = 0.0;  // of copies that only streams keep apart from kernels
   double held_ns_ = 0.0;        // of copies that kernels of another stream wait for
   copy_time all_[2];            // by direction, from the GPU and to it
@@ -477,7 +483,7 @@ struct small_kernels {
   double busiest_ns = 0.0;  // of one stream
   double filled_ns = 0.0;   // times the part of the SMs that they fill
   double overlap_ns = 0.0;  // of all kernels of the device
-  bool has_legacy = false;  // kernels run in the legacy default stream too
+  bool has_legacy = false;  // kernels run in the legacy default stream too, and no event says when
 
   /// What they would take less, each stream beside the others; 0 where they do not follow one
   /// another.
@@ -494,6 +500,13 @@ struct small_kernels {
     return std::max(0.0, ns - longer_together * std::max(busiest_ns, filled_ns));
   }
 };
+/// Whether streams wait for events.
+bool orders_by_events(rule_context const& run) noexcept {
+  for (synchronization_record const& wait : run.in.source.synchronizations)
+    if (wait.kind == synchronization_kind::stream_wait_event) return true;
+  return false;
+}
+
 std::vector<small_kernels> small_kernels_by_device(rule_context const& run) {
   std::vector<small_kernels> works;
   std::map<std::uint32_t, std::size_t> places;
@@ -503,11 +516,12 @@ std::vector<small_kernels> small_kernels_by_device(rule_context const& run) {
     works.back().device = device.device;
     works.back().overlap_ns = device.overlap_ns;
   }
+  bool const by_events = orders_by_events(run);
   for (stream_time const& stream : run.in.steps.streams) {
     auto const place = places.find(stream.device);
     if (place == places.end()) continue;
     small_kernels& work = works[place->second];
-    work.has_legacy = work.has_legacy || stream.stream == legacy_stream;
+    work.has_legacy = work.has_legacy || (!by_events && stream.stream == legacy_stream);
     if (!(stream.small_ns > 0.0)) continue;
     ++work.streams;
     work.ns += stream.small_ns;

@@ -33,6 +33,7 @@ class step_details final : public steps_builder {
     busy_times computing;       ///< by kernels that are no collectives
     joint_time collectives;     ///< of the typical steps
     vec<step_work> own_copies;  ///< in streams without kernels, since the last kernel
+    busy_times legacy;          ///< by work in the legacy default stream
   };
 
   struct exposed_time {
@@ -46,6 +47,7 @@ class step_details final : public steps_builder {
     part_between_ = part_between();
     join_kernels();
     list_recorded();
+    look_at_streams();
     list_typical();
     add_graphs();
   }
@@ -227,6 +229,41 @@ class step_details final : public steps_builder {
     }
   }
 
+  /// Notes which streams the legacy default stream does not block: what is in them runs beside it.
+  /// And which wait for events.
+  void look_at_streams() {
+    constexpr std::int64_t least_beside = 2'000;  // ns: what is less may be the clock's; chosen
+    auto const with_stream = [this](step_work const& work, auto const& look) {
+      if (is_kernel(work))
+        look(source_.kernels[work.record]);
+      else
+        look(copy_of(work));
+    };
+    for (step_work const& work : work_)
+      with_stream(work, [&](auto const& record) {
+        if (record.stream == legacy_stream)
+          communication_of(record.device).legacy.add(work.begin, work.end);
+      });
+    for (step_work const& work : work_)
+      with_stream(work, [&](auto const& record) {
+        busy_times const& legacy = communication_of(record.device).legacy;
+        if (record.stream != legacy_stream && legacy.within(work.begin, work.end) >= least_beside)
+          busy_.beside_legacy[stream_key(record)] = 1;
+      });
+    for (synchronization_record const& wait : source_.synchronizations)
+      if (wait.kind == synchronization_kind::stream_wait_event)
+        busy_.event_streams[wait.stream] = 1;
+  }
+
+  /// Whether only the legacy default stream can have kept a kernel behind a copy: their streams
+  /// block each other, and no event does.
+  bool is_held_by_legacy(copy_record const& copy, kernel_record const& kernel) {
+    bool const copies_in_it = copy.stream == legacy_stream;
+    if (!copies_in_it && kernel.stream != legacy_stream) return false;
+    std::uint64_t const other = copies_in_it ? stream_key(kernel) : stream_key(copy);
+    return busy_.beside_legacy[other] == 0 && busy_.event_streams[kernel.stream] == 0;
+  }
+
   void add_kernel(kernel_record const& kernel) {
     auto const ns = static_cast<double>(elapsed(kernel.begin, kernel.end));
     add_to_device(kernel, ns);
@@ -293,6 +330,7 @@ class step_details final : public steps_builder {
     if (busy_.kernel_streams[stream_key(copy)] == 0)
       communication_of(copy.device).own_copies.push_back(work);
     std::int64_t const more = busy_.copies.add(work.begin, work.end);
+    analysed_.copies_ns += part_ * static_cast<double>(more);
     std::int64_t const alone = busy_.kernels.outside(work.end - more, work.end);
     analysed_.copies_alone_ns += part_ * static_cast<double>(alone);
     if (work.launch == none) return;
@@ -313,8 +351,7 @@ class step_details final : public steps_builder {
           copies_in(analysed_.copies, places_.copies, tree_.position_of(copy.node), copy);
       double const ns = part_ * static_cast<double>(busy_.kernels.outside(work.begin, work.end));
       copies.held_ns += ns;
-      bool const is_legacy = copy.stream == legacy_stream || kernel.stream == legacy_stream;
-      copies.legacy_ns += is_legacy ? ns : 0.0;
+      copies.legacy_ns += is_held_by_legacy(copy, kernel) ? ns : 0.0;
     }
     own_copies.clear();
   }
@@ -407,6 +444,8 @@ class step_details final : public steps_builder {
     vec<exposed_time> exposed;
     joint_time copies;                         ///< between host and device
     number_map<std::uint32_t> kernel_streams;  ///< 1 of those with kernels of steps
+    number_map<std::uint32_t> beside_legacy;   ///< 1 of those that run beside the legacy stream
+    number_map<std::uint32_t> event_streams;   ///< 1 of those that wait for events
     joint_time device_copies;
     vec<joint_time> devices;  ///< their kernels
   } busy_;

@@ -98,8 +98,9 @@ struct copy_time {
   /// Of `alone_ns`: in a stream without kernels, while one of another stream was launched already
   /// and began behind the copy.
   double held_ns = 0.0;
-  double legacy_ns =
-      0.0;  ///< of that, where the copy or the kernel is in the legacy default stream
+  /// Of that, where the copy or the kernel is in the legacy default stream, which nothing shows
+  /// not to block the other's.
+  double legacy_ns = 0.0;
 };
 
 /// Copies within a GPU and fills in a mean step, of one range itself. Times in ns.
@@ -161,12 +162,13 @@ struct step_length {
 /// The mean step with what ran in it and why the device was idle. Units: ns of one step.
 struct step_analysis : steps_summary {
   double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
-  /// In which copies ran, and no kernel; several at the same time count once.
-  double copies_alone_ns = 0.0;
-  vec<idle_time> idle;          ///< the longest first
-  vec<idle_time> idle_between;  ///< between steps, the longest first
-  vec<step_length> recorded;    ///< all recorded steps, with a timeline
-  vec<step_idle> typical;       ///< the steps that `idle` is of, with a timeline
+  /// In which copies between host and device ran; several at the same time count once.
+  double copies_ns = 0.0;
+  double copies_alone_ns = 0.0;  ///< of that, without a kernel
+  vec<idle_time> idle;           ///< the longest first
+  vec<idle_time> idle_between;   ///< between steps, the longest first
+  vec<step_length> recorded;     ///< all recorded steps, with a timeline
+  vec<step_idle> typical;        ///< the steps that `idle` is of, with a timeline
   vec<graph_time> graphs;
   vec<copy_time> copies;          ///< the longest first
   vec<copy_time> copies_between;  ///< between steps, that no step launched
@@ -187,6 +189,12 @@ struct step_analysis : steps_summary {
   double period_copies_alone_ns() const noexcept {
     double sum = copies_alone_ns;
     for (copy_time const& each : copies_between) sum += each.alone_ns;
+    return detail::smaller(sum, period_busy_ns());
+  }
+  /// The part of a period in which copies from and to the host ran.
+  double period_copies_ns() const noexcept {
+    double sum = copies_ns;
+    for (copy_time const& each : copies_between) sum += each.ns;
     return detail::smaller(sum, period_busy_ns());
   }
 

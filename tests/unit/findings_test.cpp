@@ -511,6 +511,47 @@ TEST_CASE("copy-in-step: the legacy default stream keeps copies apart from kerne
   CHECK(part.find("copy-in-step")->cost_ns_per_step == doctest::Approx(500 * us).epsilon(0.01));
 }
 
+TEST_CASE("copy-in-step: streams that events order, or that run beside the legacy default stream") {
+  auto const found_in = [](program const& p, char const* advice) {
+    answer const a(p.made);
+    finding const* const found = a.find("copy-in-step");
+    REQUIRE(found != nullptr);
+    CAPTURE(found->title);
+    CHECK(found->title.find("legacy") == std::string::npos);
+    CHECK(found->advice.find(advice) == 0);
+  };
+  auto const begin_first = [](auto const& a, auto const& b) { return a.begin < b.begin; };
+  constexpr char const* ahead = "begin the copies a layer or a step ahead";
+  for (bool const of_kernels : {true, false}) {
+    program const p = of_kernels ? layers_of(13, 7, 220 * us) : layers_of(7, 13, 220 * us);
+    std::uint32_t const of_work = of_kernels ? 7 : 13;
+    synchronization_record wait{};
+    wait.kind = synchronization_kind::stream_wait_event;
+    wait.stream = of_work;
+    program ordered = p;
+    ordered.made.synchronizations.push_back(wait);
+    found_in(ordered, ahead);
+    // Another copy and a kernel run at the same time.
+    program beside = p;
+    copy_record copy = beside.made.copies[0];
+    copy.begin = beside.made.kernels[0].begin + 50 * us;
+    copy.end = copy.begin + 50 * us;
+    beside.made.copies.push_back(copy);
+    beside.made.copies.sort(begin_first);
+    found_in(beside, ahead);
+  }
+  // Another stream copies all the time: the bus is busy.
+  program full = layers_of(13, 7, 40 * us);
+  for (std::size_t i = 0; i < 24; ++i) {
+    copy_record copy = full.made.copies[i];
+    copy.end = full.made.kernels[i].end;
+    copy.stream = 14;
+    full.made.copies.push_back(copy);
+  }
+  full.made.copies.sort(begin_first);
+  found_in(full, "copy less, or leave the data on the GPU");
+}
+
 TEST_CASE("copy-in-step: streams of their own, one stream, and copies beside kernels") {
   auto const advice_of = [](program const& p) {
     answer const a(p.made);
@@ -539,6 +580,24 @@ TEST_CASE("copy-in-step: streams of their own, one stream, and copies beside ker
   two.made.kernels.sort(
       [](kernel_record const& a, kernel_record const& b) { return a.begin < b.begin; });
   CHECK(advice_of(two).find("begin the copies a layer or a step ahead") == 0);
+}
+
+TEST_CASE("copy-in-step: what of a copy no kernel hides") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 900 * us, 1000, 7); });
+    p.in(p.other, [&](std::uint32_t at) {
+      std::uint32_t const id = p.api(at, 5 * us, api_kind::copy);
+      std::int64_t const begin = p.free - 300 * us;
+      p.copy(id, begin, begin + 400 * us, 16 << 20, copy_kind::device_to_host).stream = 13;
+      p.free = begin + 400 * us;
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  REQUIRE(a.find("copy-in-step") != nullptr);
+  CHECK(a.find("copy-in-step")->cost_ns_per_step == doctest::Approx(100 * us).epsilon(0.05));
+  CHECK(a.find("copy-in-step")->advice.find("begin the copy earlier") == 0);
 }
 
 TEST_CASE("copy-in-step: pieces are to be copied together") {
@@ -805,6 +864,13 @@ TEST_CASE("serialised-streams: small kernels of several streams, none at a time"
   // One of the streams is the legacy default one.
   CHECK(a.findings()[0].title.find(", beside the legacy default stream") != std::string::npos);
   CHECK(a.findings()[0].advice.find("cudaStreamNonBlocking") != std::string::npos);
+  program ordered = p;
+  ordered.made.synchronizations.push_back({});
+  ordered.made.synchronizations.back().kind = synchronization_kind::stream_wait_event;
+  answer const by_events(ordered.made);
+  by_events.first_is("serialised-streams", "attention");
+  CHECK(by_events.findings()[0].title.find("legacy") == std::string::npos);
+  CHECK(by_events.findings()[0].advice.find("remove events") == 0);
   for (kernel_record& kernel : p.made.kernels) kernel.stream += 6;
   answer const others(p.made);
   others.first_is("serialised-streams", "attention");
