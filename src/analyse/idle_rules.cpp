@@ -189,12 +189,6 @@ double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
   return is_finite(cycles) && cycles >= least ? cycles : 0.0;
 }
 
-/// Whether the GPU waits for the host's code for longer than its thread has a CPU in a step: it
-/// cannot have computed all that time.
-bool mostly_sleeps(rule_context const& run, idle_work const& all) noexcept {
-  return run.cpu.steps > 0.0 && all.ns - all.between_ns > run.cpu.cpu_ns;
-}
-
 /// Says what the host does where that is no computing, and advises accordingly.
 void describe_host_work(rule_context const& run, idle_work const& all, bool between,
                         rule_result& made) {
@@ -205,7 +199,7 @@ void describe_host_work(rule_context const& run, idle_work const& all, bool betw
   if (has_pages) {
     made.title += ", or waits for pages of managed memory that kernels use";
     made.advice = "use pinned memory and one cudaMemcpyAsync, or prefetch (cudaMemPrefetchAsync)";
-  } else if (mostly_sleeps(run, all)) {
+  } else if (run.cpu.sleeps(all.ns - all.between_ns)) {
     made.title = idle_begin(run, all) + " while the program sleeps or waits for something else" +
                  (between ? ", outside ranges" : "") + between_text(all);
     made.advice =

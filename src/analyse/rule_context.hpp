@@ -55,6 +55,9 @@ struct cpu_of_step {
   double taken = 0.0;  ///< steps in which another thread took a good part of it
 
   double off_ns() const noexcept { return wall_ns > cpu_ns ? wall_ns - cpu_ns : 0.0; }
+  /// Whether the GPU waits for the thread's own code in a step for longer than it has a CPU: it
+  /// cannot have computed all that time.
+  bool sleeps(double idle_ns) const noexcept { return steps > 0.0 && idle_ns > cpu_ns; }
 };
 
 /// A profile as the rules look at it.

@@ -353,12 +353,15 @@ class bound_sentence {
         ns += run_.in.steps.own_idle_ns(time.ns);
     return ns > 0.0 && ns >= 0.5 * run_.in.steps.idle_of(idle_cause::host_work);
   }
-  /// Whether most of a cause's idle time is between steps.
-  bool is_between(idle_cause cause) const noexcept {
+  double idle_between(idle_cause cause) const noexcept {
     double ns = 0.0;
     for (idle_time const& time : run_.in.steps.idle_between)
       if (time.cause == cause) ns += time.ns;
-    return ns > 0.5 * run_.in.steps.idle_of(cause);
+    return ns;
+  }
+  /// Whether most of a cause's idle time is between steps.
+  bool is_between(idle_cause cause) const noexcept {
+    return idle_between(cause) > 0.5 * run_.in.steps.idle_of(cause);
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
   std::string bound_by_host(std::string const& whole, double busy) const {
@@ -368,10 +371,14 @@ class bound_sentence {
     for (std::size_t i = 0; i < std::size(idle_cause_table); ++i) {
       auto const cause = static_cast<idle_cause>(i);
       if (run_.in.steps.idle_of(cause) < 0.5 * idle_ns()) continue;
-      bool const pages = cause == idle_cause::host_work && awaits_pages();
-      return std::string(entry_of(cause).bound) + ": " + idle + ", mostly " +
-             (pages ? "while the CPU waits for pages of managed memory"
-                    : std::string(entry_of(cause).meanwhile)) +
+      bool const is_own = cause == idle_cause::host_work;
+      bool const pages = is_own && awaits_pages();
+      bool const sleeps =
+          is_own && !pages && run_.cpu.sleeps(run_.in.steps.idle_of(cause) - idle_between(cause));
+      return std::string(sleeps ? "Idle" : entry_of(cause).bound) + ": " + idle + ", mostly " +
+             (pages    ? "while the CPU waits for pages of managed memory"
+              : sleeps ? "while the program sleeps or waits for something else"
+                       : std::string(entry_of(cause).meanwhile)) +
              (is_between(cause) ? ", between steps." : ".");
     }
     return std::string("Idle: ") + idle + ", for several causes.";

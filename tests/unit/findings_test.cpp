@@ -432,6 +432,11 @@ TEST_CASE("host-work: a thread that has no CPU for it sleeps") {
     a.first_is("host-work", "mlp");
     CHECK((a.findings()[0].title.find("while the program sleeps") != std::string::npos) == sleeps);
     CHECK((a.findings()[0].advice.find("do not sleep") == 0) == sleeps);
+    std::string const& bound = a.input.findings.bound;
+    CAPTURE(bound);
+    CHECK(bound.find(sleeps ? "Idle: " : "CPU-bound: ") == 0);
+    CHECK((bound.find(", mostly while the program sleeps or waits for something else.") !=
+           std::string::npos) == sleeps);
   }
   program waits;  // without a CPU, for the GPU: what is idle is computed
   waits.run(6, [&] {
