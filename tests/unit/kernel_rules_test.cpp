@@ -936,19 +936,19 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
 }
 
 TEST_CASE("latency-bound: loads of a warp that wait for each other") {
-  // 1,024 warps as long as the kernel, which wait for 90 % of it.
-  auto const with_loads = [](double loads_of_a_warp) {
+  // 1,024 warps, which wait for 90 % of their time: all as long as the kernel, or fewer.
+  auto const with_loads = [](double loads_of_a_warp, double warps = 1024) {
     program p = one_kernel(128);
     double const cycles = 1e6;
-    double const waits = 0.9 * 1024 * cycles;
+    double const waits = 0.9 * warps * cycles;
     for (char const* name : {"gpu__time_duration.sum", "gpc__cycles_elapsed.avg",
                              "dram__cycles_elapsed.avg", "lts__cycles_elapsed.avg"})
       p.set(p.attention, name, cycles);
     p.hbm(p.attention, 0.01);
     p.set(p.attention, "dram__bytes_read.sum", 0);  // L2 has all
-    p.set(p.attention, "sm__warps_active.sum", 1024 * cycles);
+    p.set(p.attention, "sm__warps_active.sum", warps * cycles);
     p.set(p.attention, "smsp__warps_issue_stalled_long_scoreboard.sum", waits);
-    p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", 1024 * loads_of_a_warp);
+    p.set(p.attention, "sm__inst_executed_pipe_lsu.sum", warps * loads_of_a_warp);
     p.set(p.attention, "sm__inst_executed_pipe_lsu.sum.peak_sustained", 1e6);
     return p;
   };
@@ -957,9 +957,15 @@ TEST_CASE("latency-bound: loads of a warp that wait for each other") {
   REQUIRE(found != nullptr);
   CAPTURE(found->title);
   CHECK(found->title.find("; each load of a warp waits for the one before: 3,600 in sequence, of "
-                          "about 250 ns, 90 % of its time; the kernel is work") !=
+                          "about 250 ns, take 90 % of the kernel's time; the kernel is work") !=
         std::string::npos);
-  CHECK(found->advice.find("shorten the chain where a load has the address of the next one") == 0);
+  CHECK(found->advice.find("shorten the chain where a load returns the address") == 0);
+  // Warps that take 80 % of the kernel wait for 72 % of it.
+  answer const shorter(with_loads(3600, 0.8 * 1024).made);
+  REQUIRE(shorter.find("latency-bound") != nullptr);
+  CHECK(shorter.find("latency-bound")
+            ->title.find("2,900 in sequence, of about 250 ns, take 72 % of the kernel's time;") !=
+        std::string::npos);
   // Few loads, and loads sooner after each other than L2 answers: several are in flight.
   for (double const loads : {10.0, 4600.0}) {
     answer const other(with_loads(loads).made);
