@@ -568,15 +568,27 @@ std::vector<limiter_time> limiter_times(period_account const& account) {
 /// Of the busy time, that the only limiter has. Chosen.
 constexpr double most_of_it = 0.5;
 
+/// Whether no limiter has half of the busy time, whatever limits what was not counted.
+bool are_mixed(std::vector<limiter_time> const& times, double busy_ns) {
+  double longest_ns = 0.0;
+  double uncounted_ns = 0.0;
+  for (limiter_time const& time : times) {
+    double& ns = time.name == not_known ? uncounted_ns : longest_ns;
+    ns = larger(ns, time.ns);
+  }
+  return longest_ns + uncounted_ns < most_of_it * busy_ns;
+}
+
 }  // namespace
 }  // namespace detail
 
 std::string period_account::limiter() const {
   std::vector<detail::limiter_time> const times = detail::limiter_times(*this);
   if (times.empty()) return {};
-  if (times[0].ns < detail::most_of_it * busy_ns())
-    return std::string(to_string(strata::limiter::mixed));
-  return times[0].name == detail::not_known ? std::string() : times[0].name;
+  if (detail::are_mixed(times, busy_ns())) return std::string(to_string(strata::limiter::mixed));
+  bool const is_known =
+      times[0].name != detail::not_known && times[0].ns >= detail::most_of_it * busy_ns();
+  return is_known ? times[0].name : std::string();
 }
 
 std::string period_account::limiters_text(std::string const& whole) const {
@@ -585,19 +597,19 @@ std::string period_account::limiters_text(std::string const& whole) const {
   if (busy < detail::most_of_it * period_ns) return {};
   std::string text;
   std::size_t count = 0;
-  double first_ns = 0.0;
   bool is_any_known = false;
-  for (detail::limiter_time const& time : detail::limiter_times(*this)) {
+  std::vector<detail::limiter_time> const times = detail::limiter_times(*this);
+  for (detail::limiter_time const& time : times) {
     if (!(time.ns > much * period_ns)) break;
     bool const is_known = time.name != detail::not_known;
     is_any_known = is_any_known || is_known;
     std::string const name = is_known ? time.name : "not counted";
     std::string const share = detail::fixed_string(100.0 * time.ns / period_ns, 0) + " %";
     detail::add_part(text, name + " for " + share + (count == 0 ? " of the " + whole : ""), ", ");
-    if (count++ == 0) first_ns = time.ns;
+    ++count;
   }
   if (!is_any_known) return {};
-  bool const is_mixed = count > 1 && first_ns < detail::most_of_it * busy;
+  bool const is_mixed = detail::are_mixed(times, busy);
   return (is_mixed ? "No single limiter: " : count > 1 ? "Limiters: " : "Limiter: ") + text + ".";
 }
 

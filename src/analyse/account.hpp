@@ -86,7 +86,7 @@ struct period_account {
     return part.ns >= detail::least_share * period_ns;
   }
   /// The limiter with half of the busy time or more, "mixed" where none has; "" where that is not
-  /// known.
+  /// known, since too little was counted.
   std::string limiter() const;
   /// "No single limiter: issue for 32 % of the step, latency for 26 %.": those with much of it;
   /// empty where there is none, or the device is idle most of the time. `whole`: "step".

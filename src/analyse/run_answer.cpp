@@ -18,6 +18,14 @@ STRATA_BEGIN
 namespace detail {
 namespace {
 
+/// The kind with a word; unknown for a unit.
+limiter limiter_with(std::string_view word) noexcept {
+  for (limiter const kind :
+       {limiter::copies, limiter::launch, limiter::latency, limiter::above_roof, limiter::mixed})
+    if (word == to_string(kind)) return kind;
+  return limiter::unknown;
+}
+
 /// Of all work together the limiter is the one of most of its time: the mean use of all kernels is
 /// no kernel's, and two units that are used in turns look unused in it.
 void limit_all(range_limit& all, period_account const& account) {
@@ -25,7 +33,7 @@ void limit_all(range_limit& all, period_account const& account) {
   if (most.empty() || all.kind == limiter::above_roof) return;
   bool const is_unit = all.kind == limiter::unit && most == all.roof;
   if (is_unit || most == to_string(all.kind)) return;  // its words say more
-  all.kind = most == to_string(limiter::mixed) ? limiter::mixed : limiter::unknown;
+  all.kind = limiter_with(most);
   all.text = most;
   all.stall = {};
 }

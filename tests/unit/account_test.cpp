@@ -187,6 +187,43 @@ TEST_CASE("all work together has one limiter, which answer, table and comparison
   }
 }
 
+TEST_CASE("a limiter with less than half of the busy time is no single one") {
+  period_account account;
+  account.period_ns = 100.0;
+  auto const add = [&](account_kind kind, std::string_view name, double ns) {
+    account.parts.emplace_back();
+    account.parts.back().kind = kind;
+    account.parts.back().name = name;
+    account.parts.back().ns = ns;
+  };
+  add(account_kind::at_roof, "issue", 30.0);
+  for (char const* const unit : {"HBM", "L2", "LSU", "FP64"}) add(account_kind::at_roof, unit, 9.0);
+  CHECK(account.limiter() == "mixed");
+  CHECK(account.limiters_text("step") == "No single limiter: issue for 30 % of the step.");
+  // What was not counted may be limited by issue, too.
+  add(account_kind::unknown, detail::not_known, 32.0);
+  CHECK(account.limiter().empty());
+  CHECK(account.limiters_text("step") ==
+        "Limiters: not counted for 32 % of the step, issue for 30 %.");
+}
+
+TEST_CASE("all work that is mostly limited by latency says so, though HBM is used much") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 560 * us); });
+    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 440 * us); });
+    p.wait();
+  });
+  for (std::uint32_t const row : {p.attention, p.mlp}) {
+    p.count_nothing(row);
+    p.hbm(row, row == p.attention ? 0.5 : 0.95);
+  }
+  answer const a(p.made);
+  range_limit const& all = a.input.roofline.limits[0];
+  CHECK(all.text == "latency");
+  CHECK(all.kind == limiter::latency);
+}
+
 TEST_CASE("peaks of all formats are at one clock: TF32 has half of what was counted of BF16") {
   answer const a(recording("gpt2-fused.strata"));
   roofline_table const& roofline = a.input.roofline;
