@@ -189,6 +189,16 @@ double cycles_of_pages(rule_context const& run, std::size_t row) noexcept {
   return is_finite(cycles) && cycles >= least ? cycles : 0.0;
 }
 
+/// Whether ranges of candidates capture launches into CUDA graphs in a recording that has no call
+/// that makes graphs: before Strata recorded these, what they take looked like the program's code.
+bool may_make_graphs(rule_context const& run, std::vector<candidate> const& candidates) {
+  for (driver_call_record const& call : run.in.source.launches)
+    if (makes_graphs(call.kind)) return false;
+  return std::any_of(candidates.begin(), candidates.end(), [&](candidate const& seen) {
+    return graphs_of(run, seen.row).launches > 0.0;
+  });
+}
+
 /// Says what the host does where that is no computing, and advises accordingly.
 void describe_host_work(rule_context const& run, idle_work const& all, bool between,
                         rule_result& made) {
@@ -199,6 +209,9 @@ void describe_host_work(rule_context const& run, idle_work const& all, bool betw
   if (has_pages) {
     made.title += ", or waits for pages of managed memory that kernels use";
     made.advice = "use pinned memory and one cudaMemcpyAsync, or prefetch (cudaMemPrefetchAsync)";
+  } else if (may_make_graphs(run, made.candidates)) {
+    made.title += ", or makes CUDA graphs";
+    made.advice = "record again: this recording has no calls that make graphs";
   } else if (run.cpu.sleeps(all.ns - all.between_ns)) {
     made.title = idle_begin(run, all) + " while the program sleeps or waits for something else" +
                  (between ? ", outside ranges" : "") + between_text(all);

@@ -274,10 +274,11 @@ namespace {
 enum class rebuilt { never, each_step, each_step_by_update };
 
 /// Graphs of 20 kernels of 10 us, launched in "mlp"; what is made again is made in "attention".
-program graphs_of(rebuilt how, bool has_calls = true) {
+program graphs_of(rebuilt how, bool has_calls = true, std::int64_t ns_before = 0) {
   program p;
   p.run(4, [&] {
     p.in(p.attention, [&](std::uint32_t at) {
+      p.now += ns_before;
       auto const captures = [&](std::int64_t ns, api_kind kind) {
         p.api(at, ns, kind);
         p.made.launches.back().flags = driver_call_record::in_capture;
@@ -335,6 +336,15 @@ TEST_CASE("graph-rebuild: a graph that is captured and instantiated in each step
   older.first_is("graph-rebuild", "attention");
   CHECK(older.findings()[0].title.find("20 launches are captured into CUDA graphs a step; the GPU "
                                        "is idle for 409 us ") == 0);
+  // Nor does it tell what the range did before that.
+  for (bool const has_calls : {true, false}) {
+    CAPTURE(has_calls);
+    answer const before(graphs_of(rebuilt::each_step, has_calls, 300 * us).made);
+    finding const* const work = before.find("host-work");
+    REQUIRE(work != nullptr);
+    CHECK((work->title.find(", or makes CUDA graphs") == std::string::npos) == has_calls);
+    CHECK((work->advice.find("record again") == 0) != has_calls);
+  }
 }
 
 TEST_CASE("graph-rebuild: a graph that is launched again, or whose nodes change") {
