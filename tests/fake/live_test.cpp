@@ -56,7 +56,10 @@ struct live : fake::session {
     fake_sampling_reset();
     fake_nvml_reset(25'000'000);
     strata::detail::device_sampler::settling_ns() = 0;
-    if (failing != nullptr) fake_fail(failing, 35);
+    if (failing != nullptr && std::string(failing).rfind("nvml", 0) == 0)
+      fake_nvml_fail(failing, 3);
+    else if (failing != nullptr)
+      fake_fail(failing, 35);
     misuses = fake_misuse_count();
     REQUIRE(start().ok());
   }
@@ -200,8 +203,7 @@ TEST_CASE("trace,live: each range has the energy that the device used while its 
 
 TEST_CASE("why there is no energy is said") {
   SUBCASE("NVML refuses") {
-    live session("trace,live,interval=20");
-    fake_nvml_fail("nvmlDeviceGetTotalEnergyConsumption", 3);
+    live session("trace,live,interval=20", "nvmlDeviceGetTotalEnergyConsumption");
     await_sampling();
     run(3);
     await([] { return fake_sampling_waiting() == 0; });
