@@ -57,7 +57,10 @@ struct cpu_of_step {
   double off_ns() const noexcept { return wall_ns > cpu_ns ? wall_ns - cpu_ns : 0.0; }
   /// Whether the GPU waits for the thread's own code in a step for longer than it has a CPU: it
   /// cannot have computed all that time.
-  bool sleeps(double idle_ns) const noexcept { return steps > 0.0 && idle_ns > cpu_ns; }
+  bool sleeps(double idle_ns) const noexcept {
+    constexpr double gives_it_up = 0.5;  // times a step: others may take the CPU, too; chosen
+    return steps > 0.0 && idle_ns > cpu_ns && voluntary >= gives_it_up;
+  }
 };
 
 /// A profile as the rules look at it.

@@ -1,7 +1,7 @@
 // Hand-made profiles with one thing wrong each, and sound ones.
 #include "report/findings.hpp"
-#include <algorithm>
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <strata/base/text_writer.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
@@ -430,14 +430,18 @@ TEST_CASE("host-work: ranges that follow each other have their own parts of an i
 }
 
 TEST_CASE("host-work: a thread that has no CPU for it sleeps") {
-  for (bool const sleeps : {true, false}) {
-    CAPTURE(sleeps);
+  for (int const voluntary : {1, 0, -1}) {  // -1: it computes all the time
+    bool const sleeps = voluntary == 1;
+    CAPTURE(voluntary);
     program p;
     p.run(6, [&] {
       p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
       p.in(p.mlp, [&](std::uint32_t) { p.now += 900 * us; });
     });
-    for (step_record& step : p.made.steps) step.cpu_ns = sleeps ? 50 * us : step.end - step.begin;
+    for (step_record& step : p.made.steps) {
+      step.cpu_ns = voluntary >= 0 ? 50 * us : step.end - step.begin;
+      step.voluntary_switches = voluntary == 0 ? 0 : 1;  // 0: others take its CPU
+    }
     answer const a(p.made);
     a.first_is("host-work", "mlp");
     CHECK((a.findings()[0].title.find("while the program sleeps") != std::string::npos) == sleeps);
