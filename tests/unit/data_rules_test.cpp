@@ -20,21 +20,6 @@ constexpr char const* stores = "smsp__sass_data_bytes_mem_global_op_st.sum";
 constexpr char const* instructions = "smsp__sass_thread_inst_executed_pred_on.sum";
 constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
 
-double cost_of(profile const& made, std::string_view rule) {
-  answer const a(made);
-  finding const* const found = a.find(rule);
-  return found == nullptr ? 0.0 : found->cost_ns_per_step;
-}
-std::string title_of(profile const& made, std::string_view rule) {
-  answer const a(made);
-  finding const* const found = a.find(rule);
-  return found == nullptr ? std::string() : found->title;
-}
-void has(std::string const& text, std::string_view part) {
-  CAPTURE(text);
-  CHECK(text.find(part) != std::string::npos);
-}
-
 /// The same program with a change.
 template <class Change>
 program with(program const& p, Change const& change) {

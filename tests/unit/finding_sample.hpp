@@ -266,6 +266,26 @@ struct answer : report_test::report_tables {
   }
 };
 
+/// 0 where the rule is silent.
+inline double cost_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? 0.0 : found->cost_ns_per_step;
+}
+/// Empty where the rule is silent.
+inline std::string title_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? std::string() : found->title;
+}
+/// Checks that a text has this part.
+inline bool has(std::string const& text, std::string_view part) {
+  INFO(text);
+  bool const found = text.find(part) != std::string::npos;
+  CHECK(found);
+  return found;
+}
+
 /// One kernel of 1 ms a step, and a wait.
 inline program one_kernel(std::uint32_t blocks = 10000) {
   program p;

@@ -29,13 +29,6 @@ constexpr double above_hbm(double part) { return kernel_ns * (1.0 - part / 0.8);
 
 doctest::Approx exactly(double ns) { return doctest::Approx(ns).epsilon(1e-6); }
 
-/// 0 where the rule is silent.
-double cost_of(profile const& made, std::string_view rule) {
-  answer const a(made);
-  finding const* const found = a.find(rule);
-  return found == nullptr ? 0.0 : found->cost_ns_per_step;
-}
-
 /// All rules that find a cause, with a blank behind each.
 std::string causes_of(profile const& made) {
   answer const a(made);

@@ -29,26 +29,6 @@ constexpr double warps = 132 * 1e6 * 32;  // in flight, over the cycles: half of
 constexpr double above(double part) { return kernel_ns * (1.0 - part / reachable); }
 doctest::Approx exactly(double ns) { return doctest::Approx(ns).epsilon(1e-6); }
 
-/// 0 where the rule is silent.
-double cost_of(profile const& made, std::string_view rule) {
-  answer const a(made);
-  finding const* const found = a.find(rule);
-  return found == nullptr ? 0.0 : found->cost_ns_per_step;
-}
-
-std::string title_of(profile const& made, std::string_view rule) {
-  answer const a(made);
-  finding const* const found = a.find(rule);
-  return found == nullptr ? std::string() : found->title;
-}
-
-bool has(std::string const& text, std::string_view part) {
-  INFO(text);
-  bool const found = text.find(part) != std::string::npos;
-  CHECK(found);
-  return found;
-}
-
 /// Of 1,000,000 instructions of warps so many threads have not left the branch, and so many work.
 void threads(program& p, double active, double working) {
   p.set(p.attention, "smsp__sass_inst_executed.sum", 1e6);
