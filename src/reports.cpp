@@ -54,9 +54,9 @@ class session_reports final : public table_reports {
                    callback<void(made_reports const&)> use) {
     profile_tables tables(source);
     tables.input().sort = wanted.sort;
-    tables.input().trace_file =
-        wanted.chrome_trace && !gzip_writer::has_zlib() ? plain_trace_file : timeline_file(wanted);
     report_input input(std::move(tables.input()));
+    input.trace_file =
+        wanted.chrome_trace && !gzip_writer::has_zlib() ? plain_trace_file : timeline_file(wanted);
     if (wants_format_of(wanted, format_source::answer)) input.find_answer(tables.folded());
     use(session_reports(input));
   }

@@ -42,11 +42,11 @@ void for_each_csv_column(Look const& look) {
 std::string columns_help() {
   std::string text = "\nColumns:\n";
   std::string_view last;  // columns beside each other have one line
-  strata::detail::range_table::for_each_column([&](auto const& column) {
-    if (!column.legend.empty() && column.legend != last)
-      text.append("  ").append(column.legend).append("\n");
-    last = column.legend;
-  });
+  for (strata::detail::range_console_column const& known : strata::detail::range_console_columns) {
+    std::string_view const legend = known.shown.legend;
+    if (!legend.empty() && legend != last) text.append("  ").append(legend).append("\n");
+    last = legend;
+  }
   return text;
 }
 

@@ -258,7 +258,7 @@ class nsys_export {
     for (strata::synchronization_record const& wait : source_.synchronizations) {
       if (wait.begin == strata::lost_time) continue;
       waits.row(cell(wait.begin), cell(wait.end),
-                wait.stream == strata::no_stream ? cell() : cell(wait.stream),
+                wait.stream == strata::detail::no_stream ? cell() : cell(wait.stream),
                 cell(wait.correlation), cell(process_), cell(static_cast<int>(wait.kind)));
     }
   }

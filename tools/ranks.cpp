@@ -2,9 +2,9 @@
 #include <strata/base/json_writer.hpp>
 #include <strata/base/text_writer.hpp>
 #include <strata/base/utf8.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/tables/json.hpp>
 #include "analyse/change_statistics.hpp"
+#include "analyse/range_paths.hpp"
 #include "analyse/rank_clocks.hpp"
 #include "analyse/rank_collectives.hpp"
 #include "analyse/rank_comparison.hpp"

@@ -89,6 +89,12 @@ STRATA_END
 STRATA_BEGIN
 namespace detail {
 
+/// Whether a range that this thread begins now would be recorded or counted: not between windows.
+STRATA_DETAIL_OF_MODULE inline bool anyone_listens() noexcept {
+  listener const* active = active_listener();
+  return active != nullptr && active->listens();
+}
+
 /// Begins the range of one node's operation, with what it has to do.
 inline void next_operation(phases& operations, ggml_tensor const* node,
                            ggml_label const& label) noexcept {

@@ -224,7 +224,7 @@ class account_builder {
     pieces_.resize(rows_.size());
     if (by_kernel_ == nullptr) {
       for (std::size_t row = 0; row < smaller(rows_.size(), roofline_.own.size()); ++row)
-        add_piece(row, {&limit_of(rows_, roofline_, row), in_.gpu_counters(), row}, amounts_, {});
+        add_piece(row, {&limit_of(rows_, roofline_, row), gpu_counters(in_), row}, amounts_, {});
     } else {
       findings_input const& apart = by_kernel_->input;
       step_amounts const amounts(apart.rows, apart.steps);
@@ -506,7 +506,7 @@ class account_builder {
       return look;
     }
     auto const unknown = unknown_.find(part.row);
-    counter_table const* const counters = in_.gpu_counters();
+    counter_table const* const counters = gpu_counters(in_);
     bool const asked = counters != nullptr && counters->find("issue_ns") != counter_table::none;
     look.without_graphs = asked && !in_.source.counters().left_out.empty();
     look.counters = "findings";

@@ -19,6 +19,13 @@
 
 STRATA_BEGIN
 
+/// The counted values of the GPU by the rows of `folded`, or null.
+inline counter_table const* gpu_counters(table_input const& tables) noexcept {
+  for (counter_tables const& each : tables.counters)
+    if (each.folded.name == counter_set::gpu) return &each.folded;
+  return nullptr;
+}
+
 /// What is known of a part of the period.
 enum class account_kind : std::uint8_t {
   at_roof,    ///< busy: what a unit needs at its peak; all of it from a use of 80 % on

@@ -2,10 +2,10 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/profile/range_paths.hpp>
 #include "change_statistics.hpp"
 #include "compare_context.hpp"
 #include "comparison.hpp"
+#include "range_paths.hpp"
 #include "run_period.hpp"
 #include "run_tables.hpp"
 

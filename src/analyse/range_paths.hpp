@@ -9,6 +9,11 @@ namespace detail {
 /// What is shown for an empty path that means the step.
 inline constexpr std::string_view whole_step = "(the whole step)";
 
+/// The path for a table, where an empty one is what is outside ranges.
+inline std::string path_label(std::string_view path) {
+  return std::string(path.empty() ? outside_ranges : path);
+}
+
 /// `block[3]/mlp` as `block[*]/mlp`.
 inline std::string with_folded_indices(std::string_view path) {
   std::string folded;

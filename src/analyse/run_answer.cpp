@@ -55,10 +55,10 @@ run_answer make_run_answer(table_input const& tables, call_tree const& folded_tr
                            step_analysis const& steps, bool predicts) {
   profile const& source = tables.source;
   run_answer made;
-  made.roofline = make_roofline(source, tables.folded, steps, tables.gpu_counters());
+  made.roofline = make_roofline(source, tables.folded, steps, gpu_counters(tables));
   vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
-  findings_input input{source,        tables.folded,         by_name,     steps,
-                       made.roofline, tables.gpu_counters(), folded_tree, tables.ranges};
+  findings_input input{source,        tables.folded,        by_name,     steps,
+                       made.roofline, gpu_counters(tables), folded_tree, tables.ranges};
   auto const find = [&] {
     made.findings = make_findings(input);
     if (predicts)
@@ -78,11 +78,11 @@ run_answer make_run_answer(table_input const& tables, call_tree const& folded_tr
   table_input& finer = apart_tables.input();
   step_analysis const finer_steps = make_steps(*by_kernel, apart_tables.folded(), finer.ranges);
   roofline_table const roofs =
-      make_roofline(*by_kernel, finer.folded, finer_steps, finer.gpu_counters(), &made.roofline);
+      make_roofline(*by_kernel, finer.folded, finer_steps, gpu_counters(finer), &made.roofline);
   vec<kernel_row> const each = make_kernel_table(*by_kernel, apart_tables.folded());
   findings_input const apart_input{
-      *by_kernel,           finer.folded,          each,        finer_steps, roofs,
-      finer.gpu_counters(), apart_tables.folded(), finer.ranges};
+      *by_kernel,          finer.folded,          each,        finer_steps, roofs,
+      gpu_counters(finer), apart_tables.folded(), finer.ranges};
   kernels_apart const apart = detail::rows_of_kernels(apart_input, source, folded_tree);
   input.by_kernel = &apart;
   find();

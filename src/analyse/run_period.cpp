@@ -445,7 +445,7 @@ run_period make_run_period(profile const& source, profile_tables& tables,
   if (!source.traced) return detail::finished(std::move(made));
   run_answer const answer = make_run_answer(input, tree, steps, false);
   detail::find_bound(made, answer.findings, answer.roofline);
-  detail::describe_ranges(made, input.folded, answer.roofline, input.gpu_counters());
+  detail::describe_ranges(made, input.folded, answer.roofline, gpu_counters(input));
   return detail::finished(std::move(made));
 }
 

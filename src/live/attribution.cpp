@@ -2,10 +2,10 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
+#include "../analyse/range_paths.hpp"
 #include "drift.hpp"
 #include "energy.hpp"
 #include "median.hpp"

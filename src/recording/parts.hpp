@@ -104,7 +104,8 @@ inline bool go_to(std::FILE* file, std::int64_t position) noexcept {
 /// Where the report of a recording begins, behind its pieces; 0 where there is none.
 inline std::int64_t report_position(std::FILE* file) {
   char header[recording_parts::piece_header];
-  auto position = static_cast<std::int64_t>(recording_line_size);
+  constexpr std::size_t first_line = recording_magic.size() + 2;
+  auto position = static_cast<std::int64_t>(first_line);
   while (go_to(file, position)) {
     std::size_t const got = std::fread(header, 1, sizeof header, file);
     if (got > 0 && header[0] == static_cast<char>(recording_part::profile)) return position;

@@ -3,10 +3,10 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/range_paths.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/steps_summary.hpp>
 
+#include "../analyse/range_paths.hpp"
 #include "../analyse/speed_of_light.hpp"
 
 #include <algorithm>

@@ -77,7 +77,7 @@ void for_each_console_column(Look const& look) {
   auto const look_without_metric = [&](console_table::column const& known) {
     if (!known.header.empty()) look(known, std::string_view());
   };
-  range_table::for_each_column(look_without_metric);
+  for (range_console_column const& known : range_console_columns) look_without_metric(known.shown);
   counter_view::for_each_column("HBM", look);
   for (console_table::column const& known : outside_table_columns) look_without_metric(known);
   for (console_table::column const& known : memory_table_columns) look_without_metric(known);

@@ -13,6 +13,9 @@
 STRATA_BEGIN
 namespace detail {
 
+/// No stream: of a wait for a whole context. Source: CUPTI_SYNCHRONIZATION_INVALID_VALUE
+inline constexpr std::uint32_t no_stream = 0xffffffffu;
+
 /// The call of the CUDA runtime that a program most often makes for this: readers of traces know
 /// the runtime's names, not the driver's.
 inline std::string_view call_name(api_kind kind) noexcept {

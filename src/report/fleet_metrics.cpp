@@ -137,7 +137,7 @@ class fleet_samples {
   }
   /// Counted in passes, or else sampled.
   counter_table const* memory_counters() const noexcept {
-    if (counter_table const* const counted = input_.gpu_counters()) return counted;
+    if (counter_table const* const counted = gpu_counters(input_)) return counted;
     for (counter_tables const& tables : input_.counters)
       if (tables.folded.name == counter_set::live) return &tables.folded;
     return nullptr;

@@ -246,7 +246,7 @@ class page_counters {
     for (counter_tables const& tables : input_.counters) {
       counter_table const& table = folded_ ? tables.folded : tables.ranges;
       // What was counted in passes stands for what was sampled too: a key is there once.
-      if (table.name == counter_set::live && input_.gpu_counters() != nullptr) continue;
+      if (table.name == counter_set::live && gpu_counters(input_) != nullptr) continue;
       for (std::size_t i = 0; i < table.metrics.size(); ++i)
         if (table.metrics[i].why_absent.empty()) visit(table, i);
     }

@@ -24,11 +24,12 @@ struct report_input : table_input {
   /// Takes the counters of the tables.
   explicit report_input(table_input&& tables) : table_input(std::move(tables)) {}
 
-  step_analysis analysed;   ///< `steps` with what the analysis adds; empty before find_answer()
-  roofline_table roofline;  ///< of `folded`; empty before find_answer()
-  findings_table findings;  ///< of `folded`; empty before find_answer()
-  declared_use declared;    ///< the same
-  period_account account;   ///< the same
+  step_analysis analysed;       ///< `steps` with what the analysis adds; empty before find_answer()
+  roofline_table roofline;      ///< of `folded`; empty before find_answer()
+  findings_table findings;      ///< of `folded`; empty before find_answer()
+  declared_use declared;        ///< the same
+  period_account account;       ///< the same
+  std::string_view trace_file;  ///< which the page names; empty where none is written
 
   /// Fills `steps`, `analysed`, `roofline`, `limits`, `declared`, `findings` and `account`.
   /// Requires: the tree of `folded`; the counters.

@@ -7,7 +7,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include "adapters/ggml_graph.hpp"
+#include "adapters/ggml.hpp"
 
 #include <cstdint>
 

@@ -560,12 +560,6 @@ STRATA_DETAIL_OF_MODULE inline constexpr listener bootstrap_listener{
     &bootstrap_begin, &bootstrap_pop, &bootstrap_step_begin, &bootstrap_step_end,
     &no_current,      &no_inherit,    &bootstrap_listens};
 
-/// Whether a range that this thread begins now would be recorded or counted: not between windows.
-STRATA_DETAIL_OF_MODULE inline bool anyone_listens() noexcept {
-  listener const* active = active_listener();
-  return active != nullptr && active->listens();
-}
-
 }  // namespace detail
 STRATA_END_LIGHT
 

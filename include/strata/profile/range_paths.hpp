@@ -13,11 +13,7 @@ namespace detail {
 
 /// What tables show for work that no range launched.
 inline constexpr std::string_view outside_ranges = "(outside ranges)";
-/// The path for a table, where an empty one is what is outside ranges.
-inline std::string path_label(std::string_view path) {
-  return std::string(path.empty() ? outside_ranges : path);
-}
-/// The same within a sentence: "in block[3]/mlp", or "outside ranges".
+/// A path within a sentence: "in block[3]/mlp", or "outside ranges".
 inline std::string in_range(std::string_view path) {
   return path.empty() ? std::string("outside ranges") : "in " + std::string(path);
 }

@@ -19,8 +19,6 @@ inline constexpr std::uint32_t no_node = 0xffffffffu;
 inline constexpr std::uint32_t no_reference = 0;
 /// The step of what happens outside any step.
 inline constexpr std::uint32_t no_step = 0xffffffffu;
-/// No stream: of a wait for a whole context. Source: CUPTI_SYNCHRONIZATION_INVALID_VALUE
-inline constexpr std::uint32_t no_stream = 0xffffffffu;
 
 /// One completed range. Units: ns since the session began; clock ticks while it is collected.
 struct range_record {

@@ -17,8 +17,7 @@ inline constexpr char recording_name[] = "profile.strata";
 inline constexpr char recording_part_name[] = "profile.strata.part";
 
 inline constexpr std::string_view recording_magic = "strata recording ";
-/// The first line: that, the version and the line's end.
-inline constexpr std::size_t recording_line_size = recording_magic.size() + 2;
+/// The first line is that, the version and the end of the line.
 static_assert(recording_version < 10, "the version is a digit");
 
 /// The parts of a recording: this byte, the content and its hash in 8 bytes. Before the content of

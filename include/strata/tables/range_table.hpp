@@ -135,12 +135,6 @@ class range_table {
     }
   }
 
-  /// Calls look(column) for each column, shown or not.
-  template <class Look>
-  static void for_each_column(Look const& look) {
-    for (range_console_column const& known : range_console_columns) look(known.shown);
-  }
-
   console_table& table() noexcept { return table_; }
   /// What a row is in a mean step.
   step_amounts const& mean() const noexcept { return mean_; }

@@ -62,14 +62,6 @@ struct table_input {
   std::string roofs_measured_at;     ///< UTC, ISO 8601; empty: no roof was measured
   std::string declared_text;         ///< what part of a peak is declared; empty: not known
   row_order sort = row_order::cost;  ///< on the console, and on the page at first
-  std::string_view trace_file;       ///< which the page names; empty where none is written
-
-  /// The counted values of the GPU by the rows of `folded`, or null.
-  counter_table const* gpu_counters() const noexcept {
-    for (counter_tables const& tables : counters)
-      if (tables.folded.name == counter_set::gpu) return &tables.folded;
-    return nullptr;
-  }
 
   /// Fills `steps`. Requires: the tree of `folded`.
   void find_steps(call_tree const& folded_tree) {
