@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -170,9 +171,44 @@ class help_command final : public subcommand {
     return false;
   }
 
-  /// The topic that this one is near to, as ", did you mean sort?"; a colon where it is near to
-  /// none. What can be typed comes before what is only printed.
-  static std::string meant(std::string_view topic) {
+  /// What may be meant, as ", did you mean sort?", or where the topic is spoken of; a colon where
+  /// nothing is found. A word is taken for a name, several for a part of an explanation.
+  std::string meant(std::string_view topic) const {
+    bool const is_word = topic.find(' ') == topic.npos;
+    std::string const first = is_word ? near_name(topic) : explained_by();
+    std::string const found = !first.empty() ? first : is_word ? explained_by() : near_name(topic);
+    return found.empty() ? std::string(":") : found;
+  }
+
+  /// The first names whose meanings have all words of the topic.
+  std::string explained_by() const {
+    constexpr std::size_t most = 4;
+    std::vector<std::string> words;
+    std::istringstream all(wanted_);
+    for (std::string word; all >> word;) words.push_back(std::move(word));
+    std::vector<std::string_view> found;
+    for_each_meaning([&](std::string_view name, std::string_view meaning) {
+      std::string const text = in_lower_case(meaning);
+      auto const has = [&](std::string const& word) { return text.find(word) != text.npos; };
+      if (found.size() < most && std::all_of(words.begin(), words.end(), has) &&
+          std::find(found.begin(), found.end(), name) == found.end())
+        found.push_back(name);
+    });
+    return found.empty() ? ""
+                         : ", but strata help explains what may be meant: " + joined(found) + ".";
+  }
+  template <class Look>
+  static void for_each_meaning(Look const& look) {
+    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules)
+      look(rule.id, std::string(rule.cause) + ' ' + std::string(rule.advice));
+    for_each_metric([&](strata::metric const& metric) { look(metric.key(), metric.meaning()); });
+    for (explained_words const& words : output_words) look(words.names.front(), words.meaning);
+    for (explained_entry const& entry : documented_entries())
+      if (entry.kind != member) look(entry.names.front(), entry.meaning);
+  }
+
+  /// The name that the topic is near to. What can be typed comes before what is only printed.
+  static std::string near_name(std::string_view topic) {
     std::string const wanted = in_lower_case(topic);
     strata::detail::nearest_names names(wanted);
     consider_names(names);
@@ -188,7 +224,7 @@ class help_command final : public subcommand {
         for (std::string_view const name : row.names) words.consider(name);
       best = words.best(1);
     }
-    return best.empty() ? std::string(":") : ", did you mean " + best.front() + "?";
+    return best.empty() ? std::string() : ", did you mean " + best.front() + "?";
   }
   static void consider_names(strata::detail::nearest_names& nearest) {
     for_each_metric([&](strata::metric const& metric) { nearest.consider(metric.key()); });

@@ -62,6 +62,9 @@ inline explained_words const output_words[] = {
     {{"no unit is saturated", "No hardware limit is reached", "Latency beside"},
      "no unit bounds the kernels alone: their warps wait"},
     {{"whole step", "(whole step)"}, "the finding is of no one range"},
+    {{"strata-out"},
+     "the folder that a run writes to, or with a number behind it where there is one; out= names "
+     "another, strata-out-latest is the last one"},
     // The tables and what is below them.
     {{"all", "a step"}, "the sum of a mean step"},
     {{"Values"}, "of a mean step: sums by the number of recorded steps"},

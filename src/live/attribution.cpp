@@ -2,10 +2,10 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/profile/range_paths.hpp>
 #include <strata/profile/samples.hpp>
 #include <strata/tables/launch_index.hpp>
 #include <strata/tables/step_traffic.hpp>
-#include "../analyse/range_paths.hpp"
 #include "drift.hpp"
 #include "energy.hpp"
 #include "median.hpp"
@@ -592,7 +592,7 @@ class map_attribution {
       path = path.empty() ? name : name + '/' + path;
       node = range.parent;
     }
-    return detail::path_label(path);
+    return path.empty() ? std::string(detail::outside_ranges) : path;
   }
 
   /// "Not told apart: a, b; 12.0 MB +- 0.3 MB a step, counted in block. "
