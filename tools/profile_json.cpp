@@ -113,6 +113,7 @@ class tables_maker {
 
   void take_top(member const& value) {
     if (value.key == "traced") made_.traced = value.is_true;
+    if (value.key == "period_of_gpu") made_.period_of_gpu = value.is_true;
   }
   void take_object(std::string_view name, members const& object) {
     if (name == "schema") {
@@ -162,6 +163,7 @@ class tables_maker {
     step.end_ns = row.number("end_ns");
     step.ns = step.end_ns - row.number("begin_ns");
     step.cpu_ns = row.number("cpu_ns");
+    step.period_ns = row.number("period_ns", std::numeric_limits<double>::quiet_NaN());
     made_.steps.push_back(step);
     return step.ns >= 0;
   }

@@ -49,6 +49,7 @@ class difference_finder {
     look_at_counters();
     look_at_cpus();
     look_at_windows(limit);
+    look_at_periods();
     return std::move(made_);
   }
 
@@ -134,6 +135,21 @@ class difference_finder {
     if (differing([](run_tables const& file) { return file.traced; }) != nullptr)
       made_.obstacles.push_back(
           "one run was traced and the other was not, so use the same STRATA for both");
+  }
+
+  /// Of a step that only launches, the host's time says how fast it launches.
+  void look_at_periods() {
+    bool of_gpu = first_->tables().period_of_gpu;
+    bool known = first_->knows_periods();
+    for (run_ranges const* const run : others_) {
+      of_gpu = of_gpu || run->tables().period_of_gpu;
+      known = known && run->knows_periods();
+    }
+    if (of_gpu && !known)
+      made_.obstacles.push_back(
+          "steps only launch, and the GPU's time of each is not known of all runs, so run both "
+          "with "
+          "this Strata, or compare recordings (profile.strata)");
   }
 
   static std::string shown(std::string_view text) {

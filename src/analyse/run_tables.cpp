@@ -14,7 +14,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -139,14 +138,13 @@ run_tables make_run_tables(profile const& source) {
   for (profile_device const& device : source.environment.devices)
     made.devices.push_back({device.name, static_cast<double>(device.clock_khz)});
   made.period_of_gpu = steps.period_of_gpu;
-  std::unordered_map<std::uint32_t, double> periods;
-  for (step_length const& step : steps.recorded)
-    periods.emplace(step.step, step.ns + steps.between_ns);
-  for (step_record const& step : source.steps)
-    made.steps.push_back({static_cast<double>(step.step),
-                          static_cast<double>(detail::elapsed(step.begin, step.end)),
-                          static_cast<double>(step.end), static_cast<double>(step.cpu_ns),
-                          periods.emplace(step.step, detail::unknown).first->second});
+  for (std::size_t i = 0; i < source.steps.size(); ++i) {
+    step_record const& step = source.steps[i];
+    made.steps.push_back(
+        {static_cast<double>(step.step), static_cast<double>(detail::elapsed(step.begin, step.end)),
+         static_cast<double>(step.end), static_cast<double>(step.cpu_ns),
+         i < steps.recorded_ns.size() ? steps.recorded_ns[i] + steps.between_ns : detail::unknown});
+  }
   made.losses = detail::losses_of(source.losses);
   made.steps_folded = static_cast<double>(source.losses.steps_summed);
   detail::range_cells cells(made.columns);

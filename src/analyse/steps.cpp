@@ -46,7 +46,6 @@ class step_details final : public steps_builder {
     host_.emplace(source_, first_ == 0 ? lost_time : steps_[first_].begin);
     part_between_ = part_between();
     join_kernels();
-    list_recorded();
     look_at_streams();
     list_typical();
     add_graphs();
@@ -66,12 +65,6 @@ class step_details final : public steps_builder {
     add_copies_between();
     add_exposed();
     for (device_time const& device : analysed_.devices) analysed_.overlap_ns += device.overlap_ns;
-  }
-
-  void list_recorded() {
-    if (!made_.from_steps) return;
-    for (step_times const& step : steps_)
-      analysed_.recorded.push_back({step.step, static_cast<double>(elapsed(step.begin, step.end))});
   }
 
   void list_typical() {

@@ -153,12 +153,6 @@ struct device_time {
   double overlap_ns = 0.0;   ///< the sum less the time in which one ran
 };
 
-/// How long a recorded step is: its period on the device where steps only launch.
-struct step_length {
-  std::uint32_t step = 0;  ///< its number
-  double ns = 0.0;
-};
-
 /// The mean step with what ran in it and why the device was idle. Units: ns of one step.
 struct step_analysis : steps_summary {
   double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
@@ -167,7 +161,6 @@ struct step_analysis : steps_summary {
   double copies_alone_ns = 0.0;  ///< of that, without a kernel
   vec<idle_time> idle;           ///< the longest first
   vec<idle_time> idle_between;   ///< between steps, the longest first
-  vec<step_length> recorded;     ///< all recorded steps, with a timeline
   vec<step_idle> typical;        ///< the steps that `idle` is of, with a timeline
   vec<graph_time> graphs;
   vec<copy_time> copies;          ///< the longest first

@@ -429,7 +429,7 @@ class map_attribution {
   }
 
  private:
-  static constexpr std::size_t most_work = 200'000;  // in all steps that the map is laid over
+  static constexpr std::size_t most_work = 200'000;  // in all steps that the map is aligned with
   static constexpr std::size_t block = 32;           // of steps that follow each other
 
   /// The steps that were sampled without a gap.
@@ -535,10 +535,10 @@ class map_attribution {
 
   std::string describe(sampled_steps const& steps, mapped_traffic const& made) const {
     detail::sentence text("By a map of the step with ");
-    text << usual_.map.work.size() << " kernels and copies, laid over " << steps.begins.size()
+    text << usual_.map.work.size() << " kernels and copies, aligned with " << steps.begins.size()
          << " steps. ";
     if (!usual_.has_bytes)
-      text << "It has no bytes, so that ranges are told apart by times alone: record it with "
+      text << "It has no bytes, so that ranges are separated by time alone: record it with "
               "STRATA=trace,live. ";
     if (!made.misfits.empty())
       text << made.misfits.size()
@@ -595,10 +595,10 @@ class map_attribution {
     return path.empty() ? std::string(detail::outside_ranges) : path;
   }
 
-  /// "Not told apart: a, b; 12.0 MB +- 0.3 MB a step, counted in block. "
+  /// "Not separable: a, b; 12.0 MB +- 0.3 MB a step, counted in block. "
   std::string describe(traffic_group const& group, double steps) const {
     constexpr std::size_t most_named = 4;
-    detail::sentence text("Not told apart: ");
+    detail::sentence text("Not separable: ");
     for (std::size_t i = 0; i < std::min(group.owners.size(), most_named); ++i)
       text << (i == 0 ? "" : ", ") << path_of(usual_.nodes[group.owners[i]]);
     if (group.owners.size() > most_named)
@@ -616,7 +616,7 @@ class map_attribution {
   sampled_steps all_;
   std::vector<std::uint32_t> all_numbers_;
   std::vector<std::uint32_t> node_here_;  // by node of the map
-  std::vector<std::uint32_t> numbers_;    // of the steps that the map is laid over
+  std::vector<std::uint32_t> numbers_;    // of the steps that the map is aligned with
 };
 
 /// What is known of a recording without a trace.

@@ -58,7 +58,7 @@ struct mapped_traffic {
 
 /// Shortens the pauses of the map, which a trace makes longer, until samples look most like it.
 /// Lays it over each step where its samples look most like it, and splits the samples of all steps
-/// that fit by least squares (split_samples). A step of few samples is laid where it is said to
+/// that fit by least squares (split_samples). A step of few samples is aligned where it is said to
 /// begin. Ranges whose interval would say little become one group with a neighbour. Where more
 /// would run at once than a device can run, nothing is split. Requires: samples in order. Cost:
 /// O(steps x 128 x samples of a step), and 16 times that of split_samples at most.

@@ -149,7 +149,7 @@ class counter_view {
        "achieved_occupancy"},
       {{"tensor active %", 73, form::percent}, "tensor_active_rate"},
       {{"energy J", 94, form::plain, 0,
-        "energy J: by a model of each range's power; empty where ranges are not told apart"},
+        "energy J: by a model of each range's power; empty where ranges are not separable"},
        "energy"},
       {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too"},
        "cpu_task_clock_ns"},

@@ -21,7 +21,11 @@ void unscript() {
   fake_cuda_reset();
 }
 
-int holds_lock() { return strata::detail::holds_memory_lock() ? 1 : 0; }
+/// Whether the calling thread holds a mutex over which it may call neither the driver nor CUPTI.
+int holds_lock() {
+  using strata::detail::held_over;
+  return strata::detail::locks_of_this_thread() % static_cast<int>(held_over::calls) != 0 ? 1 : 0;
+}
 
 traced::traced(std::string const& more)
     : session(configure("trace,formats=none,drain=60000" + (more.empty() ? "" : "," + more))) {

@@ -572,7 +572,7 @@ TEST_CASE("live alone: a map of a traced step says whose the samples are") {
   CHECK(a.value == doctest::Approx(80'000.0).epsilon(0.08));
   CHECK(b.value == doctest::Approx(32'000.0).epsilon(0.08));
   CHECK(a.value + b.value == doctest::Approx(whole).epsilon(0.08));
-  CHECK(fake::says(about, "By a map of the step with 2 kernels and copies, laid over"));
+  CHECK(fake::says(about, "By a map of the step with 2 kernels and copies, aligned with"));
   CHECK(fake::says(about, "while work ran"));
   CHECK(misfits(about) < 5);  // on a loaded machine a mark may be late
   CHECK(!fake::says(about, "where the map has"));

@@ -1,5 +1,6 @@
 // The change of the period: rows that sum to it, named where noise does not make them.
 #include <doctest/doctest.h>
+#include <strata/tables/json.hpp>
 #include "analyse/compare.hpp"
 #include "analyse/run_period.hpp"
 #include "analyse/run_tables.hpp"
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "../../tools/compare_markdown.hpp"
+#include "../../tools/profile_json.hpp"
 #include "../sanitizers.hpp"
 #include "finding_sample.hpp"
 #include "resampled_program.hpp"
@@ -239,7 +241,8 @@ TEST_CASE("5 % planted in one of 100 ranges, in idle time, in a copy is named fi
 
 TEST_CASE("steps that only launch are compared by their periods on the GPU") {
   using finding_test::us;
-  auto const run_of = [](std::int64_t gpu_us, std::int64_t host_us, bool waits, int loads = 1) {
+  strata::run_tables read;  // of the JSON of the last run
+  auto const run_of = [&](std::int64_t gpu_us, std::int64_t host_us, bool waits, int loads = 1) {
     finding_test::program p;
     for (int i = 0; i < 6; ++i) p.in(p.other, [&](std::uint32_t) { p.now += loads * 1000 * us; });
     p.run(20, [&] {
@@ -249,10 +252,20 @@ TEST_CASE("steps that only launch are compared by their periods on the GPU") {
         if (waits) p.wait(row);
       });
     });
+    std::string json;
+    strata::profile_tables tables(p.made);
+    tables.input().find_steps(tables.folded());
+    {
+      strata::detail::text_writer out(json);
+      strata::write_json(out, tables.input());
+    }
+    REQUIRE(tools::read_profile_json(json, read) == "");
     return make_run_tables(p.made);
   };
   strata::run_tables const before = run_of(3000, 100, false);
   REQUIRE(before.period_of_gpu);
+  REQUIRE(read.period_of_gpu);
+  CHECK(strata::compare(before, read).headline.find("no change: 3.00 ms on the GPU before") == 0);
   comparison const faster = strata::compare(before, run_of(1000, 300, false));
   CHECK(faster.verdict == comparison_verdict::no_regression);
   CHECK(
@@ -278,13 +291,16 @@ TEST_CASE("steps that only launch are compared by their periods on the GPU") {
   comparison const loading = strata::compare(before, run_of(3000, 100, false, 3));
   CHECK(loading.reason.find("sample (host) is 3.0x slower") == 0);
 
-  // A side that does not know its periods: both are times of the host.
+  // A side that does not know its periods, as JSON of before they were written: both are times of
+  // the host, which decide nothing.
   strata::run_tables unknown = waiting;
   for (strata::run_step& step : unknown.steps)
     step.period_ns = std::numeric_limits<double>::quiet_NaN();
   comparison const of_host = strata::compare(before, unknown);
   CHECK(!of_host.before_of_gpu);
   CHECK(of_host.before_ms == doctest::Approx(0.103));
+  CHECK(of_host.verdict == comparison_verdict::inconclusive);
+  CHECK(of_host.reason.find("steps only launch, and the GPU's time of each is not known") == 0);
 }
 
 TEST_CASE("what no noise explains is decided, also of two steps, and no label says noise of it") {

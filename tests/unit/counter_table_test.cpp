@@ -87,7 +87,7 @@ TEST_CASE("a modelled value whose interval says little is empty, and counts in t
   counted const t(s.made);
   CHECK(t.total("step/block[0]/attention", "energy") > 0.0);
   CHECK(std::isnan(t.total("step/block[0]/mlp", "energy")));
-  CHECK(mentions(t.note("step/block[0]/mlp", "energy"), "not told apart from other ranges"));
+  CHECK(mentions(t.note("step/block[0]/mlp", "energy"), "not separable from other ranges"));
   CHECK(t.total("step/block[0]", "energy") ==
         doctest::Approx(4.0 / 3.0 * t.total("step/block[0]/attention", "energy")));
 }
@@ -104,7 +104,7 @@ TEST_CASE("a range that is counted in the one above says so") {
   s.set(s.mlp0, std::string(names::merged), 1.0);
   counted const t(s.made);
   CHECK(t.note("step/block[0]/mlp", "hbm_read_bytes") ==
-        "not told apart from ranges beside it: counted in the range above them");
+        "not separable from ranges beside it: counted in the range above them");
   CHECK(mentions(t.note("step/block[1]/mlp", "hbm_read_bytes"), "no kernel or copy of it"));
 }
 

@@ -160,11 +160,6 @@ STRATA_DETAIL_OF_MODULE inline int& locks_of_this_thread() noexcept {
   return sum;
 }
 
-/// Whether the calling thread holds one over which it may call neither the driver nor CUPTI.
-inline bool holds_memory_lock() noexcept {
-  return locks_of_this_thread() % static_cast<int>(held_over::calls) != 0;
-}
-
 /// Holds a mutex while it lives.
 template <class Mutex>
 class lock_of {

@@ -65,11 +65,7 @@ class vec : public detail::vec_base {
  public:
   using value_type = Value;
   using reference = Value&;
-  using const_reference = Value const&;
   using iterator = Value*;
-  using const_iterator = Value const*;
-  using size_type = std::size_t;
-  using difference_type = std::ptrdiff_t;
 
   STRATA_DETAIL_ALWAYS_INLINE vec() noexcept = default;
   STRATA_DETAIL_ALWAYS_INLINE explicit vec(std::size_t count)

@@ -255,7 +255,7 @@ class counter_table_builder {
     if (metric.method == counter_method::modelled &&
         errors_[column] > most_error * results_[column])
       return {no_value, no_value,
-              note("not told apart from other ranges: its interval reaches from nearly nothing to "
+              note("not separable from other ranges: its interval reaches from nearly nothing to "
                    "far above, since steps are alike")};
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (by_time && !table_.is_timed_work(row, scope))
@@ -330,7 +330,7 @@ class counter_table_builder {
     for (std::size_t const counter : from.counters)
       if (sums_.ranges(row, counter, scope) == 0)
         return named_value(row, sampled_names::merged, scope) > 0.0
-                   ? "not told apart from ranges beside it: counted in the range above them"
+                   ? "not separable from ranges beside it: counted in the range above them"
                    : "nothing was sampled while its work ran";
     if (from.time && !(timed_seconds(row) > 0.0)) return "GPU times were not traced";
     return {};

@@ -261,12 +261,17 @@ inline void write_cost(json_writer& json, profile_cost const& c) {
   json.end_object();
 }
 
-inline void write_steps(json_writer& json, profile const& source) {
+inline void write_steps(json_writer& json, table_input const& input) {
+  profile const& source = input.source;
+  steps_summary const& steps = input.steps;
   write_list(json, "steps", source.steps, [&](step_record const& s) {
     json.integer("step", s.step);
     json.integer("thread", s.thread);
     json.integer("begin_ns", s.begin);
     json.integer("end_ns", s.end);
+    auto const at = static_cast<std::size_t>(&s - source.steps.data());
+    if (at < steps.recorded_ns.size())
+      json.number("period_ns", steps.recorded_ns[at] + steps.between_ns);
     if (s.cpu_ns == 0) return;
     json.integer("cpu_ns", s.cpu_ns);
     json.integer("voluntary_switches", s.voluntary_switches);
@@ -362,13 +367,14 @@ inline void write_json(detail::text_writer& out, table_input const& input) {
   json.line();
   json.boolean("traced", source.traced);
   json.boolean("has_steps", source.has_steps);
+  json.boolean("period_of_gpu", input.steps.period_of_gpu);
   json.integer("end_ns", source.end);
   detail::write_losses(json, source.losses);
   detail::write_hang(json, source.hang);
   detail::write_cost(json, source.cost);
   json.line();
   detail::write_texts(json, "problems", source.problems);
-  detail::write_steps(json, source);
+  detail::write_steps(json, input);
   detail::write_rows(json, "ranges", input, input.ranges, detail::range_columns);
   detail::write_kernels(json, input);
   detail::write_memory(json, input);

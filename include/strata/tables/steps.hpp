@@ -371,7 +371,10 @@ class steps_builder : uncopied {
 
   void sum_durations() {
     vec<std::int64_t> durations;
-    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    for (step_times const& step : steps_) {
+      durations.push_back(elapsed(step.begin, step.end));
+      if (made_.from_steps) made_.recorded_ns.push_back(static_cast<double>(durations.back()));
+    }
     duration_statistics const all = describe(durations);
     made_.count = larger(std::uint64_t{1}, all.count());
     if (!made_.from_steps) {
