@@ -16,9 +16,9 @@ namespace live {
 void attribute_samples(profile& target);
 
 /// The same of samples without a trace, by a map of the step: the work of a usual step of another
-/// recording of the program, which is aligned with the steps that were sampled. Ranges that samples do
-/// not tell apart are counted in the one above them. The set's sentences name these, and steps that
-/// do not fit. Cost: as map_traffic for some 200,000 kernels, whatever the length of the run.
+/// recording of the program, which is aligned with the steps that were sampled. Ranges that samples
+/// do not tell apart are counted in the one above them. The set's sentences name these, and steps
+/// that do not fit. Cost: as map_traffic for some 200,000 kernels, whatever the length of the run.
 /// Errors: bad_argument, with what is missing in which recording.
 status attribute_by_map(profile& target, profile const& traced);
 
